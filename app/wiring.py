@@ -29,6 +29,7 @@ from app.controllers.search import SearchController
 from app.controllers.settings import SettingsController
 from app.controllers.speed_up import SpeedUpController
 from app.controllers.start import FileOpening, FirstStart, StoreTrouble
+from app.controllers.store_notice import StoreNotice
 from app.controllers.target import TargetController
 from app.controllers.update import UpdateController
 from app.engine_bridge import EngineBridge
@@ -72,6 +73,7 @@ class WiredWindow(QObject):
         self.chat = chat = ChatController(window, bridge, self.conversations, self.target, keeper)
         BranchController(window, bridge, self.conversations, chat)
         RepetitionController(window, bridge, self.conversations)
+        StoreNotice(window, bridge)
         self.chat_settings = ChatSettingsController(window, bridge, self.conversations, chat)
         self.prompt = PromptController(window, bridge)
         self._drafts = DraftKeeper(window, bridge, self.conversations, keeper)
@@ -108,7 +110,7 @@ class WiredWindow(QObject):
         self.drafters.start()
         self.conversations.list_all()
         target, identity = self._start_target
-        self.target.load(target, identity=identity)
+        self.target.load(target, identity=identity, by_itself=True)
         QTimer.singleShot(0, self, self._begin_library)  # much to build: a turn of its own
 
     @Slot()

@@ -37,7 +37,7 @@ _PUBLIC = {
         ListForms ListHubFiles ListSuggestions ListTargets LoadTarget MakeForm OpenConversation PauseLearning
         PersonalCommand ReadHistory ReadLearned ReadRuntime ReadTextFile Regenerate RemoveTarget
         RenameConversation ReplyCommand ResetStarter RestoreConversation RestoreMessage SaveDraft
-        SearchConversations SearchHub Send ShowBranch ShowProfile TuneStarter TuneTarget UseAdapter UseDrafter
+        SearchConversations SearchHub Send ShowBranch ShowProfile StoreHeld TuneStarter TuneTarget UseAdapter UseDrafter
         UseLearning
     """,
     "proposers.catalogue": "origins",

@@ -6,7 +6,8 @@ bug of ours and is logged with its traceback. A class of its own is for what som
 or command that its callers should know of.
 
     MendableError
-        TargetMissing  TargetUnusable (CardsTooSmall)  TargetUnsupported  DrafterUnusable  AdapterUnusable
+        TargetMissing  TargetUnusable (CardsTooSmall)  TargetUnsupported  TargetSuspect  DrafterUnusable
+        AdapterUnusable
         TemplateFailed  PromptTooLong  SettingInvalid  NotPossible  ConversationMissing
         FileUnusable  StoreUnusable  FetchFailed  Cancelled
 """
@@ -33,6 +34,11 @@ class CardsTooSmall(TargetUnusable):
 
 class TargetUnsupported(MendableError):
     """The file is sound, but this build of llama.cpp cannot run it."""
+
+
+class TargetSuspect(MendableError):
+    """The program ended while this target was being loaded or wrote its first reply, and nobody has asked for it since:
+    it is not opened without being asked for."""
 
 
 class DrafterUnusable(MendableError):

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from engine.services.file_service import FileService
     from engine.services.hub_service import HubService
     from engine.services.library_service import LibraryService
+    from engine.services.message_keeper import MessageKeeper
     from engine.services.personal_service import PersonalService
     from engine.services.quiet import Quiet
     from engine.services.recall import Recall
@@ -105,6 +106,7 @@ class Services:
         self._quiet: Lazy[Quiet] = Lazy(_make_quiet)
         self._learning = LearningService(self._repository, config.learning, emit, ngrams=self._stored_ngrams)
         self._recall: Lazy[Recall] = Lazy(self._build_recall)
+        self._keeper: Lazy[MessageKeeper] = Lazy(self._build_keeper)
         self._library: Lazy[LibraryService] = Lazy(self._build_library)
         self._chat: Lazy[ChatService] = Lazy(self._build_chat)
         self._handlers: dict[type, _Handle] = {
@@ -172,12 +174,17 @@ class Services:
 
         shared = self._repository(), self._recall(), self._learning
         target = TargetInUse(*shared, load_target, self._speculate, self._emit, self._post)
-        return ChatService(*shared, target, self._emit, self._post)
+        return ChatService(*shared, target, self._keeper(), self._emit, self._post)
 
     def _build_store(self) -> StoreService:
         from engine.services.store_service import StoreService
 
-        return StoreService(self._repository(), self._recall(), self._learning, self._emit)
+        return StoreService(self._repository(), self._recall(), self._learning, self._keeper(), self._emit)
+
+    def _build_keeper(self) -> MessageKeeper:
+        from engine.services.message_keeper import MessageKeeper
+
+        return MessageKeeper(self._repository(), self._emit, self._post)
 
     def _build_library(self) -> LibraryService:
         return make_library(self._config, self._repository(), self._emit, lambda: self._loaded)

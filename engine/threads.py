@@ -7,6 +7,7 @@ import time
 from engine.config import EngineConfig
 from engine.factory import Services, row_of
 from engine.messages.commands import (
+    ChangeConversation,
     ChatCommand,
     Command,
     CountTokens,
@@ -17,11 +18,14 @@ from engine.messages.commands import (
     HubCommand,
     ImportConversations,
     ImportProfile,
+    KeepReply,
     LibraryCommand,
     OwedCommand,
     PauseLearning,
     PersonalCommand,
     ReadRuntime,
+    ReplyCommand,
+    SaveNgrams,
     StoreCommand,
     TuningCommand,
     UseLearning,
@@ -31,13 +35,17 @@ from engine.services.worker import Worker
 from engine.stop_signal import StopSignal
 
 _CLOSING_PATIENCE_S = 1.8
+_SETTLING_S = 0.5  # what is written for longer, because another program has locked the store, is not waited for
 
-_STORE_THREADS = ("chat", "store", "library", "tuning", "personal", "files")
+_STORE_THREADS = ("chat", "store", "writing", "library", "tuning", "personal", "files")
 _NETWORK_THREADS = ("hub", "search", "download")
 _THREADS: dict[type, str] = {
     ChatCommand: "chat",
     ForgetEverything: "chat",  # so that no reply follows it
     StoreCommand: "store",
+    OwedCommand: "writing",
+    KeepReply: "writing",
+    SaveNgrams: "writing",
     CountTokens: "store",
     UseLearning: "store",
     PauseLearning: "store",
@@ -55,9 +63,9 @@ _ENDED_BY: dict[type, tuple[type, ...]] = {ForgetEverything: (ImportConversation
 
 
 class Engine:
-    """A listener, and a thread for each kind of command that must not wait for the others: answering, stored
-    conversations, the library of targets, forms of their weights, files of chats, what is learned as a whole, searching
-    the hub, and fetching drafters and targets from it.
+    """A listener, and a thread for each kind of command that must not wait for the others: answering, reading stored
+    conversations, changing them, the library of targets, forms of their weights, files of chats, what is learned as a
+    whole, searching the hub, and fetching drafters and targets from it.
 
     The threads call `listener`. Nothing slow happens in the constructor or in `post`.
     """
@@ -67,7 +75,7 @@ class Engine:
         self._workers = {
             name: Worker(
                 f"slipstream-{name}",
-                self._services.handle,
+                self._handle,
                 listener,
                 on_end=self._services.close_chat if name == "chat" else lambda: None,
                 is_owed=lambda command: isinstance(command, OwedCommand),
@@ -83,6 +91,15 @@ class Engine:
         for kind in _ENDED_BY.get(type(command), ()):
             self._workers[row_of(_THREADS, kind)].stop(kind)
         return self._workers[row_of(_THREADS, type(command))].post(command)
+
+    def _handle(self, command: Command, stop: StopSignal) -> None:
+        """Whoever reads the store finds what was to be changed before."""
+        writing = self._workers["writing"]
+        if isinstance(command, ReplyCommand):
+            writing.settle(ChangeConversation)
+        if row_of(_THREADS, type(command)) in ("chat", "store"):
+            writing.settle(timeout_s=_SETTLING_S)
+        self._services.handle(command, stop)
 
     def close(self) -> bool:
         """Ends everything within two seconds. False if a thread was still busy then (it dies with the process)."""

@@ -23,6 +23,7 @@ from engine.messages.events import (
     EverythingForgotten,
     Failed,
     MessageDeleted,
+    MessageStored,
     PromptProgress,
     PromptStored,
     ReplyFinished,
@@ -170,8 +171,10 @@ class ChatController(Controller):
                 self._last_finished = None  # it may be the one
             case PromptStored(message, siblings):
                 self._on_prompt_stored(message, siblings)
+            case MessageStored(held_id, message, siblings):
+                self._on_stored(held_id, message, siblings)
             case ReplyStarted():
-                if self._reply is not None:
+                if self._reply is not None and self._reply.prompt_id is None:
                     self._reply.prompt_id = event.parent_id
                 self._show_left_out(event.conversation_id, event.left_out_messages)
             case ContextTrimmed(conversation_id, left_out_messages):
@@ -224,6 +227,15 @@ class ChatController(Controller):
                 return
             self._window.transcript.append_message(message, siblings)
         self._window.transcript.begin_reply()
+
+    def _on_stored(self, held_id: int, message: Message, siblings: tuple[int, ...]) -> None:
+        """It is another message now only by its id."""
+        if self._reply is not None and self._reply.prompt_id == held_id:
+            self._reply.prompt_id = message.id
+        if self._last_finished is not None and self._last_finished.id == held_id:
+            self._last_finished = message
+        if message.conversation_id == self._conversations.open_id:
+            self._window.transcript.update_message(held_id, message, siblings)
 
     def _on_text(self, event: ReplyText) -> None:
         if self._reply is not None:

@@ -18,7 +18,7 @@ from engine import STARTER, LoadTarget, TargetSettings
 from engine.messages.events import Event, Failed, TargetInfo, TargetLoading, TargetReady
 from engine.messages.targets import LibraryTarget
 
-_MISSING = "missing-model"  # subject of a notice
+_MISSING, _SUSPECT = "missing-model", "suspect-model"  # subjects of notices
 
 
 @dataclass
@@ -59,13 +59,17 @@ class TargetController(Controller):
         """Of all targets, from the next loading on."""
         return self._keeper.settings.target_settings()
 
-    def load(self, target: str, anyway: bool = False, is_chosen: bool = False, identity: str = "") -> None:
-        """`identity` is what the target was when the user chose it, see `LoadTarget`; the library may know better."""
+    def load(
+        self, target: str, anyway: bool = False, is_chosen: bool = False, identity: str = "", by_itself: bool = False
+    ) -> None:
+        """`identity` is what the target was when the user chose it, see `LoadTarget`; the library may know better.
+        `by_itself`: as at every start, unless the program did not survive it."""
         self._cancel()
         named = (each for each in self.library if target == str(each.path) or (target == STARTER and each.is_starter))
         listed = next(named, None)
         own = listed.options.settings if listed else TargetSettings()
-        command = LoadTarget(target, own, anyway, self.settings, listed.identity if listed else identity)
+        identity = listed.identity if listed else identity
+        command = LoadTarget(target, own, anyway, self.settings, identity, by_itself)
         self._loading = _Loading(command, self._bridge.post(command), is_chosen)
         self._loading.request.failed.connect(self._on_failed)
         self.loading_begun.emit(self.settings)
@@ -119,6 +123,7 @@ class TargetController(Controller):
             stored = STARTER if command.target == STARTER else target.path
             window.toasts.clear_errors()
             self._end_missing(target)
+            window.notices.dismiss(_SUSPECT)
         if stored in (STARTER, target.path):
             self._keeper.note(target=stored, target_identity="" if stored == STARTER else target.identity)
         self._loading = None
@@ -140,6 +145,8 @@ class TargetController(Controller):
             window.toasts.show_info(failed.sentence)
         elif failed.is_missing and command.target != STARTER:
             self._show_missing(command)
+        elif failed.is_suspect:
+            self._show_suspect(command)
         else:
             window.toasts.show_error(failed.sentence)
         if self.in_use is not None:
@@ -147,23 +154,35 @@ class TargetController(Controller):
         else:
             window.prompt_box.set_ready(False, failed.sentence)
             if command.target != STARTER and not is_stopped:
-                self.load(STARTER)
-        if not is_stopped:
+                self.load(STARTER, by_itself=True)
+        if not (is_stopped or failed.is_suspect):
             self.refused.emit(command)
+
+    # A model that the program did not survive
+
+    def _show_suspect(self, command: LoadTarget) -> None:
+        words = self.tr(
+            "Slipstream ended unexpectedly while {model} was being loaded or wrote its first reply, so it was not "
+            "opened this time. {answers} If you open it again, its file is checked first."
+        ).format(model=Path(command.target).stem, answers=self._who_answers())
+        open_again = partial(self.choose, command.target, command.anyway)
+        self._window.notices.show_notice(_SUSPECT, words, ((self.tr("Open it again"), open_again),))
 
     # A model whose file is gone
 
     def _show_missing(self, command: LoadTarget) -> None:
         self._missing, self._located = command, ""
-        answers = self.tr("The starter model answers instead.")
-        if self.in_use is not None:
-            answers = self.tr("{model} goes on answering.").format(model=self.in_use.name)
         path = Path(command.target)
         words = self.tr("The file of {model} is no longer in {folder}. {answers} If you moved it, show where it is.")
         if not path.is_absolute():  # a name, given on the command line
             words = self.tr("The library has no model {model}. {answers} If you have its file, show where it is.")
-        words = words.format(model=path.stem, folder=path.parent, answers=answers)
+        words = words.format(model=path.stem, folder=path.parent, answers=self._who_answers())
         self._window.notices.show_notice(_MISSING, words, ((self.tr("Locate…"), self._locate),))
+
+    def _who_answers(self) -> str:
+        if self.in_use is None:
+            return self.tr("The starter model answers instead.")
+        return self.tr("{model} goes on answering.").format(model=self.in_use.name)
 
     @Slot()
     def _locate(self) -> None:

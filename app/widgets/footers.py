@@ -22,6 +22,7 @@ _ENDINGS = {
     StopReason.CONTEXT_FULL: QT_TRANSLATE_NOOP("Facts", "context full"),
     StopReason.STOPPED: QT_TRANSLATE_NOOP("Facts", "stopped"),
     StopReason.FAILED: QT_TRANSLATE_NOOP("Facts", "ended by an error"),
+    StopReason.CUT_OFF: QT_TRANSLATE_NOOP("Facts", "cut off"),
 }
 Facts = Words("Facts")
 

@@ -25,7 +25,7 @@ from engine.messages.replies import OriginRun, StopReason
 
 Siblings = Mapping[int, Sequence[int]]  # ids of all versions of a message, by its id, where there are others
 NO_SIBLINGS: Siblings = {}
-_CUT_SHORT = frozenset({StopReason.STOPPED, StopReason.LENGTH, StopReason.CONTEXT_FULL, StopReason.FAILED})
+_CUT_SHORT = frozenset(StopReason) - {StopReason.END, StopReason.STOP_STRING}
 
 LATEST_PX = 34
 
@@ -171,6 +171,16 @@ class Transcript(QWidget):
         view = self.column.view_of(row)
         if isinstance(view, ReplyView):
             row.show_in(view)
+        self._update_rows()
+
+    def update_message(self, known_id: int, message: Message, siblings: Sequence[int]) -> None:
+        """One that is shown has another id, or other siblings."""
+        for row in self._rows:
+            if isinstance(row, PromptRow | ReplyRow) and row.message.id == known_id:
+                row.message, row.siblings = message, siblings
+                view = self.column.view_of(row)
+                if isinstance(view, ReplyView):
+                    view.set_message(message)
         self._update_rows()
 
     def abandon_reply(self) -> None:

@@ -16,7 +16,7 @@ from engine.messages.drafters import DrafterRunner, DrafterSource
 from engine.messages.targets import TargetRecord
 from engine.target.downloads import download_path, models_folder
 from engine.target.model_files import is_gguf, part_paths
-from engine.target.sources import file_source, starter_path
+from engine.target.sources import file_source, is_known, starter_path
 
 BUILT_IN = "built-in"
 STARTER_TORCH = "starter-torch"
@@ -138,8 +138,8 @@ def folder_source(folder: Path) -> DrafterSource:
 def file_drafter(path: Path, records: Sequence[TargetRecord] = ()) -> DrafterSource:
     """A GGUF file; `records` are what the library knows. One that was used before needs no first look."""
     source = file_source(path)
-    trusted = any(each.identity == source.identity and each.last_used_at is not None for each in records)
     key = source.identity or f"file:{path}"
+    trusted = is_known(source, records)
     return DrafterSource(key, source.name, DrafterRunner.LLAMA_CPP, source.path, source.size_bytes, trusted)
 
 

@@ -13,6 +13,8 @@ from engine.messages.conversations import ConversationTree, Role, TreeMessage
 MOST_MESSAGES = 20_000  # of a conversation
 MOST_CHARACTERS = 32 * 2**20  # of all its messages: branches of joined turns repeat the text before them
 _BETWEEN = "\n\n"  # turns that are joined
+_JOINING = 64  # characters that could be copied while a turn is joined
+_TITLE_LENGTH = 60
 EARLIEST = datetime(1990, 1, 1, tzinfo=UTC)
 LATEST = datetime(2200, 1, 1, tzinfo=UTC)
 
@@ -96,8 +98,8 @@ def title_of(title: str | None, messages: Iterable[TreeMessage]) -> str:
     if title and title.strip():
         return title.strip()
     prompt = next((message.text for message in messages if message.role == Role.USER), "")
-    line = next(iter(prompt.strip().splitlines()), "")
-    return line if len(line) <= 60 else line[:60].rsplit(" ", 1)[0] + "…"
+    line = next(iter(prompt.lstrip()[: _TITLE_LENGTH + 1].splitlines()), "").rstrip()
+    return line if len(line) <= _TITLE_LENGTH else line[:_TITLE_LENGTH].rsplit(" ", 1)[0] + "…"
 
 
 def _parents_first(nodes: Sequence[Node[_Key]], by_key: Mapping[_Key, Node[_Key]]) -> list[Node[_Key]]:
@@ -134,7 +136,9 @@ def _with_joined_texts(
             number = joined_to[number]
             pieces[-1] = pieces[-1].lstrip()
             pieces.append(messages[number].text.rstrip())
-            num_characters += len(pieces[-1]) + len(_BETWEEN)
+            num_characters += len(pieces[-1]) + _JOINING
+            if num_characters > MOST_CHARACTERS:
+                break
         num_characters += len(message.text)
         if num_characters > MOST_CHARACTERS:
             raise Unsound("too much text")

@@ -52,6 +52,9 @@ class _Conversation(BaseModel):
     messages: list[_Message]
 
 
+FIELDS = frozenset({"conversations"}).union(*(each.model_fields for each in (Header, _Conversation, _Message)))
+
+
 def read(element: dict[str, Any]) -> ConversationTree:
     """Raises ValueError."""
     found = _Conversation.model_validate(element)

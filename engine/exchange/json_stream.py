@@ -1,8 +1,11 @@
-"""Reads a large JSON file value by value, so that no more than one conversation is in memory at once."""
+"""Reads a large JSON file value by value, so that no more than one conversation is in memory at once, and of that only
+what somebody reads. Everything is counted as it comes: a small archive may hold what would fill any memory.
+"""
 
 from __future__ import annotations
 
 import codecs
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
@@ -11,8 +14,14 @@ import ijson
 from engine.errors import FileUnusable
 
 MOST_BYTES = 512 * 2**20  # of a file
-MOST_VALUE_BYTES = 64 * 2**20  # of one value in it
+MOST_EVENTS = 40_000_000  # of the parser, for all files of an archive: two or three for each value; about a minute
+MOST_VALUE_BYTES = 64 * 2**20  # of one conversation, with all that nobody reads
+MOST_STRING_BYTES = 32 * 2**20  # of one string, as it is in the file
+MOST_TEXT_BYTES = 64 * 2**20  # of all strings of a conversation, as Python holds them: up to four for a character
+MOST_KEPT = 300_000  # values of a conversation: fifteen of each of the most messages that are read
+NAMED = "mapping"  # the field whose value is an object with names in place of fields
 _MOST_DEPTH = 1000
+_MOST_READ = 2**20  # bytes at once
 _DEEPER = {"start_map": 1, "start_array": 1, "end_map": -1, "end_array": -1}
 
 
@@ -27,46 +36,106 @@ class JsonStream:
     as the file is read.
     """
 
-    def __init__(self, file: Bytes, check: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        file: Bytes,
+        fields: frozenset[str],
+        check: Callable[[], None] = lambda: None,
+        num_events: int = 0,
+    ) -> None:
+        """Other `fields` of objects are left out. `num_events`: of files that were read before."""
         self._file = file
+        self._fields = fields
         self._check = check
         self._decode = codecs.getincrementaldecoder("utf-8-sig")().decode
         self._num_bytes = 0
         self._value_began = 0
+        self._event_ended = 0
+        self._num_kept = 0  # of the value being built
+        self._text_bytes = 0
+        self.num_events = num_events
         self.events = self._parsed()
 
     def _parsed(self) -> Iterator[tuple[str, Any]]:
         try:
-            yield from ijson.basic_parse(self, multiple_values=True, use_float=True)
+            for event in ijson.basic_parse(self, multiple_values=True, use_float=True):
+                self._event_ended = self._num_bytes
+                self.num_events += 1
+                if self.num_events > MOST_EVENTS:
+                    raise FileUnusable("The file has too many values in it; choose one that a chat program wrote.")
+                yield event
         except (ijson.JSONError, ValueError) as error:  # the second of a number with thousands of digits
             raise FileUnusable(
                 "The file is damaged or is no file of chats; export it again, or choose another one."
             ) from error
 
-    def value(self, event: str, value: Any) -> Any:
-        """The value that begins with this event."""
+    def begin(self) -> None:
+        """Another conversation begins: its values are counted from here."""
         self._value_began = self._num_bytes
-        builder = ijson.ObjectBuilder()
-        builder.event(event, value)
-        depth = _DEEPER.get(event, 0)
-        while depth:
+        self._num_kept = self._text_bytes = 0
+
+    def value(self, event: str, value: Any, key: str = "") -> Any:
+        """The value that begins with this event. `key`: of the object that it is in."""
+        whole = self._kept(event, value)
+        begun = [whole] if event in _DEEPER else []  # objects and lists, each in the one before
+        named = whole if key == NAMED else None  # the object that has names
+        while begun:
             event, value = next(self.events)
-            builder.event(event, value)
-            depth += _DEEPER.get(event, 0)
-            if depth > _MOST_DEPTH:
-                raise FileUnusable("The file is nested too deeply; choose one that a chat program wrote.")
-        return builder.value
+            into = begun[-1]
+            if _DEEPER.get(event) == -1:
+                begun.pop()
+            elif event == "map_key":
+                if into is named:
+                    self._text_bytes += sys.getsizeof(value)
+                    key = value
+                elif value in self._fields:
+                    key = sys.intern(value)
+                else:
+                    self.skip()
+            else:
+                new = self._kept(event, value)
+                if isinstance(into, list):
+                    into.append(new)
+                else:
+                    into[key] = new
+                    named = new if key == NAMED and event == "start_map" and into is not named else named
+                if event in _DEEPER:
+                    begun.append(new)
+                if len(begun) > _MOST_DEPTH:
+                    raise FileUnusable("The file is nested too deeply; choose one that a chat program wrote.")
+        return whole
+
+    def skip(self) -> None:
+        """Reads over the next value."""
+        depth = 0
+        while True:
+            depth += _DEEPER.get(next(self.events)[0], 0)
+            if not depth:
+                return
+
+    def _kept(self, event: str, value: Any) -> Any:
+        self._num_kept += 1
+        if isinstance(value, str):
+            self._text_bytes += sys.getsizeof(value)
+        if self._num_kept > MOST_KEPT or self._text_bytes > MOST_TEXT_BYTES:
+            raise FileUnusable("A chat in the file is too large; choose a file without it.")
+        return {} if event == "start_map" else [] if event == "start_array" else value
 
     def read(self, size: int) -> bytes:
-        """For the parser."""
+        """For the parser, which scans a string from its beginning whenever more of it comes: a long one comes in larger
+        pieces."""
         self._check()
+        size = max(size, min(self._num_bytes - self._event_ended, _MOST_READ))
         while True:
             raw = self._file.read(size)
             self._num_bytes += len(raw)
             if self._num_bytes > MOST_BYTES:
                 raise FileUnusable(f"The file is too large; chats are imported from at most {MOST_BYTES // 2**20} MB.")
-            if self._num_bytes - self._value_began > MOST_VALUE_BYTES:
-                raise FileUnusable("A chat in the file is too large; choose a file that a chat program wrote.")
+            if (
+                self._num_bytes - self._value_began > MOST_VALUE_BYTES
+                or self._num_bytes - self._event_ended > MOST_STRING_BYTES
+            ):
+                raise FileUnusable("A chat in the file is too large; choose a file without it.")
             try:
                 text = self._decode(raw, not raw)
             except UnicodeDecodeError as error:

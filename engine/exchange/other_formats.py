@@ -59,6 +59,12 @@ class _MessageList(BaseModel):
     messages: list[_ListedMessage]
 
 
+_HIDDEN = "is_visually_hidden_from_conversation"
+_MODEL = "model_slug"
+_MODELS: tuple[type[BaseModel], ...] = (_Author, _Content, _Message, _Node, _Conversation, _ListedMessage, _MessageList)
+FIELDS = frozenset({_HIDDEN, _MODEL, "text"}).union(*(each.model_fields for each in _MODELS))
+
+
 def read_chatgpt(element: dict[str, Any]) -> ConversationTree:
     """The messages with their branches, without tool calls. Raises ValueError."""
     found = _Conversation.model_validate(element)
@@ -73,7 +79,7 @@ def _node(name: str, found: _Node) -> Node[str]:
     text = "" if message is None else _text(message.content)
     if message is None or role is None or _is_hidden(message) or not text.strip():
         return Node(name, found.parent, None, "")
-    model = (message.metadata or {}).get("model_slug") if role is Role.ASSISTANT else None
+    model = (message.metadata or {}).get(_MODEL) if role is Role.ASSISTANT else None
     return Node(
         name,
         found.parent,
@@ -85,7 +91,7 @@ def _node(name: str, found: _Node) -> Node[str]:
 
 
 def _is_hidden(message: _Message) -> bool:
-    hidden = (message.metadata or {}).get("is_visually_hidden_from_conversation") is True
+    hidden = (message.metadata or {}).get(_HIDDEN) is True
     return hidden or message.recipient not in (None, "all")
 
 

@@ -11,19 +11,22 @@ from pydantic import ValidationError
 
 from engine.errors import FileUnusable
 from engine.exchange import json_format, other_formats
+from engine.exchange.grown_tree import MOST_MESSAGES
 from engine.exchange.json_stream import JsonStream
+from engine.exchange.kept import KeptTrees
 from engine.exchange.opening import open_files
 from engine.messages.conversations import ConversationTree, LeftOut
 from engine.messages.prompts import shortened
 
 MOST_CHATS = 100_000  # in a file, those that are left out among them
-MOST_TEXT = 256 * 2**20  # characters of all messages: they are in memory until they are written
+MOST_TEXT = 256 * 2**20  # characters of all messages, where branches repeat what stands before them
+FIELDS = json_format.FIELDS | other_formats.FIELDS
 _TITLE_LENGTH = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    trees: tuple[ConversationTree, ...]  # each with at least one message
+    trees: KeptTrees  # each with at least one message
     left_out: tuple[tuple[LeftOut, str], ...]  # why, and their titles
 
 
@@ -32,33 +35,36 @@ def read_chats(path: Path, check: Callable[[], None] = lambda: None) -> Read:
 
     Raises FileUnusable where the file cannot be read, or holds no conversations at all.
     """
-    trees: list[ConversationTree] = []
+    trees = KeptTrees()
     left_out: list[tuple[LeftOut, str]] = []
-    num_characters = 0
-    with open_files(path) as files:
+    num_characters = num_events = 0
+    with open_files(path, check) as files:
         for file in files:
-            for element in _elements(JsonStream(file, check)):
+            stream = JsonStream(file, FIELDS, check, num_events)
+            for element in _elements(stream):
                 if len(trees) + len(left_out) == MOST_CHATS:
                     raise FileUnusable(f"{path.name} holds too many chats; import it in several parts.")
                 read = _read(element)
                 if isinstance(read, LeftOut):
                     left_out.append((read, _title(element)))
                     continue
-                trees.append(read)
+                trees.add(read)
                 num_characters += sum(len(message.text) for message in read.messages)
                 if num_characters > MOST_TEXT:
                     raise FileUnusable(f"{path.name} holds too much text; import it in several parts.")
+            num_events = stream.num_events
     if not trees and not any(why is LeftOut.EMPTY for why, _ in left_out):
         raise FileUnusable(
             f"{path.name} holds no chats that Slipstream can read; choose its own export, ChatGPT's, or a list "
             "of messages with roles."
         )
-    return Read(tuple(trees), tuple(left_out))
+    return Read(trees, tuple(left_out))
 
 
 def _elements(stream: JsonStream) -> Iterator[Any]:
     """What may be conversations: elements of a list, of the list in an object, or one value after the other."""
     for event, value in stream.events:
+        stream.begin()
         if event == "start_array":
             yield from _list(stream)
         elif event == "start_map":
@@ -71,6 +77,7 @@ def _list(stream: JsonStream) -> Iterator[Any]:
     for event, value in stream.events:
         if event == "end_array":
             return
+        stream.begin()
         yield stream.value(event, value)
 
 
@@ -80,13 +87,16 @@ def _object(stream: JsonStream) -> Iterator[Any]:
     for event, key in stream.events:
         if event == "end_map":
             break
+        if key not in FIELDS:
+            stream.skip()
+            continue
         first, value = next(stream.events)
         if key == "conversations" and first == "start_array":
             has_list = True
             _check_version(fields)
             yield from _list(stream)
         else:
-            fields[key] = stream.value(first, value)
+            fields[key] = stream.value(first, value, key)
     if has_list:
         _check_version(fields)  # the version may follow the list
     else:
@@ -106,6 +116,10 @@ def _check_version(fields: dict[str, Any]) -> None:
 
 def _read(element: Any) -> ConversationTree | LeftOut:
     match element:
+        case {"mapping": dict() | list() as found} | {"messages": dict() | list() as found} if (
+            len(found) > MOST_MESSAGES  # before each of them becomes an object of its own
+        ):
+            return LeftOut.UNREADABLE
         case {"mapping": _}:
             read = other_formats.read_chatgpt
         case {"messages": _, "head": _} | {"messages": _, "system_prompt": _}:

@@ -9,6 +9,7 @@ from typing import dataclass_transform
 from engine.config import LearningSettings, OwnSampling, ReplySettings, TargetOptions, TargetSettings
 from engine.messages.conversations import ExportFormat
 from engine.messages.learned import NgramRecord
+from engine.messages.replies import ReplyStatistics
 from engine.messages.targets import HubFile
 
 
@@ -67,6 +68,7 @@ class LoadTarget(ChatCommand):
     # That `target` and `settings` are meant for; empty: any. If the file is gone, another one with this identity is
     # loaded; if it has changed, `settings` are ignored
     identity: str = ""
+    by_itself: bool = False  # nobody asked for it now: a target that the program did not survive last time is refused
 
 
 class Send(ReplyCommand):
@@ -194,6 +196,26 @@ class SaveDraft(OwedCommand):
 
     conversation_id: int
     text: str
+
+
+class KeepReply(StoreCommand):
+    """Posted by the engine: store a reply that is being written as far as it has come, without an event. Nothing
+    happens once it has ended."""
+
+    number: int  # of the reply, since the start
+    conversation_id: int
+    prompt_id: int
+    text: str
+    statistics: ReplyStatistics
+    target_name: str
+    target_identity: str | None
+
+
+class StoreHeld(OwedCommand):
+    """Store what the store refused until now. Answered with `MessageStored` for each message; posted by the engine as
+    long as there is any."""
+
+    by_hand: bool = False  # the user asked for it and waits
 
 
 class CountTokens(Command):

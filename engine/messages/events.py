@@ -250,6 +250,21 @@ class TextFileRead(Event):
 class PromptStored(Event):
     """The user's turn is stored; its reply is being prepared."""
 
+    message: Message  # with an id below 0 if the store refused it: `MessageStored` follows
+    siblings: tuple[int, ...] = ()  # as in `Conversation.siblings`, if it has any
+
+
+class StoreBehind(Event):
+    """The store does not take what is written, or takes it again."""
+
+    sentence: str  # why, and what to do; empty: all is stored
+    unstored: tuple[Message, ...] = ()  # what is in memory alone
+
+
+class MessageStored(Event):
+    """The store has taken a message that it refused before."""
+
+    held_id: int  # until now
     message: Message
     siblings: tuple[int, ...] = ()  # as in `Conversation.siblings`, if it has any
 
@@ -294,7 +309,7 @@ class ContextTrimmed(Event):
 class ReplyFinished(Event):
     """The stored reply. Its text is final and replaces what was streamed."""
 
-    message: Message
+    message: Message  # as in `PromptStored`
     siblings: tuple[int, ...] = ()  # as in `Conversation.siblings`, if it has any
 
 
@@ -399,3 +414,4 @@ class Failed(Event):
     command: Command
     is_stopped: bool = False  # its stop signal was set
     is_missing: bool = False  # the model file that it needs is not there
+    is_suspect: bool = False  # the program ended when the model was opened last; it is opened only if the user asks

@@ -17,6 +17,7 @@ _NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f`]+")
 _TICKS = re.compile(r"`{3,}")
 
 _TITLE_LENGTH = 60
+_READ_PER_CHARACTER = 10  # of a line: blanks count, and a long text must not be split into all its words
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def title_of(prompt: str) -> str:
 
 def shortened(text: str, length: int) -> str:
     """One line of about `length` characters, cut between words if possible."""
-    line = " ".join(text.split())
+    line = " ".join(text.lstrip()[: _READ_PER_CHARACTER * length].split())
     return line if len(line) <= length else line[:length].rsplit(" ", 1)[0] + "…"
 
 

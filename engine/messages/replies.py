@@ -19,6 +19,7 @@ class StopReason(StrEnum):
     CONTEXT_FULL = "context_full"  # the context is full and nothing older can leave
     STOPPED = "stopped"  # the user pressed Stop
     FAILED = "failed"  # an error ended it; the text so far is stored
+    CUT_OFF = "cut_off"  # the app ended before it did; what was kept until then is stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +133,9 @@ class ReplyListener:
 
     def on_text(self, text: str, figures: LiveFigures, origins: tuple[OriginRun, ...]) -> None:
         """The next piece of text, with the origins of its characters."""
+
+    def on_part(self, text: str, statistics: ReplyStatistics) -> None:
+        """Now and then: all of its text so far, and what is known of it."""
 
     def on_repeating(self) -> None:
         """It has begun to repeat itself without end; told once."""

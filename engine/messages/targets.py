@@ -19,7 +19,8 @@ class TargetSource:
     name: str
     size_bytes: int = 0  # of the file at `path`; of a model in parts, its first part
     identity: str = ""  # the same wherever the file is, and another one when it changes; empty: cannot be read
-    trusted: bool = False  # ours, or loaded before: needs no first look in a process of its own
+    trusted: bool = False  # ours, or loaded before and untouched since: needs no first look in a process of its own
+    stamp: str = ""  # another one whenever the file is touched, see `engine.target.identity`; empty: cannot be read
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", self.path.absolute())
@@ -36,6 +37,7 @@ class TargetRecord:
     options: TargetOptions = TargetOptions()
     facts: str = ""  # the contents of its header, as the library encodes them; empty: not read yet
     identity: str = ""  # empty: not known yet
+    loaded_stamp: str = ""  # of the file at `path`, as it was when it was last loaded; empty: never
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from engine.stop_signal import StopSignal
 from engine.target.interface import FloatRows, Interrupted, Target
 
 _FIGURES_S = 0.05  # for which the figures of a reply in progress stay: nobody sees more of them
+_PART_S = 2.0  # from one part that is told to the next: so much of a reply may be lost, and some tenths of a second
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +143,7 @@ class _Run:
         self._origins = TextOrigins()
         self._clock = ReplyClock(speculation)
         self._figures, self._figures_until = LiveFigures(), -math.inf
+        self._part_at = math.inf
         self._pieces: list[str] = []
         self._tokens: list[int] = []
         self._speculation = speculation
@@ -192,6 +194,7 @@ class _Run:
             self._show(text)
             if reason is not None:
                 return reason
+            self._tell_part()
         return None
 
     def _take(self, tokens: Sequence[int]) -> tuple[str, StopReason | None]:
@@ -245,6 +248,14 @@ class _Run:
             if now() >= self._figures_until:
                 self._figures, self._figures_until = self._live_figures(), now() + _FIGURES_S
             self._listener.on_text(text, self._figures, self._origins.release(len(text)))
+
+    def _tell_part(self) -> None:
+        if self._part_at == math.inf and self._pieces:
+            self._part_at = now() + _PART_S
+        elif now() >= self._part_at:
+            self._clock.stop()
+            self._listener.on_part("".join(self._pieces), self._statistics(StopReason.CUT_OFF))
+            self._part_at = now() + _PART_S
 
     @property
     def _ratio(self) -> float:

@@ -15,6 +15,7 @@ from engine.messages.commands import (
     Compare,
     ContinueReply,
     EditPrompt,
+    KeepReply,
     LoadTarget,
     Regenerate,
     ReplyCommand,
@@ -37,11 +38,12 @@ from engine.messages.events import (
 )
 from engine.messages.origins import TARGET
 from engine.messages.prompts import title_of
-from engine.messages.replies import OriginRun, ReplyListener, StopReason
+from engine.messages.replies import OriginRun, ReplyListener, ReplyStatistics, StopReason
 from engine.messages.speed import LiveFigures
 from engine.replies.reply import PreparedReply, Reply, ReplyWriter
 from engine.services.comparing import compare
 from engine.services.learning_service import LearningService
+from engine.services.message_keeper import MessageKeeper
 from engine.services.recall import Recall
 from engine.services.target_in_use import TargetInUse
 from engine.stop_signal import StopSignal
@@ -58,6 +60,7 @@ class ChatService:
     _recall: Recall
     _learning: LearningService
     target: TargetInUse
+    _keeper: MessageKeeper
     _emit: Listener
     _post: Callable[[Command], object]  # queues a command of the engine's own
 
@@ -65,27 +68,34 @@ class ChatService:
         if isinstance(command, UpdateRecall):  # nobody waits for it
             if command.restarts:
                 self._recall.restart()
-            if self.target.is_loaded and self._recall.catch_up():
-                self._post(UpdateRecall())
+            with self.target.watched():
+                if self.target.is_loaded and self._recall.catch_up():
+                    self._post(UpdateRecall())
             return
         with self._learning.pause():
-            if isinstance(command, ReplyCommand | Compare):
-                self.target.require(stop)
             match command:
                 case LoadTarget():
                     self.target.load(command, stop)
                 case UseDrafter(drafter):
                     self.target.use_drafter(drafter, stop)
-                case Send():
-                    self._send(command, stop)
-                case Regenerate():
-                    self._regenerate(command, stop)
-                case EditPrompt():
-                    self._edit(command, stop)
-                case ContinueReply():
-                    self._continue(command, stop)
-                case Compare():
-                    self._compare(command, stop)
+                case ReplyCommand() | Compare():
+                    self.target.require(stop)
+                    with self.target.watched():
+                        self._write(command, stop)
+                    self.target.loaded.is_proven = True
+
+    def _write(self, command: ReplyCommand | Compare, stop: StopSignal) -> None:
+        match command:
+            case Send():
+                self._send(command, stop)
+            case Regenerate():
+                self._regenerate(command, stop)
+            case EditPrompt():
+                self._edit(command, stop)
+            case ContinueReply():
+                self._continue(command, stop)
+            case Compare():
+                self._compare(command, stop)
 
     @property
     def _writer(self) -> ReplyWriter:
@@ -93,7 +103,7 @@ class ChatService:
 
     def _send(self, command: Send, stop: StopSignal) -> None:
         if command.conversation_id is not None:
-            conversation = self._repository.open_conversation(command.conversation_id)
+            conversation = self._open(command.conversation_id)
             self._ask(conversation, conversation.messages, command.prompt, command.settings, stop)
             return
         system_prompt = command.system_prompt
@@ -107,7 +117,7 @@ class ChatService:
         self._ask(conversation, (), command.prompt, command.settings, stop, prepared)
 
     def _edit(self, command: EditPrompt, stop: StopSignal) -> None:
-        conversation = self._repository.open_branch(command.conversation_id, command.message_id)
+        conversation = self._open_branch(command.conversation_id, command.message_id)
         *branch, prompt = conversation.messages
         if prompt.role is not Role.USER:
             raise ConversationMissing("Only your own messages can be edited.")
@@ -126,9 +136,9 @@ class ChatService:
         conversation_id = conversation.summary.id
         prepared = prepared or self._prepare_prompt(conversation.system_prompt, branch, text, conversation_id)
         parent_id = branch[-1].id if branch else None
-        prompt = self._repository.add_message(conversation_id, parent_id, Role.USER, text)
+        prompt = self._keeper.add_prompt(conversation_id, parent_id, text)
         self._announce(conversation_id)
-        self._emit(PromptStored(prompt, self._repository.find_siblings(prompt)))
+        self._emit(PromptStored(prompt, self._siblings_of(prompt)))
         self._reply(replace(prepared, conversation=conversation_id), prompt, conversation, settings, stop)
 
     def _prepare_prompt(
@@ -139,9 +149,9 @@ class ChatService:
 
     def _regenerate(self, command: Regenerate, stop: StopSignal) -> None:
         conversation = (
-            self._repository.open_conversation(command.conversation_id)
+            self._open(command.conversation_id)
             if command.message_id is None
-            else self._repository.open_branch(command.conversation_id, command.message_id)
+            else self._open_branch(command.conversation_id, command.message_id)
         )
         branch = list(conversation.messages)
         while branch and not _is_prompt(branch[-1]):
@@ -153,7 +163,7 @@ class ChatService:
         self._reply(prepared, branch[-1], conversation, command.settings, stop)
 
     def _continue(self, command: ContinueReply, stop: StopSignal) -> None:
-        conversation = self._repository.open_conversation(command.conversation_id)
+        conversation = self._open(command.conversation_id)
         if len(conversation.messages) < 2 or conversation.messages[-1].role is not Role.ASSISTANT:
             raise NotPossible("There is no reply to continue in this chat; write a message first.")
         *branch, before = conversation.messages
@@ -183,21 +193,28 @@ class ChatService:
             keeps_distributions=learns and before is None and self._learning.wants_distributions,
         )
         loaded = self.target.loaded
-        reply = loaded.writer.write(prepared, settings, stop, _ReplyEvents(prompt, self._emit))
-        if before is not None:
-            if not reply.text:
-                self._end_unchanged(before, reply)
-                return
-            reply = _joined(before, reply)
         name, identity = loaded.writer.target_name, loaded.source.identity or None
-        message = self._repository.add_message(
-            conversation.summary.id, prompt.id, Role.ASSISTANT, reply.text, name, reply.statistics, identity
-        )
-        self._emit(ReplyFinished(message, self._repository.find_siblings(message)))
+        number = self._keeper.begin_reply()
+
+        def part(text: str, statistics: ReplyStatistics) -> KeepReply:
+            if before is not None:
+                text, statistics = _joined(before, text, statistics)
+            return KeepReply(number, conversation.summary.id, prompt.id, text, statistics, name, identity)
+
+        def keep(text: str, statistics: ReplyStatistics) -> None:
+            if not conversation.summary.incognito:  # nothing would be left of it
+                self._post(part(text, statistics))
+
+        reply = loaded.writer.write(prepared, settings, stop, _ReplyEvents(prompt, self._emit, keep))
+        if before is not None and not reply.text:
+            self._end_unchanged(before, reply)
+            return
+        message = self._keeper.finish(part(reply.text, reply.statistics))
+        self._emit(ReplyFinished(message, self._siblings_of(message)))
         self._announce(conversation.summary.id)
         if reply.statistics.is_slow and not conversation.summary.incognito:
             _logger.warning("reply %d was slower than without drafts: %s", message.id, _why_slow(reply))
-        if learns:
+        if learns and message.id > 0:
             self._recall_reply(prepared, prompt, message, reply, before)
             if before is None:
                 self._learning.take(message, prepared.turns, reply.verified, loaded.target.vocabulary)
@@ -243,14 +260,23 @@ class ChatService:
             )
         if reply.statistics.stop_reason is not StopReason.STOPPED:
             raise NotPossible("The model has nothing to add to this reply; ask for more in a message.")
-        self._emit(ReplyFinished(before, self._repository.find_siblings(before)))
+        self._emit(ReplyFinished(before, self._siblings_of(before)))
 
     def _sampled(self, settings: ReplySettings, own: OwnSampling) -> ReplySettings:
         """With the sampling of the target in use, and over that a chat's own."""
         return own.over(replace(settings, sampling=self.target.options.sampling or settings.sampling))
 
     def _opened(self, conversation_id: int | None) -> Conversation | None:
-        return None if conversation_id is None else self._repository.open_conversation(conversation_id)
+        return None if conversation_id is None else self._open(conversation_id)
+
+    def _open(self, conversation_id: int) -> Conversation:
+        return self._keeper.over(self._repository.open_conversation(conversation_id))
+
+    def _open_branch(self, conversation_id: int, message_id: int) -> Conversation:
+        return self._repository.open_branch(conversation_id, self._keeper.id_of(message_id))
+
+    def _siblings_of(self, message: Message) -> tuple[int, ...]:
+        return self._repository.find_siblings(message) if message.id > 0 else ()
 
     def _announce(self, conversation_id: int) -> None:
         try:
@@ -265,6 +291,7 @@ class _ReplyEvents(ReplyListener):
 
     prompt: Message
     emit: Listener
+    keep: Callable[[str, ReplyStatistics], None]
 
     def on_prompt(self, num_tokens: int, num_left_out: int) -> None:
         self.emit(ReplyStarted(self.prompt.conversation_id, self.prompt.id, num_tokens, num_left_out))
@@ -274,6 +301,9 @@ class _ReplyEvents(ReplyListener):
 
     def on_text(self, text: str, figures: LiveFigures, origins: tuple[OriginRun, ...]) -> None:
         self.emit(ReplyText(self.prompt.conversation_id, text, figures, origins))
+
+    def on_part(self, text: str, statistics: ReplyStatistics) -> None:
+        self.keep(text, statistics)
 
     def on_repeating(self) -> None:
         self.emit(ReplyRepeats(self.prompt.conversation_id))
@@ -306,10 +336,10 @@ def _why_slow(reply: Reply) -> str:
     )
 
 
-def _joined(before: Message, reply: Reply) -> Reply:
+def _joined(before: Message, text: str, statistics: ReplyStatistics) -> tuple[str, ReplyStatistics]:
     """A reply together with the one that it continues. Its figures are those of the continuation."""
-    origins = reply.statistics.origins
+    origins = statistics.origins
     if origins:
         known = before.statistics.origins if before.statistics is not None else ()
         origins = (known or (OriginRun(len(before.text), TARGET.key),)) + origins
-    return replace(reply, text=before.text + reply.text, statistics=replace(reply.statistics, origins=origins))
+    return before.text + text, replace(statistics, origins=origins)

@@ -12,6 +12,7 @@ from engine.messages.commands import (
     DeleteConversation,
     DeleteMessage,
     ForgetConversation,
+    KeepReply,
     ListConversations,
     OpenConversation,
     ReadHistory,
@@ -23,6 +24,7 @@ from engine.messages.commands import (
     SearchConversations,
     ShowBranch,
     StoreCommand,
+    StoreHeld,
 )
 from engine.messages.events import (
     ConversationChanged,
@@ -37,6 +39,7 @@ from engine.messages.events import (
 )
 from engine.messages.learned import NgramRecord
 from engine.services.learning_service import LearningService
+from engine.services.message_keeper import MessageKeeper
 from engine.services.recall import Recall
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
@@ -49,14 +52,17 @@ class StoreService:
     _repository: Repository
     _recall: Recall
     _learning: LearningService
+    _keeper: MessageKeeper
     _emit: Listener
 
     def handle(self, command: StoreCommand, stop: StopSignal | None = None) -> None:
+        stop = stop or StopSignal()
         match command:
             case ListConversations():
                 self._emit(ConversationsListed(self._repository.list_conversations()))
             case OpenConversation(conversation_id):
-                self._emit(ConversationOpened(self._repository.open_conversation(conversation_id)))
+                opened = self._repository.open_conversation(conversation_id)
+                self._emit(ConversationOpened(self._keeper.over(opened)))
             case RenameConversation(conversation_id, title):
                 self._emit(ConversationChanged(self._repository.rename_conversation(conversation_id, title)))
             case DeleteConversation(conversation_id):
@@ -68,12 +74,13 @@ class StoreService:
                 self._recall.restore(conversation_id)
                 self._learning.restore(conversation_id)
             case DeleteMessage(conversation_id, message_id):
-                self._delete_message(conversation_id, message_id)
+                self._delete_message(conversation_id, self._keeper.id_of(message_id))
             case RestoreMessage(conversation_id, message_id):
                 self._emit(ConversationOpened(self._repository.restore_message(conversation_id, message_id)))
                 self._recall.restore(conversation_id)
             case ShowBranch(conversation_id, message_id):
-                self._emit(ConversationOpened(self._repository.show_branch(conversation_id, message_id)))
+                shown = self._repository.show_branch(conversation_id, self._keeper.id_of(message_id))
+                self._emit(ConversationOpened(self._keeper.over(shown)))
             case ChangeConversation(conversation_id, system_prompt, sampling):
                 changed = self._repository.change_conversation(conversation_id, system_prompt, sampling)
                 self._emit(ConversationChanged(changed))
@@ -81,6 +88,10 @@ class StoreService:
                 self._repository.save_draft(conversation_id, text)
             case ForgetConversation(conversation_id):
                 self._forget(conversation_id)
+            case KeepReply():
+                self._keeper.keep(command)
+            case StoreHeld(by_hand):
+                self._keeper.store_held(by_hand, stop)
             case SearchConversations(words):
                 self._search(words, stop)
             case SaveNgrams(target_fingerprint, drafter_fingerprint, changed, era):
@@ -108,14 +119,10 @@ class StoreService:
         self._learning.forget(conversation_id)
         self._repository.erase_forgotten()
 
-    def _search(self, words: str, stop: StopSignal | None) -> None:
+    def _search(self, words: str, stop: StopSignal) -> None:
         """Not answered if it is stopped: another search replaces it."""
-
-        def stopped() -> bool:
-            return stop is not None and stop.is_set()
-
-        hits = () if stopped() else self._repository.search(words, stopped)
-        if not stopped():
+        hits = () if stop.is_set() else self._repository.search(words, stop.is_set)
+        if not stop.is_set():
             self._emit(ConversationsFound(words, hits))
 
     def _save_ngrams(self, target_fingerprint: str, drafter_fingerprint: str, changed: Sequence[NgramRecord]) -> None:

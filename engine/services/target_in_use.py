@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from engine.config import AUTOMATIC, TargetOptions, TargetSettings
+from engine.config import AUTOMATIC, STARTER, TargetOptions, TargetSettings
 from engine.decoding.speculation import Speculation
-from engine.errors import Cancelled, NotPossible
+from engine.errors import Cancelled, NotPossible, TargetSuspect
 from engine.library.loading import check_memory
 from engine.messages.commands import Command, LoadTarget, UpdateRecall
 from engine.messages.events import Listener, SpeculationChanged, TargetInfo, TargetLoading, TargetReady
@@ -22,6 +22,7 @@ from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.interface import Interrupted, Target, TargetFeature
 from engine.target.sources import resolve_target
+from engine.target.suspects import Suspects
 
 LoadSource = Callable[[TargetSource, TargetSettings, Callable[[float], None], StopSignal], Target]
 Speculate = Callable[[Target, StopSignal, str, str], Speculation]  # with the choice of a drafter, the target's identity
@@ -35,6 +36,7 @@ class Loaded:
     target: Target
     writer: ReplyWriter
     command: LoadTarget
+    is_proven: bool = False  # it has written a reply
 
 
 class TargetInUse:
@@ -61,6 +63,7 @@ class TargetInUse:
         self._speculate = speculate
         self._emit = emit
         self._post = post
+        self._suspects = Suspects(repository.data_dir)
         self._counting = threading.Lock()  # the target is not closed in the middle of it
         self._loaded: Loaded | None = None
         self._unloaded: LoadTarget | None = None  # what loaded the target that left its graphics cards for another
@@ -91,7 +94,8 @@ class TargetInUse:
             limit = target.limits.max_bytes
             if len(text) > limit or len(text.encode("utf-8", "replace")) > limit:
                 return None
-            return len(target.tokenize(text))
+            with self.watched():
+                return len(target.tokenize(text))
 
     def load(self, command: LoadTarget, stop: StopSignal) -> None:
         """Raises MendableError."""
@@ -104,10 +108,18 @@ class TargetInUse:
         settings = settings.filled_up(command.for_all)
         if not command.anyway:
             check_memory(source.path, settings, record.facts if record else "")
+        if self._suspects.holds(source.identity):
+            if command.by_itself and command.target != STARTER:  # which answers where nothing else can
+                raise TargetSuspect(
+                    f"Slipstream ended unexpectedly while {source.name} was being loaded or wrote its first reply; "
+                    "open it again, or choose another model."
+                )
+            source = replace(source, trusted=False)
         self._emit(TargetLoading(source.name, 0.0))
         self._leave_cards()
-        target = self._load_source(source, settings, _in_percents(source.name, self._emit), stop)
-        speculation, writer = self._open_writer(source, target, command, stop)
+        with self._suspects.watched(source.identity):
+            target = self._load_source(source, settings, _in_percents(source.name, self._emit), stop)
+            speculation, writer = self._open_writer(source, target, command, stop)
         self.close()
         self._loaded, self._unloaded = Loaded(source, target, writer, command), None
         self._recall.open(target)
@@ -122,6 +134,17 @@ class TargetInUse:
             self.load(replace(self._unloaded, anyway=True), stop)
         if self._loaded is None:
             raise NotPossible("No model is loaded yet; choose one, or wait until it is ready.")
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """While the target does something: the next start is to know if this program does not survive it. Where it has
+        written a reply already, it may be relied on."""
+        loaded = self._loaded
+        if loaded is None or loaded.is_proven:
+            yield
+            return
+        with self._suspects.watched(loaded.source.identity):
+            yield
 
     def use_drafter(self, drafter: str, stop: StopSignal) -> None:
         """The target stays loaded, and reads the next prompt from its beginning."""

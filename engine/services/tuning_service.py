@@ -39,7 +39,7 @@ from engine.target.forms import (
 )
 from engine.target.interface import Interrupted
 from engine.target.runtime import read_runtime
-from engine.target.sources import file_source, starter_in_use, starter_path, starter_source
+from engine.target.sources import file_source, is_known, starter_in_use, starter_path, starter_source
 from engine.target.starter_form import StarterForm
 from engine.tuning.comparing import CONTEXT_SIZE, FormBench, LoadSource
 from engine.tuning.measuring import QUICK, USUAL, Extent
@@ -206,8 +206,7 @@ class TuningService:
         if path == _installed_starter():
             return starter_source()
         source = file_source(path, facts.identity)
-        record = self._repository.target_of(source)
-        return replace(source, trusted=record is not None and record.last_used_at is not None)
+        return replace(source, trusted=is_known(source, self._repository.list_targets()))
 
     def _settings(self, path: Path) -> TargetSettings:
         """As the user set them for this target, in a small context."""

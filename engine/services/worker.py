@@ -7,7 +7,7 @@ import queue
 import threading
 from collections.abc import Callable
 
-from engine.errors import MendableError, TargetMissing
+from engine.errors import MendableError, TargetMissing, TargetSuspect
 from engine.messages.commands import Command
 from engine.messages.events import Failed, Finished, Listener
 from engine.stop_signal import StopSignal
@@ -57,7 +57,7 @@ class Worker:
         self._emit = emit
         self._on_end = on_end
         self._inbox: queue.SimpleQueue[tuple[Command, StopSignal] | None] = queue.SimpleQueue()
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._unfinished: dict[StopSignal, Command] = {}
         self._closing = False
         self._name = name
@@ -84,6 +84,12 @@ class Worker:
                 if isinstance(command, kind):
                     stop.set()
 
+    def settle(self, kind: type = Command, timeout_s: float | None = None) -> None:
+        """Waits until the commands of this kind that were posted until now are carried out, but not longer."""
+        with self._lock:
+            wanted = {stop for stop, command in self._unfinished.items() if isinstance(command, kind)}
+            self._lock.wait_for(lambda: wanted.isdisjoint(self._unfinished), timeout_s)
+
     def end(self) -> None:
         """Ends everything that was posted, and then the thread; `join` waits for that."""
         with self._lock:
@@ -107,6 +113,7 @@ class Worker:
                 self._carry_out(command, stop)
             with self._lock:
                 self._unfinished.pop(stop, None)
+                self._lock.notify_all()
         self._on_end()
 
     def _carry_out(self, command: Command, stop: StopSignal) -> None:
@@ -114,7 +121,8 @@ class Worker:
             self._handle(command, stop)
         except MendableError as error:
             _logger.info("%s: %s", type(command).__name__, error)
-            self._emit(Failed(str(error), command, stop.is_set(), isinstance(error, TargetMissing)))
+            kinds = isinstance(error, TargetMissing), isinstance(error, TargetSuspect)
+            self._emit(Failed(str(error), command, stop.is_set(), *kinds))
         except Exception as error:
             _logger.exception("%s failed", type(command).__name__)
             reason = ": ".join(filter(None, (type(error).__name__, str(error).split("\n")[0][:_REASON_LENGTH])))

@@ -13,7 +13,7 @@ from collections.abc import Sequence, Set
 from dataclasses import asdict, fields
 from typing import Any
 
-from sqlalchemy import CTE, ColumnElement, Connection, Integer, Row, bindparam, cast, func, insert, select
+from sqlalchemy import CTE, ColumnElement, Connection, Integer, Row, bindparam, cast, delete, func, insert, select
 
 from engine.messages.conversations import Message
 from engine.messages.replies import ProposerCounts, ReplyStatistics
@@ -97,6 +97,9 @@ def read_below(connection: Connection, message_id: int | None, conversation_id: 
 
 
 def write_statistics(connection: Connection, message_id: int, statistics: ReplyStatistics) -> None:
+    """In place of earlier ones."""
+    for row in (ReplyStatisticsRow, ReplyProposerRow):
+        connection.execute(delete(row).where(row.message_id == message_id))
     figures = {name: getattr(statistics, name) for name in _FIGURES}
     connection.execute(insert(ReplyStatisticsRow).values(message_id=message_id, **figures))
     proposers = [{"message_id": message_id, **asdict(counts)} for counts in statistics.proposers]

@@ -16,10 +16,12 @@ from sqlalchemy.pool import StaticPool
 
 from engine.storage import failures
 
-BUSY_TIMEOUT_S = 5.0
+BUSY_TIMEOUT_S = 5.0  # that readers and single statements wait, inside SQLite
 _BACKUP = ".before-"  # a revision follows: migrations leave a backup beside the store
 _TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 _BEGIN = "slipstream_begin"
+_WRITE_NOW = ("PRAGMA busy_timeout = 0", "BEGIN IMMEDIATE")
+_WAIT_AGAIN = f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1000:.0f}"
 _PRAGMAS = (
     "PRAGMA foreign_keys = ON",
     # With NORMAL too, a killed process loses nothing, but a power cut may lose the last replies. FULL costs one fsync
@@ -82,16 +84,16 @@ def _engine(url: URL | str, **options: Any) -> Engine:
 
 
 def writer(engine: Engine) -> Engine:
-    """The same connections, but a transaction takes the write lock at once.
+    """The same connections, but a transaction takes the write lock at once, or fails without waiting.
 
-    A transaction that begins as a reader and then writes fails without waiting if another has written in between.
+    A transaction that begins as a reader and then writes fails, too, if another has written in between.
     """
-    return engine.execution_options(**{_BEGIN: "BEGIN IMMEDIATE"})
+    return engine.execution_options(**{_BEGIN: _WRITE_NOW})
 
 
 def outside_transactions(engine: Engine) -> Engine:
     """The same connections, for the few statements that SQLite refuses in a transaction."""
-    return engine.execution_options(**{_BEGIN: None})
+    return engine.execution_options(**{_BEGIN: ()})
 
 
 def _prepare(connection: sqlite3.Connection, _record: object) -> None:
@@ -102,9 +104,13 @@ def _prepare(connection: sqlite3.Connection, _record: object) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    statement = dict[str, Any](connection.get_execution_options()).get(_BEGIN, "BEGIN")
-    if statement is not None:
-        connection.exec_driver_sql(statement)
+    statements = dict[str, Any](connection.get_execution_options()).get(_BEGIN, ("BEGIN",))
+    try:
+        for statement in statements:
+            connection.exec_driver_sql(statement)
+    finally:
+        if statements is _WRITE_NOW:
+            connection.exec_driver_sql(_WAIT_AGAIN)
 
 
 def raw_rows(connection: Connection, statement: str, *values: object) -> Iterator[Any]:

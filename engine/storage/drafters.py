@@ -9,7 +9,7 @@ from sqlalchemy.dialects.sqlite import insert
 from engine.messages.drafters import DrafterRecord, Guesses
 from engine.storage.connections import raw_rows
 from engine.storage.schema import DrafterFiguresRow
-from engine.storage.transactions import Transactions
+from engine.storage.transactions import SHORT_PATIENCE_S, Transactions
 
 _NUMBERS = ("num_first", "first_right", "num_next", "next_right", "step_s")
 _new = insert(DrafterFiguresRow)
@@ -42,7 +42,7 @@ class DrafterRepository(Transactions):
         guesses = record.guesses
         numbers = guesses.num_first, guesses.first_right, guesses.num_next, guesses.next_right, record.step_s
         values = dict(zip(_NUMBERS, numbers, strict=True))
-        with self._writing() as connection:
+        with self._writing(patience_s=SHORT_PATIENCE_S) as connection:
             connection.execute(_SAVE.values(target_identity=target_identity, drafter_key=record.key, **values))
 
 

@@ -26,7 +26,7 @@ from engine.storage.lessons import read_lessons, write_lesson
 from engine.storage.ngrams import read_ngrams, write_ngrams
 from engine.storage.recall import read_missing, read_recall, write_recall
 from engine.storage.schema import Holds, MessageRow, rows_holding
-from engine.storage.transactions import Transactions
+from engine.storage.transactions import SHORT_PATIENCE_S, Transactions
 
 MOST_ADAPTERS = 8  # stored for a pair, to go back to
 
@@ -68,7 +68,7 @@ class LearnedRepository(Transactions):
         then stores none."""
         if not tokens:
             return
-        with self._writing() as connection:
+        with self._writing(patience_s=SHORT_PATIENCE_S) as connection:
             _check_messages(connection, tokens)
             write_recall(connection, fingerprint, tokens)
 
@@ -93,7 +93,7 @@ class LearnedRepository(Transactions):
 
         Raises ConversationMissing when the message is gone, and ValueError for an invalid lesson.
         """
-        with self._writing() as connection:
+        with self._writing(patience_s=SHORT_PATIENCE_S) as connection:
             _check_messages(connection, [message_id])
             write_lesson(connection, fingerprint, message_id, reply, most, system_prompt)
 
@@ -112,7 +112,7 @@ class LearnedRepository(Transactions):
         Raises ValueError for invalid figures, and for empty weights."""
         pair = target_fingerprint, drafter_fingerprint
         new = AdapterSummary(0, datetime.now(UTC), before, after, num_replies, num_learned, is_published=True)
-        with self._writing() as connection:
+        with self._writing(patience_s=SHORT_PATIENCE_S) as connection:
             saved = adapters.write_adapter(connection, pair, new, weights)
             adapters.publish(connection, pair, saved.number)
             adapters.thin_out(connection, pair, most)
@@ -149,7 +149,7 @@ class LearnedRepository(Transactions):
 
     def add_learning_time(self, day: date, seconds: float) -> None:
         """Adds to the time that the drafter learned on this day, in local time."""
-        with self._writing() as connection:
+        with self._writing(patience_s=SHORT_PATIENCE_S) as connection:
             add_learning(connection, day, seconds)
 
     def load_learned(self, recall_tokens: int) -> Learned:

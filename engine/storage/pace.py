@@ -10,7 +10,7 @@ from sqlalchemy.dialects.sqlite import insert
 
 from engine.messages.pace import KnownPace
 from engine.storage.schema import PaceRow
-from engine.storage.transactions import Transactions
+from engine.storage.transactions import SHORT_PATIENCE_S, Transactions
 
 _logger = logging.getLogger("slipstream.store")
 
@@ -46,7 +46,7 @@ class PaceRepository(Transactions):
     def save_pace(self, target_identity: str, build: str, threads: int, pace: KnownPace) -> None:
         """In place of what is there."""
         values = {"target_identity": target_identity, "build": build, "threads": threads}
-        with self._writing() as connection:
+        with self._writing(patience_s=SHORT_PATIENCE_S) as connection:
             connection.execute(_SAVE.values(**values, pace=_PACE.dump_json(pace).decode()))
 
 

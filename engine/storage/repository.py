@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import compress
@@ -26,6 +26,7 @@ from engine.storage.schema import ConversationRow, Holds, MessageRow, rows_holdi
 from engine.storage.search import MOST_HITS, find_conversations, summary_of
 from engine.storage.targets import TargetRepository
 from engine.storage.texts import encodable, fit_title, wanted_words
+from engine.storage.transactions import SHORT_PATIENCE_S
 from engine.storage.trees import KnownTrees, read_tree, write_tree
 from engine.storage.upgrade import upgrade
 
@@ -269,16 +270,20 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
             _find(connection, conversation_id)
             return read_tree(connection, conversation_id)
 
-    def add_trees(self, trees: Sequence[ConversationTree], check: Callable[[], None] = lambda: None) -> list[bool]:
+    def add_trees(self, trees: Iterable[ConversationTree], check: Callable[[], None] = lambda: None) -> list[bool]:
         """Adds all conversations that are not here yet, or none when it fails; returns which of them were added.
-        `check`, called when nobody else can write any more, may raise to have none added. In every tree parents come
-        before their children, and the head is one of its messages."""
+        `trees` are read twice. `check`, called before each is compared and written, may raise to have none added. In
+        every tree parents come before their children, and the head is one of its messages."""
         with self._reading() as connection:
             known = KnownTrees(connection)
-        is_new = [known.add(tree) for tree in trees]
+        is_new = []
+        for tree in trees:
+            check()
+            is_new.append(known.add(tree))
         with self._writing() as connection:  # for a short time, because replies are saved meanwhile
             check()
             for tree in compress(trees, is_new):
+                check()
                 write_tree(connection, tree)
         return is_new
 
@@ -310,7 +315,7 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
         text = encodable(text)
         now = datetime.now(UTC)
         target_name = None if target_name is None else encodable(target_name)
-        with self._writing(conversation_id) as connection:
+        with self._writing(conversation_id, SHORT_PATIENCE_S) as connection:
             found = _find(connection, conversation_id, even_deleted=True)
             if parent_id is not None:
                 _check_message(connection, conversation_id, parent_id)
@@ -332,6 +337,18 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
             values = {"head_message_id": message_id, "left_heads": left, "updated_at": now}
             _change(connection, conversation_id, even_deleted=True, **values)
         return Message(message_id, conversation_id, parent_id, role, text, now, target_name, statistics)
+
+    def rewrite_message(self, message: Message) -> Message:
+        """With this text and these statistics, in place of those that are stored: a reply that has grown."""
+        message = replace(message, text=encodable(message.text))
+        with self._writing(message.conversation_id, SHORT_PATIENCE_S) as connection:
+            _check_message(connection, message.conversation_id, message.id)
+            connection.execute(update(MessageRow).where(MessageRow.id == message.id).values(text=message.text))
+            if message.statistics is not None:
+                branch.write_statistics(connection, message.id, message.statistics)
+            used = {"updated_at": datetime.now(UTC)}
+            _change(connection, message.conversation_id, even_deleted=True, **used)
+        return message
 
 
 def _last_use(summary: ConversationSummary) -> tuple[datetime, int]:

@@ -265,6 +265,7 @@ class TargetFileRow(Base, holds=Holds.LIBRARY):
     path: Mapped[Path] = mapped_column(unique=True)
     size_bytes: Mapped[int]
     details: Mapped[str] = mapped_column(server_default=text("''"))  # what its header says, as JSON
+    loaded_stamp: Mapped[str] = mapped_column(server_default=text("''"))  # as it was when last loaded; empty: never
 
 
 class LearningDayRow(Base, holds=Holds.LEARNED):

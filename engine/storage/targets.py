@@ -17,7 +17,7 @@ from engine.storage.transactions import Transactions
 
 _FILES = select(
     *(TargetFileRow.name, TargetFileRow.path, TargetFileRow.size_bytes, TargetRow.last_used_at, TargetRow.options),
-    *(TargetFileRow.details, TargetRow.identity),
+    *(TargetFileRow.details, TargetRow.identity, TargetFileRow.loaded_stamp),
 ).join(TargetRow, TargetRow.id == TargetFileRow.target_id)
 _HAS_NO_FILE = ~exists().where(TargetFileRow.target_id == TargetRow.id)
 _OPTIONS = TypeAdapter(TargetOptions)
@@ -90,6 +90,7 @@ class TargetRepository(Transactions):
             name = unique(one_line(source.name) or path.stem, set(connection.execute(others).scalars()))
             values = {"target_id": target_id, "name": name, "path": path, "size_bytes": source.size_bytes}
             values |= {"details": encodable(facts)} if facts else {}
+            values |= {} if last_used_at is None else {"loaded_stamp": source.stamp}
             change = update(TargetFileRow).where(TargetFileRow.path == place).values(**values)
             if not connection.execute(change).rowcount:
                 connection.execute(insert(TargetFileRow).values(**values))
@@ -141,9 +142,9 @@ def _is_gone(path: Path) -> bool:
         return False
 
 
-def _record(row: Row[str, Path, int, datetime | None, str, str, str | None]) -> TargetRecord:
-    name, path, size_bytes, last_used_at, options, facts, identity = row
-    return TargetRecord(name, path, size_bytes, last_used_at, _options(options), facts, identity or "")
+def _record(row: Row[str, Path, int, datetime | None, str, str, str | None, str]) -> TargetRecord:
+    name, path, size_bytes, last_used_at, options, facts, identity, stamp = row
+    return TargetRecord(name, path, size_bytes, last_used_at, _options(options), facts, identity or "", stamp)
 
 
 def _options(text: str) -> TargetOptions:

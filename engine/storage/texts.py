@@ -24,7 +24,7 @@ def one_line(text: str) -> str:
 
 
 def fit_title(text: str) -> str:
-    return one_line(text)[:TITLE_LENGTH].strip() or UNTITLED
+    return one_line(text.lstrip()[: 2 * TITLE_LENGTH])[:TITLE_LENGTH].strip() or UNTITLED
 
 
 def unique(name: str, taken: Container[str]) -> str:

@@ -4,19 +4,26 @@ in memory for incognito chats."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, delete
+from sqlalchemy.exc import DBAPIError
 
 from engine.storage import connections
-from engine.storage.failures import as_store_errors
+from engine.storage.failures import as_store_errors, is_locked
 from engine.storage.schema import Base, ConversationRow, LessonRow, RecallRow
 
 # Ids of incognito chats and their messages begin here: beyond any that the file gives, so that an id tells where its
 # chat is, and small enough for the window's signals, whose numbers have 32 bits.
 _FIRST_INCOGNITO_ID = 2**30
+# For another program that has locked the file, as a backup does: of what the user waits for, and of what can go on
+# without it.
+PATIENCE_S = 120.0
+SHORT_PATIENCE_S = 1.0
+_LOOK_S = 0.01
 
 
 def is_incognito(conversation_id: int) -> bool:
@@ -33,6 +40,8 @@ class Database:
         self._outside = connections.outside_transactions(engine)
         # SQLite's time limit is for other processes: a thread of ours that imports a profile may take longer.
         self._turn = threading.RLock()
+        self._is_free = True  # for all that is known
+        self.on_waiting: Callable[[bool], None] = lambda _is_waiting: None
 
     def close(self) -> None:
         self._readers.dispose()
@@ -44,10 +53,39 @@ class Database:
             yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """All or nothing; nobody else writes meanwhile."""
-        with self._turn, as_store_errors(self._path), self._writers.begin() as connection:
-            yield connection
+    def writing(self, patience_s: float | None = None) -> Iterator[Connection]:
+        """All or nothing; nobody else writes meanwhile. Waits so long for another program that has locked the file;
+        `on_waiting` is told of a long wait, and of its end. Those with a patience of their own do not wait again where
+        somebody did in vain."""
+        began = time.monotonic()
+        is_told = False
+        if patience_s is None:
+            patience_s = PATIENCE_S
+        elif not self._is_free:
+            patience_s = 0.0
+        try:
+            with as_store_errors(self._path):
+                while True:
+                    with self._turn, self._writers.connect() as connection:
+                        try:
+                            transaction = connection.begin()
+                        except DBAPIError as error:
+                            waited_s = time.monotonic() - began
+                            if not is_locked(error) or waited_s > patience_s:
+                                self._is_free = not is_locked(error)
+                                raise
+                        else:
+                            self._is_free = True
+                            with transaction:
+                                yield connection
+                            return
+                    if not is_told and waited_s > SHORT_PATIENCE_S:
+                        is_told = True
+                        self.on_waiting(True)
+                    time.sleep(_LOOK_S)
+        finally:
+            if is_told:
+                self.on_waiting(False)
 
     def backups(self) -> tuple[Path, ...]:
         return connections.backups(self._path)
@@ -135,6 +173,11 @@ class Transactions:
         """The folder that the file is in."""
         return self._path.parent
 
+    def tell_waiting(self, on_waiting: Callable[[bool], None]) -> None:
+        """`on_waiting` is told, on any thread, when somebody has to wait for another program, and when that has ended;
+        it must not use the store."""
+        self._file.on_waiting = on_waiting
+
     def close(self) -> None:
         """Closes the file and forgets incognito chats. May be called more than once."""
         for database in self._databases():
@@ -157,5 +200,5 @@ class Transactions:
         """Of the file, or of the database in memory for an incognito conversation."""
         return self._database_of(conversation_id).reading()
 
-    def _writing(self, conversation_id: int = 0) -> AbstractContextManager[Connection]:
-        return self._database_of(conversation_id).writing()
+    def _writing(self, conversation_id: int = 0, patience_s: float | None = None) -> AbstractContextManager[Connection]:
+        return self._database_of(conversation_id).writing(patience_s)

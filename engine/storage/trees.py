@@ -60,8 +60,9 @@ def _digests(messages: Iterable[TreeMessage], with_times: bool) -> Iterator[byte
         if message.parent not in of:
             continue  # a damaged store
         time = message.created_at.astimezone(UTC).isoformat() if with_times and message.created_at else ""
-        words = "\0".join((message.role, time, encodable(message.text)))
-        of[message.number] = sha256(of[message.parent] + words.encode()).digest()
+        digest = sha256(of[message.parent] + f"{message.role}\0{time}\0".encode())
+        digest.update(encodable(message.text).encode())
+        of[message.number] = digest.digest()
         yield of[message.number]
 
 

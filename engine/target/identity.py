@@ -16,6 +16,7 @@ from engine.target.model_files import part_paths
 
 _HEADER_BYTES = 8 << 20  # hashed from the start of the first part; the longest headers known are about as long
 _SAMPLE_BYTES = 64 << 10
+_STAMP_LENGTH = 32  # characters
 _NUM_SAMPLES = 16  # of the weights, evenly spread over all parts, and at least one of each
 
 
@@ -41,6 +42,18 @@ def file_identity(path: Path) -> str:
     except OSError:
         return ""
     return f"file:{digest.hexdigest()}"
+
+
+def file_stamp(path: Path) -> str:
+    """By which a file is known to be untouched without reading all of it: a digest of the sizes of all parts and of the
+    times at which they and their entries were last changed. The second kind of time cannot be set back, where the
+    system keeps it. Empty where a part is missing or cannot be read."""
+    try:
+        states = [part.stat() for part in part_paths(path)]
+    except (OSError, ValueError):
+        return ""
+    times = [(state.st_size, state.st_mtime_ns, state.st_ctime_ns) for state in states]
+    return hashlib.sha256(repr(times).encode()).hexdigest()[:_STAMP_LENGTH]
 
 
 def _ranges(size: int, header_bytes: int, num_samples: int) -> Iterator[tuple[int, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -11,7 +12,7 @@ from typing import Protocol
 from engine.config import STARTER
 from engine.errors import TargetMissing
 from engine.messages.targets import TargetRecord, TargetSource
-from engine.target.identity import file_identity
+from engine.target.identity import file_identity, file_stamp
 from engine.target.model_files import model_name
 from engine.target.starter_form import StarterForm
 
@@ -24,15 +25,23 @@ class KnownTargets(Protocol):
     @property
     def data_dir(self) -> Path: ...
     def list_targets(self) -> tuple[TargetRecord, ...]: ...
-    def target_of(self, source: TargetSource) -> TargetRecord | None: ...
 
 
 def resolve_target(target: str, known: KnownTargets, identity: str = "") -> TargetSource:
     """`starter`, a path, or the name of a target in the library. Where its file is gone, another file of the same
     target will do: of the `identity` that the caller saw last, or that the library knows. Raises TargetMissing."""
-    source = named_source(target, known.data_dir) or _listed_source(target, known.list_targets(), identity)
-    record = None if source.trusted else known.target_of(source)
-    return replace(source, trusted=source.trusted or (record is not None and record.last_used_at is not None))
+    records = known.list_targets()
+    source = named_source(target, known.data_dir) or _listed_source(target, records, identity)
+    return replace(source, trusted=source.trusted or is_known(source, records))
+
+
+def is_known(source: TargetSource, records: Sequence[TargetRecord]) -> bool:
+    """Whether this very file was loaded before, and nobody has touched it since."""
+    return any(
+        (record.identity, record.loaded_stamp) == (source.identity, source.stamp)
+        for record in records
+        if record.identity and record.loaded_stamp
+    )
 
 
 def named_source(target: str, data_dir: Path) -> TargetSource | None:
@@ -53,7 +62,9 @@ def file_source(path: Path, identity: str | None = None) -> TargetSource:
         size_bytes = path.stat().st_size
     except OSError:
         size_bytes = 0
-    return TargetSource(path, model_name(path), size_bytes, file_identity(path) if identity is None else identity)
+    stamp = file_stamp(path)  # before the rest is read
+    identity = file_identity(path) if identity is None else identity
+    return TargetSource(path, model_name(path), size_bytes, identity, stamp=stamp)
 
 
 def starter_source() -> TargetSource:

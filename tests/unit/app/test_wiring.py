@@ -18,6 +18,7 @@ from app.startup.first_paint import OpenedWindow
 from app.theme import ThemeKeeper
 from app.wiring import WiredWindow
 from engine import (
+    STARTER,
     ChangeConversation,
     Command,
     CountTokens,
@@ -244,3 +245,24 @@ def test_what_the_window_shows_is_on_the_disk_when_it_is_closed(desk: Desk) -> N
     desk.window.close()
     settings, complaint = SettingsFile(desk.folder).load()
     assert (settings.window, settings.colour_origins, complaint) == (desk.window.state(), True, "")
+
+
+def test_a_model_that_the_program_did_not_survive_waits_until_the_user_asks_for_it(desk: Desk) -> None:
+    at_start = desk.last(LoadTarget)
+    assert isinstance(at_start, LoadTarget)
+    assert at_start.by_itself
+    command = replace(at_start, target="/models/tiny.gguf")
+    desk.app.target.load(command.target, by_itself=True)
+    desk.bridge.tell(Failed("No.", desk.last(LoadTarget), is_suspect=True))
+    instead = desk.last(LoadTarget)
+    assert isinstance(instead, LoadTarget)
+    assert (instead.target, instead.by_itself) == (STARTER, True)
+    (notice,) = desk.window.notices.shown.values()
+    assert "while tiny was being loaded or wrote its first reply" in notice.words.text()
+    assert not desk.window.toasts.shown, "the notice says it"
+    notice.buttons[0].click()
+    again = desk.last(LoadTarget)
+    assert isinstance(again, LoadTarget)
+    assert (again.target, again.by_itself) == (command.target, False)
+    desk.bridge.tell(TargetReady(TARGET, again))
+    assert not desk.window.notices.shown

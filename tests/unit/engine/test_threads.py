@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
+import pytest
+
 from engine import Engine, EngineConfig, ExportConversations, ForgetEverything, ImportConversations, ReadTextFile
-from engine.factory import row_of
-from engine.messages.commands import ChatCommand, OwedCommand
+from engine.config import OwnSampling, ReplySettings
+from engine.factory import Services, row_of
+from engine.messages.commands import ChangeConversation, ChatCommand, Command, OpenConversation, OwedCommand, Send
 from engine.messages.conversations import ExportFormat, Role
-from engine.messages.events import ConversationsExported, EverythingForgotten, TextFileRead
+from engine.messages.events import ConversationsExported, EverythingForgotten, Finished, TextFileRead
+from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.threads import _THREADS
 from tests.fakes.commands import ALL_COMMANDS
@@ -26,7 +31,34 @@ def test_everything_is_forgotten_on_the_thread_that_replies() -> None:
 
 
 def test_only_what_the_store_writes_is_owed() -> None:
-    assert {row_of(_THREADS, kind) for kind in ALL_COMMANDS if issubclass(kind, OwedCommand)} == {"store"}
+    assert {row_of(_THREADS, kind) for kind in ALL_COMMANDS if issubclass(kind, OwedCommand)} == {"writing"}
+
+
+def test_a_reply_waits_for_what_was_changed_before_and_whoever_reads_only_for_a_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_free = threading.Event()  # the store, for those who write
+    carried_out: list[type[Command]] = []
+
+    def handle(_services: Services, command: Command, _stop: StopSignal) -> None:
+        if isinstance(command, ChangeConversation):
+            assert is_free.wait(60)
+        carried_out.append(type(command))
+        if isinstance(command, OpenConversation):
+            is_free.set()
+
+    monkeypatch.setattr(Services, "handle", handle)
+    events = EventQueue()
+    engine = Engine(EngineConfig(tmp_path / "data"), events)
+    try:
+        engine.post(ChangeConversation(1, "Be brief.", OwnSampling()))
+        engine.post(Send("Hi", 1, ReplySettings()))
+        engine.post(OpenConversation(1))
+        for _ in range(3):
+            events.wait_for(Finished)
+    finally:
+        assert engine.close()
+    assert carried_out == [OpenConversation, ChangeConversation, Send]
 
 
 def test_what_is_being_imported_when_everything_is_forgotten_is_not_added(tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ from engine.drafter.choice import (
 from engine.errors import DrafterUnusable, TargetMissing
 from engine.messages.drafters import DrafterRunner
 from engine.messages.targets import TargetRecord
-from engine.target.identity import file_identity
-from engine.target.sources import starter_path
+from engine.target.identity import file_stamp
+from engine.target.sources import file_source, starter_path
 from tests.fakes.gguf import write
 
 
@@ -117,7 +117,8 @@ def test_a_gguf_file_is_run_by_llama_cpp_and_known_by_what_is_in_it(tmp_path: Pa
 
 def record(path: Path, used: bool = False) -> TargetRecord:
     last_used_at = datetime.now(UTC) if used else None
-    return TargetRecord(path.stem, path, path.stat().st_size, last_used_at, identity=file_identity(path))
+    source, stamp = file_source(path), file_stamp(path) if used else ""
+    return TargetRecord(path.stem, path, source.size_bytes, last_used_at, identity=source.identity, loaded_stamp=stamp)
 
 
 def test_a_file_that_was_used_before_is_trusted(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def read_json(value: object, folder: Path) -> Read:
 @given(st.lists(trees(), min_size=1, max_size=3))
 def test_what_is_exported_comes_back_with_all_its_branches(written: list[ConversationTree]) -> None:
     text = "".join(json_format.write(written))
-    elements = list(reading._elements(json_stream.JsonStream(io.BytesIO(text.encode()))))
+    elements = list(reading._elements(json_stream.JsonStream(io.BytesIO(text.encode()), reading.FIELDS)))
     read = [json_format.read(element) for element in elements]
     for before, after in zip(written, read, strict=True):
         assert branches(after) == branches(before)
@@ -85,7 +85,7 @@ def test_a_file_is_written_and_read(tmp_path: Path) -> None:
     assert read.created_at == moment
     with pytest.raises(FileUnusable, match=r"chats\.json exists already"):
         write_chats(path, [], ExportFormat.JSON, overwrite=False)
-    assert read_chats(path).trees == (read,), "the old one is still there"
+    assert list(read_chats(path).trees) == [read], "the old one is still there"
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -198,10 +198,11 @@ def test_lists_of_messages(tmp_path: Path) -> None:
     lines = "\n".join(json.dumps({"messages": messages}) for _ in range(3))
     read = read_text(lines, tmp_path, "chats.jsonl")
     assert len(read.trees) == 3
-    assert read.trees[0].system_prompt == "Be brief."
-    assert [each.text for each in read.trees[0].messages] == ["Hi", "Hello."]
-    assert read.trees[0].title == "Hi"
-    assert read.trees[0].messages[0].created_at is None
+    first = next(iter(read.trees))
+    assert first.system_prompt == "Be brief."
+    assert [each.text for each in first.messages] == ["Hi", "Hello."]
+    assert first.title == "Hi"
+    assert first.messages[0].created_at is None
 
 
 # What is left out
@@ -342,6 +343,98 @@ def test_zip_bombs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         read_chats(path)
 
 
+def packed(path: Path, *contents: bytes, how: int = zipfile.ZIP_DEFLATED) -> Path:
+    with zipfile.ZipFile(path, "w", how) as archive:
+        for content in contents:
+            archive.writestr("conversations.json", content)
+    return path
+
+
+@pytest.mark.parametrize("how", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_what_python_unpacks_without_bound_is_not_unpacked(tmp_path: Path, how: int) -> None:
+    path = packed(tmp_path / "bomb.zip", json.dumps([TALK]).encode(), how=how)
+    with pytest.raises(FileUnusable, match="packed in an unusual way"):
+        read_chats(path)
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_files_with_one_name_are_refused(tmp_path: Path) -> None:
+    path = packed(tmp_path / "twice.zip", *[json.dumps([TALK]).encode()] * 2)
+    with pytest.raises(FileUnusable, match="the same name"):
+        read_chats(path)
+
+
+def test_a_directory_that_fills_the_memory_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "_MOST_READ", 100_000)  # less than the directory says it takes, wherever it says so
+    path = tmp_path / "pictures.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("conversations.json", json.dumps([TALK]))
+        for number in range(2_000):
+            archive.writestr(f"{number}.png", b"")
+    raw = bytearray(path.read_bytes())
+    raw[-14:-10] = b"\1\0\1\0"  # one member, it says
+    path.write_bytes(raw)
+    with pytest.raises(FileUnusable, match="too many files"):
+        read_chats(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'[{"messages": [' + b"[]," * 300_000 + b"[]]}]",
+        b'{"mapping": {' + b",".join(b'"%d": {}' % number for number in range(300_000)) + b"}}",
+        b'[{"title": "' + b"x" * 40 * 2**20 + b'", "messages": []}]',
+        '[{{"messages": [{}]}}]'.format(",".join(['{"content": "' + "😀" + "x" * 2**22 + '"}'] * 5)).encode(),
+    ],
+    ids=["values", "names", "string", "characters"],
+)
+def test_many_small_values_and_long_texts_do_not_add_up(tmp_path: Path, text: bytes) -> None:
+    with pytest.raises(FileUnusable, match="A chat in the file is too large"):
+        read_chats(packed(tmp_path / "bomb.zip", text))
+
+
+def test_what_nobody_reads_takes_time_only_and_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ignored = {f"field {number}": [{}, number] for number in range(10_000)}
+    text = json.dumps({**ignored, "conversations": [{**TALK, **ignored}]})
+    tracemalloc.start()
+    try:
+        assert len(read_text(text, tmp_path).trees) == 1
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 12 * 2**20
+    monkeypatch.setattr(json_stream, "MOST_EVENTS", 50_000)
+    with pytest.raises(FileUnusable, match="too many values"):
+        read_text(text, tmp_path)
+
+
+def test_titles_are_made_of_the_beginning_of_long_texts(tmp_path: Path) -> None:
+    text = json.dumps({"messages": [{"role": "user", "content": "\n" + "a " * 2**21}]})
+    tracemalloc.start()
+    try:
+        (tree,) = read_text(text, tmp_path).trees
+        read_text(json.dumps([{"title": "a " * 2**21}, {"messages": []}]), tmp_path)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert tree.title == "a " * 29 + "a…"
+    assert most < 64 * 2**20
+
+
+def test_not_all_chats_of_a_large_export_are_in_memory(tmp_path: Path) -> None:
+    chats = [{"messages": [{"role": "user", "content": f"{number} {'x' * 500_000}"}]} for number in range(100)]
+    path = tmp_path / "chats.json"
+    path.write_text(json.dumps(chats))
+    tracemalloc.start()
+    try:
+        trees = read_chats(path).trees
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 40 * 2**20
+    assert [tree.messages[0].text for tree in trees] == [chat["messages"][0]["content"] for chat in chats]
+
+
 def test_an_archive_without_conversations_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "photos.zip"
     with zipfile.ZipFile(path, "w") as archive:
@@ -358,5 +451,6 @@ def test_values_are_read_however_the_file_is_cut_into_pieces() -> None:
         def read(self, size: int | None = -1, /) -> bytes:
             return super().read(min(size or 0, 1))
 
-    stream = json_stream.JsonStream(Drops('{"a": [12, true, "ü\\u00e4", -1.5e3], "b": {}}'.encode()))
-    assert list(reading._elements(stream)) == [{"a": [12, True, "üä", -1500.0], "b": {}}]
+    text = '{"text": [12, true, "ü\\u00e4", -1.5e3], "other": [{"text": 1}], "messages": {}}'
+    stream = json_stream.JsonStream(Drops(text.encode()), reading.FIELDS)
+    assert list(reading._elements(stream)) == [{"text": [12, True, "üä", -1500.0], "messages": {}}]

@@ -30,7 +30,7 @@ from engine.replies.reply import Reply, ReplyWriter
 from engine.spare_time import SpareTime
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
-from engine.target.identity import file_identity
+from engine.target.identity import file_identity, file_stamp
 from tests.fakes.gguf import TINY, Value, gguf
 from tests.fakes.listener import RecordingListener
 from tests.fakes.proposers import FREE
@@ -171,8 +171,10 @@ class Library:
         path = self.folder / f"{name}.gguf"
         path.write_bytes(gguf({**TINY, "general.name": name, **(changes or {})}, {"weight": (32, num_weights)}))
         last_used_at = datetime.now(UTC) if used else None
-        identity = file_identity(path)
-        self.records.append(TargetRecord(name, path, path.stat().st_size, last_used_at, identity=identity))
+        identity, stamp = file_identity(path), file_stamp(path) if used else ""
+        size_bytes = path.stat().st_size
+        record = TargetRecord(name, path, size_bytes, last_used_at, identity=identity, loaded_stamp=stamp)
+        self.records.append(record)
         return path
 
     def supply(self, drafter: str = AUTOMATIC) -> FakeSupply:

@@ -41,6 +41,7 @@ from engine.proposers.interface import Supplies
 from engine.proposers.recall import RecallProposer
 from engine.services.chat_service import ChatService
 from engine.services.learning_service import LearningService
+from engine.services.message_keeper import MessageKeeper
 from engine.services.recall import Recall
 from engine.services.target_in_use import TargetInUse
 from engine.stop_signal import StopSignal
@@ -71,7 +72,8 @@ class Desk:
         shared = repository, self.recall, self.learning
         heard = self.events.append, self.posted.append
         self.target = TargetInUse(*shared, self._load, self._speculate, *heard)
-        self.service = ChatService(*shared, self.target, *heard)
+        self.keeper = MessageKeeper(repository, *heard)
+        self.service = ChatService(*shared, self.target, self.keeper, *heard)
 
     def add(self, name: str, target: FakeTarget | Exception) -> str:
         path = self._folder / f"{name}.gguf"

@@ -106,7 +106,6 @@ def test_a_file_that_moved_is_loaded_with_what_was_set_for_it(desk: Desk, target
     desk.targets[str(moved)] = target
     desk.do(LoadTarget(str(moved)))
     assert desk.settings[-1] == TargetSettings(context_size=512)
-    assert desk.trusted["moved"]
     desk.do(LoadTarget(str(path), identity=identity_of(desk)))  # the choice that was remembered
     (ready,) = desk.told(TargetReady)
     assert isinstance(ready, TargetReady)

@@ -30,6 +30,7 @@ from engine.messages.events import (
 )
 from engine.services.file_service import FileService
 from engine.services.learning_service import LearningService
+from engine.services.message_keeper import MessageKeeper
 from engine.services.recall import Recall
 from engine.services.store_service import StoreService
 from engine.stop_signal import StopSignal
@@ -45,7 +46,8 @@ class Desk:
         self.learning = LearningService(lambda: repository, LearningSettings(), self.events.append)
         self.recall = Recall(repository)
         self.files = FileService(lambda: repository, self.learning, self.events.append, self.posted.append)
-        self.store = StoreService(repository, self.recall, self.learning, self.events.append)
+        keeper = MessageKeeper(repository, self.events.append, self.posted.append)
+        self.store = StoreService(repository, self.recall, self.learning, keeper, self.events.append)
 
     def chat(self, title: str, *texts: str, incognito: bool = False) -> int:
         number = self.repository.create_conversation(title, "", incognito).id

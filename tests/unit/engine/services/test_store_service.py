@@ -27,10 +27,12 @@ from engine.messages.events import (
     ConversationOpened,
     ConversationsListed,
     Event,
+    Listener,
     MessageDeleted,
 )
 from engine.messages.learned import NgramRecord, VerifiedReply
 from engine.services.learning_service import LearningService
+from engine.services.message_keeper import MessageKeeper
 from engine.services.recall import Recall
 from engine.services.store_service import StoreService
 from engine.storage import Repository
@@ -42,9 +44,19 @@ def resting(repository: Repository) -> LearningService:
     return LearningService(lambda: repository, LearningSettings(), lambda _event: None)
 
 
+def store_service(
+    repository: Repository,
+    emit: Listener = lambda _event: None,
+    recall: Recall | None = None,
+    learning: LearningService | None = None,
+) -> StoreService:
+    keeper = MessageKeeper(repository, emit, lambda _command: None)
+    return StoreService(repository, recall or Recall(repository), learning or resting(repository), keeper, emit)
+
+
 def test_ngrams_are_kept_without_an_event(repository: Repository) -> None:
     events: list[Event] = []
-    service = StoreService(repository, Recall(repository), resting(repository), events.append)
+    service = store_service(repository, events.append)
     kept, gone = (NgramRecord((token,), token, count=1, doubts=0, last_use=0) for token in (1, 2))
     service.handle(SaveNgrams("target", "drafter", (kept, gone)))
     service.handle(SaveNgrams("target", "drafter", (replace(gone, count=0),)))
@@ -57,7 +69,7 @@ def test_ngrams_are_kept_without_an_event(repository: Repository) -> None:
 
 def test_ngrams_of_an_era_that_has_ended_are_not_kept(repository: Repository) -> None:
     learning = resting(repository)
-    service = StoreService(repository, Recall(repository), learning, lambda _event: None)
+    service = store_service(repository, learning=learning)
     ngram = NgramRecord((1,), 1, count=1, doubts=0, last_use=0)
     with learning.exchanging():
         service.handle(SaveNgrams("target", "drafter", (ngram,), learning.era.number))  # and waits for nobody
@@ -71,7 +83,7 @@ def test_a_deleted_conversation_is_forgotten_and_comes_back_restored(repository:
     events: list[Event] = []
     recall = Recall(repository)
     recall.open(FakeTarget())
-    service = StoreService(repository, recall, resting(repository), events.append)
+    service = store_service(repository, events.append, recall)
     summary = repository.create_conversation("chat", "")
     recall.add(repository.add_message(summary.id, None, Role.USER, "one two three"))
 
@@ -90,7 +102,7 @@ def test_a_deleted_message_is_neither_recalled_nor_learned_from(repository: Repo
     events: list[Event] = []
     recall = Recall(repository)
     recall.open(FakeTarget())
-    service = StoreService(repository, recall, resting(repository), events.append)
+    service = store_service(repository, events.append, recall)
     number = repository.create_conversation("chat", "").id
     asked = repository.add_message(number, None, Role.USER, "one two three")
     said = repository.add_message(number, asked.id, Role.ASSISTANT, "four five six")
@@ -115,7 +127,7 @@ def test_a_deleted_message_is_neither_recalled_nor_learned_from(repository: Repo
 def test_a_conversation_that_is_missing_is_neither_forgotten_nor_restored(repository: Repository) -> None:
     recall = Recall(repository)
     recall.open(FakeTarget())
-    service = StoreService(repository, recall, resting(repository), lambda _event: None)
+    service = store_service(repository, recall=recall)
     before = recall.indexes()
     for command in (DeleteConversation(7), RestoreConversation(7)):
         with pytest.raises(ConversationMissing):
@@ -125,7 +137,7 @@ def test_a_conversation_that_is_missing_is_neither_forgotten_nor_restored(reposi
 
 def test_branch_settings_and_draft_of_a_conversation_are_changed(repository: Repository) -> None:
     events: list[Event] = []
-    service = StoreService(repository, Recall(repository), resting(repository), events.append)
+    service = store_service(repository, events.append)
     summary = repository.create_conversation("chat", "")
     first = repository.add_message(summary.id, None, Role.USER, "first")
     second = repository.add_message(summary.id, None, Role.USER, "second")

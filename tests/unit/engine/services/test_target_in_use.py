@@ -1,13 +1,17 @@
-"""Counting tokens beside a reply, and while a target is being closed. How targets are loaded is in
-`test_chat_service.py`."""
+"""Counting tokens beside a reply, and while a target is being closed; targets that the program did not survive. How
+targets are loaded is in `test_chat_service.py`."""
 
 from __future__ import annotations
 
 import threading
 
-from engine.messages.commands import LoadTarget
-from tests.fakes.target import FakeTarget
-from tests.unit.engine.services.test_chat_service import Desk
+import pytest
+
+from engine.errors import TargetSuspect
+from engine.messages.commands import LoadTarget, Send
+from engine.target.suspects import Suspects
+from tests.fakes.target import FakeTarget, says
+from tests.unit.engine.services.test_chat_service import GREEDY, Desk
 
 
 def load(desk: Desk, target: FakeTarget) -> None:
@@ -57,3 +61,42 @@ def test_a_target_is_not_closed_in_the_middle_of_counting(desk: Desk) -> None:
     closing.join(10)
     assert counted == [3]
     assert target.closed
+
+
+def test_a_mark_is_left_while_a_target_is_loaded_and_writes_its_first_reply(desk: Desk) -> None:
+    folder = desk.repository.data_dir / "suspects"
+    seen: list[int] = []
+
+    def look() -> None:
+        seen.append(len(list(folder.iterdir())))
+
+    class Watching(FakeTarget):
+        def tokenize(self, text: str) -> list[int]:
+            look()
+            return super().tokenize(text)
+
+    desk.on_load = look
+    load(desk, Watching(says("Hello.")))
+    assert seen == [1]
+    assert not list(folder.iterdir())
+    for is_first in (True, False):
+        seen.clear()
+        desk.do(Send("Hi", None, GREEDY))
+        assert set(seen) == {int(is_first)}
+        assert not list(folder.iterdir())
+
+
+def test_a_target_that_the_program_did_not_survive_is_opened_only_if_somebody_asks(desk: Desk) -> None:
+    path = desk.add("fake", FakeTarget())
+    desk.do(LoadTarget(path, by_itself=True))
+    desk.do(LoadTarget(path, by_itself=True))
+    assert desk.trusted["fake"], "it was loaded before"
+    identity = desk.target.loaded.source.identity
+    with Suspects(desk.repository.data_dir).watched(identity):  # as a process that ends leaves it behind
+        with pytest.raises(TargetSuspect, match="while fake was being loaded or wrote its first reply; open it again"):
+            desk.do(LoadTarget(path, by_itself=True))
+        desk.trusted.clear()
+        desk.do(LoadTarget(path))
+        assert not desk.trusted["fake"], "it gets its first look once more"
+    desk.do(LoadTarget(path, by_itself=True))
+    assert desk.trusted["fake"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, event
 
-from engine.storage import Repository
+from engine.storage import Repository, transactions
 from engine.storage.repository import FILE_NAME
 
 OnEveryConnection = Callable[[str], AbstractContextManager[None]]
@@ -47,8 +47,9 @@ def repository(open_repository: Callable[[], Repository]) -> Repository:
 
 
 @pytest.fixture
-def on_every_connection() -> OnEveryConnection:
-    """Runs a pragma first on every connection that is opened within the block."""
+def on_every_connection(monkeypatch: pytest.MonkeyPatch) -> OnEveryConnection:
+    """Runs a pragma first on every connection that is opened within the block. Nobody waits long for a lock."""
+    monkeypatch.setattr(transactions, "PATIENCE_S", 0.02)
 
     @contextmanager
     def block(pragma: str) -> Iterator[None]:

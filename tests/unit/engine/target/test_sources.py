@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -33,14 +35,32 @@ def test_an_unknown_name_is_missing(repository: Repository, tmp_path: Path, name
         resolve_target(name, repository)
 
 
-def test_only_the_same_content_is_trusted_wherever_it_is(repository: Repository, tmp_path: Path) -> None:
+def test_only_a_file_that_nobody_touched_since_it_was_loaded_is_trusted(repository: Repository, tmp_path: Path) -> None:
     path = write(tmp_path / "tiny.gguf")
+    repository.add_target(file_source(path))
+    assert not resolve_target(str(path), repository).trusted, "it was never loaded"
     repository.remember_target(file_source(path))
-    assert resolve_target(str(path), repository).trusted
-    moved = path.rename(tmp_path / "moved.gguf")
-    assert resolve_target(str(moved), repository).trusted
-    size_bytes = moved.stat().st_size
+    assert resolve_target("tiny", repository).trusted
+    size_bytes = path.stat().st_size
     assert write(path, {"general.name": "Tina"}).stat().st_size == size_bytes
+    assert not resolve_target(str(path), repository).trusted
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="keeps no time of the last change that cannot be set back")
+def test_a_byte_that_no_sample_holds_costs_the_trust_even_if_the_time_is_set_back(
+    repository: Repository, tmp_path: Path
+) -> None:
+    path = write(tmp_path / "tiny.gguf")
+    with path.open("ab") as file:
+        file.truncate(16 << 20)
+    before = file_source(path)
+    repository.remember_target(before)
+    times = path.stat()
+    with path.open("r+b") as file:
+        file.seek((9 << 20) + (300 << 10))
+        file.write(b"X")
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert file_source(path).identity == before.identity
     assert not resolve_target(str(path), repository).trusted
 
 

@@ -1,0 +1,51 @@
+"""Models whose loading or first reply this program did not survive: a mark is left before, and taken away after."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_logger = logging.getLogger("slipstream.target")
+
+_FOLDER = "suspects"
+
+
+class Suspects:
+    """A file for each model that is being tried, by its identity, in a folder of their own: empty, so that it says
+    nothing of anybody's chats."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._folder = data_dir / _FOLDER
+
+    def holds(self, identity: str) -> bool:
+        return bool(identity) and self._mark(identity).exists()
+
+    @contextmanager
+    def watched(self, identity: str) -> Iterator[None]:
+        """While the model is tried. Where no mark can be left, as on a full disk, it is tried all the same."""
+        if not identity:  # its file cannot be read
+            yield
+            return
+        self._leave(identity)
+        try:
+            yield
+        finally:
+            self._take_away(identity)
+
+    def _leave(self, identity: str) -> None:
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._mark(identity).touch()
+        except OSError as error:
+            _logger.warning("no mark can be left in %s (%s)", self._folder, error.strerror)
+
+    def _take_away(self, identity: str) -> None:
+        try:
+            self._mark(identity).unlink(missing_ok=True)
+        except OSError as error:
+            _logger.warning("a mark in %s cannot be taken away (%s)", self._folder, error.strerror)
+
+    def _mark(self, identity: str) -> Path:
+        return self._folder / identity.rpartition(":")[2]

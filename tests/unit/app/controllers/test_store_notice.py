@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from PySide6.QtGui import QGuiApplication
+
+from app.controllers.store_notice import SUBJECT, StoreNotice
+from engine import Send, StoreHeld
+from engine.messages.conversations import Conversation
+from engine.messages.events import (
+    ConversationOpened,
+    EverythingForgotten,
+    MessageStored,
+    PromptStored,
+    ReplyFinished,
+    ReplyText,
+    StoreBehind,
+)
+from tests.unit.app.controllers.test_chat import Desk, answered, desk, figures, prompt, ready, reply, summary
+
+__all__ = ["desk", "ready"]
+
+FULL = "The disk is full; free some space and try again."
+
+
+def test_what_the_store_refuses_stays_in_the_chat_with_a_notice_until_it_is_stored(ready: Desk) -> None:
+    StoreNotice(ready.window, ready.bridge)
+    notices = ready.window.notices
+    _, answer = answered(ready)
+    asked = replace(prompt(-1, 7, "And?"), parent_id=answer.id)
+    ready.write("And?")
+    ready.tell(StoreBehind(FULL, (asked,)), PromptStored(asked), ReplyText(7, "Go", figures(1, 5.0, 11)))
+    stored = replace(asked, id=72)
+    held = reply(-2, asked, "Good.")
+    ready.tell(ReplyFinished(held), StoreBehind(FULL, (asked, held)))
+    assert ready.shown == ["Hi", "Hello.", "And?", "Good."]
+    bar = notices.shown[SUBJECT]
+    assert bar.words.text().startswith(FULL)
+    copy, again = bar.buttons
+    copy.click()
+    assert QGuiApplication.clipboard().text() == "And?\n\nGood."
+    ready.take()
+    again.click()
+    assert ready.take() == [StoreHeld(by_hand=True)]
+    ready.tell(MessageStored(-1, stored), MessageStored(-2, reply(73, stored, "Good.")), StoreBehind(""))
+    assert [message.id for message in ready.window.transcript.messages] == [70, 71, 72, 73]
+    assert SUBJECT not in notices.shown
+    ready.write("More?")
+    assert isinstance(ready.take()[-1], Send), "the chat goes on"
+    ready.tell(StoreBehind(FULL), EverythingForgotten(1))
+    assert SUBJECT not in notices.shown
+
+
+def test_a_reply_grows_on_when_its_prompt_is_stored_meanwhile(ready: Desk) -> None:
+    _, answer = answered(ready)
+    asked = replace(prompt(-1, 7, "And?"), parent_id=answer.id)
+    stored = replace(asked, id=72)
+    ready.write("And?")
+    ready.tell(PromptStored(asked), ReplyText(7, "Go", figures(1, 5.0, 11)), MessageStored(-1, stored))
+    assert ready.grows
+    ready.window.conversations.chosen.emit(1)
+    ready.window.conversations.chosen.emit(7)
+    ready.tell(ConversationOpened(Conversation(summary(7), "", (stored,))))
+    assert ready.grows, "it is known which prompt it answers"
+    ready.tell(ReplyText(7, "od.", figures(2, 5.0, 12)), ReplyFinished(reply(73, stored, "Good.")))
+    assert ready.shown == ["And?", "Good."]
