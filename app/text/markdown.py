@@ -30,7 +30,6 @@ LIST_PIECE = 1_500  # characters of a long list that are shown together
 KNOWN_INLINE = 2_000  # texts
 LONGEST_BLOCK = 24_000  # characters of Markdown
 PLAIN_PIECE = 4_000  # characters of a block that is shown as plain text
-_NO_REVERSAL = {0x202D: None, 0x202E: None}  # signs that would show an address from its end
 
 _known_inline: dict[str, str] = {}  # a growing list or table is parsed again and again; used by one thread
 
@@ -329,7 +328,7 @@ def _html_of_inline(tokens: list[Token], marked: MarkedSource | None = None) -> 
             html.append(f"</{token.tag}>" if token.nesting < 0 else f"<{token.tag}>")
         else:
             html.append(escape(token.content))
-    return "".join(html).translate(_NO_REVERSAL)
+    return "".join(html)
 
 
 def _link_open(address: str) -> str:

@@ -28,6 +28,8 @@ _LONGEST_TAG = 60  # letters
 _LINE = 300  # letters of a line, more than any screen has room for
 _LINES = 4_000  # letters of a tooltip
 _WIDTH = 90  # letters of its lines
+STAND_IN = "\ufffd"
+MARK = "‹U+"  # how the mark of such signs begins
 _NAMES = {0x0: "null", 0x7: "bell", 0x8: "backspace", 0xD: "return", 0x1B: "escape", 0x7F: "delete"}
 
 
@@ -76,6 +78,11 @@ def mark_of(signs: str) -> str:
     numbers = " ".join(f"U+{ord(sign):04X}" for sign in distinct[:_MOST_NAMED])
     more = " …" if len(distinct) > _MOST_NAMED else ""
     return f"‹{numbers}{more}{f' ×{len(signs)}' if len(signs) > 1 else ''}›"
+
+
+def stand_ins(text: str) -> str:
+    """As long as the text, in UTF-16 units: as it is shown where places in it count, in code."""
+    return replaced(text, lambda signs: STAND_IN * (len(signs.encode("utf-16-le")) // 2))
 
 
 def names_of(signs: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QPushButton, QWidget
 
-from app.text.unseen import in_tip, one_line
+from app.text.unseen import in_tip, one_line, shown
 from app.theme import ThemeKeeper
 from app.widgets.appearance import code_font
 from app.widgets.attachment_chips import words_of_size
@@ -83,7 +83,7 @@ class AttachedFiles(QWidget):
             if button.isChecked():
                 self._opened = attachment
         if self._opened is not None:
-            self.text.setPlainText(self._opened.text)
+            self.text.setPlainText(shown(self._opened.text))
             self.text.setAccessibleName(self.tr("Text of {file}").format(file=self._opened.name))
         self.text.setVisible(self._opened is not None)
         self.height_changed.emit()
