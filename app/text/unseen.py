@@ -26,6 +26,7 @@ _RIGHT_TO_LEFT = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _MOST_NAMED = 3  # signs of a run
 _LONGEST_TAG = 60  # letters
 _LINE = 300  # letters of a line, more than any screen has room for
+_SENTENCE = 1_000  # letters
 _LINES = 4_000  # letters of a tooltip
 _WIDTH = 90  # letters of its lines
 STAND_IN = "\ufffd"
@@ -41,6 +42,11 @@ def shown(text: str) -> str:
 def one_line(text: str) -> str:
     """One line of it, as it is shown where names are: in lists, labels and titles."""
     return " ".join(shown(text[:_LINE]).splitlines()) + ("…" if len(text) > _LINE else "")
+
+
+def sentence(text: str) -> str:
+    """As it is shown where somebody's words may stand in a sentence."""
+    return shown(text[:_SENTENCE]) + ("…" if len(text) > _SENTENCE else "")
 
 
 def in_tip(text: str) -> str:

@@ -86,14 +86,19 @@ class Prose(JoinedText, QTextBrowser):
 
     def _mark(self, unseen: list[str]) -> None:
         """Shows signs that nobody sees, in the places that were held for them; their names come on hover."""
-        cursor = self.document().find(_HELD)
+        if not unseen:
+            return
+        writing = QTextCursor(self.document())
+        writing.beginEditBlock()  # laid out once, at the end
+        place = self.document().find(_HELD)
         for signs in unseen:
-            shape = cursor.charFormat()
+            shape = place.charFormat()
             shape.setProperty(UNSEEN, signs)
             shape.setToolTip(names_of(signs))
             shape.setForeground(QColor(self._keeper.theme.warning))
-            cursor.insertText(mark_of(signs), shape)
-            cursor = self.document().find(_HELD, cursor)
+            place.insertText(mark_of(signs), shape)
+            place = self.document().find(_HELD, place)
+        writing.endEditBlock()
 
     def set_plain_text(self, text: str) -> None:
         self.set_html(f'<div style="white-space:pre-wrap">{escape(text)}</div>')

@@ -189,7 +189,7 @@ def _show(desk: Desk, words: str, folder: Path, dice: Random) -> None:
     window.toasts.show_error(words)
     window.toasts.show_info(words, "Undo")
     window.notices.show_notice("crash", words, ())
-    window.transcript.show_messages((prompt(0, words), reply(1, words)))
+    window.transcript.show_messages((prompt(0, words[:2_000]), reply(1, words[:2_000])))  # long ones: `messages`
 
 
 def _hover_all(desk: Desk, outcome: Outcome, what: str) -> int:
