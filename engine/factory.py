@@ -6,6 +6,7 @@ load on the engine's own threads.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -13,10 +14,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from engine.config import AUTOMATIC, EngineConfig
+from engine.errors import StoreUnusable
 from engine.messages.commands import (
     ChatCommand,
     Command,
     CountTokens,
+    EraseDeleted,
     FileCommand,
     HubCommand,
     LibraryCommand,
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
     from engine.messages.targets import GpuSupport
     from engine.proposers.drafting import Drafting
     from engine.services.chat_service import ChatService
+    from engine.services.erasing import ErasingService
     from engine.services.file_service import FileService
     from engine.services.hub_service import HubService
     from engine.services.library_service import LibraryService
@@ -59,6 +63,7 @@ if TYPE_CHECKING:
     from engine.storage import Repository
     from engine.target.interface import Target
 
+_logger = logging.getLogger("slipstream.store")
 _T = TypeVar("_T")
 _Handle = Callable[[Any, StopSignal], object]  # carries out one kind of command
 
@@ -102,7 +107,7 @@ class Services:
         self._loaded: TargetInfo | None = None  # the target in use
         self._listener = emit
         self._post = post
-        self._repository: Lazy[Repository] = Lazy(lambda: open_repository(config), lambda store: store.purge_deleted())
+        self._repository: Lazy[Repository] = Lazy(lambda: open_repository(config), self._erase_deleted)
         self._quiet: Lazy[Quiet] = Lazy(_make_quiet)
         self._learning = LearningService(self._repository, config.learning, emit, ngrams=self._stored_ngrams)
         self._recall: Lazy[Recall] = Lazy(self._build_recall)
@@ -112,6 +117,7 @@ class Services:
         self._handlers: dict[type, _Handle] = {
             ChatCommand: self._handle_chat,
             StoreCommand: _with(Lazy(self._build_store)),
+            EraseDeleted: _with(Lazy(self._build_erasing)),
             LibraryCommand: _with(self._library),
             TuningCommand: _with(Lazy(self._build_tuning)),
             PersonalCommand: _with(Lazy(self._build_personal)),
@@ -167,6 +173,14 @@ class Services:
             self._loaded = event.target
         self._listener(event)
 
+    def _erase_deleted(self, repository: Repository) -> None:
+        """Chats that were deleted before this start. If that fails they stay hidden until the next one."""
+        try:
+            repository.purge_deleted()
+        except StoreUnusable as error:
+            _logger.warning("what was deleted was not removed: %s", error)
+        self._post(EraseDeleted())
+
     def _build_chat(self) -> ChatService:
         from engine.loading import load_target
         from engine.services.chat_service import ChatService
@@ -179,7 +193,12 @@ class Services:
     def _build_store(self) -> StoreService:
         from engine.services.store_service import StoreService
 
-        return StoreService(self._repository(), self._recall(), self._learning, self._keeper(), self._emit)
+        return StoreService(self._repository(), self._recall(), self._learning, self._keeper(), self._emit, self._post)
+
+    def _build_erasing(self) -> ErasingService:
+        from engine.services.erasing import ErasingService
+
+        return ErasingService(self._repository(), self._emit)
 
     def _build_keeper(self) -> MessageKeeper:
         from engine.services.message_keeper import MessageKeeper

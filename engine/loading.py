@@ -6,11 +6,13 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Protocol
 
 from engine.config import EngineConfig, TargetSettings
 from engine.decoding.speculation import Speculation, open_speculation
-from engine.errors import CardsTooSmall, DrafterUnusable, StoreUnusable
+from engine.errors import CardsTooSmall, DrafterUnusable, StoreUnusable, TargetUnusable
+from engine.library.facts import facts_of
 from engine.library.loading import fitted
 from engine.messages.pace import KnownPace
 from engine.messages.targets import TargetSource
@@ -44,6 +46,7 @@ def load_target(
     raises."""
     path, name = source.path, source.name
     if not source.trusted:
+        _check_header(path)
         preflight(path, stop)
     try:
         return LlamaCppTarget.load(path, name, fitted(path, settings), on_progress, stop)
@@ -51,6 +54,14 @@ def load_target(
         if settings.gpu_layers is not None:
             raise
         return LlamaCppTarget.load(path, name, replace(settings, gpu_layers=0), on_progress, stop)
+
+
+def _check_header(path: Path) -> None:
+    """Raises TargetMissing or TargetUnusable for one that is broken, or larger than any sound one: llama.cpp has no
+    bounds of its own."""
+    found = facts_of(path)
+    if found.details is None:
+        raise TargetUnusable(found.problem)
 
 
 def speculate(

@@ -12,6 +12,7 @@ from engine.messages.commands import (
     Command,
     CountTokens,
     DownloadTarget,
+    EraseDeleted,
     FetchDrafter,
     FileCommand,
     ForgetEverything,
@@ -37,12 +38,13 @@ from engine.stop_signal import StopSignal
 _CLOSING_PATIENCE_S = 1.8
 _SETTLING_S = 0.5  # what is written for longer, because another program has locked the store, is not waited for
 
-_STORE_THREADS = ("chat", "store", "writing", "library", "tuning", "personal", "files")
+_STORE_THREADS = ("chat", "store", "writing", "library", "tuning", "personal", "files", "erasing")
 _NETWORK_THREADS = ("hub", "search", "download")
 _THREADS: dict[type, str] = {
     ChatCommand: "chat",
     ForgetEverything: "chat",  # so that no reply follows it
     StoreCommand: "store",
+    EraseDeleted: "erasing",
     OwedCommand: "writing",
     KeepReply: "writing",
     SaveNgrams: "writing",
@@ -58,14 +60,17 @@ _THREADS: dict[type, str] = {
     FetchDrafter: "hub",
     DownloadTarget: "download",
 }
-# What these commands end on other threads: imports that began before are forgotten with the rest.
-_ENDED_BY: dict[type, tuple[type, ...]] = {ForgetEverything: (ImportConversations, ImportProfile)}
+# What these commands end: imports that began before are forgotten with the rest, and erasing begins anew.
+_ENDED_BY: dict[type, tuple[type, ...]] = {
+    ForgetEverything: (ImportConversations, ImportProfile),
+    EraseDeleted: (EraseDeleted,),
+}
 
 
 class Engine:
     """A listener, and a thread for each kind of command that must not wait for the others: answering, reading stored
     conversations, changing them, the library of targets, forms of their weights, files of chats, what is learned as a
-    whole, searching the hub, and fetching drafters and targets from it.
+    whole, erasing what was deleted, searching the hub, and fetching drafters and targets from it.
 
     The threads call `listener`. Nothing slow happens in the constructor or in `post`.
     """

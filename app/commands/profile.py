@@ -68,8 +68,10 @@ def reset_profile(yes: Annotated[bool, typer.Option("--yes", help="Do not ask fi
     """Forget for good what was learned: word patterns, snapshots, lessons and text to reuse. Your chats stay."""
     if not yes:
         typer.confirm("Forget all that was learned for good? Chats stay.", abort=True)
-    engine.forget_learned(EngineConfig(data_dir()))
+    left = engine.forget_learned(EngineConfig(data_dir()))
     print("All that was learned is forgotten. Chats stay, and are learned from as they are read and continued.")
+    for sentence in left:
+        print(sentence)
 
 
 def _show_profile(file: Path) -> None:

@@ -3,8 +3,6 @@ way between branches."""
 
 from __future__ import annotations
 
-from functools import partial
-
 from PySide6.QtCore import Slot
 
 from app.controllers.chat import ChatController
@@ -15,7 +13,7 @@ from app.main_window import MainWindow
 from app.widgets.toast import Toast
 from engine import ContinueReply, DeleteMessage, EditPrompt, Regenerate, RestoreMessage, ShowBranch
 from engine.messages.conversations import Message, Role
-from engine.messages.events import Event, Failed, MessageDeleted
+from engine.messages.events import ConversationForgotten, Event, EverythingForgotten, Failed, MessageDeleted
 
 
 class BranchController(Controller):
@@ -29,6 +27,7 @@ class BranchController(Controller):
         self._chat = chat
         self._transcript = window.transcript
         self._undo: Toast | None = None  # of the last message that was deleted
+        self._deleted: list[tuple[int, int]] = []  # conversations and messages, last deleted last
         self._transcript.regenerate_requested.connect(self._regenerate)
         self._transcript.continue_requested.connect(self._continue)
         self._transcript.revision_submitted.connect(self._edit_prompt)
@@ -86,22 +85,40 @@ class BranchController(Controller):
             self._bridge.post(DeleteMessage(message.conversation_id, message_id))
 
     def _on_event(self, event: Event) -> None:
-        if isinstance(event, MessageDeleted):
-            self._offer_undo(self.tr("The message was deleted."), event.conversation_id, event.message_id)
+        match event:
+            case MessageDeleted(conversation_id, message_id):
+                self._deleted.append((conversation_id, message_id))
+                self._offer_undo(self.tr("The message was deleted."))
+            case ConversationForgotten(summary):
+                self._deleted = [each for each in self._deleted if each[0] != summary.id]
+                self._end_undo()
+            case EverythingForgotten():
+                self._deleted.clear()
+                self._end_undo()
 
-    def _offer_undo(self, words: str, conversation_id: int, message_id: int) -> None:
-        """Of the last deletion alone: what was deleted before it may have lost its place with it."""
-        toasts = self._window.toasts
+    def _offer_undo(self, words: str) -> None:
+        """Of the last deletion, and when that is undone of the one before: a message may have had its place with one
+        that was deleted later."""
+        self._end_undo()
+        if self._deleted:
+            self._undo = self._window.toasts.show_info(words, self.tr("Undo"), self._restore, UNDO_MS)
+
+    def _end_undo(self) -> None:
         if self._undo is not None:
-            toasts.dismiss(self._undo)
-        undo = partial(self._restore, conversation_id, message_id)
-        self._undo = toasts.show_info(words, self.tr("Undo"), undo, UNDO_MS)
+            self._window.toasts.dismiss(self._undo)
+            self._undo = None
 
-    def _restore(self, conversation_id: int, message_id: int) -> None:
+    @Slot()
+    def _restore(self) -> None:
         if self._chat.is_answering:  # the reply would leave the branch that is shown
-            self._offer_undo(self.tr("Undo is possible when the reply is written."), conversation_id, message_id)
-        else:
-            self._bridge.post(RestoreMessage(conversation_id, message_id))
+            self._offer_undo(self.tr("Undo is possible when the reply is written."))
+        elif self._deleted:
+            request = self._bridge.post(RestoreMessage(*self._deleted.pop()))
+            request.finished.connect(self._offer_next)
+
+    @Slot()
+    def _offer_next(self) -> None:
+        self._offer_undo(self.tr("The message is back. Another one was deleted before it."))
 
     def _shown(self, message_id: int) -> Message | None:
         return next((message for message in self._transcript.messages if message.id == message_id), None)

@@ -90,7 +90,7 @@ class DraftKeeper(Controller):
                 self._drafts = {None: ""}
                 self._saved = {}
                 self._show("")
-                self.save()  # the draft of the new chat is on the disk, too
+                self._keeper.forget_words()  # the draft of the new chat is among them
 
     def _show(self, text: str) -> None:
         if text != self._box.text:

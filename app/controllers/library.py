@@ -39,6 +39,7 @@ from engine.messages.drafters import DrafterChoice
 from engine.messages.events import (
     DrafterChosen,
     Event,
+    EverythingForgotten,
     Failed,
     MemoryEstimated,
     TargetDownloaded,
@@ -187,6 +188,8 @@ class LibraryController(Controller):
             case DrafterChosen(name, choice):
                 self._drafters[name] = choice
                 self._show_drafter()
+            case EverythingForgotten():
+                self.list_all()  # system prompts of models are forgotten, too
             case TargetDownloaded():
                 self._adding = None  # what is new now was not added by hand
                 self.list_all()

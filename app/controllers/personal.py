@@ -27,6 +27,7 @@ from engine import (
 )
 from engine.messages.events import (
     AdapterUsed,
+    DeletedErased,
     DrafterLearned,
     Event,
     EverythingForgotten,
@@ -57,6 +58,7 @@ class PersonalController(Controller):
         self._under_way: PersonalCommand | None = None
         self._drafting = ("", False)  # the target, and whether there is a drafter for it
         self._undo: UseAdapter | None = None
+        self._left: tuple[str, ...] = ()  # what was deleted and is not erased yet, in sentences
         self.dialog = dialog = PersonalDialog(keeper.settings.learning_settings(), window)
         dialog.learning.changed.connect(self._change)
         dialog.learned.adapter_chosen.connect(self._use_adapter)
@@ -165,15 +167,17 @@ class PersonalController(Controller):
             case AdapterUsed(command, before):
                 self._on_adapter_used(command, before)
             case LearnedForgotten():
-                words = self.tr("What was learned is forgotten and erased. Your chats are still here.")
+                words = self.tr("What was learned is forgotten. Your chats are still here.")
                 self._end(words)
             case EverythingForgotten(num_conversations):
                 words = self.tr(
-                    "Everything is forgotten and erased: {number} chat(s), and all that was learned.",
+                    "Everything is forgotten: {number} chat(s), and all that was learned.",
                     "",
                     num_conversations,
                 )
                 self._end(words.format(number=f"{num_conversations:,}"))
+            case DeletedErased(left):
+                self._show_left(left)
             case DrafterLearned():
                 self._read_again()
             case SpeculationChanged(name, _, is_drafting) if (name, is_drafting) != self._drafting:
@@ -223,6 +227,14 @@ class PersonalController(Controller):
             self.dialog.show_words(sentence, can_undo=can_undo)
             if not self.dialog.isVisible():
                 self._window.toasts.show_info(sentence)
+
+    def _show_left(self, left: tuple[str, ...]) -> None:
+        """Once; it stays on the page."""
+        for sentence in left:
+            if sentence not in self._left:
+                self._window.toasts.show_info(sentence)
+        self._left = left
+        self.dialog.forget.show_left(left)
 
     def _read(self) -> None:
         self._bridge.post(ReadLearned()).failed.connect(self._on_reading_failed)

@@ -20,6 +20,7 @@ from typing import Any
 
 from app.crash.reports import CrashFolder, error_line, error_text, without_home
 from engine.errors import MendableError
+from engine.places import LOG
 
 MOST_REPORTS = 5  # of one run: what goes wrong at every repaint is known by then
 _LOG_BYTES = 1_000_000  # of one file, of which there are
@@ -31,7 +32,7 @@ _QUOTATION = re.compile(r"""['"`=<|\[{/\\]|[^ -~]""")
 
 
 def log_file(data_dir: Path) -> Path:
-    return data_dir / "logs" / "slipstream.log"
+    return data_dir / LOG
 
 
 def log_to_file(data_dir: Path) -> None:

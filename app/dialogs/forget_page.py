@@ -20,13 +20,13 @@ _ASK_LEARNED = QT_TRANSLATE_NOOP(
     "Your chats, models and settings stay, and text of your chats is still reused. This cannot be undone.",
 )
 _ABOUT_EVERYTHING = QT_TRANSLATE_NOOP(
-    "ForgetPage", "Deletes all chats as well, with unsent messages. Models and settings stay."
+    "ForgetPage", "Deletes all chats as well, and everything else you wrote. Models and settings stay."
 )
 _ASK_EVERYTHING = QT_TRANSLATE_NOOP(
     "ForgetPage",
-    "Forget everything? All chats are erased, also those you could still restore, with unsent messages and all that "
-    "was learned. A reply that is being written is stopped. Models, settings, and files you exported stay. "
-    "This cannot be undone.",
+    "Forget everything? All chats are erased, also those you could still restore, with unsent messages, system "
+    "prompts, crash reports and all that was learned. A reply that is being written is stopped. Models, other "
+    "settings, and files you exported stay. This cannot be undone.",
 )
 
 
@@ -48,6 +48,8 @@ class ForgetPage(QWidget):
         self.everything_button = button(self.tr("Forget everything…"), "outlined", self, self._ask_everything)
         condition = self.tr("Yes, delete all my chats and all that was learned")
         self.everything_question = Question(self.tr("Forget everything"), self, condition)
+        self.left = words("", self)
+        self.left.hide()
         in_column(
             [
                 words(self.tr("What was learned"), self, kind="title"),
@@ -59,6 +61,7 @@ class ForgetPage(QWidget):
                 words(self.tr(_ABOUT_EVERYTHING), self, kind="quiet"),
                 Placed(self.everything_button, alignment=Qt.AlignmentFlag.AlignLeft),
                 self.everything_question,
+                self.left,
                 Stretch(),
             ],
             inside=self,
@@ -76,6 +79,11 @@ class ForgetPage(QWidget):
     def set_busy(self, is_busy: bool) -> None:
         self.learned_button.setEnabled(not is_busy)
         self.everything_button.setEnabled(not is_busy)
+
+    def show_left(self, sentences: tuple[str, ...]) -> None:
+        """What was deleted and could not be erased yet."""
+        self.left.setText("\n\n".join(sentences))
+        self.left.setVisible(bool(sentences))
 
     @Slot()
     def close_questions(self) -> None:

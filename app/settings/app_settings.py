@@ -17,12 +17,14 @@ from pydantic import (
     model_serializer,
     model_validator,
 )
+from PySide6.QtCore import QSettings
 
 from app.settings.declaration import Group, Shown
-from app.settings.look import SETTINGS_FILE, TEXT_SIZE, Look, Theme
+from app.settings.look import TEXT_SIZE, Look, Theme
 from app.text.translation import translate
 from engine import AUTOMATIC, BUILT_IN, STARTER, LearningSettings, ReplySettings, SamplingSettings, TargetSettings
 from engine.parameters import Parameter, Scope, parameter, parameters
+from engine.places import SETTINGS, UNREADABLE_SETTINGS, clear_words
 from engine.whole_file import whole_file
 
 _VERSION = 2  # in files of version 1, `built-in` was what nobody had chosen
@@ -151,6 +153,11 @@ class AppSettings(BaseModel):
         """The same with other values, all of it checked. Raises ValidationError."""
         return type(self).model_validate(self.model_dump() | values)
 
+    def without_words(self) -> AppSettings:
+        """Without what the user wrote, and without fields of a newer version, which may hold such words."""
+        kept = {name: value for name, value in self.model_dump().items() if name not in (self.model_extra or {})}
+        return type(self).model_validate(kept | {"draft": "", "system_prompt": ""})
+
     def reply_settings(self) -> ReplySettings:
         return ReplySettings(self.sampling, self.reply_length, speculate=self.speed_up)
 
@@ -165,7 +172,7 @@ class SettingsFile:
     """Reads and writes the settings of one data folder. A file that cannot be read is set aside, never lost."""
 
     def __init__(self, data_dir: Path) -> None:
-        self._path = data_dir / SETTINGS_FILE
+        self._path = data_dir / SETTINGS
 
     def load(self) -> tuple[AppSettings, str]:
         """The settings, and a sentence about what could not be used, if anything."""
@@ -183,7 +190,7 @@ class SettingsFile:
 
     def _what_makes_sense(self, content: bytes, error: ValidationError) -> tuple[AppSettings, str]:
         """All fields except the wrong ones. The file is set aside."""
-        aside = self._path.with_suffix(".unreadable.json")
+        aside = self._path.with_name(UNREADABLE_SETTINGS)
         with contextlib.suppress(OSError):  # then it stays where it is until the next save
             self._path.replace(aside)
         places = (detail["loc"] for detail in error.errors() if detail["loc"])
@@ -206,6 +213,16 @@ class SettingsFile:
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with whole_file(self._path) as file:
             file.write(settings.model_dump_json(indent=2).encode())
+
+    def forget_words(self, settings: AppSettings) -> None:
+        """Saves these, which hold none, and removes what earlier ones left, and the folders that Qt's file dialogs
+        noted. Raises OSError."""
+        self.save(settings)
+        for file in clear_words(self._path.parent, of_settings=True):
+            file.unlink(missing_ok=True)  # says why it cannot be removed
+        dialogs = QSettings(QSettings.Scope.UserScope, "QtProject")
+        for name in ("FileDialog/history", "FileDialog/lastVisited"):
+            dialogs.remove(name)
 
 
 def not_saved(error: OSError) -> str:

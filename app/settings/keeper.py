@@ -48,6 +48,13 @@ class SettingsKeeper(QObject):
         usual = {setting.name: setting.default for setting in shown_settings(AppSettings)}
         self._take(self.settings.changed(**usual, shortcuts={}))
 
+    def forget_words(self) -> None:
+        """What the user wrote leaves the settings, and the disk at once."""
+        self._take(self.settings.without_words())
+        self._timer.stop()
+        if not self._is_closed:
+            self._writer.submit(self._write, self.settings, forgets=True)
+
     def note(self, **values: Any) -> None:
         """What the app notes by itself; `changed` is not emitted."""
         self._take(self.settings.model_copy(update=values), is_silent=True)
@@ -72,8 +79,11 @@ class SettingsKeeper(QObject):
     def _save(self) -> None:
         self._writer.submit(self._write, self.settings)  # a change makes other ones, never changes these
 
-    def _write(self, settings: AppSettings) -> None:
+    def _write(self, settings: AppSettings, forgets: bool = False) -> None:
         try:
-            self._file.save(settings)
+            if forgets:
+                self._file.forget_words(settings)
+            else:
+                self._file.save(settings)
         except OSError as error:
             self.failed.emit(not_saved(error))

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 from engine.parameters import Parameter, parameter
+from engine.places import SETTINGS
 
-SETTINGS_FILE = "settings.json"
 Theme = Literal["system", "light", "dark"]
 
 
@@ -47,7 +47,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
 def read_look(folder: Path) -> Look:
     """`folder` holds all files of the program. Raises nothing."""
     try:
-        stored = json.loads((folder / SETTINGS_FILE).read_bytes())
+        stored = json.loads((folder / SETTINGS).read_bytes())
         if not isinstance(stored, dict):
             return Look()
     except (OSError, ValueError, RecursionError):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
 from engine.drafter.config_file import read_config, shape_of
+from engine.drafter.interface import TurnVocabulary
 from engine.drafter.loading import load_weights
 from engine.drafter.matrices import WeightForm, best_form
 from engine.drafter.model import LlamaDrafter
@@ -50,7 +52,7 @@ def _is_cuda_index(wanted: str) -> bool:
 @dataclass(frozen=True, slots=True)
 class LoadedDrafter:
     model: LlamaDrafter
-    tokenizer: DrafterTokenizer
+    tokenizer: TurnVocabulary
     name: str
     fingerprint: str  # sha256 of its shape, its weights (a sample of each) and its tokenizer; the same on any device
 
@@ -61,8 +63,10 @@ def load_drafter(
     threads: int | None = None,
     max_held: int | None = None,
     form: WeightForm | None = None,
+    read_tokenizer: Callable[[Path], TurnVocabulary] = DrafterTokenizer.from_folder,
 ) -> LoadedDrafter:
     """`form` of the matrices: by default the fastest. `threads` applies to all of torch in this process.
+    `read_tokenizer`: `TokenizerApart` for a folder that anybody may have made.
 
     Raises DrafterUnusable, which says what is wrong with the folder.
     """
@@ -71,7 +75,7 @@ def load_drafter(
     chosen = choose_device(device)
     form = form or best_form(chosen)
     check_room(folder, shape, form, max_held)
-    tokenizer = DrafterTokenizer.from_folder(folder)
+    tokenizer = read_tokenizer(folder)
     if threads is not None:
         torch.set_num_threads(threads)
     weights, fingerprint = load_weights(folder, shape, chosen, number_type(chosen), form)

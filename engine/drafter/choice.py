@@ -149,9 +149,18 @@ _OURS = {BUILT_IN: built_in_source, STARTER: starter_drafter, STARTER_TORCH: sta
 def weight_bytes(folder: Path) -> int:
     """Of a drafter's weights. 0 where the folder cannot be read: loading says why."""
     try:
-        return sum(path.stat().st_size for path in folder.glob(SAFETENSORS))
+        return sum(map(bytes_on_disk, folder.glob(SAFETENSORS)))
     except OSError:
         return 0
+
+
+def bytes_on_disk(file: Path) -> int:
+    """0 where there is none. A file may claim more than was ever written to it; some file systems count no blocks."""
+    try:
+        status = file.stat()
+    except OSError:
+        return 0
+    return min(status.st_size, 512 * getattr(status, "st_blocks", 0) or status.st_size)
 
 
 def _folder(choice: str) -> Path | None:

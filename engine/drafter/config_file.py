@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,14 @@ from engine.drafter.shape import Llama3Stretch, LlamaShape, Rope
 from engine.errors import DrafterUnusable
 
 _LLAMA_TYPES = ("llama", "mistral", "qwen2")  # the same layers, but for a sliding window and biases
-_MIN_POSITIONS = 64
+MIN_POSITIONS = 64
 
 NUM_OUTPUTS = "num_output_tokens"  # Slipstream's own: a trimmed head can guess only so many tokens, the first ones
 
 # Far beyond any drafter; a config that asks for more is damaged, or meant to exhaust the memory.
 _MAX = {
-    NUM_OUTPUTS: 2_000_000,
-    "vocab_size": 2_000_000,
+    NUM_OUTPUTS: 524_288,
+    "vocab_size": 524_288,  # twice the largest known
     "hidden_size": 32_768,
     "num_hidden_layers": 256,
     "num_attention_heads": 512,
@@ -28,6 +28,11 @@ _MAX = {
     "intermediate_size": 262_144,
     "max_position_embeddings": 100_000_000,
 }
+# Numbers for each of the hidden size: else little weights would compute with much memory. Of known models the heads
+# have 2 at most, and the layers behind them 8.
+_MAX_WIDTH = {"num_attention_heads": 8, "intermediate_size": 32}
+_MAX_SCALE = 1e9  # of positions
+_LONGEST_WORD = 40  # characters that a sentence repeats
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -46,9 +51,11 @@ def shape_of(config: Mapping[str, Any], name: str) -> LlamaShape:
     """Raises DrafterUnusable, with the `name` of the drafter, for other models than Llama-type ones."""
     kind = config.get("model_type")
     if kind not in _LLAMA_TYPES:
-        raise DrafterUnusable(f"{name} is a model of type “{kind}”; a drafter must be a Llama-type model.")
+        raise DrafterUnusable(f"{name} is a model of type “{_word(kind)}”; a drafter must be a Llama-type model.")
+    if config.get("quantization_config") is not None:
+        raise _differs(name, "its weights are quantized in a way that is not known here")
     if config.get("hidden_act", "silu") != "silu":
-        raise _differs(name, f"its activation “{config['hidden_act']}” is another one")
+        raise _differs(name, f"its activation “{_word(config['hidden_act'])}” is another one")
     slides = {"llama": False, "mistral": True, "qwen2": config.get("use_sliding_window", False)}[kind]
     if slides and config.get("sliding_window", 4096) is not None:
         raise _differs(name, "it attends through a sliding window")
@@ -56,12 +63,16 @@ def shape_of(config: Mapping[str, Any], name: str) -> LlamaShape:
     num_heads = _number(config, "num_attention_heads", name)
     num_kv_heads = _number(config, "num_key_value_heads", name, num_heads if kind == "llama" else None)
     head_dim = _number(config, "head_dim", name, hidden // num_heads)
+    feed_forward = _number(config, "intermediate_size", name)
+    for key, width in (("num_attention_heads", num_heads * head_dim), ("intermediate_size", feed_forward)):
+        if width > _MAX_WIDTH[key] * hidden:
+            raise _wrong(name, key)
     if num_heads % num_kv_heads or head_dim % 2:
         raise DrafterUnusable(f"The config.json of {name} contradicts itself about attention heads; download it again.")
     max_positions = _number(config, "max_position_embeddings", name, 2048)
-    if max_positions < _MIN_POSITIONS:
+    if max_positions < MIN_POSITIONS:
         raise DrafterUnusable(
-            f"{name} can hold {max_positions} tokens only; a drafter must hold {_MIN_POSITIONS} at least."
+            f"{name} can hold {max_positions} tokens only; a drafter must hold {MIN_POSITIONS} at least."
         )
     epsilon: Any = config.get("rms_norm_eps", 1e-6)
     if not _is_number(epsilon) or not 0 < epsilon < 1:
@@ -75,7 +86,7 @@ def shape_of(config: Mapping[str, Any], name: str) -> LlamaShape:
         num_heads=num_heads,
         num_kv_heads=num_kv_heads,
         head_dim=head_dim,
-        feed_forward=_number(config, "intermediate_size", name),
+        feed_forward=feed_forward,
         max_positions=max_positions,
         norm_epsilon=float(epsilon),
         rope=_rope_of(config, name, head_dim),
@@ -114,18 +125,19 @@ def _rope_of(config: Mapping[str, Any], name: str, head_dim: int) -> Rope:
             return Rope(float(theta), stretch=stretch)
     except ValueError as error:
         raise _wrong(name, "rope_scaling") from error
-    raise _differs(name, f"its positions are scaled by “{kind}”")
+    raise _differs(name, f"its positions are scaled by “{_word(kind)}”")
 
 
 def _positive(given: Mapping[str, Any], key: str) -> float:
     value: Any = given.get(key)
-    if not _is_number(value) or value <= 0:
+    if not _is_number(value) or not 0 < value <= _MAX_SCALE:
         raise ValueError(key)
     return float(value)
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    """An int may be larger than any float."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def _number(config: Mapping[str, Any], key: str, name: str, default: int | None = None) -> int:
@@ -135,6 +147,12 @@ def _number(config: Mapping[str, Any], key: str, name: str, default: int | None 
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _MAX[key]:
         raise _wrong(name, key)
     return int(value)
+
+
+def _word(value: Any) -> str:
+    """What a config says, fit for a sentence."""
+    text = value if isinstance(value, str) else "unknown"
+    return "".join(filter(str.isprintable, text[:_LONGEST_WORD]))
 
 
 def _wrong(name: str, key: str) -> DrafterUnusable:

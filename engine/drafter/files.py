@@ -3,32 +3,75 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from engine.errors import DrafterUnusable
 
 SAFETENSORS = "*.safetensors"
-_MAX_BYTES = 256 << 20  # the largest tokenizer.json known has 35 million
+TOKENIZER = "tokenizer.json"
+_MAX_BYTES = 4 << 20  # the largest known of the small files is a tokenizer_config.json of 1.2 million
+_MAX_TOKENIZER_BYTES = 64 << 20  # the largest tokenizer.json known has 35 million
+# A value of JSON takes many times as much memory as its text; 256,000 tokens with their merges are 1.8 million values.
+_BYTES_PER_VALUE = 20
 
 
 def read_json(file: Path) -> dict[str, Any] | None:
     """None where there is no such file. Raises DrafterUnusable when it is no JSON object."""
-    if not file.exists():
+    text = read_text(file)
+    if text is None:
         return None
     try:
-        if file.stat().st_size > _MAX_BYTES:
-            raise ValueError("too large")
-        content = json.loads(file.read_text("utf-8"))
+        if sum(map(text.count, ",[{")) > _most_bytes(file) // _BYTES_PER_VALUE:
+            raise ValueError("too much in it")
+        content = json.loads(text)
         if not isinstance(content, dict):
             raise ValueError("no object")
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise _damaged(file) from error
+    return content
+
+
+def read_text(file: Path) -> str | None:
+    """None where there is no such file. Raises DrafterUnusable for one that is too large, no UTF-8 or a pipe."""
+    most = _most_bytes(file)
+    try:
+        with open_file(file) as opened:
+            data = opened.read(most + 1)
+        if len(data) > most:
+            raise _damaged(file)
+        return data.decode()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
     except OSError as error:
         raise DrafterUnusable(f"{file} cannot be read ({error.strerror}); check its permissions.") from error
-    except (ValueError, RecursionError) as error:
-        raise DrafterUnusable(f"{file} is damaged; download the drafter again.") from error
-    return content
+    except UnicodeDecodeError as error:
+        raise _damaged(file) from error
+
+
+def open_file(file: Path) -> BinaryIO:
+    """Raises OSError, and DrafterUnusable for a pipe or a device, at which reading would wait or never end."""
+    opened = open(file, "rb", opener=_without_waiting)  # noqa: SIM115
+    if stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+        return opened
+    opened.close()
+    raise DrafterUnusable(f"{file} is no file; download the drafter again.")
+
+
+def _most_bytes(file: Path) -> int:
+    return _MAX_TOKENIZER_BYTES if file.name == TOKENIZER else _MAX_BYTES
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _damaged(file: Path) -> DrafterUnusable:
+    return DrafterUnusable(f"{file} is damaged; download the drafter again.")
 
 
 def no_weights(folder: Path) -> str:
@@ -52,17 +95,12 @@ class TokenizerFiles:
 
     @classmethod
     def read(cls, folder: Path) -> TokenizerFiles:
-        template = folder / "chat_template.jinja"
-        try:
-            source = template.read_text("utf-8") if template.exists() else None
-        except (OSError, UnicodeDecodeError) as error:
-            raise DrafterUnusable(f"{template} cannot be read; download the drafter again.") from error
         return cls(
             read_json(folder / "config.json") or {},
             read_json(folder / "generation_config.json") or {},
             # Older checkpoints have a separate file for special tokens.
             (read_json(folder / "special_tokens_map.json") or {}) | (read_json(folder / "tokenizer_config.json") or {}),
-            source,
+            read_text(folder / "chat_template.jinja"),
         )
 
     def text(self, name: str) -> str | None:

@@ -79,3 +79,10 @@ class DrafterVocabulary(Protocol):
     def encode_prompt(self, turns: Sequence[ChatTurn]) -> list[int]:
         """The conversation in the drafter's own chat format, up to where the reply begins."""
         ...
+
+
+class TurnVocabulary(DrafterVocabulary, Protocol):
+    """One that knows the token that ends a turn, if there is one."""
+
+    @property
+    def end(self) -> int | None: ...

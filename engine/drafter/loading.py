@@ -1,13 +1,12 @@
 """Reads the weights of a Hugging Face checkpoint into the form in which a drafter runs.
 
-Safetensors files with the usual names are read here, which takes a few hundredths of a second; transformers, whose
-import alone takes two seconds, reads all others. Both give the same names.
+Names are the usual ones; some checkpoints leave “model.” out.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 
-from engine.drafter.files import no_weights, read_json
+from engine.drafter.files import no_weights, open_file, read_json
 from engine.drafter.matrices import (
     GROUP_SIZE,
     DenseEmbedding,
@@ -33,6 +32,9 @@ from engine.drafter.model import LayerWeights, LlamaWeights
 from engine.drafter.shape import LlamaShape
 from engine.errors import DrafterUnusable
 
+_LENGTH_BYTES = 8  # at the start of a safetensors file, for the length of its header
+_LONGEST_HEADER = 4 << 20  # bytes; one of 256 layers has 400,000
+_PREFIXES = ("model.", "lm_head.")  # of the names of weights
 _WHOLE = "model.safetensors"
 _INDEX = "model.safetensors.index.json"
 _FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
@@ -41,6 +43,7 @@ SCALES = "_scale"  # ends the names of the scales of int8 rows and 4-bit groups
 _SAMPLE_SIZE = 256  # values at either end of a weight that go into the fingerprint
 
 _Stored = torch.Tensor | Int8Rows | Int4Groups
+_Handles = dict[str, tuple[Any, str]]
 
 
 def load_weights(
@@ -50,32 +53,22 @@ def load_weights(
 
     Raises DrafterUnusable when weights are missing, damaged, of another shape or no numbers.
     """
-    expected = dict(expected_weights(shape))
-
-    def arrange(read: Callable[[str], _Stored]) -> tuple[LlamaWeights, str]:
-        arranger = _Arranger(folder.name, read, device, dtype, form)
-        with torch.inference_mode(False), torch.no_grad():
-            return arranger.weights(shape), arranger.digest.hexdigest()
-
     with ExitStack() as stack:
-        handles = _open(folder, stack)
-        if all(name in handles for name in expected):
-            try:
-                for name, size in expected.items():
-                    _check_shape(folder, name, _shape(handles[name], name), size)
-                return arrange(lambda name: _stored(folder, handles, name))
-            except (SafetensorError, OSError) as error:
-                raise _damaged(folder) from error
-    tensors = _through_transformers(folder)
-    for name, size in expected.items():
-        if name not in tensors:
-            raise DrafterUnusable(f"The weights of {folder.name} lack “{name}”; download the drafter again.")
-        _check_shape(folder, name, list(tensors[name].shape), size)
-    return arrange(tensors.__getitem__)
+        try:
+            handles = _open(folder, stack)
+            for name, size in expected_weights(shape):
+                if name not in handles:
+                    raise DrafterUnusable(f"The weights of {folder.name} lack “{name}”; download the drafter again.")
+                _check_shape(folder, name, _shape(*handles[name]), size)
+            arranger = _Arranger(folder.name, lambda name: _stored(folder, handles, name), device, dtype, form)
+            with torch.inference_mode(False), torch.no_grad():
+                return arranger.weights(shape), arranger.digest.hexdigest()
+        except (SafetensorError, OSError, MemoryError) as error:
+            raise _damaged(folder) from error
 
 
-def _open(folder: Path, stack: ExitStack) -> dict[str, Any]:
-    """The open safetensors file of each weight. Only headers are read."""
+def _open(folder: Path, stack: ExitStack) -> _Handles:
+    """Of each weight, by its usual name: the open safetensors file, and its name there. Only headers are read."""
     if (folder / _WHOLE).exists():
         files = [_WHOLE]
     else:
@@ -86,16 +79,22 @@ def _open(folder: Path, stack: ExitStack) -> dict[str, Any]:
         files = sorted({str(file) for file in listed.values()}) if isinstance(listed, dict) else []
         if not files or any(Path(file).name != file for file in files):
             raise _damaged(folder)
-    handles: dict[str, Any] = {}
+    handles: _Handles = {}
     for file in files:
         if not (folder / file).exists():
             raise DrafterUnusable(f"{folder} lacks {file}; download the drafter again.")
-        try:
-            handle = stack.enter_context(safe_open(folder / file, framework="pt"))
-        except (SafetensorError, OSError) as error:
-            raise _damaged(folder) from error
-        handles.update(dict.fromkeys(handle.keys(), handle))
+        _check_header(folder / file)
+        handle = stack.enter_context(safe_open(folder / file, framework="pt"))
+        for name in list(handle.keys()):
+            handles[name if name.startswith(_PREFIXES) else f"{_PREFIXES[0]}{name}"] = handle, name
     return handles
+
+
+def _check_header(file: Path) -> None:
+    """By how long it says to be, as it takes many times as much memory when it is read. Raises OSError."""
+    with open_file(file) as opened:
+        if int.from_bytes(opened.read(_LENGTH_BYTES), "little") > _LONGEST_HEADER:
+            raise _damaged(file.parent)
 
 
 def _shape(handle: Any, name: str) -> list[int]:
@@ -139,9 +138,9 @@ def _check_shape(folder: Path, name: str, found: Sequence[int], expected: Sequen
         )
 
 
-def _stored(folder: Path, handles: Mapping[str, Any], name: str) -> _Stored:
+def _stored(folder: Path, handles: _Handles, name: str) -> _Stored:
     """A weight as the file holds it: floats, or int8 rows or 4-bit groups with scales under a name of their own."""
-    weight: torch.Tensor = handles[name].get_tensor(name)
+    weight = _tensor(*handles[name])
     if weight.dtype not in (torch.int8, torch.uint8):
         return weight
     scales = name + SCALES
@@ -152,9 +151,14 @@ def _stored(folder: Path, handles: Mapping[str, Any], name: str) -> _Stored:
             "32 bits, or int8 rows as Slipstream writes them."
         )
     groups = [2 * weight.shape[1] // GROUP_SIZE, 2] if in_groups else []
-    _check_shape(folder, scales, _shape(handles[scales], scales), [len(weight), *groups])
-    found = handles[scales].get_tensor(scales).to(torch.float32)
+    _check_shape(folder, scales, _shape(*handles[scales]), [len(weight), *groups])
+    found = _tensor(*handles[scales]).to(torch.float32)
     return Int4Groups(weight, found) if in_groups else Int8Rows(weight, found)
+
+
+def _tensor(handle: Any, name: str) -> torch.Tensor:
+    tensor: torch.Tensor = handle.get_tensor(name)
+    return tensor
 
 
 class _Arranger:
@@ -258,36 +262,6 @@ def _first_rows(stored: _Stored, count: int) -> _Stored:
     if isinstance(stored, torch.Tensor):
         return stored[:count]
     return type(stored)(stored.values[:count], stored.scales[:count])
-
-
-def _through_transformers(folder: Path) -> dict[str, torch.Tensor]:
-    # Imported here because that takes two seconds and is seldom needed.
-    from transformers import LlamaForCausalLM
-    from transformers.utils import logging
-
-    reports: Any = logging
-    kind: Any = LlamaForCausalLM
-    # It would report to the terminal what DrafterUnusable says in a sentence.
-    verbosity = reports.get_verbosity()
-    reports.set_verbosity_error()
-    reports.disable_progress_bar()
-    try:
-        model, report = kind.from_pretrained(
-            folder,
-            local_files_only=True,
-            use_safetensors=True,
-            trust_remote_code=False,
-            dtype="auto",
-            output_loading_info=True,
-        )
-    # transformers may raise anything for a strange file.
-    except Exception as error:
-        raise _damaged(folder) from error
-    finally:
-        reports.set_verbosity(verbosity)
-    # Missing weights are random numbers.
-    tensors: dict[str, torch.Tensor] = model.state_dict()
-    return {name: tensor for name, tensor in tensors.items() if name not in report["missing_keys"]}
 
 
 def _damaged(folder: Path) -> DrafterUnusable:

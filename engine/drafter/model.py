@@ -76,6 +76,21 @@ def _frequencies(rope: Rope, head_dim: int) -> torch.Tensor:
 
 DEFAULT_MAX_HELD = 2048  # tokens
 _CHUNK_SIZE = 512  # tokens of a prompt that are read in one pass
+_CHUNK_BYTES = 32 << 20  # of a wide matrix product, for which fewer tokens are read: enough for one of 16,384 numbers
+_FLOAT_BYTES = 4
+_CACHE_BYTES = 128 << 20  # or more, where the weights take more, too
+
+
+def most_held(shape: LlamaShape, wanted: int | None = None) -> int:
+    """How many tokens a drafter of this shape holds: what is `wanted`, the positions it was made for, and no more than
+    its cache has room for beside its weights. Those of known drafters have room for `DEFAULT_MAX_HELD`."""
+    room = max(_CACHE_BYTES, 2 * shape.num_layer_weights) // cache_bytes(shape, 1)
+    return min(shape.max_positions, wanted or DEFAULT_MAX_HELD, room)
+
+
+def cache_bytes(shape: LlamaShape, num_held: int) -> int:
+    """Of the keys and values of so many tokens."""
+    return 2 * shape.num_layers * shape.num_kv_heads * shape.head_dim * num_held * _FLOAT_BYTES
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,8 +123,9 @@ class LlamaDrafter:
         positions it was made for."""
         self.shape = shape
         self.weights = weights
-        self.max_held = min(shape.max_positions, max_held or DEFAULT_MAX_HELD)
+        self.max_held = most_held(shape, max_held)
         self.num_held = 0
+        self._chunk_size = min(_CHUNK_SIZE, max(1, _CHUNK_BYTES // (_FLOAT_BYTES * shape.widest)))
         device, dtype = weights.final_norm.device, weights.final_norm.dtype
         self._on_cpu = device.type == "cpu"
         self.most_threads = torch.get_num_threads() if self._on_cpu else 1
@@ -129,7 +145,8 @@ class LlamaDrafter:
             self._rotated = rotated.view(-1, 1, 1).to(device, dtype)
             self._unrotated = (rotated == 0).view(-1, 1, 1).to(device, dtype)
             # A part of this strip is the attention mask of a chunk, wherever the chunk ends.
-            strip = torch.full((_CHUNK_SIZE, self.max_held + _CHUNK_SIZE), -torch.inf).triu(self.max_held + 1)
+            strip = torch.full((self._chunk_size, self.max_held + self._chunk_size), -torch.inf)
+            strip.triu_(self.max_held + 1)
             self._mask_strip = strip.to(device, dtype)
             self._no_states = torch.zeros((1, shape.hidden), device=device, dtype=dtype)
             self._logits = torch.zeros((1, shape.outputs), device=device, dtype=dtype)
@@ -155,9 +172,10 @@ class LlamaDrafter:
 
     def _read(self, tokens: Sequence[int]) -> LogitRow:
         with torch.inference_mode():
-            for start in range(0, len(tokens), _CHUNK_SIZE):
-                chunk = tokens[start : start + _CHUNK_SIZE]
-                self._read_chunk(chunk, is_last=start + _CHUNK_SIZE >= len(tokens))
+            size = self._chunk_size
+            for start in range(0, len(tokens), size):
+                chunk = tokens[start : start + size]
+                self._read_chunk(chunk, is_last=start + size >= len(tokens))
                 self.num_held += len(chunk)
             if self._row is not None:
                 self._tell_apart(self._row)

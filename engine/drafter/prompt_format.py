@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from engine.errors import TemplateFailed
 from engine.messages.conversations import ChatTurn, Role
 from engine.target.chat_template import ChatTemplate
+from engine.target.prompt_text import PromptText
 
 _SPEAKERS = {Role.SYSTEM: "System", Role.USER: "User", Role.ASSISTANT: "Assistant"}
 
@@ -16,7 +17,7 @@ class PromptFormat:
         """The drafter's chat template, if it has one, and the texts of its first and last special token."""
         self._template = None if template is None else _read(template, begin, end)
 
-    def render(self, turns: Sequence[ChatTurn]) -> tuple[str, bool]:
+    def render(self, turns: Sequence[ChatTurn]) -> tuple[PromptText, bool]:
         """The text, and whether the template wrote it.
 
         For a drafter without a chat template (or with a broken one), names and texts are on lines of their own, so that
@@ -28,7 +29,7 @@ class PromptFormat:
             except TemplateFailed:
                 pass  # it costs only speed
         lines = [f"{_SPEAKERS[turn.role]}:\n{turn.text}\n\n" for turn in turns]
-        return "".join(lines) + f"{_SPEAKERS[Role.ASSISTANT]}:\n", False
+        return PromptText("".join(lines) + f"{_SPEAKERS[Role.ASSISTANT]}:\n"), False
 
 
 def _read(template: str, begin: str, end: str) -> ChatTemplate | None:

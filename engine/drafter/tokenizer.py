@@ -16,6 +16,8 @@ from engine.drafter.pieces import byte_alphabet, names_of, piece_of, spelling_of
 from engine.drafter.prompt_format import PromptFormat
 from engine.errors import DrafterUnusable
 from engine.messages.conversations import ChatTurn
+from engine.target.marks import Marks
+from engine.target.prompt_text import PromptText
 
 
 class DrafterTokenizer:
@@ -51,6 +53,7 @@ class DrafterTokenizer:
         self.pieces = tuple(pieces)
         self._middle = MiddleEncoder(content, spelling, self.pieces)
         self._prompt_start = self._start_of_prompt(files, begin)
+        self._marks = Marks({token: names[token].encode() for token in self.special if token in names}, self.pieces)
         self._format = PromptFormat(files.template, *map(self._text_of, (begin, self.end)))
         digest = hashlib.sha256(self._middle.definition.encode())
         digest.update(repr((self._size, sorted(self.special), sorted(added))).encode())
@@ -86,11 +89,15 @@ class DrafterTokenizer:
         text, is_whole = self._format.render(turns)
         return self._encode_prompt(text) if is_whole else self._prompt_start + self._encode_prompt(text)
 
-    def _encode_prompt(self, text: str) -> list[int]:
-        # Text may hold half of a surrogate pair, which is no UTF-8.
-        clean = text.encode("utf-8", "replace").decode()
-        tokens: list[int] = self._prompts.encode(clean, add_special_tokens=False).ids
-        return [token for token in tokens if token < self._size]
+    def _encode_prompt(self, text: PromptText) -> list[int]:
+        return [token for token in self._marks.tokens_of(text, self._tokenize) if token < self._size]
+
+    def _tokenize(self, text: str, with_special: bool) -> list[int]:
+        data = text.encode("utf-8", "replace")  # text may hold half of a surrogate pair, which is no UTF-8
+        if not with_special:
+            return self._middle.encode(data) or []
+        tokens: list[int] = self._prompts.encode(data.decode(), add_special_tokens=False).ids
+        return tokens
 
     def _start_of_prompt(self, files: TokenizerFiles, begin: int | None) -> list[int]:
         """Tokens that the tokenizer itself puts in front of a text; templates write them, too."""

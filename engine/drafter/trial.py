@@ -7,36 +7,41 @@ processor, they may read memory that is not there and end the process. They end 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from engine.drafter.checkpoint import load_drafter
+from engine.drafter.choice import bytes_on_disk, weight_bytes
+from engine.drafter.files import TOKENIZER
+from engine.drafter.tokenizer_apart import limits_for
 from engine.errors import Cancelled, DrafterUnusable, MendableError
-from engine.target.child import Limits, ask_child
+from engine.target.child import ask_child
 from engine.target.cpu import usable_cores
 
 _CHUNKS = (1, 5, 40)  # tokens read at once: each way to multiply
-_LIMIT_S = 300
+_MOST_FILES = 1000  # of a folder; those of drafters have ten
 
 
-def try_out(
-    folder: Path, device: str | None, tried: Path, is_cancelled: Callable[[], bool], limit_s: float = _LIMIT_S
-) -> None:
+def try_out(folder: Path, device: str | None, tried: Path, is_cancelled: Callable[[], bool]) -> None:
     """Returns where the drafter can be loaded and run. `tried` is a folder with an empty file for each that could: they
     are not tried again, until their files change. Takes some seconds else. Raises DrafterUnusable and Cancelled."""
     note = tried / _digest(folder, device)
     if note.exists():
         return
+    limits = limits_for(weight_bytes(folder) + bytes_on_disk(folder / TOKENIZER))
     try:
-        complaint = ask_child(look, (folder, device), is_cancelled, Limits(wall_s=limit_s))
+        complaint = ask_child(look, (folder, device), is_cancelled, limits)
     except Cancelled:
         raise Cancelled("Loading the drafter was cancelled.") from None
     if complaint is None:
         raise DrafterUnusable(
-            f"{folder.name} ended the process that tried it, or took minutes; choose another drafter."
+            f"{folder.name} ended the process that tried it, or took far more time or memory than its size tells; "
+            "choose another drafter."
         )
     if complaint:
         raise DrafterUnusable(complaint)
@@ -58,8 +63,18 @@ def look(folder: Path, device: str | None) -> str:
 
 
 def _digest(folder: Path, device: str | None) -> str:
-    """Of the folder's files, and of what decides how torch multiplies."""
-    files = sorted((file.name, file.stat()) for file in folder.glob("*") if file.is_file())
-    known = [(name, status.st_size, status.st_mtime_ns) for name, status in files]
+    """Of the folder's files, and of what decides how torch multiplies. Raises DrafterUnusable."""
+    try:
+        files = sorted(islice(folder.iterdir(), _MOST_FILES + 1))
+        known = [(file.name, *_stamp(file.stat())) for file in files if file.is_file()]
+    except OSError as error:
+        raise DrafterUnusable(f"{folder} cannot be read ({error.strerror}); check its permissions.") from error
+    if len(files) > _MOST_FILES:
+        raise DrafterUnusable(f"{folder} holds thousands of files; choose the folder of one drafter.")
     place = (torch.__version__, torch.backends.cpu.get_cpu_capability(), device)
     return hashlib.sha256(repr((str(folder.absolute()), known, place)).encode()).hexdigest()
+
+
+def _stamp(status: os.stat_result) -> tuple[int, int, int]:
+    """The last is no program's to set."""
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -121,6 +121,7 @@ class Learner:
         if published is not None:
             self._published = _Scored(published)
         self._start_from(self._published.adapter)
+        return_free_memory()  # of the learner before this one
 
     @property
     def has_work(self) -> bool:

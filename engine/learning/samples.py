@@ -11,7 +11,7 @@ from itertools import takewhile
 import numpy as np
 import numpy.typing as npt
 
-from engine.drafter.tokenizer import DrafterTokenizer
+from engine.drafter.interface import TurnVocabulary
 from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.translation import align
 from engine.numerics.vocabulary_map import MAX_STRING, Strings
@@ -105,7 +105,7 @@ class SampleMaker:
     def __init__(
         self,
         target: Vocabulary,
-        tokenizer: DrafterTokenizer,
+        tokenizer: TurnVocabulary,
         strings: Strings,
         default_systems: frozenset[str] = frozenset(),
     ) -> None:
@@ -218,7 +218,7 @@ class SampleMaker:
                 yield place + depth, {token: mass / total for token, mass in distribution.items()}
 
 
-def spellings(target: Vocabulary, tokenizer: DrafterTokenizer, num_outputs: int) -> Strings:
+def spellings(target: Vocabulary, tokenizer: TurnVocabulary, num_outputs: int) -> Strings:
     """The drafter's tokens that each token of the target is made of, as far as it can guess them, padded with -1."""
     strings = np.full((len(target), MAX_STRING), _NONE, np.int32)
     for token, string in enumerate(tokenizer.encode_many(list(target.pieces))):

@@ -22,12 +22,14 @@ _MAGIC = b"GGUF"
 _VERSIONS = (2, 3)  # as llama.cpp reads them
 _MOST_KEYS = 10_000
 _MOST_TENSORS = 200_000
-_MOST_ITEMS = 8_000_000  # of all lists together; the largest vocabularies have 300,000 tokens and twice as many merges
-_LONGEST_HEADER = 1 << 28  # bytes; ten times the longest that was seen
+# Items of a list, and of all lists together; the largest vocabularies have 300,000 tokens and twice as many merges.
+_MOST_IN_LIST, _MOST_ITEMS = 1 << 20, 1 << 22
+_LONGEST_HEADER = 1 << 27  # bytes; five times the longest that was seen
 _LONGEST_KEY = 65_535
 _LONGEST_TEXT = 1 << 20  # stored of a text; chat templates are the longest there are
 _MOST_TEXT = 1 << 25  # bytes of all that is stored
 _LONGEST_LIST = 4096  # of numbers that are stored: one for each layer
+_MOST_NUMBERS = 1 << 16  # that are stored of all lists; models have a few lists of a hundred
 _MOST_DIMENSIONS = 4
 _MOST_WEIGHTS = 1 << 50
 _BUFFER_BYTES = 1 << 20
@@ -101,7 +103,7 @@ class _HeaderReader:
         self._buffer = b""
         self._start = 0  # of the buffer, in the file
         self._at = 0  # in the buffer
-        self._num_items = 0
+        self._num_items = self._num_stored = 0
         self._stored_bytes = 0
 
     def read(self) -> GgufHeader:
@@ -164,12 +166,13 @@ class _HeaderReader:
     def _list(self) -> ListOf:
         kind, length = self._number(4), self._number(8)
         self._num_items += length
-        if self._num_items > _MOST_ITEMS:
+        if length > _MOST_IN_LIST or self._num_items > _MOST_ITEMS:
             raise self._damaged()
         if kind == _STRING:
             self._skip_texts(length)
             return ListOf(length, None)
-        if length <= _LONGEST_LIST:
+        if length <= min(_LONGEST_LIST, _MOST_NUMBERS - self._num_stored):
+            self._num_stored += length
             return ListOf(length, self._scalars(kind, length))
         self._skip(length * struct.calcsize(self._format(kind)))
         return ListOf(length, None)

@@ -230,6 +230,11 @@ class ForgetConversation(OwedCommand):
     conversation_id: int
 
 
+class EraseDeleted(StoreCommand):
+    """Posted by the engine: erase from the files what was deleted, as far as that is possible, and go on trying.
+    Answered with `DeletedErased` whenever there is news."""
+
+
 class SearchConversations(StoreCommand):
     """Answered with `ConversationsFound` unless stopped."""
 

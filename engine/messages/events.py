@@ -227,6 +227,12 @@ class ConversationForgotten(Event):
     conversation: ConversationSummary
 
 
+class DeletedErased(Event):
+    """What was deleted is erased from the files, too, except what these sentences say."""
+
+    left: tuple[str, ...]
+
+
 class ConversationsFound(Event):
     words: str
     hits: tuple[SearchHit, ...]  # last used conversations first; no more than a list can show

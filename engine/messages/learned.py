@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -91,10 +91,11 @@ class TargetStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """The contents of a profile. Lessons stay out of it: they contain what the user typed."""
+    """The contents of a profile; those of one that is imported are read whenever they are asked for, and may raise
+    FileUnusable. Lessons stay out of it: they contain what the user typed."""
 
     ngrams: Mapping[FingerprintPair, tuple[NgramRecord, ...]]
-    adapters: Mapping[FingerprintPair, tuple[AdapterRecord, ...]]  # oldest first, at most one of them in use
+    adapters: Mapping[FingerprintPair, Sequence[AdapterRecord]]  # oldest first, at most one of them in use
     recall: Mapping[str, tuple[npt.NDArray[np.int32], ...]]  # texts in the tokens of a vocabulary, oldest first
     statistics: tuple[TargetStatistics, ...]
 

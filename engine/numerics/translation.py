@@ -9,6 +9,7 @@ from enum import StrEnum
 from engine.numerics.string_trie import Node, StringTrie
 
 Spell = Callable[[int], tuple[int, ...] | None]
+_LONGEST_PIECE = 4096  # bytes of a draft token; the longest known are runs of some hundred spaces
 
 
 class SegmentKind(StrEnum):
@@ -40,12 +41,15 @@ class Speller:
         self._known: dict[int, tuple[int, ...] | None] = {}
 
     def __call__(self, draft_token: int) -> tuple[int, ...] | None:
-        """None for a token that the target cannot spell: a special one, or bytes that no token of the target has."""
+        """None for a token that the target cannot spell: a special one, a page of text, or bytes that no token of the
+        target has."""
         if draft_token not in self._known:
             self._known[draft_token] = self._spell(self._draft_pieces[draft_token])
         return self._known[draft_token]
 
     def _spell(self, data: bytes) -> tuple[int, ...] | None:
+        if len(data) > _LONGEST_PIECE:
+            return None
         tokens = []
         start = 0
         while start < len(data):

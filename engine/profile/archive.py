@@ -1,7 +1,7 @@
 """The outer form of a profile, and why one cannot be used: a zip whose members are stored as they are.
 
 Nothing is compressed: numbers hardly shrink, and so no small file can grow into a large one. Members are only read into
-memory, never unpacked into a folder.
+memory, one at a time, never unpacked into a folder.
 """
 
 from __future__ import annotations
@@ -10,15 +10,18 @@ import os
 import re
 import stat
 import struct
+import weakref
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 from engine.errors import FileUnusable
 from engine.whole_file import whole_file
 
-MOST_BYTES = 512 * 2**20  # of a profile; all of it is in memory for a moment
+MOST_BYTES = 512 * 2**20  # of a profile
+MOST_MEMBER_BYTES = 96 * 2**20  # twice what an adapter of the starter takes; it is in memory for a moment, two times
 MOST_MEMBERS = 1000
 
 _MOST_DIRECTORY_BYTES = 256 * MOST_MEMBERS
@@ -39,7 +42,8 @@ _DAMAGED = (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, ValueError, Runt
 
 def write_archive(path: Path, members: Mapping[str, bytes], overwrite: bool = False) -> None:
     """Whole or not at all, and readable by this user alone. Raises FileUnusable."""
-    if sum(map(len, members.values())) > MOST_BYTES or len(members) > MOST_MEMBERS:
+    sizes = [len(content) for content in members.values()]
+    if sum(sizes) > MOST_BYTES or max(sizes, default=0) > MOST_MEMBER_BYTES or len(members) > MOST_MEMBERS:
         raise too_much()
     _check_free(path, overwrite)
     try:
@@ -53,21 +57,53 @@ def write_archive(path: Path, members: Mapping[str, bytes], overwrite: bool = Fa
         ) from error
 
 
-def read_archive(path: Path) -> dict[str, bytes]:
+class Archive(Mapping[str, bytes]):
+    """The members of a profile by their names. Each is read when it is asked for, as all of them may be more than fits
+    into the memory. Raises FileUnusable where that fails."""
+
+    def __init__(self, path: Path, file: BinaryIO) -> None:
+        self._path = path
+        weakref.finalize(self, file.close)
+        size = os.fstat(file.fileno()).st_size
+        if size > MOST_BYTES + _MOST_DIRECTORY_BYTES:
+            raise damaged(path, f"it is larger than {MOST_BYTES // 2**20} MiB")
+        _check_end(path, file, size)
+        with _reading(path):
+            self._archive = zipfile.ZipFile(file)
+            self._infos = _infos(path, self._archive, size)
+
+    def __getitem__(self, name: str) -> bytes:
+        info = self._infos[name]
+        with _reading(self._path), self._archive.open(info) as member:
+            content = member.read(info.file_size + 1)
+        if len(content) != info.file_size:
+            raise damaged(self._path, "a member is shorter than it says")
+        return content
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._infos)
+
+    def __len__(self) -> int:
+        return len(self._infos)
+
+
+def read_archive(path: Path) -> Archive:
     """All members by their names. Raises FileUnusable for an invalid file."""
-    try:
+    with _reading(path):
         if not stat.S_ISREG(path.stat().st_mode):  # reading a pipe might never end
             raise not_used(path, "is no file", "name a profile that was exported")
-        with path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            if size > MOST_BYTES + _MOST_DIRECTORY_BYTES:
-                raise damaged(path, f"it is larger than {MOST_BYTES // 2**20} MiB")
-            _check_end(path, file, size)
-            try:
-                with zipfile.ZipFile(file) as archive:
-                    return _read(path, archive, size)
-            except _DAMAGED as error:
-                raise damaged(path, "its members cannot be read") from error
+        archive = Archive(path, path.open("rb"))
+        for name in archive:
+            archive[name]  # may raise
+        return archive
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except _DAMAGED as error:
+        raise damaged(path, "its members cannot be read") from error
     except FileNotFoundError as error:
         raise FileUnusable(f"There is no file {path}; name a profile that was exported.") from error
     except OSError as error:
@@ -107,28 +143,23 @@ def _check_end(path: Path, file: BinaryIO, size: int) -> None:
         raise damaged(path, "its end is not as Slipstream writes it")
 
 
-def _read(path: Path, archive: zipfile.ZipFile, size: int) -> dict[str, bytes]:
+def _infos(path: Path, archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
     infos = archive.infolist()
-    names = [info.orig_filename for info in infos]
-    if len(set(names)) < len(names):
+    found = {info.orig_filename: info for info in infos}
+    if len(found) < len(infos):
         raise damaged(path, "two members have the same name")
-    for info in infos:
-        if not _MEMBER_NAME.fullmatch(info.orig_filename):
+    for name, info in found.items():
+        if not _MEMBER_NAME.fullmatch(name):
             raise damaged(path, "a member has a name that Slipstream does not give")
         if info.flag_bits & _ENCRYPTED:
             raise damaged(path, "a member is encrypted")
         if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
             raise damaged(path, "a member is compressed")
+        if info.file_size > MOST_MEMBER_BYTES:
+            raise damaged(path, "a member is larger than Slipstream writes any")
     if sum(info.file_size for info in infos) > size:
         raise damaged(path, "its members say that they are larger than the file")
-    members = {}
-    for info in infos:
-        with archive.open(info) as member:
-            content = member.read(info.file_size + 1)
-        if len(content) != info.file_size:
-            raise damaged(path, "a member is shorter than it says")
-        members[info.orig_filename] = content
-    return members
+    return found
 
 
 def not_used(path: Path, why: str, what_to_do: str = _AGAIN) -> FileUnusable:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -29,7 +31,9 @@ from engine.profile.manifest import (
     TargetItem,
 )
 from engine.profile.members import (
-    MOST_ROWS,
+    LONGEST_STRING,
+    MOST_NGRAMS,
+    MOST_TEXTS,
     TensorsBroken,
     check_weights,
     pack_ngrams,
@@ -41,7 +45,8 @@ from engine.profile.members import (
 _MOST_JSON_BYTES = 2**22
 _CANNOT_TRAVEL = (ValidationError, TensorsBroken)
 _Key = TypeVar("_Key")
-_Row = TypeVar("_Row")
+_Value = TypeVar("_Value", covariant=True)
+_Read = Callable[[str], bytes]
 _CONTROL_CODES = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
@@ -56,15 +61,18 @@ def to_members(contents: Contents) -> dict[str, bytes]:
     """By their names, the manifest first. What could not be imported is left out, as the store's damage does not
     travel. Raises FileUnusable for more than could be imported."""
     learned = contents.learned
-    if any(sum(map(len, rows.values())) > MOST_ROWS for rows in (learned.ngrams, learned.recall)):
+    if any(len(rows) > MOST_NGRAMS for rows in learned.ngrams.values()):
         raise archive.too_much()
     members: dict[str, bytes] = {STATISTICS: _statistics(learned.statistics)}
     ngrams, adapters, recall = [], [], []
     for place, (pair, records) in enumerate(sorted(learned.ngrams.items()), start=1):
         name = f"ngrams/{place}.safetensors"
+        short = [each for each in records if len(each.string) <= LONGEST_STRING]
+        if not short:
+            continue
         with suppress(*_CANNOT_TRAVEL):
             ngrams.append(NgramsItem(target=pair[0], drafter=pair[1], member=name))
-            members[name] = pack_ngrams(records)
+            members[name] = pack_ngrams(short)
     for pair, of_pair in sorted(learned.adapters.items()):
         for adapter in of_pair:
             name = f"adapters/{adapter.number}.safetensors"  # a number is that of one adapter in the whole store
@@ -76,7 +84,7 @@ def to_members(contents: Contents) -> dict[str, bytes]:
         name = f"recall/{place}.safetensors"
         with suppress(*_CANNOT_TRAVEL):
             recall.append(RecallItem(vocabulary=vocabulary, member=name))
-            members[name] = pack_texts(texts)
+            members[name] = pack_texts(texts[-MOST_TEXTS:])
     manifest = Manifest(
         format=FORMAT,
         program=contents.program,
@@ -94,23 +102,51 @@ def to_members(contents: Contents) -> dict[str, bytes]:
 def from_members(path: Path, members: Mapping[str, bytes]) -> Contents:
     """`path` is named in errors. Raises FileUnusable unless all of it is in order."""
     manifest = _read_manifest(path, members)
-    _check_members(path, manifest, members)
+    read = _checked(path, manifest, members)
     try:
-        statistics = Statistics.model_validate_json(members[STATISTICS])
+        statistics = Statistics.model_validate_json(read(STATISTICS))
     except ValidationError as error:
         raise archive.damaged(path, "its statistics are not as Slipstream writes them") from error
-    ngrams = [((item.target, item.drafter), members[item.member]) for item in manifest.ngrams]
-    recall = [(item.vocabulary, members[item.member]) for item in manifest.recall]
-    try:
-        learned = Learned(
-            ngrams=_unpacked(ngrams, unpack_ngrams),
-            adapters=_adapters(manifest.adapters, members),
-            recall=_unpacked(recall, unpack_texts),
-            statistics=tuple(TargetStatistics(**item.model_dump()) for item in statistics.targets),
-        )
-    except TensorsBroken as error:
-        raise archive.damaged(path, "numbers in it are not as Slipstream writes them") from error
+    pairs = {(item.target, item.drafter): item.member for item in manifest.ngrams}
+    vocabularies = {item.vocabulary: item.member for item in manifest.recall}
+    learned = Learned(
+        ngrams=_Anew({pair: partial(_unpacked, path, read, name, unpack_ngrams) for pair, name in pairs.items()}),
+        adapters=_adapters(path, manifest.adapters, read),
+        recall=_Anew({each: partial(_unpacked, path, read, name, unpack_texts) for each, name in vocabularies.items()}),
+        statistics=tuple(TargetStatistics(**item.model_dump()) for item in statistics.targets),
+    )
+    for each in chain(learned.ngrams.values(), learned.recall.values(), *learned.adapters.values()):
+        del each  # it was in order, or raised
     return Contents(manifest.created_at, manifest.program, learned)
+
+
+class _Anew(Mapping[_Key, _Value]):
+    """Values that are made whenever they are asked for: all of them together would fill the memory."""
+
+    def __init__(self, made: Mapping[_Key, Callable[[], _Value]]) -> None:
+        self._made = made
+
+    def __getitem__(self, key: _Key) -> _Value:
+        return self._made[key]()
+
+    def __iter__(self) -> Iterator[_Key]:
+        return iter(self._made)
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+
+class _AdaptersAnew(Sequence[AdapterRecord]):
+    """As `_Anew`."""
+
+    def __init__(self, made: Sequence[Callable[[], AdapterRecord]]) -> None:
+        self._made = made
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._made[place]()
+
+    def __len__(self) -> int:
+        return len(self._made)
 
 
 def _read_manifest(path: Path, members: Mapping[str, bytes]) -> Manifest:
@@ -128,17 +164,22 @@ def _read_manifest(path: Path, members: Mapping[str, bytes]) -> Manifest:
         raise archive.damaged(path, "its manifest is not as Slipstream writes it") from error
 
 
-def _check_members(path: Path, manifest: Manifest, members: Mapping[str, bytes]) -> None:
-    """Every member is listed once, used once, and has its size and digest; nothing is listed twice."""
+def _checked(path: Path, manifest: Manifest, members: Mapping[str, bytes]) -> _Read:
+    """Every member is listed once, used once, and has its size and digest, as often as it is read; nothing is listed
+    twice."""
     listed = [MANIFEST, *(member.name for member in manifest.members)]
     items = manifest.ngrams, manifest.adapters, manifest.recall
     used = [MANIFEST, STATISTICS, *(item.member for kind in items for item in kind)]
     if sorted(listed) != sorted(members) or sorted(used) != sorted(members):
         raise archive.damaged(path, "its manifest tells of other members than it has")
-    for member in manifest.members:
-        content = members[member.name]
-        if len(content) != member.size or _sha256(content) != member.sha256:
+    by_name = {member.name: member for member in manifest.members}
+
+    def read(name: str) -> bytes:
+        content = members[name]
+        if (len(content), _sha256(content)) != (by_name[name].size, by_name[name].sha256):
             raise archive.damaged(path, "a member is not as it was when it was written")
+        return content
+
     subjects = (
         [(item.target, item.drafter) for item in manifest.ngrams],
         [item.vocabulary for item in manifest.recall],
@@ -147,29 +188,29 @@ def _check_members(path: Path, manifest: Manifest, members: Mapping[str, bytes])
     )
     if any(len(set(each)) < len(each) for each in subjects):
         raise archive.damaged(path, "its manifest tells of something twice")
+    for name in by_name:
+        read(name)
+    return read
 
 
-def _unpacked(
-    contents: Iterable[tuple[_Key, bytes]], unpack: Callable[[bytes, int], tuple[_Row, ...]]
-) -> dict[_Key, tuple[_Row, ...]]:
-    """At most `MOST_ROWS` rows in all."""
-    found: dict[_Key, tuple[_Row, ...]] = {}
-    for key, content in contents:
-        found[key] = unpack(content, MOST_ROWS - sum(map(len, found.values())))
-    return found
+def _unpacked(path: Path, read: _Read, name: str, unpack: Callable[[bytes], _Value]) -> _Value:
+    try:
+        return unpack(read(name))
+    except TensorsBroken as error:
+        raise archive.damaged(path, "numbers in it are not as Slipstream writes them") from error
 
 
-def _adapters(
-    items: Iterable[AdapterItem], members: Mapping[str, bytes]
-) -> dict[FingerprintPair, tuple[AdapterRecord, ...]]:
-    adapters: dict[FingerprintPair, tuple[AdapterRecord, ...]] = {}
+def _adapters(path: Path, items: Iterable[AdapterItem], read: _Read) -> dict[FingerprintPair, Sequence[AdapterRecord]]:
+    made: dict[FingerprintPair, list[Callable[[], AdapterRecord]]] = {}
     for item in sorted(items, key=lambda item: item.number):
-        weights = members[item.member]
-        check_weights(weights)
-        pair = item.target, item.drafter
-        figures = item.model_dump(exclude={"target", "drafter", "member"})
-        adapters[pair] = (*adapters.get(pair, ()), AdapterRecord(**figures, weights=weights))
-    return adapters
+        made.setdefault((item.target, item.drafter), []).append(partial(_adapter, path, item, read))
+    return {pair: _AdaptersAnew(found) for pair, found in made.items()}
+
+
+def _adapter(path: Path, item: AdapterItem, read: _Read) -> AdapterRecord:
+    weights = _unpacked(path, read, item.member, check_weights)
+    figures = item.model_dump(exclude={"target", "drafter", "member"})
+    return AdapterRecord(**figures, weights=weights)
 
 
 def _adapter_item(pair: FingerprintPair, adapter: AdapterRecord, name: str) -> AdapterItem:

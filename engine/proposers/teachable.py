@@ -8,6 +8,8 @@ from pathlib import Path
 from engine.config import SpeculationSettings
 from engine.drafter.adapter import Adapter, adapted, matrix_sizes
 from engine.drafter.checkpoint import LoadedDrafter, load_drafter
+from engine.drafter.tokenizer import DrafterTokenizer
+from engine.drafter.tokenizer_apart import TokenizerApart
 from engine.learning.learner import Learner, LearnerSettings
 from engine.learning.samples import SampleMaker
 from engine.messages.drafters import DrafterSource
@@ -70,9 +72,10 @@ def open_teachable(
 ) -> TeachableDrafting:
     """Calls `pause` before what takes long. Raises DrafterUnusable, StoreUnusable, and what `pause` raises."""
     pause()
-    drafter = load_drafter(source.path, settings.device, usable_cores())
+    read = DrafterTokenizer.from_folder if source.trusted else TokenizerApart
+    drafter = load_drafter(source.path, settings.device, usable_cores(), read_tokenizer=read)
     tokenizer, outputs = drafter.tokenizer, drafter.model.shape.outputs
     translator = Translator(maps, target, tokenizer, outputs, settings.merge, pause)
-    is_shared = outputs == len(tokenizer) and shares_vocabulary(target, tokenizer.pieces)
+    is_shared = outputs == len(tokenizer.pieces) and shares_vocabulary(target, tokenizer.pieces)
     proposer = make_proposer(source, drafter.model, tokenizer, target, None if is_shared else translator, memory)
     return TeachableDrafting(source, drafter, target, proposer, translator, is_shared)

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from engine.drafter.interface import Drafter, DrafterVocabulary, LogitRow
+from engine.messages.conversations import ChatTurn
 from engine.messages.learned import NgramRecord
 from engine.numerics.acceptance import acceptance_chance
 from engine.numerics.draft import Draft, DraftPath
@@ -22,6 +23,7 @@ from engine.proposers.interface import Context, Worth
 from engine.proposers.reply_tail import NgramLessons, ReplyTail
 from engine.target.interface import Vocabulary
 
+_CHARACTERS_PER_TOKEN = 16  # far more than tokens of any language have
 _MOST_STEPS_PER_TOKEN = 4  # a token of the target that takes more is not worth drafting
 
 
@@ -64,11 +66,22 @@ class TranslatedDrafter(DrafterProposer):
 
     def _begin(self, context: Context) -> int:
         if self._turns is None or list(context.turns) != list(self._turns):
-            self._prompt = self._vocabulary.encode_prompt(context.turns)
+            self._prompt = self._vocabulary.encode_prompt(self._newest(context.turns))
         if self._offered:
             self._trie, self._cache, self._store = self._offered.pop()
         self._begin_reply(context.learns)
         return context.reply_start
+
+    def _newest(self, turns: Sequence[ChatTurn]) -> list[ChatTurn]:
+        """The end of a conversation that is far longer than what the drafter can hold."""
+        room = _CHARACTERS_PER_TOKEN * self._drafter.max_held
+        kept: list[ChatTurn] = []
+        for turn in reversed(turns):
+            kept.append(replace(turn, text=turn.text[-room:]))
+            room -= len(turn.text)
+            if room <= 0:
+                break
+        return kept[::-1]
 
     def _begin_reply(self, learns: bool = True) -> None:
         self._tail = ReplyTail(self._vocabulary)  # the target's tokens so far, in the drafter's

@@ -13,6 +13,7 @@ from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.draft import common_prefix_length
 from engine.target.chat_template import ChatTemplate
 from engine.target.interface import Target, Vocabulary
+from engine.target.prompt_text import PromptText, joined, part
 
 # A prompt must leave this much of the context for its reply: one of so many parts, or so many tokens if that is less.
 # Otherwise the oldest turns are left out, and then the prompt fills at most half of the context, so that not every
@@ -118,7 +119,7 @@ class PromptBuilder:
         written = _written(self._target, begun, follows)
         if written is not None:
             return (*tokens, *written), len(written)
-        whole = self._with_begin(self._target.tokenize(text + begun))
+        whole = self._with_begin(self._target.tokenize(joined((text, PromptText(begun)))))
         return tuple(whole), _num_spelling(self._target.vocabulary, whole, len(begun.encode("utf-8", "replace")))
 
     def _with_begin(self, tokens: list[int]) -> list[int]:
@@ -126,7 +127,7 @@ class PromptBuilder:
         return tokens if self._begin is None or tokens[:1] == [self._begin] else [self._begin, *tokens]
 
 
-def _continued(target: Target, text: str, held: Sequence[int], tokens: list[int]) -> list[int]:
+def _continued(target: Target, text: PromptText, held: Sequence[int], tokens: list[int]) -> list[int]:
     """`tokens` of `text`, or other tokens of the same text that share more with `held`.
 
     A reply is not always written in the tokens into which its text is tokenized. As far as the held tokens spell the
@@ -136,10 +137,12 @@ def _continued(target: Target, text: str, held: Sequence[int], tokens: list[int]
     if shared == len(held) or shared == len(tokens):
         return tokens
     data = text.encode("utf-8", "replace")
-    for num_reused, num_bytes in _borders(target.vocabulary, held, data):
+    marks = _written_marks(target.vocabulary, text)
+    for num_reused, num_bytes in _borders(target.vocabulary, held, data, marks):
         if num_reused <= shared:
             break
-        rest = target.tokenize(data[num_bytes:].decode("utf-8", "replace"))
+        num_characters = len(data[:num_bytes].decode("utf-8", "ignore"))
+        rest = target.tokenize(part(text, slice(num_characters, None)))
         # A tokenizer that puts a space before every text, SentencePiece's, must not do so in the middle of one.
         if b"".join(target.vocabulary.pieces[token] for token in rest) == data[num_bytes:] or num_reused < len(held):
             return [*held[:num_reused], *rest]
@@ -153,12 +156,12 @@ def _written(target: Target, text: str, held: Sequence[int]) -> list[int] | None
     data = text.encode("utf-8", "replace")
     num_reused = num_bytes = place = 0
     for index, token in enumerate(held):
-        if not pieces[token] or not data.startswith(pieces[token], place):
+        if not pieces[token] or token in target.vocabulary.special or not data.startswith(pieces[token], place):
             break
         place += len(pieces[token])
         if data[place : place + 1] < b"\x80" or data[place : place + 1] >= b"\xc0":
             num_reused, num_bytes = index + 1, place
-    rest = target.tokenize(data[num_bytes:].decode("utf-8")) if num_bytes < len(data) else []
+    rest = target.tokenize(PromptText(data[num_bytes:].decode("utf-8"))) if num_bytes < len(data) else []
     if b"".join(pieces[token] for token in rest) != data[num_bytes:]:
         return None
     return [*held[:num_reused], *rest]
@@ -170,10 +173,27 @@ def _num_spelling(vocabulary: Vocabulary, tokens: Sequence[int], num_bytes: int)
     return next((index + 1 for index, size in enumerate(sizes) if size >= num_bytes), len(tokens))
 
 
-def _borders(vocabulary: Vocabulary, held: Sequence[int], data: bytes) -> Iterator[tuple[int, int]]:
+def _written_marks(vocabulary: Vocabulary, text: PromptText) -> dict[int, bytes]:
+    """The special tokens that the template wrote, by the byte where each begins."""
+    marks: dict[int, bytes] = {}
+    place = num_bytes = 0
+    for begin, end, is_said in vocabulary.marks.find(text):
+        if not is_said:
+            num_bytes += len(text[place:begin].encode("utf-8", "replace"))
+            place = begin
+            marks[num_bytes] = text[begin:end].encode()
+    return marks
+
+
+def _borders(
+    vocabulary: Vocabulary, held: Sequence[int], data: bytes, marks: dict[int, bytes]
+) -> Iterator[tuple[int, int]]:
     """Where newly tokenized text may replace the held tokens, as numbers of tokens and of bytes, best first: at their
-    end if they spell the text so far, and after the last special token before they stop to."""
+    end if they spell the text so far, and after the last special token before they stop to. A special token spells one
+    of the `marks` only, by the byte where it begins, and other tokens spell none of them."""
     place = 0
+    starts = iter((*marks, len(data) + 1))
+    next_mark = next(starts)
     after_special = (0, 0)
     at_start = True  # of the text, or right after a special token: there SentencePiece puts a space into the token
     for index, token in enumerate(held):
@@ -182,10 +202,13 @@ def _borders(vocabulary: Vocabulary, held: Sequence[int], data: bytes) -> Iterat
             continue
         if at_start and piece[:1] == b" " and not data.startswith(piece, place):
             piece = piece[1:]
-        if not data.startswith(piece, place):
+        at_start = token in vocabulary.special
+        is_right = marks.get(place) == piece if token in vocabulary.marks else place + len(piece) <= next_mark
+        if not is_right or not data.startswith(piece, place):
             break
         place += len(piece)
-        at_start = token in vocabulary.special
+        while next_mark < place:
+            next_mark = next(starts)
         if at_start:
             after_special = (index + 1, place)
     else:

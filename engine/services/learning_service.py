@@ -213,11 +213,13 @@ class LearningService:
         """Somebody waits for a reply inside."""
         with self._changed:
             self._num_waiting += 1
+            self._tell(is_learning=False)  # not when the step has noticed, which may take a moment
         try:
             yield
         finally:
             with self._changed:
                 self._num_waiting -= 1
+                self._tell(self._is_due and self._has_work)
                 self._changed.notify()
 
     def hold(self, is_held: bool) -> None:
@@ -285,6 +287,7 @@ class LearningService:
         """One step."""
         pupil = self._pupil
         if pupil is None or pupil.drafting is not drafting or pupil.era != era:
+            self._pupil = pupil = None  # before there is another one
             self._pupil = pupil = Pupil(drafting, self._open_repository(), self._emit, self.era, era)
         for change in changes:
             change(pupil)

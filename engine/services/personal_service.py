@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from engine.errors import Cancelled
 from engine.messages.commands import (
     Command,
+    EraseDeleted,
     ExportProfile,
     ForgetEverything,
     ForgetLearned,
@@ -64,11 +65,13 @@ class PersonalService:
             case ForgetLearned():
                 with self._exchanging():
                     self._repository.forget_learned()
+                self._post(EraseDeleted())
                 self._emit(LearnedForgotten())
                 self._report()
             case ForgetEverything():
                 with self._exchanging():
                     num_conversations = self._repository.forget_everything()
+                self._post(EraseDeleted())
                 self._emit(EverythingForgotten(num_conversations))
                 self._emit(ConversationsListed(self._repository.list_conversations()))
                 self._report()
@@ -79,6 +82,7 @@ class PersonalService:
             if stop is not None and stop.is_set():
                 raise Cancelled("The import was cancelled; nothing was added.")
             outcome = self._repository.add_learned(learned, command.replace)
+        self._post(EraseDeleted())
         self._emit(ProfileImported(command.path, outcome, command.replace))
         self._report()
 

@@ -55,6 +55,7 @@ class Pupil:
         self._num_learned = stored.num_learned if stored else 0
         self._learned_until = stored.created_at if stored else None
         self._conversations: dict[int, int] = {}  # of each lesson that is waiting or was taken, by its message
+        self._counted: set[int] = set()  # messages whose lessons are in `_num_learned`
         self._waiting: deque[tuple[Lesson, bool]] = deque()  # and whether it is new
         self._load()
 
@@ -102,7 +103,9 @@ class Pupil:
         tokens, distributions = lesson.reply.tokens, lesson.reply.top_tokens
         if max(int(tokens.max()), int(distributions.max())) < len(self.drafting.vocabulary):
             self._learner.take(lesson.message_id, lesson.turns, lesson.reply, is_new)
-            self._num_learned += is_new
+            if is_new and lesson.message_id not in self._counted:  # it may have been forgotten and come back
+                self._counted.add(lesson.message_id)
+                self._num_learned += 1
 
     def _use(self, trial: Trial, adapter: Adapter) -> None:
         with self._eras.lasting(self.era) as lasts:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -17,15 +18,41 @@ from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.recall import MOST_TOKENS, RecallTexts
 from engine.storage import Repository
 from engine.target.interface import Target
+from engine.target.prompt_text import PromptText
 
 _logger = logging.getLogger("slipstream.recall")
 
 _BEYOND_ALL = 2**62  # no message has such an id
 _SLICE_S = 0.02  # of tokenizing, before others may have the thread
+_PIECE = 8_000  # characters that are tokenized at once, about: a few milliseconds
+_MOST_TOKENS = MOST_TOKENS // 4  # of one text: it must not take the place of all others
 _MESSAGES_AT_ONCE = 8
 _OVERLAP = 32  # old tokens indexed with a continuation, so that the place where it begins is found, too
 
 _Text = tuple[int, int, Sequence[int]]  # ids of message and conversation, and the tokens
+
+
+@dataclass(slots=True)
+class _Begun:
+    """A text that is being tokenized, piece by piece: a long one would keep a prompt waiting."""
+
+    message_id: int
+    conversation_id: int
+    text: str
+    place: int = 0  # up to where it is tokenized
+    tokens: list[int] = field(default_factory=list)
+
+    @property
+    def is_done(self) -> bool:
+        return self.place == len(self.text) or len(self.tokens) >= _MOST_TOKENS
+
+    def go_on(self, tokenize: Callable[[str], list[int]]) -> None:
+        end = self.place + _PIECE
+        if end < len(self.text):  # between two words, where there are any
+            end = max(self.text.rfind(" ", self.place + 1, end), self.text.rfind("\n", self.place + 1, end))
+            end = end if end > 0 else self.place + _PIECE
+        self.tokens += tokenize(self.text[self.place : end])
+        self.place = min(end, len(self.text))
 
 
 class Recall:
@@ -42,11 +69,12 @@ class Recall:
         self._tokenize: Callable[[str], list[int]] = lambda _text: []
         self._forgotten: set[int] = set()  # conversations; a reply may still be added to one
         self._before_id = 0  # messages from here on are known, or were tried
+        self._begun: _Begun | None = None
 
     def open(self, target: Target) -> None:
         """Recalls texts in this target's tokens from now on."""
         vocabulary = target.vocabulary
-        self._tokenize = target.tokenize
+        self._tokenize = lambda text: target.tokenize(PromptText(text))
         self._num_tokens = len(vocabulary)
         name = vocabulary.fingerprint
         with self._lock:
@@ -65,8 +93,12 @@ class Recall:
         return self._texts.indexes
 
     def add(self, message: Message, tokens: Sequence[int] | None = None) -> None:
-        """A stored message, and its tokens if the target wrote it."""
-        self._save([(message.id, message.conversation_id, self._tokenize(message.text) if tokens is None else tokens)])
+        """A stored message, and its tokens if the target wrote it. A long text is left to `catch_up`."""
+        if tokens is None and len(message.text) > _PIECE:
+            self.restart()
+        else:
+            known = self._tokenize(message.text) if tokens is None else tokens
+            self._save([(message.id, message.conversation_id, known)])
 
     def add_continuation(self, before: Message, message: Message, tokens: Sequence[int], num_new: int) -> None:
         """A stored reply that continues another one by `num_new` tokens, and replaces it."""
@@ -77,30 +109,45 @@ class Recall:
         )
 
     def catch_up(self) -> bool:
-        """Adds a few messages of chats with other targets, latest first. False when there are no more."""
-        began = time.monotonic()
-        texts: list[_Text] = []
+        """Adds a few messages of chats with other targets, latest first, or a part of a long one. False when there are
+        no more."""
+        until = time.monotonic() + _SLICE_S
         with self._lock:
-            try:
-                missing = self._repository.messages_without_recall(
-                    self._fingerprint, self._before_id, _MESSAGES_AT_ONCE
-                )
-            except MendableError as error:
-                _logger.warning("recall was not brought up to date: %s", error)
+            waiting = self._waiting()
+            if not waiting:
                 return False
-            if not missing:
-                self._before_id = 0
-                return False
-            for message_id, conversation_id, text in missing:
-                texts.append((message_id, conversation_id, self._tokenize(text)))
-                self._before_id = message_id
-                if time.monotonic() - began > _SLICE_S:
+            texts: list[_Text] = []
+            for begun in waiting:
+                begun.go_on(self._tokenize)
+                while not begun.is_done and time.monotonic() < until:
+                    begun.go_on(self._tokenize)
+                if not begun.is_done:
+                    self._begun = begun
                     break
-            return self._save(texts) and self._texts.num_tokens < MOST_TOKENS
+                texts.append((begun.message_id, begun.conversation_id, begun.tokens))
+                self._before_id = begun.message_id
+                if time.monotonic() >= until:
+                    break
+            return (not texts or self._save(texts)) and self._texts.num_tokens < MOST_TOKENS
+
+    def _waiting(self) -> Sequence[_Begun]:
+        """The next messages to be tokenized; none when all are, or the store fails."""
+        if self._begun is not None:
+            begun, self._begun = self._begun, None
+            return [begun]
+        try:
+            missing = self._repository.messages_without_recall(self._fingerprint, self._before_id, _MESSAGES_AT_ONCE)
+        except MendableError as error:
+            _logger.warning("recall was not brought up to date: %s", error)
+            return ()
+        if not missing:
+            self._before_id = 0
+        return [_Begun(*each) for each in missing]
 
     def restart(self) -> None:
         """Lets `catch_up` begin again with the latest message, as older ones have been added."""
         self._before_id = _BEYOND_ALL
+        self._begun = None
 
     def forget(self, conversation_id: int) -> None:
         self._forgotten.add(conversation_id)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from engine.errors import StoreUnusable
 from engine.messages.commands import (
     ChangeConversation,
+    Command,
     DeleteConversation,
     DeleteMessage,
+    EraseDeleted,
     ForgetConversation,
     KeepReply,
     ListConversations,
@@ -26,6 +28,7 @@ from engine.messages.commands import (
     StoreCommand,
     StoreHeld,
 )
+from engine.messages.conversations import Conversation
 from engine.messages.events import (
     ConversationChanged,
     ConversationDeleted,
@@ -54,6 +57,7 @@ class StoreService:
     _learning: LearningService
     _keeper: MessageKeeper
     _emit: Listener
+    _post: Callable[[Command], object]  # queues a command of the engine's own
 
     def handle(self, command: StoreCommand, stop: StopSignal | None = None) -> None:
         stop = stop or StopSignal()
@@ -76,7 +80,7 @@ class StoreService:
             case DeleteMessage(conversation_id, message_id):
                 self._delete_message(conversation_id, self._keeper.id_of(message_id))
             case RestoreMessage(conversation_id, message_id):
-                self._emit(ConversationOpened(self._repository.restore_message(conversation_id, message_id)))
+                self._show_changed(self._repository.restore_message(conversation_id, message_id))
                 self._recall.restore(conversation_id)
             case ShowBranch(conversation_id, message_id):
                 shown = self._repository.show_branch(conversation_id, self._keeper.id_of(message_id))
@@ -108,16 +112,21 @@ class StoreService:
             self.handle(DeleteConversation(conversation_id))
             return
         self._emit(MessageDeleted(conversation_id, message_id))
-        self._emit(ConversationOpened(opened))
+        self._show_changed(opened)
         for reader in (self._recall, self._learning):
             reader.forget(conversation_id)
             reader.restore(conversation_id)
+
+    def _show_changed(self, opened: Conversation) -> None:
+        """Its title may have changed as well."""
+        self._emit(ConversationChanged(opened.summary))
+        self._emit(ConversationOpened(opened))
 
     def _forget(self, conversation_id: int) -> None:
         self._emit(ConversationForgotten(self._repository.forget_conversation(conversation_id)))
         self._recall.forget(conversation_id)
         self._learning.forget(conversation_id)
-        self._repository.erase_forgotten()
+        self._post(EraseDeleted())
 
     def _search(self, words: str, stop: StopSignal) -> None:
         """Not answered if it is stopped: another search replaces it."""

@@ -21,6 +21,7 @@ from engine.services.recall import Recall
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.interface import Interrupted, Target, TargetFeature
+from engine.target.prompt_text import PromptText
 from engine.target.sources import resolve_target
 from engine.target.suspects import Suspects
 
@@ -95,7 +96,7 @@ class TargetInUse:
             if len(text) > limit or len(text.encode("utf-8", "replace")) > limit:
                 return None
             with self.watched():
-                return len(target.tokenize(text))
+                return len(target.tokenize(PromptText(text)))
 
     def load(self, command: LoadTarget, stop: StopSignal) -> None:
         """Raises MendableError."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import asdict, replace
+from hashlib import sha256
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select, update
@@ -36,14 +38,26 @@ def read_summaries(connection: Connection, pair: FingerprintPair) -> list[Adapte
 
 
 def read_published(connection: Connection, pair: FingerprintPair) -> AdapterRecord | None:
-    found = _read(connection, _PUBLISHED, pair)
+    found = list(_read(connection, _PUBLISHED, pair))
     return AdapterRecord(**asdict(found[0][0]), weights=found[0][1]) if found else None
 
 
 def read_adapters(connection: Connection, pair: FingerprintPair) -> tuple[AdapterRecord, ...]:
     """Oldest first, without damaged ones."""
-    found = _read(connection, _ALL, pair)
+    found = list(_read(connection, _ALL, pair))
     return tuple(AdapterRecord(**asdict(summary), weights=weights) for summary, weights in reversed(found))
+
+
+def read_digests(connection: Connection, pair: FingerprintPair) -> dict[bytes, int]:
+    """The numbers of the adapters by their weights, without damaged ones."""
+    numbers: dict[bytes, int] = {}
+    for adapter, weights in _read(connection, _ALL, pair):
+        numbers.setdefault(digest_of(weights), adapter.number)
+    return numbers
+
+
+def digest_of(weights: bytes) -> bytes:
+    return sha256(weights).digest()
 
 
 def read_pairs(connection: Connection) -> list[FingerprintPair]:
@@ -104,9 +118,11 @@ def _is_pair(pair: FingerprintPair) -> ColumnElement[bool]:
     return and_(AdapterRow.target_fingerprint == pair[0], AdapterRow.drafter_fingerprint == pair[1])
 
 
-def _read(connection: Connection, statement: str, pair: FingerprintPair) -> list[tuple[AdapterSummary, bytes]]:
-    rows = raw_rows(connection, statement, *pair)
-    return [(summary, row[-1]) for row in rows if (summary := _summary(*row[:-1])) is not None]
+def _read(connection: Connection, statement: str, pair: FingerprintPair) -> Iterator[tuple[AdapterSummary, bytes]]:
+    for row in raw_rows(connection, statement, *pair):
+        summary = _summary(*row[:-1])
+        if summary is not None:
+            yield summary, row[-1]
 
 
 def _summary(number: int, created_at: str, before: float, after: float, *more: Any) -> AdapterSummary | None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,10 @@ from typing import Any
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.pool import StaticPool
 
+from engine.places import COPY, UNFINISHED_COPY
 from engine.storage import failures
 
 BUSY_TIMEOUT_S = 5.0  # that readers and single statements wait, inside SQLite
-_BACKUP = ".before-"  # a revision follows: migrations leave a backup beside the store
-_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 _BEGIN = "slipstream_begin"
 _WRITE_NOW = ("PRAGMA busy_timeout = 0", "BEGIN IMMEDIATE")
 _WAIT_AGAIN = f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1000:.0f}"
@@ -119,44 +118,39 @@ def raw_rows(connection: Connection, statement: str, *values: object) -> Iterato
         yield from cursor.execute(statement, values)
 
 
+def raw(path: Path) -> sqlite3.Connection:
+    """To a file that no other connection of ours uses."""
+    connection = sqlite3.connect(path)
+    try:
+        _prepare(connection, None)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
 def back_up(path: Path, revision: str) -> Path:
     """Copies the committed state of the store; whole or not at all, and readable by this user alone."""
-    backup = path.with_name(f"{path.name}{_BACKUP}{revision}")
-    part = path.with_name(f"{path.name}.part")
-    part.unlink(missing_ok=True)
-    os.close(os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(part)) as copy:
-        source.backup(copy)
-        copy.execute("PRAGMA journal_mode = DELETE").close()  # one file that can be moved about
-    part.replace(backup)
-    return backup
+    copy = path.with_name(f"{COPY}{revision}")
+    part = path.with_name(UNFINISHED_COPY)
+    remove_unfinished(path)  # of a process that was killed
+    try:
+        os.close(os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(part)) as target:
+            source.backup(target)
+            target.execute("PRAGMA journal_mode = DELETE").close()  # one file that can be moved about
+        part.replace(copy)
+    finally:
+        remove_unfinished(path)
+    return copy
 
 
 def backups(path: Path) -> tuple[Path, ...]:
-    return tuple(sorted(file for file in path.parent.iterdir() if file.name.startswith(path.name + _BACKUP)))
+    """Oldest first."""
+    return tuple(sorted(path.parent.glob(f"{COPY}[0-9][0-9][0-9][0-9]")))
 
 
-def empty_messages(backup: Path, ids: Sequence[int], referring: Iterable[str]) -> None:
-    """Empties the texts of these messages, and deletes what refers to them in these tables; the tree stays."""
-    with closing(sqlite3.connect(backup, isolation_level=None)) as connection:
-        connection.execute("PRAGMA secure_delete = ON").close()
-        present = {name for (name,) in connection.execute(_TABLES)}
-        statements = [f"DELETE FROM {table} WHERE message_id = ?" for table in referring if table in present]
-        for statement in ("UPDATE messages SET text = '' WHERE id = ?", *statements):
-            connection.executemany(statement, [(number,) for number in ids]).close()
-        connection.execute("VACUUM").close()  # erases the deleted text, see `Database.finish_erasure`
-
-
-def delete_from(backup: Path, tables: Iterable[str], ids: Sequence[int] | None = None) -> None:
-    """Deletes these rows (None: all) from the tables that the backup has, with everything that refers to them: what the
-    user has deleted is meant to be gone. Ids are never reused, so they address the same rows as in the store."""
-    with closing(sqlite3.connect(backup, isolation_level=None)) as connection:
-        connection.execute("PRAGMA foreign_keys = ON").close()
-        connection.execute("PRAGMA secure_delete = ON").close()
-        present = {name for (name,) in connection.execute(_TABLES)}
-        for table in (table for table in tables if table in present):
-            if ids is None:
-                connection.execute(f"DELETE FROM {table}").close()
-            else:
-                connection.executemany(f"DELETE FROM {table} WHERE id = ?", [(number,) for number in ids]).close()
-        connection.execute("VACUUM").close()  # erases the deleted text, see `Database.finish_erasure`
+def remove_unfinished(path: Path) -> None:
+    """A copy that a migration began. Not while one is under way."""
+    for file in path.parent.glob(f"{UNFINISHED_COPY}*"):  # with its journal
+        file.unlink(missing_ok=True)

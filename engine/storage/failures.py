@@ -61,11 +61,17 @@ _BY_ERRNO = {
 }
 
 
-def is_locked(error: DBAPIError) -> bool:
-    return _primary_code(error.orig) == sqlite3.SQLITE_BUSY
+def is_locked(error: BaseException | None) -> bool:
+    return _primary_code(error) == sqlite3.SQLITE_BUSY
+
+
+def is_full(error: BaseException | None) -> bool:
+    return _primary_code(error) == sqlite3.SQLITE_FULL
 
 
 def _primary_code(error: BaseException | None) -> int | None:
+    if isinstance(error, DBAPIError):
+        error = error.orig
     code = getattr(error, "sqlite_errorcode", None)  # missing where the module itself raised
     return None if code is None else int(code) & 0xFF
 

@@ -21,6 +21,7 @@ from engine.messages.learned import (
     VerifiedReply,
 )
 from engine.storage import adapters, whole
+from engine.storage.erasing import Due, delete_all
 from engine.storage.history import add_learning, read_history
 from engine.storage.lessons import read_lessons, write_lesson
 from engine.storage.ngrams import read_ngrams, write_ngrams
@@ -161,22 +162,18 @@ class LearnedRepository(Transactions):
     def add_learned(self, learned: Learned, replace: bool = False) -> ImportOutcome:
         """Merges a profile into the store, all or nothing: n-grams by their larger count, adapters under new numbers,
         in use only where none is, and texts for recall that are not known yet. With `replace`, what the store has of
-        these is removed first. Raises ValueError for invalid records."""
+        these is removed first, and `finish_erasure` is to follow. Raises ValueError for invalid records."""
         with self._writing() as connection:
             if replace:
                 in_profile = [row for row in rows_holding(Holds.LEARNED) if row.in_profile]
-                self._file.delete_all(connection, in_profile, in_backups=False)
-            outcome = whole.add_all(connection, learned)
-        if replace:
-            self._file.finish_erasure()
-        return outcome
+                delete_all(connection, in_profile)
+            return whole.add_all(connection, learned)
 
     def forget_learned(self) -> None:
-        """Removes everything that was learned for good, from the files as `purge_deleted` does. Chats stay, and recall
-        reads them again when a target is loaded."""
+        """Removes everything that was learned for good; `finish_erasure` is to follow. Chats stay, and recall reads
+        them again when a target is loaded."""
         with self._writing() as connection:
-            self._file.delete_all(connection, rows_holding(Holds.LEARNED), in_backups=True)
-        self._file.finish_erasure()
+            delete_all(connection, rows_holding(Holds.LEARNED), Due.PAGES | Due.LEARNED)
 
 
 def _check_messages(connection: Connection, ids: Collection[int]) -> None:

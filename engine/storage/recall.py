@@ -18,6 +18,7 @@ from engine.storage.schema import ImportedRecallRow, RecallRow, VocabularyPairRo
 
 NO_CONVERSATION = 0  # ids begin with 1
 _TOKEN_BYTES = 4
+_LONGEST = 1_000_000  # characters of a message; the rest is not recalled
 _FIRST_IMPORTED = -(2**62)  # imported texts are numbered from here, below all messages
 
 # SQLite holds any kind of value in any column, whatever the schema says, so damaged rows are left out here.
@@ -29,8 +30,8 @@ AND (?2 IS NULL OR conversations.id = ?2)
 AND typeof(recall.tokens) = 'blob' AND length(recall.tokens) % {_TOKEN_BYTES} = 0
 ORDER BY recall.message_id DESC
 """
-_MISSING = """
-SELECT messages.id, messages.conversation_id, messages.text FROM messages
+_MISSING = f"""
+SELECT messages.id, messages.conversation_id, substr(messages.text, 1, {_LONGEST}) FROM messages
 JOIN conversations ON conversations.id = messages.conversation_id
 WHERE messages.id < ? AND conversations.deleted_at IS NULL AND typeof(messages.text) = 'text' AND NOT EXISTS (
     SELECT 1 FROM recall WHERE recall.message_id = messages.id
@@ -94,7 +95,7 @@ def read_sizes(connection: Connection) -> dict[str, RecallSize]:
 def read_missing(
     connection: Connection, fingerprint: str, before_id: int, limit: int
 ) -> tuple[tuple[int, int, str], ...]:
-    """Messages whose tokens in this vocabulary are unknown: their ids, conversations and texts, latest first."""
+    """Messages whose tokens in this vocabulary are unknown: their ids, conversations and beginnings, latest first."""
     return tuple(raw_rows(connection, _MISSING, before_id, fingerprint, limit))
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from sqlalchemy import Column, Connection, Select, Table, delete, insert, select, update
 
 from engine.messages.conversations import Role
+from engine.storage.erasing import note_rows
 from engine.storage.schema import Base, Holds, MessageRow, rows_holding
 
 _LINKS = select(MessageRow.id, MessageRow.parent_id, MessageRow.role).order_by(MessageRow.id)
@@ -28,6 +29,11 @@ class Removed:
     parent_id: int | None  # of the first
     moved: tuple[tuple[int, int | None], ...]  # messages that moved up, with their parents before
     rows: tuple[tuple[Table, tuple[dict[str, Any], ...]], ...]  # of each table, messages first
+    titles: tuple[str, str] = ("", "")  # of the conversation, before and after
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        return tuple(row["text"] for row in self.rows[0][1] if row["role"] == Role.USER)
 
 
 def remove(connection: Connection, conversation_id: int, message_id: int) -> Removed | None:
@@ -56,6 +62,7 @@ def remove(connection: Connection, conversation_id: int, message_id: int) -> Rem
         for column in _columns()
     )
     _move(connection, [(number, parents[top]) for number, _ in moved])
+    note_rows(connection, MessageRow, gone)
     for number in sorted(gone, reverse=True):  # a parent is always older than its children
         connection.execute(delete(MessageRow).where(MessageRow.id == number))
     return Removed(tuple(gone), parents[top], tuple(moved), rows)

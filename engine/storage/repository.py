@@ -14,9 +14,12 @@ from sqlalchemy import Connection, Engine, Row, func, insert, select, update
 from engine.config import OwnSampling
 from engine.errors import ConversationMissing
 from engine.messages.conversations import Conversation, ConversationSummary, ConversationTree, Message, Role, SearchHit
+from engine.messages.prompts import title_of
 from engine.messages.replies import ReplyStatistics
+from engine.places import STORE
 from engine.storage import branch, connections
 from engine.storage.drafters import DrafterRepository
+from engine.storage.erasing import Due, delete_all, delete_conversations
 from engine.storage.failures import as_store_errors
 from engine.storage.forms import FormRepository
 from engine.storage.learned import LearnedRepository
@@ -24,13 +27,13 @@ from engine.storage.pace import PaceRepository
 from engine.storage.removal import Removed, put_back, remove
 from engine.storage.schema import ConversationRow, Holds, MessageRow, rows_holding
 from engine.storage.search import MOST_HITS, find_conversations, summary_of
-from engine.storage.targets import TargetRepository
+from engine.storage.targets import TargetRepository, forget_system_prompts
 from engine.storage.texts import encodable, fit_title, wanted_words
 from engine.storage.transactions import SHORT_PATIENCE_S
 from engine.storage.trees import KnownTrees, read_tree, write_tree
 from engine.storage.upgrade import upgrade
 
-FILE_NAME = "slipstream.sqlite3"
+FILE_NAME = STORE
 _LONGEST_PROMPT = 500  # characters: of those that are asked again
 _POSSIBLE_IDS = range(1, 2**63)
 _IDS = select(ConversationRow.id)
@@ -66,7 +69,8 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
 
     def __init__(self, path: Path, engine: Engine) -> None:
         super().__init__(path, engine)
-        self._removed: dict[tuple[int, int], Removed] = {}  # by conversation and message, to be put back
+        # Messages to put back, with what left with them: by conversation, last removed last.
+        self._removed: dict[int, list[tuple[int, Removed]]] = {}
 
     def list_conversations(self) -> tuple[ConversationSummary, ...]:
         """Those that are not deleted, last used first."""
@@ -192,9 +196,9 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
             return _summary(_change(connection, conversation_id, even_deleted=True, deleted_at=None))
 
     def delete_message(self, conversation_id: int, message_id: int) -> Conversation | None:
-        """Removes a message with what belongs to it, see `removal.py`, and with what was learned from that. Until this
-        repository is closed, `restore_message` brings the text back. None, and nothing happens, if no message would be
-        left."""
+        """Removes a message with what belongs to it, see `removal.py`, and with what was learned from that. A title
+        that was made of it is made of the prompt that is then first. `restore_message` brings the text back, until
+        this repository is closed. None, and nothing happens, if no message would be left."""
         with self._writing(conversation_id) as connection:
             found = _find(connection, conversation_id)
             _check_message(connection, conversation_id, message_id)
@@ -206,51 +210,58 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
                 beside = branch.read_below(connection, removed.parent_id, conversation_id)
                 head = branch.latest_of(found.left_heads, beside)
             left = branch.with_left(found.left_heads, found.head_message_id)
-            _change(connection, conversation_id, head_message_id=head, left_heads=left)
-            self._database_of(conversation_id).erase_messages(connection, removed.ids)
-            self._removed[conversation_id, message_id] = removed
-            return _opened(connection, found, head)
+            title = found.title
+            if title in map(_title_of, removed.prompts):
+                title = _title_of(branch.read_branch(connection, head)[0].text)
+            _change(connection, conversation_id, head_message_id=head, left_heads=left, title=title)
+            opened = _opened(connection, _find(connection, conversation_id), head)
+        removed = replace(removed, titles=(found.title, title))
+        self._removed.setdefault(conversation_id, []).append((message_id, removed))
+        return opened
 
     def restore_message(self, conversation_id: int, message_id: int) -> Conversation:
-        """Puts back what `delete_message` removed, and shows it."""
+        """Puts back what `delete_message` removed, and shows it. What was removed last comes back first: what was
+        removed before may have had its place there."""
         with self._writing(conversation_id) as connection:
             found = _find(connection, conversation_id)
-            removed = self._removed.get((conversation_id, message_id))
-            if removed is None:
+            removed_here = self._removed.get(conversation_id, [])
+            if not removed_here or removed_here[-1][0] != message_id:
                 raise ConversationMissing("This message is no longer in the store.")
+            _, removed = removed_here[-1]
             put_back(connection, removed)
             left = branch.with_left(found.left_heads, found.head_message_id)
             head = branch.latest_of(left, branch.read_below(connection, message_id))
-            _change(connection, conversation_id, head_message_id=head, left_heads=left)
-            del self._removed[conversation_id, message_id]
-            return _opened(connection, found, head)
-
-    def _drop_removed(self, conversation_id: int) -> None:
-        self._removed = {key: removed for key, removed in self._removed.items() if key[0] != conversation_id}
+            title = removed.titles[0] if found.title == removed.titles[1] else found.title
+            _change(connection, conversation_id, head_message_id=head, left_heads=left, title=title)
+            opened = _opened(connection, _find(connection, conversation_id), head)
+        removed_here.pop()
+        return opened
 
     def purge_deleted(self) -> int:
-        """Removes deleted conversations for good, their text from the files too, and returns how many. If this is
-        interrupted, or another process is reading meanwhile, the next call removes the rest of the text. N-grams stay,
+        """Removes deleted conversations for good, and returns how many; `finish_erasure` is to follow. N-grams stay,
         see `load_ngrams`."""
-        with self._writing() as connection:
-            ids = connection.execute(_IDS.where(ConversationRow.deleted_at.is_not(None))).scalars().all()
-            if ids:
-                self._file.delete_conversations(connection, ids)
-        self._file.finish_erasure()
+        deleted = _IDS.where(ConversationRow.deleted_at.is_not(None))
+        with self._reading() as connection:
+            ids = connection.execute(deleted).scalars().all()
+        if ids:  # else another program's lock would hold up a start for nothing
+            with self._writing() as connection:
+                ids = connection.execute(deleted).scalars().all()
+                delete_conversations(connection, ids)
         return len(ids)
 
     def forget_conversation(self, conversation_id: int) -> ConversationSummary:
-        """Removes one conversation for good, deleted or not. `erase_forgotten` then erases what remains of its text in
-        the files."""
+        """Removes one conversation for good, deleted or not. `finish_erasure` is to follow."""
         with self._writing(conversation_id) as connection:
             found = _find(connection, conversation_id, even_deleted=True)
-            self._drop_removed(conversation_id)
-            self._database_of(conversation_id).delete_conversations(connection, [conversation_id])
-            return _summary(found)
+            delete_conversations(connection, [conversation_id])
+        self._removed.pop(conversation_id, None)
+        return _summary(found)
 
-    def erase_forgotten(self) -> None:
-        """Takes seconds for a large store. What fails is done by the next `purge_deleted`."""
-        self._file.finish_erasure()
+    def finish_erasure(self, is_stopped: Callable[[], bool] = lambda: False) -> tuple[str, ...] | None:
+        """Erases from the files what was deleted, now or before an interruption; takes seconds for a large store.
+        Returns sentences about what could not be erased; the next call tries again. None: it gave way to others who
+        use the store, or was stopped, and is to be called again soon."""
+        return self._file.finish_erasure(is_stopped)
 
     def search(self, words: str, stopped: Callable[[], bool] = lambda: False) -> tuple[SearchHit, ...]:
         """Conversations with all these words, whatever the case of their letters, last used first; at most `MOST_HITS`.
@@ -288,15 +299,16 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
         return is_new
 
     def forget_everything(self) -> int:
-        """Removes all conversations, incognito ones included, and all that was learned for good, from the files as
-        `purge_deleted` does. Returns how many conversations. Known targets stay."""
+        """Removes all conversations, incognito ones included, all that was learned, and system prompts of targets for
+        good. Returns how many conversations. Known targets stay. `finish_erasure` is to follow, which also removes
+        everything else in the data folder that may hold a user's words, see `engine/places.py`."""
         num_forgotten = 0
-        self._removed.clear()
         for database in self._databases():
             with database.writing() as connection:
                 num_forgotten += len(connection.execute(_IDS).all())
-                database.delete_all(connection, rows_holding(Holds.CHATS, Holds.LEARNED), in_backups=True)
-            database.finish_erasure()
+                delete_all(connection, rows_holding(Holds.CHATS, Holds.LEARNED), Due.PAGES | Due.FOLDER)
+                forget_system_prompts(connection)
+        self._removed.clear()
         return num_forgotten
 
     def add_message(
@@ -349,6 +361,10 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
             used = {"updated_at": datetime.now(UTC)}
             _change(connection, message.conversation_id, even_deleted=True, **used)
         return message
+
+
+def _title_of(prompt: str) -> str:
+    return fit_title(title_of(prompt))
 
 
 def _last_use(summary: ConversationSummary) -> tuple[datetime, int]:

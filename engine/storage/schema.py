@@ -121,6 +121,7 @@ class Holds(StrEnum):
     CHATS = "chats"  # removed with their conversation, by cascade
     LEARNED = "learned"  # removed by forgetting what was learned
     LIBRARY = "library"  # stays when everything is forgotten
+    ERASURES = "erasures"  # removed when the files are erased
 
 
 class Base(DeclarativeBase):
@@ -418,3 +419,16 @@ class PaceRow(Base, holds=Holds.LEARNED):
     build: Mapped[str] = mapped_column(primary_key=True)  # as `Runtime.key`
     threads: Mapped[int] = mapped_column(primary_key=True)
     pace: Mapped[str]  # as JSON, see pace.py
+
+
+class ErasureRow(Base, holds=Holds.ERASURES):
+    """A row that was deleted, and whose text is to be erased from the copies that migrations left. The time tells it
+    from a row of another store that has the same id."""
+
+    __tablename__ = "erasures"
+    __table_args__ = {"sqlite_autoincrement": True}  # noqa: RUF012
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    holder: Mapped[str]  # the table
+    row_id: Mapped[int]
+    created_at: Mapped[str]  # as that table has it

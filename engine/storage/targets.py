@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
-from sqlalchemy import Connection, Row, and_, delete, exists, insert, or_, select, update
+from sqlalchemy import Connection, Row, and_, delete, exists, func, insert, or_, select, update
 
 from engine.config import TargetOptions
 from engine.errors import SettingInvalid
@@ -105,6 +105,11 @@ class TargetRepository(Transactions):
             return None
         copies = (each.path for each in self.list_targets() if each.identity == source.identity and each.path != path)
         return next((copy for copy in copies if _is_gone(copy)), None)
+
+
+def forget_system_prompts(connection: Connection) -> None:
+    without = func.iif(func.json_valid(TargetRow.options), func.json_remove(TargetRow.options, "$.system_prompt"), "")
+    connection.execute(update(TargetRow).values(options=without))
 
 
 def _target_id(connection: Connection, source: TargetSource, path: Path) -> int:

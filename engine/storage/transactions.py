@@ -3,18 +3,21 @@ in memory for incognito chats."""
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, delete
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
-from engine.storage import connections
+from engine.errors import StoreUnusable
+from engine.storage import connections, erasing
+from engine.storage.erasing import Due, Postponed
 from engine.storage.failures import as_store_errors, is_locked
-from engine.storage.schema import Base, ConversationRow, LessonRow, RecallRow
+from engine.storage.schema import Base
 
 # Ids of incognito chats and their messages begin here: beyond any that the file gives, so that an id tells where its
 # chat is, and small enough for the window's signals, whose numbers have 32 bits.
@@ -24,6 +27,7 @@ _FIRST_INCOGNITO_ID = 2**30
 PATIENCE_S = 120.0
 SHORT_PATIENCE_S = 1.0
 _LOOK_S = 0.01
+_GIVING_WAY_S = 0.2
 
 
 def is_incognito(conversation_id: int) -> bool:
@@ -40,6 +44,7 @@ class Database:
         self._outside = connections.outside_transactions(engine)
         # SQLite's time limit is for other processes: a thread of ours that imports a profile may take longer.
         self._turn = threading.RLock()
+        self._is_awaited = threading.Event()
         self._is_free = True  # for all that is known
         self.on_waiting: Callable[[bool], None] = lambda _is_waiting: None
 
@@ -66,7 +71,7 @@ class Database:
         try:
             with as_store_errors(self._path):
                 while True:
-                    with self._turn, self._writers.connect() as connection:
+                    with self._taken(), self._writers.connect() as connection:
                         try:
                             transaction = connection.begin()
                         except DBAPIError as error:
@@ -87,55 +92,57 @@ class Database:
             if is_told:
                 self.on_waiting(False)
 
-    def backups(self) -> tuple[Path, ...]:
-        return connections.backups(self._path)
+    @contextmanager
+    def _taken(self) -> Iterator[None]:
+        """The turn to write. Erasing gives way to whoever waits for it for some time."""
+        if not self._turn.acquire(timeout=_GIVING_WAY_S):
+            self._is_awaited.set()
+            self._turn.acquire()
+            self._is_awaited.clear()
+        try:
+            yield
+        finally:
+            self._turn.release()
 
-    def delete_conversations(self, connection: Connection, ids: Sequence[int]) -> None:
-        """Here and in the backups, with everything that refers to them. `finish_erasure` is to follow."""
-        self._delete_from_backups([ConversationRow], ids)
-        for number in ids:
-            connection.execute(delete(ConversationRow).where(ConversationRow.id == number))
-        _mark_erasure(connection)
+    def finish_erasure(self, is_stopped: Callable[[], bool] = lambda: False) -> tuple[str, ...] | None:
+        """Erases deleted text from the files, see `erasing.py`. Returns sentences about what could not be erased and
+        stays noted; None: others use the store, and it is to be tried again soon."""
+        left: list[str] = []
+        try:
+            with self.reading() as connection:
+                due, named = erasing.read_due(connection)
+            if not due:
+                return ()
+            if Due.FOLDER not in due:
+                left += erasing.erase_in_copies(self._path, due, named, is_stopped)
+            with self.writing(SHORT_PATIENCE_S) as connection:
+                left += erasing.clear_folder(self._path, due)
+                if not left:
+                    erasing.settle(connection, due & ~Due.PAGES, named)
+            if Due.PAGES in due:
+                left += self._rewrite(lambda: is_stopped() or self._is_awaited.is_set())
+        except Postponed:
+            return None
+        except StoreUnusable as error:
+            if is_locked(error.__cause__):
+                return None
+            left.append(str(error))
+        return tuple(left)
 
-    def erase_messages(self, connection: Connection, ids: Sequence[int]) -> None:
-        """What these messages said, which are deleted already, in the backups and, with `finish_erasure`, here."""
-        for backup in self.backups():
-            with as_store_errors(backup):
-                connections.empty_messages(backup, ids, (RecallRow.__tablename__, LessonRow.__tablename__))
-        _mark_erasure(connection)
-
-    def delete_all(self, connection: Connection, rows: Sequence[type[Base]], *, in_backups: bool) -> None:
-        """Empties these tables, which `rows_holding` has put in order. `finish_erasure` is to follow."""
-        if in_backups:
-            self._delete_from_backups(rows)
-        for row in rows:
-            connection.execute(delete(row))
-        _mark_erasure(connection)
-
-    def _delete_from_backups(self, rows: Sequence[type[Base]], ids: Sequence[int] | None = None) -> None:
-        for backup in self.backups():
-            with as_store_errors(backup):
-                connections.delete_from(backup, [row.__tablename__ for row in rows], ids)
-
-    def finish_erasure(self) -> None:
-        """Erases deleted text from the file, now or after an interruption.
-
-        `PRAGMA secure_delete` does not overwrite copies of rows that SQLite has moved to another page. Only VACUUM,
-        which rewrites the whole file, removes these. It cannot run in a transaction, so the one that deletes leaves a
-        mark in the file, which is removed when the work is done.
-        """
-        with self._turn, as_store_errors(self._path), self._outside.connect() as connection:
-            if connection.exec_driver_sql("PRAGMA user_version").scalar_one() == 0:
-                return
-            connection.exec_driver_sql("VACUUM")
-            # The new pages are in the write-ahead log; only a checkpoint puts them over the old ones.
-            busy, _, _ = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()
-            if not busy:
-                connection.exec_driver_sql("PRAGMA user_version = 0")
-
-
-def _mark_erasure(connection: Connection) -> None:
-    connection.exec_driver_sql("PRAGMA user_version = 1")
+    def _rewrite(self, is_stopped: Callable[[], bool]) -> tuple[str, ...]:
+        with self._taken(), as_store_errors(self._path), self._outside.connect() as connection:
+            raw = connection.connection.driver_connection
+            assert isinstance(raw, sqlite3.Connection)
+            lacking = erasing.room_needed(raw, self._path)
+            if not lacking:
+                erasing.rewrite(raw, self._path.parent, is_stopped)
+            if not erasing.empty_log(raw):
+                raise Postponed
+            if lacking:
+                return (erasing.no_room(self._path, lacking),)
+            due, _ = erasing.read_due(connection)
+            connection.exec_driver_sql(f"PRAGMA user_version = {int(due & ~Due.PAGES)}")
+            return ()
 
 
 class _MemoryDatabase(Database):
@@ -154,9 +161,6 @@ class _MemoryDatabase(Database):
     def reading(self) -> Iterator[Connection]:
         with self.writing() as connection:
             yield connection
-
-    def backups(self) -> tuple[Path, ...]:
-        return ()
 
 
 class Transactions:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -109,20 +110,19 @@ def _texts(found: tuple[RecallText, ...]) -> tuple[npt.NDArray[np.int32], ...]:
     return tuple(text.tokens for text in found if len(text.tokens) and int(text.tokens.min()) >= 0)
 
 
-def _add_adapters(
-    connection: Connection, pair: FingerprintPair, imported: tuple[AdapterRecord, ...]
-) -> tuple[int, bool]:
+def _add_adapters(connection: Connection, pair: FingerprintPair, imported: Sequence[AdapterRecord]) -> tuple[int, bool]:
     """How many were new, and whether one of them is in use now: only if none was, because the store's own adapter was
     judged by its user's chats."""
-    numbers = {adapter.weights: adapter.number for adapter in adapters.read_adapters(connection, pair)}
+    numbers = adapters.read_digests(connection, pair)
     num_known = len(numbers)
     chosen = None
     for adapter in imported:
-        if adapter.weights not in numbers:
+        digest = adapters.digest_of(adapter.weights)
+        if digest not in numbers:
             new = replace(adapter, is_published=False)
-            numbers[adapter.weights] = adapters.write_adapter(connection, pair, new, adapter.weights).number
+            numbers[digest] = adapters.write_adapter(connection, pair, new, adapter.weights).number
         if adapter.is_published:
-            chosen = numbers[adapter.weights]
+            chosen = numbers[digest]
     publishes = chosen is not None and not adapters.is_any_published(connection, pair)
     if publishes:
         adapters.publish(connection, pair, chosen)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 import psutil
@@ -39,13 +40,8 @@ def ask_child(
 ) -> str | None:
     """What `look` (a function of a module) returns; None where its process dies, of itself or at its limits. Its output
     is discarded. Raises Cancelled when `is_stopped` says so meanwhile."""
-    spawn = multiprocessing.get_context("spawn")  # a fork would copy the threads' locks
-    reader, writer = spawn.Pipe(duplex=False)
-    process = spawn.Process(
-        target=_answer, args=(look, arguments, limits, writer), daemon=True, name="slipstream-child"
-    )
-    with _interrupts_held_back():
-        process.start()
+    reader, writer = multiprocessing.Pipe(duplex=False)
+    process = begin_child(_answer, (look, arguments, limits, writer))
     writer.close()
     watched = _Watched(process.pid or 0, limits)
     try:
@@ -62,6 +58,23 @@ def ask_child(
         process.kill()
         process.join()
         process.close()
+
+
+def begin_child(run: Callable[..., None], arguments: tuple[Any, ...]) -> BaseProcess:
+    """Starts a process that runs this function of a module, and ends with this one."""
+    spawn = multiprocessing.get_context("spawn")  # a fork would copy the threads' locks
+    process = spawn.Process(target=run, args=arguments, daemon=True, name="slipstream-child")
+    with _interrupts_held_back():
+        process.start()
+    return process
+
+
+def settle_in(limits: Limits) -> None:
+    """Runs in a child, at first: its output is discarded, and it takes no more than its limits."""
+    silence = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silence, 1)
+    os.dup2(silence, 2)
+    _limit_oneself(limits)
 
 
 @contextmanager
@@ -127,9 +140,6 @@ def _own_bytes() -> int:
 def _answer(look: Callable[..., str], arguments: tuple[Any, ...], limits: Limits, writer: Connection) -> None:
     """Runs in the child."""
     os.environ["GGML_NO_BACKTRACE"] = "1"  # the backtrace starts a debugger, which takes seconds
-    silence = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(silence, 1)
-    os.dup2(silence, 2)
-    _limit_oneself(limits)
+    settle_in(limits)
     writer.send_bytes(look(*arguments).encode())
     writer.close()

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from engine.numerics.vocabulary_map import fingerprint
 from engine.stop_signal import StopSignal
+from engine.target.marks import Marks
 
 FloatRows = npt.NDArray[np.float32]  # shape (rows, vocabulary)
 FloatRow = npt.NDArray[np.float32]  # shape (vocabulary,)
@@ -31,7 +32,7 @@ class Interrupted(Exception):
     """The stop signal was set during a pass, which is taken back: see `Target.evaluate`."""
 
 
-@dataclass(frozen=True)  # without slots, for its cached property
+@dataclass(frozen=True)  # without slots, for its cached properties
 class Vocabulary:
     """The tokens of a target as bytes, by which vocabularies are compared."""
 
@@ -44,6 +45,12 @@ class Vocabulary:
 
     def __len__(self) -> int:
         return len(self.pieces)
+
+    @cached_property
+    def marks(self) -> Marks:
+        """What ends a reply is a mark, too, unless it is a line break."""
+        ends = {token for token in self.end_of_generation if self.pieces[token].strip()}
+        return Marks({token: self.pieces[token] for token in self.special | ends}, self.pieces)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -91,7 +98,8 @@ class TokenizingVocabulary(Protocol):
     def vocabulary(self) -> Vocabulary: ...
 
     def tokenize(self, text: str) -> list[int]:
-        """Tokens of a rendered prompt. Special tokens in the text are recognised; none are added."""
+        """Tokens of a rendered prompt. Special tokens in the text are recognised except in what was said, as
+        `PromptText` knows; none are added."""
         ...
 
     def close(self) -> None: ...

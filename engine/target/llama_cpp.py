@@ -27,7 +27,8 @@ from engine.target.opening import context_parameters, describe, free_model, numb
 from engine.target.passes import sample_tokens
 from engine.target.runtime import last_error
 from engine.target.states import num_copies, state_bytes
-from engine.target.vocabulary import read_vocabulary, tokenize
+from engine.target.tokenizing import Tokenizer
+from engine.target.vocabulary import read_vocabulary
 
 MAX_TOKENS = 512  # of one pass: enough to keep every core busy
 MAX_ROWS = 64  # of logits: llama.cpp reserves rows × vocabulary floats for them
@@ -77,17 +78,17 @@ class LoadedModel:
         self._batch_outputs = np.ctypeslib.as_array(self._batch.logits, (batch_size,))
         np.ctypeslib.as_array(self._batch.n_seq_id, (batch_size,))[:] = 1
         self._memory = lib.llama_get_memory(context)
-        self._vocab = lib.llama_model_get_vocab(model)
-        self.vocabulary = read_vocabulary(self._vocab)
+        self.vocabulary = read_vocabulary(lib.llama_model_get_vocab(model))
+        self._tokenizer = Tokenizer(model, self.vocabulary, path.name)
         self.description = describe(model, context, path, name, settings)
 
     def tokenize(self, text: str) -> list[int]:
         """As `Target.tokenize`."""
-        return tokenize(self._vocab, text)
+        return self.vocabulary.marks.tokens_of(text, self._tokenizer.tokenize)
 
     def spell(self, text: str) -> list[int]:
         """As `SpellingVocabulary.spell`."""
-        return tokenize(self._vocab, text, with_special=False)
+        return self._tokenizer.tokenize(text, with_special=False)
 
     def close(self) -> None:
         if self._context is not None:
@@ -131,10 +132,12 @@ class LlamaCppTarget(LoadedModel):
         on_progress: Callable[[float], None],
         stop: StopSignal,
         max_rows: int = MAX_ROWS,
+        is_trial: bool = False,
     ) -> LlamaCppTarget:
-        """Loads a GGUF file; a pass returns at most `max_rows` of logits. Raises TargetMissing, TargetUnsupported,
-        TargetUnusable (CardsTooSmall where less on graphics cards would help) or Cancelled."""
-        model = open_model(path, settings, on_progress, stop)
+        """Loads a GGUF file; a pass returns at most `max_rows` of logits. `is_trial`: see `open_model`. Raises
+        TargetMissing, TargetUnsupported, TargetUnusable (CardsTooSmall where less on graphics cards would help) or
+        Cancelled."""
+        model = open_model(path, settings, on_progress, stop, is_trial)
         parameters = context_parameters(settings)
         parameters.n_ctx = settings.context_for(max(0, lib.llama_model_n_ctx_train(model)))
         parameters.n_batch = parameters.n_ubatch = MAX_TOKENS

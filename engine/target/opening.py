@@ -19,9 +19,8 @@ from engine.stop_signal import StopSignal
 from engine.target.cpu import usable_cores
 from engine.target.interface import TargetDescription
 from engine.target.runtime import forget_errors, gpu_support, last_error
+from engine.target.tokenizing import check_kind
 
-_TEXT_BYTES = (*range(0xC0), *range(0xC2, 0xF5))  # that occur in UTF-8
-_VOCABULARY_S = 5.0  # large ones take a tenth of a second
 _NO_DEVICES = (ctypes.c_void_p * 1)(None)  # graphics cards are left alone
 
 
@@ -56,41 +55,6 @@ def read_head(path: Path) -> bytes:
     return head
 
 
-def trial(path: Path) -> str | None:
-    """Loads the model, tries its vocabulary and evaluates one token; what llama.cpp objects to, or None.
-
-    A damaged file can make llama.cpp end the whole process here, so call it in a process of its own.
-    """
-    parameters = lib.llama_model_default_params()
-    parameters.n_gpu_layers = 0
-    parameters.devices = ctypes.cast(_NO_DEVICES, ctypes.c_void_p)
-    parameters.use_extra_bufts = False  # read the weights as they lie in the file instead of arranging them for speed
-    model = lib.llama_model_load_from_file(os.fsencode(path), parameters)
-    if not model:
-        return last_error()
-    _try_vocabulary(lib.llama_model_get_vocab(model))
-    sizes = lib.llama_context_default_params()
-    sizes.n_ctx = sizes.n_batch = sizes.n_ubatch = 32
-    context = lib.llama_init_from_model(model, sizes)
-    if not context:
-        return last_error()
-    token = (lib.llama_token * 1)(0)
-    return None if lib.llama_decode(context, lib.llama_batch_get_one(token, 1)) == 0 else last_error()
-
-
-def _try_vocabulary(vocab: Any) -> None:
-    """Spells every byte and every token: where one cannot be spelled, llama.cpp ends the process, or goes on for ever,
-    at which this process is ended."""
-    limit = threading.Timer(_VOCABULARY_S, os._exit, (1,))
-    limit.start()
-    text, tokens = ctypes.create_string_buffer(8), (lib.llama_token * 8)()
-    for token in range(lib.llama_vocab_n_tokens(vocab)):
-        lib.llama_token_to_piece(vocab, token, text, len(text), 0, True)
-    for byte in _TEXT_BYTES:
-        lib.llama_tokenize(vocab, bytes((byte,)), 1, tokens, len(tokens), False, False)
-    limit.cancel()
-
-
 def explain(path: Path, complaint: str) -> MendableError:
     """The sentence for what llama.cpp said about a file."""
     if "unknown model architecture" in complaint:
@@ -121,10 +85,16 @@ def _cards_too_small(path: Path, settings: TargetSettings, complaint: str) -> Ca
     )
 
 
-def open_model(path: Path, settings: TargetSettings, on_progress: Callable[[float], None], stop: StopSignal) -> Any:
+def open_model(
+    path: Path,
+    settings: TargetSettings,
+    on_progress: Callable[[float], None],
+    stop: StopSignal,
+    is_trial: bool = False,
+) -> Any:
     """The weights of a GGUF file, to be given back with `free_model`. A file that is open already is not mapped again:
-    a drafter may be the target of another chat. Raises TargetMissing, TargetUnusable, TargetUnsupported or
-    Cancelled."""
+    a drafter may be the target of another chat. For a trial all weights are looked at, and read as they lie in the file
+    instead of being arranged for speed. Raises TargetMissing, TargetUnusable, TargetUnsupported or Cancelled."""
     check_file(path)
     state = path.stat()
     key = state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, settings.gpu_layers
@@ -136,7 +106,7 @@ def open_model(path: Path, settings: TargetSettings, on_progress: Callable[[floa
             known.num_users += 1
             on_progress(1.0)
             return known.model
-    model = _load_model(path, settings, on_progress, stop)
+    model = _load_model(path, settings, on_progress, stop, is_trial)
     with _sharing:
         _open_models.append(_OpenModel(key, model))
     return model
@@ -164,7 +134,9 @@ _sharing = threading.Lock()
 _open_models: list[_OpenModel] = []
 
 
-def _load_model(path: Path, settings: TargetSettings, on_progress: Callable[[float], None], stop: StopSignal) -> Any:
+def _load_model(
+    path: Path, settings: TargetSettings, on_progress: Callable[[float], None], stop: StopSignal, is_trial: bool
+) -> Any:
     def report(progress: float, _user_data: object) -> bool:
         on_progress(progress)
         return not stop.is_set()
@@ -172,6 +144,7 @@ def _load_model(path: Path, settings: TargetSettings, on_progress: Callable[[flo
     callback = lib.llama_progress_callback(report)  # named, so that it outlives the call below
     parameters = lib.llama_model_default_params()
     parameters.progress_callback = callback
+    parameters.check_tensors, parameters.use_extra_bufts = is_trial, not is_trial
     if settings.gpu_layers is not None:
         parameters.n_gpu_layers = settings.gpu_layers
         if not settings.gpu_layers:  # llama.cpp would still reserve memory there, and compute long prompts there
@@ -186,6 +159,11 @@ def _load_model(path: Path, settings: TargetSettings, on_progress: Callable[[flo
     if not lib.llama_model_has_decoder(model) or lib.llama_model_has_encoder(model):
         lib.llama_model_free(model)
         raise TargetUnsupported(f"{path.name} is not a model that writes text on its own; choose a chat model.")
+    try:
+        check_kind(model, path.name)
+    except TargetUnsupported:
+        lib.llama_model_free(model)
+        raise
     return model
 
 

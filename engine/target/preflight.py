@@ -1,32 +1,104 @@
 """A first look at an unknown model file in a process of its own.
 
-llama.cpp checks its input well, but some damaged or hostile files still end the whole process (an assertion, a
-division by zero). They end that one instead, and the app goes on.
+llama.cpp checks its input well, but some damaged or hostile files still end the whole process (an assertion, a division
+by zero, an exception that nobody catches), take all memory or never come to an end. They end that one instead, and the
+app goes on.
 """
 
 from __future__ import annotations
 
+import os
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from pathlib import Path
 
-from engine.errors import Cancelled, TargetUnusable
+from engine import errors
+from engine.config import TargetSettings
+from engine.errors import Cancelled, MendableError, TargetUnusable
 from engine.stop_signal import StopSignal
-from engine.target.child import ask_child
-from engine.target.opening import check_file, explain, trial
+from engine.target.child import Limits, ask_child
+from engine.target.cpu import usable_cores
+from engine.target.hard_texts import hard_texts
+from engine.target.llama_cpp import LlamaCppTarget
+from engine.target.model_files import part_paths
+from engine.target.opening import check_file
+
+_SETTINGS = TargetSettings(context_size=256, gpu_layers=0)
+_MAX_ROWS = 8  # of a pass: of large models every token takes long
+
+# A sound model takes a tenth of these at most. Weights are read where they lie, so that they are no memory of its own;
+# copies of a running state may be a fourth of them.
+_MEMORY_BYTES = 4 << 30
+_OPENING_S, _OPENING_S_PER_GIB = 5.0, 20.0  # of each core
+_TEXTS_S = 5.0  # of the processor
+_WALL_S, _SLOWEST_DISK = 600.0, 5 << 20  # bytes a second
+
+_STACK_BYTES = 4 << 20  # half of what threads of the app have on Linux
+_GLANCE_S = 0.1
 
 
 def preflight(path: Path, stop: StopSignal) -> None:
-    """Raises what is wrong with the file, or Cancelled when `stop` gets set. Waits without a limit: the file may be
-    large and the disk slow."""
+    """Raises what is wrong with the file, or Cancelled when `stop` gets set."""
     check_file(path)
+    size = sum(part.stat().st_size for part in part_paths(path) if part.is_file())
+    opening_s = _OPENING_S + _OPENING_S_PER_GIB * usable_cores() * size / 2**30
+    limits = Limits(_MEMORY_BYTES + size // 4, opening_s + _TEXTS_S, _WALL_S + size / _SLOWEST_DISK)
     try:
-        complaint = ask_child(_look, (path,), stop.is_set)
+        complaint = ask_child(_look, (path, opening_s), stop.is_set, limits)
     except Cancelled:
         raise Cancelled(f"Loading {path.name} was cancelled.") from None
     if complaint is None:
         raise TargetUnusable(f"{path.name} is damaged: llama.cpp cannot open it; download it again.")
     if complaint:
-        raise explain(path, complaint)
+        kind, _, sentence = complaint.partition(":")
+        raise getattr(errors, kind)(sentence)
 
 
-def _look(path: Path) -> str:
-    return trial(path) or ""
+def _look(path: Path, opening_s: float) -> str:
+    """The kind of error and its sentence; empty if there is none. On a stack that is smaller than the app's, so that
+    what just fits here fits there."""
+    threading.stack_size(_STACK_BYTES)
+    with ThreadPoolExecutor(1) as aside:
+        return aside.submit(_complaint, path, opening_s).result()
+
+
+def _complaint(path: Path, opening_s: float) -> str:
+    try:
+        with _processor_limit(opening_s):
+            target = LlamaCppTarget.load(
+                path, path.stem, _SETTINGS, lambda _progress: None, StopSignal(), _MAX_ROWS, is_trial=True
+            )
+        with closing(target), _processor_limit(_TEXTS_S):
+            _try_texts(target, path.name)
+    except MendableError as error:
+        return f"{type(error).__name__}:{error}"
+    return ""
+
+
+def _try_texts(target: LlamaCppTarget, name: str) -> None:
+    """Raises TargetUnusable."""
+    known = range(len(target.vocabulary))
+    for text in hard_texts(target.vocabulary):
+        for tokens in (target.tokenize(text), target.spell(text)):
+            if not all(token in known for token in tokens):
+                raise TargetUnusable(f"{name} has a damaged vocabulary; download it again.")
+
+
+@contextmanager
+def _processor_limit(seconds: float) -> Iterator[None]:
+    """Ends this process when it has computed for so long."""
+    end, is_over = time.process_time() + seconds, threading.Event()
+
+    def watch() -> None:
+        while not is_over.wait(_GLANCE_S):
+            if time.process_time() > end:
+                os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield
+    finally:
+        is_over.set()

@@ -9,30 +9,31 @@ from typing import Any
 
 from llama_cpp import llama_cpp as lib
 
-from engine.errors import TargetUnusable
+from engine.errors import MendableError, TargetUnusable
 from engine.target.interface import Vocabulary
 from engine.target.opening import explain, read_head
 from engine.target.runtime import forget_errors, last_error
+from engine.target.tokenizing import Tokenizer, check_kind
 
 
 class VocabularyFile:
     """The vocabulary of a GGUF file, without its weights; such files may also hold nothing else."""
 
-    def __init__(self, model: Any) -> None:
-        """Use `load_vocabulary`. Owns the model from here on."""
+    def __init__(self, model: Any, name: str) -> None:
+        """Use `load_vocabulary`. Owns the model from here on. `name`: of the file."""
         self._model = model
-        self._vocab = lib.llama_model_get_vocab(model)
-        self.vocabulary = read_vocabulary(self._vocab)
+        self.vocabulary = read_vocabulary(lib.llama_model_get_vocab(model))
+        self._tokenizer = Tokenizer(model, self.vocabulary, name)
 
     def tokenize(self, text: str) -> list[int]:
         """As `Target.tokenize`."""
         assert self._model is not None
-        return tokenize(self._vocab, text)
+        return self.vocabulary.marks.tokens_of(text, self._tokenizer.tokenize)
 
     def spell(self, text: str) -> list[int]:
         """As `SpellingVocabulary.spell`."""
         assert self._model is not None
-        return tokenize(self._vocab, text, with_special=False)
+        return self._tokenizer.tokenize(text, with_special=False)
 
     def close(self) -> None:
         if self._model is not None:
@@ -49,10 +50,14 @@ def load_vocabulary(path: Path) -> VocabularyFile:
     model = lib.llama_model_load_from_file(os.fsencode(path), parameters)
     if not model:
         raise explain(path, last_error())
-    if lib.llama_vocab_n_tokens(lib.llama_model_get_vocab(model)) <= 0:
+    try:
+        check_kind(model, path.name)
+        if lib.llama_vocab_n_tokens(lib.llama_model_get_vocab(model)) <= 0:
+            raise TargetUnusable(f"{path.name} holds no vocabulary; choose another model file.")
+        return VocabularyFile(model, path.name)
+    except MendableError:
         lib.llama_model_free(model)
-        raise TargetUnusable(f"{path.name} holds no vocabulary; choose another model file.")
-    return VocabularyFile(model)
+        raise
 
 
 def read_vocabulary(vocab: Any) -> Vocabulary:
@@ -79,15 +84,3 @@ def _read_pieces(vocab: Any, size: int) -> tuple[bytes, ...]:
             length = lib.llama_token_to_piece(vocab, token, buffer, len(buffer), 0, True)
         pieces.append(buffer.raw[:length])
     return tuple(pieces)
-
-
-def tokenize(vocab: Any, text: str, with_special: bool = True) -> list[int]:
-    """Tokens of a text; special ones in it are recognised only `with_special`, and none are added."""
-    data = text.encode("utf-8", "replace")
-    size = len(data) + 16
-    while True:
-        tokens = (lib.llama_token * size)()
-        count = lib.llama_tokenize(vocab, data, len(data), tokens, size, False, with_special)
-        if count >= 0:
-            return tokens[:count]
-        size = -count

@@ -68,7 +68,9 @@ def import_profile(config: EngineConfig, path: Path, replace: bool = False) -> I
     """Merges a profile with what was learned here, or replaces that; all or nothing. Raises FileUnusable unless the
     whole file is valid."""
     with closing(open_repository(config)) as repository:
-        return transfer.import_profile(repository, path, replace)
+        outcome = transfer.import_profile(repository, path, replace)
+        repository.finish_erasure()
+        return outcome
 
 
 def use_adapter(config: EngineConfig, number: int | None) -> None:
@@ -85,7 +87,9 @@ def use_adapter(config: EngineConfig, number: int | None) -> None:
             )
 
 
-def forget_learned(config: EngineConfig) -> None:
-    """Removes everything that was learned, for good; chats stay."""
+def forget_learned(config: EngineConfig) -> tuple[str, ...]:
+    """Removes everything that was learned, for good; chats stay. Returns sentences about what is not erased from the
+    files yet; the app does that when it is open."""
     with closing(open_repository(config)) as repository:
         repository.forget_learned()
+        return repository.finish_erasure() or ()

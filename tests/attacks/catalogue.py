@@ -7,7 +7,7 @@ from importlib import import_module
 from tests.attacks.attack import Attack
 
 # In the order in which they are run. Each module has an ATTACK.
-NAMES: tuple[str, ...] = ("ordinary", "network", "tooltips")
+NAMES: tuple[str, ...] = ("ordinary", "soak", "kill", "lock", "starts", "network", "tooltips")
 
 
 def attack(name: str) -> Attack:

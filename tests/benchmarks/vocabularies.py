@@ -83,7 +83,7 @@ def check_pieces(file: VocabularyFile) -> PieceCheck:
         if token in special:
             continue
         pair[1] = token
-        length = lib.llama_detokenize(file._vocab, pair, 2, buffer, len(buffer), False, True)
+        length = lib.llama_detokenize(file._tokenizer._vocab, pair, 2, buffer, len(buffer), False, True)
         written = buffer.raw[1:length]
         if written != piece:
             only_spaces = written.replace(b" ", b"") == piece.replace(b" ", b"")

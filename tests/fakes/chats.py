@@ -19,6 +19,9 @@ class _NoFile(SettingsFile):
     def save(self, settings: AppSettings) -> None:
         pass
 
+    def forget_words(self, settings: AppSettings) -> None:
+        pass
+
 
 def unsaved(settings: AppSettings) -> SettingsKeeper:
     """Settings that are on no disk."""

@@ -62,9 +62,13 @@ class FakeTarget:
 
     def tokenize(self, text: str) -> list[int]:
         """Longest match."""
+        return self.vocabulary.marks.tokens_of(text, self._tokenize)
+
+    def _tokenize(self, text: str, with_special: bool) -> list[int]:
         data = text.encode()
         pieces = self.vocabulary.pieces
         by_length = sorted(range(len(pieces)), key=lambda token: -len(pieces[token]))
+        by_length = [token for token in by_length if with_special or token not in self.vocabulary.special]
         tokens = []
         while data:
             token = next(token for token in by_length if data.startswith(pieces[token]))

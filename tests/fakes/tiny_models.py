@@ -1,4 +1,5 @@
-"""Tiny models with random weights that llama.cpp really loads and runs: a llama, a Mamba, an LFM2 and a BERT."""
+"""Tiny models with random weights that llama.cpp really loads and runs: a llama, a Mamba, an LFM2 and a BERT; and a
+vocabulary alone."""
 
 from __future__ import annotations
 
@@ -115,6 +116,24 @@ def tiny_bert(path: Path) -> Path:
     shapes |= {f"{name}.bias": shape[:1] for name, shape in matrices.items()}
     shapes |= {f"{name}.{part}": (_WIDTH,) for name in norms for part in ("weight", "bias")}
     return _write(path, writer, shapes)
+
+
+def byte_pairs(path: Path, words: str) -> Path:
+    """A vocabulary without weights: every byte, two letters and a mark. `words`: how it splits a text into words."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(0x100) if byte not in printable]
+    letters = [chr(code) for code in printable] + [chr(0x100 + place) for place in range(len(others))]
+    tokens = ["<s>", "<|mark|>", *letters, "aa"]
+    writer = _begin("llama", num_layers=1)
+    writer.add_head_count(_HEADS)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre(words)
+    writer.add_token_list(tokens)
+    writer.add_token_types([TokenType.CONTROL] * 2 + [TokenType.NORMAL] * (len(tokens) - 2))
+    writer.add_token_merges(["a a"])
+    writer.add_bos_token_id(0)
+    return _write(path, writer, {})
 
 
 def _begin(architecture: str, num_layers: int) -> GGUFWriter:

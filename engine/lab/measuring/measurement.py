@@ -22,6 +22,7 @@ from engine.proposers.recall import RecallTexts
 from engine.stop_signal import StopSignal
 from engine.target.body import BodyTarget
 from engine.target.interface import Target
+from engine.target.prompt_text import PromptText
 from engine.target.trace import TraceTarget
 
 Speculations = Mapping[str, Speculation]  # by mode, plain not among them
@@ -82,7 +83,7 @@ class Measurement:
 
     def _remember(self, comparison: Comparison) -> None:
         """As the app keeps the messages of a chat."""
-        prompt = self._target.tokenize(comparison.question.turns[-1].text)
+        prompt = self._target.tokenize(PromptText(comparison.question.turns[-1].text))
         for mode, memory in self._memories.items():
             said = (prompt, comparison.answers[mode].tokens)
             memory.add(

@@ -35,6 +35,7 @@ from engine.messages.events import (
     ConversationOpened,
     Event,
     Failed,
+    Finished,
     MessageDeleted,
     PromptProgress,
     PromptStored,
@@ -296,10 +297,13 @@ def test_a_message_is_deleted_from_its_row_or_by_keys_and_brought_back(desk: Des
     desk.show(ALL[:3])
     assert desk.shown == ["One", "First", "Two"]
     desk.tell(MessageDeleted(7, 2))
-    (toast,) = desk.window.toasts.shown  # of the last deletion alone
-    assert toast.action_button is not None
-    toast.action_button.click()
-    assert desk.take() == [RestoreMessage(7, 2)]
+    for number in (2, 4):  # the last deletion first, then the one before
+        (toast,) = desk.window.toasts.shown
+        assert toast.action_button is not None
+        toast.action_button.click()
+        assert desk.take() == [RestoreMessage(7, number)]
+        desk.tell(Finished(RestoreMessage(7, number)))
+    assert desk.window.toasts.shown == ()
     desk.window.set_busy(True)
     QTest.keyClick(view.footer.copy_button, Qt.Key.Key_Delete)
     assert desk.take() == [], "a reply is on its way"

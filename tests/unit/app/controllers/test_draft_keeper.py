@@ -37,6 +37,9 @@ class _Noting(SettingsKeeper):
             self.settings = self.settings.model_copy(update=values)
             self.drafts.append(self.settings.draft)
 
+    def forget_words(self) -> None:
+        self.note(draft="")
+
 
 class Desk:
     def __init__(self, window: MainWindow, new_draft: str = "") -> None:

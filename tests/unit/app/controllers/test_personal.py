@@ -33,6 +33,7 @@ from engine import (
 )
 from engine.messages.events import (
     AdapterUsed,
+    DeletedErased,
     DrafterLearned,
     Event,
     EverythingForgotten,
@@ -255,7 +256,7 @@ def test_what_was_learned_is_forgotten_after_a_second_word(desk: Desk) -> None:
     page.forget_learned.emit()
     assert desk.posted == [ForgetLearned()]
     desk.tell(LearnedForgotten(), LearnedRead(NOTHING, IN_USE))
-    assert desk.words.startswith("What was learned is forgotten and erased.")
+    assert desk.words.startswith("What was learned is forgotten.")
     assert desk.dialog.learned.cards == ()
 
 
@@ -272,10 +273,24 @@ def test_everything_is_forgotten_after_two_steps_and_the_reply_is_stopped(desk: 
         question.yes_button.click()
     assert desk.posted == [ForgetEverything()]
     desk.tell(EverythingForgotten(12))
-    assert desk.words == "Everything is forgotten and erased: 12 chats, and all that was learned."
+    assert desk.words == "Everything is forgotten: 12 chats, and all that was learned."
     page.everything_button.click()
     assert not question.condition.isChecked()
     assert not question.yes_button.isEnabled()
+
+
+def test_what_could_not_be_erased_is_told_once_and_stays_on_the_page(desk: Desk) -> None:
+    desk.open()
+    page = desk.dialog.forget
+    desk.dialog.show_page(page)
+    desk.tell(DeletedErased(()))
+    assert not page.left.isVisible()
+    desk.tell(DeletedErased(("There is no room.",)), DeletedErased(("There is no room.",)))
+    assert page.left.isVisible()
+    assert page.left.text() == "There is no room."
+    assert desk.toasts == ["There is no room."]
+    desk.tell(DeletedErased(()))
+    assert not page.left.isVisible()
 
 
 @pytest.mark.parametrize("command", [ImportProfile(PROFILE), ExportProfile(PROFILE), ShowProfile(PROFILE)])
@@ -300,7 +315,7 @@ def test_what_ends_while_the_dialog_is_closed_is_told_in_the_window(desk: Desk) 
     desk.controller._begin(ForgetLearned(), "…")
     desk.dialog.close()
     desk.tell(LearnedForgotten())
-    assert desk.toasts == ["What was learned is forgotten and erased. Your chats are still here."]
+    assert desk.toasts == ["What was learned is forgotten. Your chats are still here."]
 
 
 def test_what_cannot_be_read_is_told(desk: Desk) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from time import perf_counter
 
 import pytest
+from PySide6.QtCore import QSettings
 from pytestqt.qtbot import QtBot
 
 from app.settings.app_settings import AppSettings, SettingsFile
@@ -78,3 +79,33 @@ def test_a_disk_that_refuses_is_told_in_a_sentence(qtbot: QtBot, tmp_path: Path)
     assert failed.args[0].startswith("The settings could not be saved: ")
     with pytest.raises(OSError, match="file"):
         keeper.close()
+
+
+def test_what_the_user_wrote_leaves_the_settings_and_all_their_files(
+    qtbot: QtBot, keeper: SettingsKeeper, tmp_path: Path
+) -> None:
+    keeper.change("top_k", 7)
+    keeper.change("system_prompt", "quicksilver")
+    keeper.note(draft="quicksilver")
+    QSettings.setPath(QSettings.Format.NativeFormat, QSettings.Scope.UserScope, str(tmp_path))
+    dialogs = QSettings(QSettings.Scope.UserScope, "QtProject")
+    dialogs.setValue("FileDialog/lastVisited", "file:///home/me/quicksilver")
+    dialogs.sync()
+    data = tmp_path / "data"
+    data.mkdir()
+    left = [data / name for name in ("settings.unreadable.json", ".settings.json.abc.part")]
+    for file in left:
+        file.write_text("quicksilver")
+    keeper.forget_words()
+    qtbot.waitUntil(lambda: not any(file.exists() for file in left))
+    assert b"quicksilver" not in b"".join(file.read_bytes() for file in data.iterdir())
+    keeper.close()
+    assert not QSettings(QSettings.Scope.UserScope, "QtProject").contains("FileDialog/lastVisited")
+    assert kept(tmp_path).sampling.top_k == 7
+
+
+def test_a_newer_versions_fields_may_hold_words(tmp_path: Path) -> None:
+    (tmp_path / "settings.json").write_text('{"version": 2, "theme": "dark", "notes": "quicksilver"}')
+    settings, _ = SettingsFile(tmp_path).load()
+    assert settings.model_extra == {"notes": "quicksilver"}
+    assert settings.without_words() == AppSettings(theme="dark")

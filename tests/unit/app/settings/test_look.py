@@ -8,7 +8,8 @@ import pytest
 
 from app.settings.app_settings import AppSettings, SettingsFile
 from app.settings.declaration import shown_settings
-from app.settings.look import SETTINGS_FILE, Look, Theme, read_look
+from app.settings.look import Look, Theme, read_look
+from engine.places import SETTINGS
 
 
 def test_what_was_saved_is_what_the_window_begins_with(tmp_path: Path) -> None:
@@ -33,9 +34,9 @@ def test_themes_are_those_of_the_settings() -> None:
 
 @pytest.mark.parametrize("size", [79, 80, 200, 201])
 def test_sizes_range_as_in_the_settings(tmp_path: Path, size: int) -> None:
-    (tmp_path / SETTINGS_FILE).write_text(json.dumps({"text_size": size}))
+    (tmp_path / SETTINGS).write_text(json.dumps({"text_size": size}))
     settings, _ = SettingsFile(tmp_path).load()
-    (tmp_path / SETTINGS_FILE).write_text(json.dumps({"text_size": size}))  # what makes no sense was set aside
+    (tmp_path / SETTINGS).write_text(json.dumps({"text_size": size}))  # what makes no sense was set aside
     assert read_look(tmp_path).text_size == settings.text_size
 
 
@@ -51,5 +52,5 @@ def test_sizes_range_as_in_the_settings(tmp_path: Path, size: int) -> None:
     ],
 )
 def test_what_makes_no_sense_is_left_at_its_default(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / SETTINGS_FILE).write_bytes(content)
+    (tmp_path / SETTINGS).write_bytes(content)
     assert read_look(tmp_path) == Look()

@@ -60,7 +60,7 @@ def test_any_kind_of_float_is_read_as_32_bits_on_a_cpu(tmp_path: Path, dtype: to
     np.testing.assert_allclose(drafter.read(_TOKENS), expected, atol=2e-4)
 
 
-def test_unusual_names_are_read_through_transformers_to_the_same_drafter(tmp_path: Path, folder: Path) -> None:
+def test_names_without_their_usual_beginning_are_those_of_the_same_drafter(tmp_path: Path, folder: Path) -> None:
     bare = save(random_llama(), tmp_path / "bare")
     weights = load_file(bare / _WEIGHTS)
     save_file(

@@ -52,7 +52,6 @@ def test_a_recurrent_model_loads_but_cannot_take_back(tmp_path: Path, trusted: b
 @pytest.mark.parametrize("trusted", [False, True])
 def test_an_embedding_model_writes_no_text(tmp_path: Path, trusted: bool) -> None:
     embeddings = tiny_bert(tmp_path / "embeddings.gguf")
-    preflight(embeddings, StopSignal())
     assert refusal(embeddings, trusted) == (
         "embeddings cannot draft: it finds and compares texts, but cannot write any; choose a chat model."
     )
@@ -68,16 +67,19 @@ def test_a_file_that_is_cut_short_is_to_be_downloaded_again(
     assert refusal(path) == "short cannot draft: it is cut short; download it again."
 
 
-@pytest.mark.parametrize("hostile", [{"byte_tokens": "byte {}"}, {"byte_tokens": "b"}])
+@pytest.mark.parametrize(
+    ("hostile", "why"),
+    [
+        ({"byte_tokens": "b"}, "it is damaged: llama.cpp cannot open it; download it again."),
+        ({"tokenizer": "rwkv"}, "it has a vocabulary that cannot write every text; choose another model."),
+        ({"tokenizer": "t5"}, "it has a vocabulary that no chat model has; choose a chat model."),
+    ],
+)
 def test_a_vocabulary_that_would_end_the_process_is_found_in_another_one(
-    tmp_path: Path, hostile: dict[str, str]
+    tmp_path: Path, hostile: dict[str, str], why: str
 ) -> None:
-    """llama.cpp ends where it finds no tokens for single bytes, or none as short as the name of one must be. (Its
-    tokenizer of RWKV never ends at a byte with which tokens begin and that is none: the child does, after five seconds
-    and gigabytes, which no test should take.)"""
-    assert refusal(tiny_llama(tmp_path / "hostile.gguf", **hostile)) == (
-        "hostile cannot draft: it is damaged: llama.cpp cannot open it; download it again."
-    )
+    """llama.cpp ends where many tokens have one name, and never ends where bytes that begin tokens are none."""
+    assert refusal(tiny_llama(tmp_path / "hostile.gguf", **hostile)) == f"hostile cannot draft: {why}"
 
 
 def test_a_vocabulary_that_leaves_characters_out_spells_the_others(tmp_path: Path) -> None:

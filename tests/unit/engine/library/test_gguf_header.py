@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from engine.errors import MendableError, TargetMissing, TargetUnusable
 from engine.library.facts import quantization_of
-from engine.library.gguf_header import read_header
+from engine.library.gguf_header import ListOf, read_header
 from engine.target.sources import starter_path
 from tests.fakes.gguf import TINY, Value, gguf
 
@@ -116,6 +116,16 @@ def test_numbers_that_are_made_to_do_harm(tmp_path: Path, content: bytes) -> Non
     begun = time.thread_time()
     assert refused(tmp_path, content).endswith("; download it again.")
     assert time.thread_time() - begun < 2
+
+
+def test_lists_without_end_are_neither_walked_through_nor_stored(tmp_path: Path) -> None:
+    numbers = struct.pack("<IIQ", 9, 0, 4096) + bytes(4096)
+    found = read_header(written(tmp_path, header(b"".join(key(f"{each:04}") + numbers for each in range(500)), 500)))
+    stored = sum(len(each.items) for each in found.values.values() if isinstance(each, ListOf) and each.items)
+    assert stored <= 65_536
+    assert all(found.length(name) == 4096 for name in found.values)
+    texts = struct.pack("<IIQ", 9, 8, (1 << 20) + 1) + bytes(8 * ((1 << 20) + 1))
+    assert "is damaged" in refused(tmp_path, header(key() + texts))
 
 
 def test_a_file_full_of_holes_is_no_reason_to_read_on_and_on(tmp_path: Path) -> None:

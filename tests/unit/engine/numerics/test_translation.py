@@ -236,7 +236,7 @@ def test_our_bytes_are_those_of_llama_cpps_detokenizer(name: str, drafter: Greed
     different = []
     for token in set(range(0, len(pieces), 3)) - special:
         pair[1] = token
-        length = lib.llama_detokenize(file._vocab, pair, 2, buffer, len(buffer), False, True)
+        length = lib.llama_detokenize(file._tokenizer._vocab, pair, 2, buffer, len(buffer), False, True)
         told = buffer.raw[1:length]
         if told != pieces[token] and (
             name not in TIDIED or told.replace(b" ", b"") != pieces[token].replace(b" ", b"")

@@ -18,7 +18,7 @@ from safetensors.numpy import save
 
 from engine.errors import FileUnusable
 from engine.messages.learned import ImportOutcome, Learned, NgramRecord, RecallSize
-from engine.profile import contents
+from engine.profile import contents, members
 from engine.profile.archive import read_archive
 from engine.profile.transfer import export_profile, import_profile, read_profile, summarize_profile
 from engine.storage import Repository
@@ -42,7 +42,7 @@ def state(repository: Repository) -> list[Any]:
 def carried(learned: Learned) -> list[Any]:
     return [
         {pair: set(ngrams) for pair, ngrams in learned.ngrams.items()},
-        learned.adapters,
+        {pair: tuple(adapters) for pair, adapters in learned.adapters.items()},
         {vocabulary: [text.tolist() for text in texts] for vocabulary, texts in learned.recall.items()},
         learned.statistics,
     ]
@@ -351,14 +351,42 @@ def test_numbers_that_are_none_of_ours_are_refused(other: Repository, profile: P
     assert "numbers in it are not as Slipstream writes them" in refused(members.write(profile), other)
 
 
-@pytest.mark.parametrize("most", [1, 2])
-def test_more_rows_than_memory_is_meant_for_are_neither_read_nor_written(
-    taught: Repository, other: Repository, profile: Path, monkeypatch: pytest.MonkeyPatch, most: int
+@pytest.mark.parametrize(
+    ("limit", "most", "is_written"),
+    [("MOST_NGRAMS", 1, False), ("MOST_TEXTS", 1, True), ("MOST_TOKENS", 3, True), ("LONGEST_STRING", 1, True)],
+)
+def test_more_numbers_than_memory_is_meant_for_are_not_read(
+    taught: Repository,
+    other: Repository,
+    profile: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    limit: str,
+    most: int,
+    is_written: bool,
 ) -> None:
-    monkeypatch.setattr(contents, "MOST_ROWS", most)
+    for module in (contents, members):
+        monkeypatch.setattr(module, limit, most, raising=False)
     assert "numbers in it are not as Slipstream writes them" in refused(profile, other)
-    with pytest.raises(FileUnusable, match="does not fit into a profile; export it without recall"):
-        export_profile(taught, profile, overwrite=True)
+    if is_written:  # the latest texts, and strings that are short
+        export_profile(taught, profile, with_recall=limit == "MOST_TEXTS", overwrite=True)
+        import_profile(other, profile)
+    else:
+        with pytest.raises(FileUnusable, match="does not fit into a profile; export it without recall"):
+            export_profile(taught, profile, overwrite=True)
+
+
+def test_a_profile_that_changes_after_it_was_read_is_not_imported(other: Repository, profile: Path) -> None:
+    members = Members(profile)
+    members.contents[members.member_of("adapters")] = save({"down": np.zeros(100_000, np.float32)})
+    members.list_anew()
+    read = read_profile(members.write(profile))
+    with profile.open("r+b") as file:
+        file.seek(profile.stat().st_size // 2)
+        file.write(b"\1")
+    before = state(other)
+    with pytest.raises(FileUnusable, match="is damaged"):
+        other.add_learned(read.learned)
+    assert state(other) == before
 
 
 @pytest.mark.parametrize(

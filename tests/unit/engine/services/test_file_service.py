@@ -47,7 +47,9 @@ class Desk:
         self.recall = Recall(repository)
         self.files = FileService(lambda: repository, self.learning, self.events.append, self.posted.append)
         keeper = MessageKeeper(repository, self.events.append, self.posted.append)
-        self.store = StoreService(repository, self.recall, self.learning, keeper, self.events.append)
+        self.store = StoreService(
+            repository, self.recall, self.learning, keeper, self.events.append, self.posted.append
+        )
 
     def chat(self, title: str, *texts: str, incognito: bool = False) -> int:
         number = self.repository.create_conversation(title, "", incognito).id

@@ -293,6 +293,25 @@ def test_learning_is_announced_and_rests_while_it_is_held(
     assert home.is_told(LearningChanged(is_learning=True))
 
 
+def test_a_pause_is_told_before_the_step_has_noticed(
+    homes: Callable[..., Home], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = homes()
+    working, over = threading.Event(), threading.Event()
+
+    def work(_self: Learner, _check: Callable[[], None]) -> None:
+        working.set()
+        over.wait(PATIENCE_S)
+
+    monkeypatch.setattr(Learner, "work", work)
+    home.service.open(home.drafting)
+    home.talk(FOXES[:3])
+    assert working.wait(PATIENCE_S)
+    with home.service.pause():
+        assert home.told[-1] == LearningChanged(is_learning=False)
+        over.set()
+
+
 def test_a_deleted_conversation_teaches_nothing(homes: Callable[..., Home]) -> None:
     home = homes()
     home.service.open(home.drafting)
@@ -622,6 +641,8 @@ def test_a_restored_conversation_teaches_again(homes: Callable[..., Home]) -> No
         home.repository.restore_conversation(message.conversation_id)
         home.service.restore(message.conversation_id)
         wait_until_it_learns_from(message, other)
+    assert home.service._pupil is not None
+    assert home.service._pupil._num_learned == 2, "a reply that came back counts once"
 
 
 class Memory:

@@ -13,6 +13,7 @@ from engine.config import LearningSettings
 from engine.errors import AdapterUnusable, Cancelled, FileUnusable
 from engine.messages.commands import (
     Command,
+    EraseDeleted,
     ExportProfile,
     ForgetEverything,
     ForgetLearned,
@@ -132,7 +133,7 @@ def test_a_profile_is_carried_to_another_machine_and_used_there_at_once(
     assert read.summary.ngrams == {(TARGET, TOKENIZER): 1}
     assert other.num_found() == 1
     assert other.learning.era.number > era
-    assert other.posted == [UpdateRecall()]
+    assert other.posted == [UpdateRecall(), EraseDeleted()]
 
 
 def test_a_profile_can_take_the_place_of_what_is_here(desk: Desk, tmp_path: Path) -> None:
@@ -183,7 +184,7 @@ def test_what_was_learned_is_forgotten_and_chats_stay(desk: Desk) -> None:
     assert desk.num_found() == 0
     (chat,) = desk.repository.list_conversations()
     assert len(desk.repository.open_conversation(chat.id).messages) == 1
-    assert desk.posted == [UpdateRecall()]
+    assert desk.posted == [UpdateRecall(), EraseDeleted()]
     while desk.recall.catch_up():
         pass
     assert desk.num_found() == 1, "read again from the chat that stays"

@@ -253,6 +253,33 @@ def test_a_slice_ends_when_its_time_is_over(repository: FallibleRepository, monk
     assert sorted(kept(repository, target)) == ids
 
 
+def test_a_long_message_is_tokenized_in_pieces_between_which_others_have_the_thread(
+    repository: FallibleRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.services.recall._SLICE_S", 0.0)
+    monkeypatch.setattr("engine.services.recall._MOST_TOKENS", 60_000)
+    chat = repository.create_conversation("chat", "").id
+    recall = opened(repository)
+    sizes: list[int] = []
+    tokenize = recall._tokenize
+
+    def counted(text: str) -> list[int]:
+        sizes.append(len(text))
+        return tokenize(text)
+
+    monkeypatch.setattr(recall, "_tokenize", counted)
+    message = repository.add_message(chat, None, Role.USER, "abc " * 2**21)
+    recall.add(message)
+    assert not sizes, "a prompt would have to wait for it"
+    num_slices = 0
+    while recall.catch_up():
+        num_slices += 1
+    assert max(sizes) <= 8_000
+    assert sum(sizes) < 80_000, "there is room for others"
+    assert num_slices >= len(sizes) - 1
+    assert recall.indexes()[0].num_tokens > 30_000
+
+
 def test_catching_up_goes_on_after_the_next_start(
     open_store: Callable[[], FallibleRepository], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,7 +51,8 @@ def store_service(
     learning: LearningService | None = None,
 ) -> StoreService:
     keeper = MessageKeeper(repository, emit, lambda _command: None)
-    return StoreService(repository, recall or Recall(repository), learning or resting(repository), keeper, emit)
+    learning = learning or resting(repository)
+    return StoreService(repository, recall or Recall(repository), learning, keeper, emit, lambda _command: None)
 
 
 def test_ngrams_are_kept_without_an_event(repository: Repository) -> None:
@@ -118,7 +119,8 @@ def test_a_deleted_message_is_neither_recalled_nor_learned_from(repository: Repo
     service.handle(DeleteMessage(number, said.id))
     assert (found("one"), found("four"), len(repository.load_lessons("target"))) == (1, 0, 0)
     service.handle(RestoreMessage(number, said.id))
-    assert [type(event) for event in events] == [MessageDeleted, ConversationOpened, ConversationOpened]
+    changed = [ConversationChanged, ConversationOpened]
+    assert [type(event) for event in events] == [MessageDeleted, *changed, *changed]
     service.handle(DeleteMessage(number, asked.id))
     assert isinstance(events[-1], ConversationDeleted), "nothing would be left"
     assert repository.list_conversations() == ()

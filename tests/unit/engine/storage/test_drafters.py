@@ -56,5 +56,6 @@ def test_damaged_rows_are_left_out(repository: Repository, store: Path, change: 
 def test_they_are_forgotten_with_what_was_learned(repository: Repository, data_dir: Path) -> None:
     repository.save_drafter_record(TARGET, DrafterRecord("DERAUNSE", RECORD.guesses, RECORD.step_s))
     repository.forget_learned()
+    assert repository.finish_erasure() == ()
     assert repository.drafter_records(TARGET) == {}
     assert b"DERAUNSE" not in b"".join(file.read_bytes() for file in data_dir.iterdir())

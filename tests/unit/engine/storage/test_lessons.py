@@ -210,6 +210,7 @@ def test_purge_removes_the_lessons_of_the_deleted_alone_also_from_copies(
 
     repository.delete_conversation(hidden)
     assert repository.purge_deleted() == 1
+    assert repository.finish_erasure() == ()
     assert kept(repository) == [stays]
     assert b"DERAUNSE" not in written(data_dir)
     for file in (store, backup):

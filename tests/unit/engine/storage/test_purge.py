@@ -51,6 +51,7 @@ def test_ids_are_never_given_twice(open_repository: Callable[[], Repository]) ->
         message_ids.add(repository.add_message(summary.id, None, Role.USER, "text").id)
         repository.delete_conversation(summary.id)
         repository.purge_deleted()
+        assert repository.finish_erasure() == ()
         repository.close()
         repository = open_repository()
     assert len(conversation_ids) == len(message_ids) == 3
@@ -86,7 +87,9 @@ def test_nothing_of_a_purged_text_remains_in_the_files(repository: Repository, d
             repository.delete_conversation(leaving)
             if chance.random() < 0.6:
                 repository.purge_deleted()
+                assert repository.finish_erasure() == ()
     repository.purge_deleted()
+    assert repository.finish_erasure() == ()
 
     raw = written(data_dir)
     assert gone
@@ -105,8 +108,9 @@ def test_text_held_by_a_reader_is_erased_by_the_next_purge(
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM messages").fetchone()
         assert repository.purge_deleted() == 1
+        assert repository.finish_erasure() is None, "it is to be called again"
         assert b"secret plan" in written(data_dir)
-    assert repository.purge_deleted() == 0
+    assert repository.finish_erasure() == ()
     assert b"secret plan" not in written(data_dir)
 
 
@@ -119,5 +123,6 @@ def test_purge_reaches_the_copy_that_a_migration_left(repository: Repository, da
 
     repository.delete_conversation(gone.id)
     repository.purge_deleted()
+    assert repository.finish_erasure() == ()
     assert b"secret plan" not in written(data_dir)
     assert b"text of the kept plan" in backup.read_bytes()

@@ -181,7 +181,9 @@ def test_nothing_of_purged_tokens_remains_in_the_files(repository: Repository, d
             repository.delete_conversation(leaving)
             if chance.random() < 0.6:
                 repository.purge_deleted()
+                assert repository.finish_erasure() == ()
     repository.purge_deleted()
+    assert repository.finish_erasure() == ()
 
     raw = written(data_dir)
     assert gone
@@ -200,6 +202,7 @@ def test_purge_reaches_the_tokens_in_the_copy_that_a_migration_left(
 
     repository.delete_conversation(hidden)
     repository.purge_deleted()
+    assert repository.finish_erasure() == ()
     assert b"DERAUNSE" not in written(data_dir)
     with closing(sqlite3.connect(backup)) as connection:
         assert connection.execute("SELECT message_id FROM recall").fetchall() == [(kept,)]
@@ -214,6 +217,7 @@ def test_purge_takes_a_copy_from_before_there_were_tokens(repository: Repository
         connection.executescript("".join(f"DROP TABLE {table};" for table in later))
     repository.delete_conversation(hidden)
     assert repository.purge_deleted() == 1
+    assert repository.finish_erasure() == ()
     assert b"DERAUNSE" not in backup.read_bytes()
 
 

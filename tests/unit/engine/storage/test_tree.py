@@ -269,4 +269,5 @@ def test_what_a_removed_message_said_is_in_no_file(repository: Repository, store
     assert b"ultramarine" in backup.read_bytes()
     delete(tree, repository, secret)
     repository.purge_deleted()
+    assert repository.finish_erasure() == ()
     assert all(b"ultramarine" not in file.read_bytes() for file in store.parent.iterdir())

@@ -111,7 +111,7 @@ def test_one_is_forgotten_at_once_and_others_stay(open_repository: Callable[[], 
         repository.add_message(number, None, Role.USER, f"quicksilver {number} " * 500)
     repository.delete_conversation(deleted)
     assert repository.forget_conversation(gone).title == "xylophone"
-    repository.erase_forgotten()
+    assert repository.finish_erasure() == ()
     raw = b"".join(file.read_bytes() for file in data_dir.iterdir())
     assert b"xylophone" not in raw
     assert f"quicksilver {gone}".encode() not in raw

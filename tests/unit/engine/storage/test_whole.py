@@ -168,6 +168,7 @@ def test_replacing_removes_what_a_profile_can_hold_and_leaves_what_belongs_to_ch
         adapters={(TARGET, DRAFTER): (adapter(b"theirs", is_published=True),)},
     )
     assert repository.add_learned(imported, replace=True) == ImportOutcome(1, 1, 1, 0)
+    assert repository.finish_erasure() == ()
     assert repository.load_ngrams(TARGET, TOKENIZER) == (new,)
     assert repository.load_ngrams("x", TOKENIZER) == ()
     assert published(repository) == b"theirs"
@@ -255,6 +256,7 @@ def test_forgetting_takes_all_that_is_learned_from_the_files_and_the_copies_and_
     assert b"DERAUNSE" in backup.read_bytes()
     for _ in range(2):
         repository.forget_learned()
+    assert repository.finish_erasure() == ()
     learned = repository.summarize_learned()
     assert learned.vocabularies == ()
     assert texts(repository) == []
@@ -278,6 +280,7 @@ def test_forgetting_takes_a_copy_from_before_anything_was_learned(repository: Re
     with closing(sqlite3.connect(backup)) as connection:
         connection.executescript("".join(f"DROP TABLE {table};" for table in tables))
     repository.forget_learned()
+    assert repository.finish_erasure() == ()
     assert repository.summarize_learned().vocabularies == ()
 
 
@@ -314,6 +317,7 @@ def test_forgetting_everything_leaves_no_word_in_the_files_and_the_copies(
     assert b"ZEILE-unsent" in backup.read_bytes()
     assert repository.forget_everything() == 3
     assert repository.forget_everything() == 0
+    assert repository.finish_erasure() == ()
     assert repository.list_conversations() == ()
     with pytest.raises(ConversationMissing):
         repository.open_conversation(secret.id)
@@ -321,10 +325,10 @@ def test_forgetting_everything_leaves_no_word_in_the_files_and_the_copies(
     written = b"".join(file.read_bytes() for file in data_dir.iterdir())
     assert b"ZEILE" not in written
     assert b"DERAUNSE" not in written
-    for file in (store, backup):
-        with closing(sqlite3.connect(file)) as connection:
-            for table in ("conversations", "messages", "adapters", "lessons", "recall", "learning_days"):
-                assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
+    assert not backup.exists()
+    with closing(sqlite3.connect(store)) as connection:
+        for table in ("conversations", "messages", "adapters", "lessons", "recall", "learning_days"):
+            assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
     assert [target.name for target in repository.list_targets()] == ["tiny"]
     assert repository.create_conversation("new", "").id > chat.id
 

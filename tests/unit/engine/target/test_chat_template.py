@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import json
+import time
+
+import jinja2
 import pytest
 
 from engine.errors import TemplateFailed
@@ -82,10 +86,81 @@ def test_helpers_that_templates_expect_are_there() -> None:
         "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
         "{% include '/etc/passwd' %}",
         "{{ range(10000000) | list }}",
+        "{{ ('x' * 90000) | list | join('y' * 90000) | length }}",  # single calls that take all time or memory
+        "{{ ('a' * 90000) | replace('a', 'b' * 90000) | length }}",
+        "{{ '{:>4000000000}'.format(1) }}",
+        "{{ 2e7 | round(20000000, 'ceil') }}",
+        "{% set a = 9999999999 * 9999999999 %}{{ a }}",
+        "{{ strftime_now('%4000000000Y') }}",
+        "{{ ('a' * 90000).rfind('b' + 'a' * 40000) }}{{ ('a' * 90000).strip('b' * 90000 + 'a') }}" * 400,
+        "{{ [1] | tojson(indent=100000000) }}",
+        *(  # values that double
+            "{% set ns = namespace(s=['a'], t='') %}{% for i in range(90) %}{% set ns.s = [ns.s, ns.s] %}{% set ns.t ="
+            f" {look} %}}{{% endfor %}}x"
+            for look in ("ns.s | string", "ns.s == [ns.s]", "ns.s in [[ns.s]]", "ns.s | tojson", "{(ns.s, 1): 1}")
+        ),
+        "{{ " + "(" * 30_000 + "1" + ")" * 30_000 + " }}",  # syntax
+        "{% if true %}" * 6_000 + "{% endif %}" * 6_000,
+        "{% for i in [1] %}" * 25 + "{% for i in range(99999) %}{% endfor %}" + "{% endfor %}" * 25 + "{% break",
+        "{{ 1" + " + 1" * 25_000 + " }}",
+        "x" * 10_000_000,
+        "{% extends 'a' %}",
+        "{{ raise_exception('no\n' * 30000) }}",
     ],
+    ids=lambda source: source[:40],
 )
 def test_a_template_that_fails_or_does_harm_is_refused_with_a_sentence(source: str) -> None:
+    start = time.thread_time()
     with pytest.raises(
-        TemplateFailed, match=r"^The chat template inside this model cannot be used \(.+\); choose another model"
+        TemplateFailed, match=r"^The chat template inside this model cannot be used \(.{1,150}\); choose another model"
     ):
         render(source, USER)
+    assert time.thread_time() - start < 1
+
+
+def test_a_template_that_behaves_at_first_is_bounded_later() -> None:
+    loop = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
+    template = ChatTemplate("{% if 'zebra' in messages[-1].content %}" + loop + "{% endif %}x", begin="", end="")
+    assert template.render([USER]) == "x"
+    with pytest.raises(TemplateFailed, match="too long"):
+        template.render([ChatTurn(Role.USER, "A zebra.")])
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{{ messages[0].content[1:] ~ messages[-1]['content'][::-1] ~ messages[9] ~ messages[0].none }}",
+        "{% set ns = namespace(a=1, b=[]) %}{% for m in messages if m.role == 'user' %}"
+        "{% set ns.a = ns.a + loop.index %}"
+        "{% set ns.b = ns.b + [loop.first, loop.last, loop.length, loop.previtem is defined] %}{% endfor %}"
+        "{{ ns.a }}{{ ns.b }}",
+        "{% set a = 1 %}{% for i in range(3) %}{{ a }}{% set a = i %}{{ a }}{% else %}no{% endfor %}{{ a }}",
+        "{% for m in [] %}x{% else %}none{% endfor %}{% for i in range(9) %}{% if i == 2 %}{% continue %}"
+        "{% elif i > 4 %}"
+        "{% break %}{% endif %}{{ i }}{{ loop.cycle('a', 'b') }}{% endfor %}",
+        "{% macro m(a, b='x', c=a) %}{{ a }}{{ b }}{{ c }}{{ z }}{{ caller is defined }}{% endmacro %}{% set z = 3 %}"
+        "{{ m(1) }}{{ m(1, c=2) }}{% call m(4) %}x{% endcall %}",
+        "{% set x %} a {{ messages[0].content }} {% endset %}[{{ x | trim }}]{% filter upper %}b{{ x }}{% endfilter %}",
+        "{% for key, value in messages[0].items() %}{{ key }}={{ value }};{% endfor %}{{ messages[0] | dictsort }}",
+        "{{ messages | map(attribute='content') | join('|') }}"
+        "{{ messages | selectattr('role', 'equalto', 'user') | list | length }}"
+        "{{ [3, 1, 2] | sort }}{{ ['b', 'A', 'b'] | unique | list }}{{ [1, none] | reject('none') | list }}",
+        "{{ 'a,b,,c'.split(',') }}{{ ' a  b '.split() }}{{ 'abab'.replace('a', 'x', 1) }}{{ 'xax'.strip('x') }}"
+        "{{ 'a{}{}'.format(1, 'é') }}{{ '{0}-{b:>3}'.format(1, b=2) }}{{ 'ab'.startswith(('b', 'a')) }}",
+        "{{ 7 // 2 }}{{ 7 / 2 }}{{ -7 % 3 }}{{ 2 * 3.5 }}{{ [1] * 3 }}{{ (1, 2) + (3,) }}{{ 1 < 2 < 3 }}"
+        "{{ not 1 in [1] }}",
+        "{{ 1 if false }}{{ none or 'a' and 'b' }}{{ 'x' if messages is defined and messages is iterable }}{{ true }}",
+        "{{ 'é' | tojson }}{{ {'a': [1, {}], 'b': 'x'} | length }}{{ 3.7 | int }}{{ '12x' | int(5) }}{{ 2.5 | round }}",
+        "{"
+        "%- if messages | length > 1 %}\n  {# note #}\n  {{- 'a' }}\n  {% endif %}\n end {{ 'a' if x is undefined }}\n",
+        "{{ 'a\nb\n\nc' | indent(2) }}{{ x | default('d') }}{{ '' | default('d', true) }}{{ [[1, 2]] | first | last }}",
+        "{% with a = 1, b = 2 %}{{ a }}{{ b }}{% endwith %}{{ a }}{% set a, b = 'xy' %}{{ b }}"
+        "{{ messages | tojson(indent=1) }}",
+    ],
+)
+def test_it_writes_what_jinja2_does(source: str) -> None:
+    turns = [USER, REPLY, ChatTurn(Role.USER, "  größe {{ 日本 }}\r\n")]
+    environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"])
+    environment.filters["tojson"] = lambda value, indent=None: json.dumps(value, ensure_ascii=False, indent=indent)
+    messages = [{"role": turn.role.value, "content": turn.text} for turn in turns]
+    assert render(source + ".", *turns) == environment.from_string(source + ".").render(messages=messages)

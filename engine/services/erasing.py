@@ -1,0 +1,41 @@
+"""Erases from the files what was deleted, on a thread of its own: nobody waits for it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from engine.messages.commands import EraseDeleted
+from engine.messages.events import DeletedErased, Listener
+from engine.stop_signal import StopSignal
+from engine.storage import Repository
+
+_FIRST_PAUSE_S = 1.0  # after it gave way to somebody who used the store, and twice as long after every further time
+_LONGEST_PAUSE_S = 300.0  # also after what could not be erased: a disk may have room by then
+_GLANCE_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class ErasingService:
+    _repository: Repository
+    _emit: Listener
+
+    def handle(self, _command: EraseDeleted, stop: StopSignal) -> None:
+        """Returns when all is erased, or when it is stopped."""
+        told: tuple[str, ...] | None = None
+        pause_s = _FIRST_PAUSE_S
+        while not stop.is_set():
+            left = self._repository.finish_erasure(stop.is_set)
+            if left is not None and left != told:
+                self._emit(DeletedErased(left))
+                told = left
+            if left == ():
+                return
+            _wait(_LONGEST_PAUSE_S if left else pause_s, stop)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+
+def _wait(seconds: float, stop: StopSignal) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and not stop.is_set():
+        time.sleep(_GLANCE_S)

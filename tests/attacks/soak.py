@@ -1,0 +1,196 @@
+"""Thousands of short replies with learning, and changes of target while replies are written: what is left over?"""
+
+from __future__ import annotations
+
+import gc
+import queue
+import random
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+import psutil
+
+from engine import (
+    BUILT_IN,
+    Engine,
+    EngineConfig,
+    LoadTarget,
+    ReplySettings,
+    SamplingSettings,
+    Send,
+    SpeculationSettings,
+    TargetSettings,
+)
+from engine.config import LearningSettings
+from engine.messages.commands import Command
+from engine.messages.events import DrafterLearned, Event, Failed, Finished, ReplyFinished, SpeculationChanged
+from engine.stop_signal import StopSignal
+from engine.target.sources import starter_path
+from tests.attacks.attack import Attack, Outcome, Plan
+from tests.fakes.tiny_models import tiny_llama
+
+_REPLIES_PER_CHANGE = 10
+_REPLIES_PER_CHAT = 7
+_REPLIES_PER_LOOK = 20
+_WARM_UP = 0.25  # of the replies
+_MOST_GROWTH = 0.05
+_PATIENCE_S = 120.0  # for one reply, or one change of target
+_WORDS = ("red", "house", "river", "seven", "cloud", "paper", "green", "winter", "stone", "music", "bread", "quiet")
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What the process holds."""
+
+    reply: int
+    memory: int  # bytes
+    threads: int
+    files: int
+    children: int
+
+    @classmethod
+    def now(cls, reply: int) -> _Look:
+        own = psutil.Process()
+        return cls(reply, own.memory_info().rss, own.num_threads(), own.num_fds(), _num_children(own))
+
+    def __str__(self) -> str:
+        return (
+            f"{self.reply:>5} replies: {self.memory / 2**20:.0f} MB, {self.threads} threads, {self.files} open files, "
+            f"{self.children} children"
+        )
+
+
+def _num_children(process: psutil.Process) -> int:
+    """But for the one that Python keeps for all others."""
+    return sum("resource_tracker" not in " ".join(child.cmdline()) for child in process.children())
+
+
+class _Soak:
+    """One engine, asked and given other targets again and again."""
+
+    def __init__(self, folder: Path, dice: random.Random) -> None:
+        copy = folder / "copy.gguf"
+        shutil.copyfile(starter_path(), copy)
+        self._targets = ["starter", str(copy), str(tiny_llama(folder / "tiny.gguf"))]
+        self._dice = dice
+        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        learning = LearningSettings(share=1.0, on_battery=True)
+        config = EngineConfig(folder / "store", SpeculationSettings(drafter=BUILT_IN), learning=learning)
+        self._engine = Engine(config, self._events.put)
+        self._chat: int | None = None
+        self.num_changes = self.num_learned = self.num_drafting = 0
+        self.failures: list[str] = []
+
+    def ask(self, is_to_be_ended: bool = False) -> None:
+        """`is_to_be_ended`: a change of target ends the reply."""
+        words = " ".join(self._dice.choice(_WORDS) for _ in range(self._dice.randint(1, 6)))
+        length = 400 if is_to_be_ended else self._dice.randint(2, 8)
+        settings = ReplySettings(SamplingSettings(temperature=self._dice.choice((0, 0.8)), seed=1), max_tokens=length)
+        send = Send(f"Repeat: {words}", self._chat, settings)
+        stop = self._engine.post(send)
+        if not is_to_be_ended:
+            self._until_over(send)
+            return
+        time.sleep(self._dice.uniform(0, 0.3))
+        stop.set()
+        self._change()
+        self._until_over(send)
+
+    def load(self, target: str) -> None:
+        command = LoadTarget(target, TargetSettings(context_size=512))
+        self._engine.post(command)
+        self._until_over(command)
+
+    def start_chat(self) -> None:
+        self._chat = None
+
+    def close(self) -> bool:
+        deadline = time.monotonic() + 60
+        is_over = self._engine.close()
+        while not is_over and time.monotonic() < deadline:
+            is_over = self._engine.close()
+        return is_over
+
+    def _change(self) -> None:
+        """Now and then twice, or ended itself in the middle."""
+        for _ in range(self._dice.choice((1, 1, 1, 2))):
+            command = LoadTarget(self._dice.choice(self._targets), TargetSettings(context_size=512))
+            stop: StopSignal = self._engine.post(command)
+            self.num_changes += 1
+            if self._dice.random() < 0.1:
+                time.sleep(self._dice.uniform(0, 0.1))
+                stop.set()
+
+    def _until_over(self, command: Command) -> None:
+        while True:
+            event = self._events.get(timeout=_PATIENCE_S)
+            if isinstance(event, ReplyFinished):
+                self._chat = event.message.conversation_id
+            elif isinstance(event, DrafterLearned):
+                self.num_learned += 1
+            elif isinstance(event, SpeculationChanged):
+                self.num_drafting += event.is_drafting
+            elif isinstance(event, Failed) and not event.is_stopped:
+                self.failures.append(f"{type(event.command).__name__}: {event.sentence}")
+            if isinstance(event, Finished | Failed) and event.command is command:
+                return
+
+
+def _run(plan: Plan) -> Outcome:
+    outcome = Outcome()
+    before = _Look.now(0)
+    names_before = _thread_names()
+    soak = _Soak(plan.folder, plan.dice(0))
+    looks = []
+    try:
+        soak.load("starter")
+        for number in range(plan.count):
+            if number % _REPLIES_PER_CHAT == 0:
+                soak.start_chat()
+            soak.ask(is_to_be_ended=number % _REPLIES_PER_CHANGE == _REPLIES_PER_CHANGE - 1)
+            outcome.tried += 1
+            if outcome.tried % _REPLIES_PER_LOOK == 0:
+                looks.append(_Look.now(outcome.tried))
+                print(looks[-1], file=sys.stderr, flush=True)
+    finally:
+        outcome.check(soak.close(), "the engine does not end")
+    gc.collect()
+    after = _Look.now(plan.count)
+    outcome.failures += soak.failures
+    _judge(outcome, looks)
+    outcome.check(_thread_names() <= names_before, f"threads are left over: {_thread_names() - names_before}")
+    outcome.check(after.files <= before.files + 8, f"{after.files - before.files} files stay open")
+    outcome.check(after.children == 0, f"{after.children} processes are left over")
+    outcome.figures |= {"changes": str(soak.num_changes), "adapters": str(soak.num_learned)}
+    return outcome
+
+
+def _judge(outcome: Outcome, looks: list[_Look]) -> None:
+    warm = [look for look in looks if look.reply >= _WARM_UP * outcome.tried]
+    if len(warm) < 4:
+        return
+    quarter = len(warm) // 4
+    first, last = warm[:quarter], warm[-quarter:]
+
+    def middle(of: Callable[[_Look], int], some: list[_Look]) -> float:
+        return median(of(look) for look in some)
+
+    growth = middle(lambda look: look.memory, last) / middle(lambda look: look.memory, first) - 1
+    outcome.check(growth < _MOST_GROWTH, f"memory grew by {growth:.1%}")
+    for name, of in (("threads", lambda look: look.threads), ("open files", lambda look: look.files)):
+        grown = middle(of, last) - middle(of, first)
+        outcome.check(grown < 2, f"{grown:.0f} more {name}")
+    outcome.figures |= {"memory": f"{growth:+.1%}", "at the end": str(looks[-1])}
+
+
+def _thread_names() -> set[str]:
+    return {thread.name for thread in threading.enumerate()}
+
+
+ATTACK = Attack("short replies with learning, and changes of target meanwhile", 2000, _run, 1500.0)
