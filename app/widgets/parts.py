@@ -24,7 +24,7 @@ def set_up(widget: _Widget, *, kind: str = "", name: str = "", tip: str = "", ab
     if name:
         widget.setAccessibleName(name)
     if tip:
-        widget.setToolTip(tip)
+        widget.setToolTip(in_tip(tip))
     if about:
         widget.setAccessibleDescription(about)
     return widget

@@ -46,7 +46,7 @@ from tests.unit.app.top_levels import TOP_LEVELS
 from tests.unit.app.widgets.messages import prompt, reply
 
 _LOOK_S = 0.002
-_LONGEST_TIP = 5_000  # letters
+_LONGEST_TIP = 2_000  # letters
 _MOST_ROWS = 20  # of a list that are hovered
 _MANY = 1_000_000  # letters
 _MEANT = "SpeedDetails"  # has a table in HTML
