@@ -32,6 +32,7 @@ from PySide6.QtWidgets import (
 from shiboken6 import isValid
 
 from app.dialogs.parts import question_box
+from app.startup.desktop_application import InterfaceGarbage
 from app.text.hub_files import Download, DownloadState
 from app.theme import ThemeKeeper
 from engine import AddTargets
@@ -104,13 +105,13 @@ class _Trap:
 
 
 @contextmanager
-def _opens_noted(named: str) -> Iterator[list[str]]:
-    """What Python itself opens of what has this name."""
+def _opens_noted(pipe: Path) -> Iterator[list[str]]:
+    """How often Python itself opens it."""
     noted: list[str] = []
     is_over = False
 
     def note(event: str, arguments: tuple[object, ...]) -> None:
-        if not is_over and event == "open" and named in str(arguments[0]) and threading.current_thread().name != "trap":
+        if not is_over and event == "open" and str(arguments[0]) == str(pipe) and threading.current_thread().name != "trap":
             noted.append(str(arguments[0]))
 
     sys.addaudithook(note)
@@ -125,7 +126,8 @@ def _run(plan: Plan) -> Outcome:
     trap = _Trap(plan.folder)
     num_tips = 0
     try:
-        with Desk(plan.folder) as desk, _opens_noted(trap.pipe.name) as opened, memory.watched():
+        with Desk(plan.folder) as desk, _opens_noted(trap.pipe) as opened, memory.watched():
+            InterfaceGarbage(desk.application)  # as in the app: no other thread frees a widget
             desk.ask("Name two colours.")
             for number in range(plan.count):
                 dice = plan.dice(number)
