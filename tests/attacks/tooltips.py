@@ -111,7 +111,8 @@ def _opens_noted(pipe: Path) -> Iterator[list[str]]:
     is_over = False
 
     def note(event: str, arguments: tuple[object, ...]) -> None:
-        if not is_over and event == "open" and str(arguments[0]) == str(pipe) and threading.current_thread().name != "trap":
+        is_trap = threading.current_thread().name == "trap"
+        if not is_over and not is_trap and event == "open" and str(arguments[0]) == str(pipe):
             noted.append(str(arguments[0]))
 
     sys.addaudithook(note)
