@@ -42,7 +42,6 @@ _LONGEST_LINE = 50_000  # characters of code
 _MOST_TABS = 500  # in a line of code
 _SIGNS = "[*_~`<&!\\"
 PLAIN_PIECE = 4_000  # characters of a block that is shown as plain text
-_NO_REVERSAL = {0x202D: None, 0x202E: None}  # signs that would show an address from its end
 
 _known_inline: dict[str, str] = {}  # a growing list or table is parsed again and again; used by one thread
 
@@ -437,7 +436,7 @@ def _html_of_inline(tokens: list[Token], marked: MarkedSource | None = None) -> 
             html.append(f"</{token.tag}>" if token.nesting < 0 else f"<{token.tag}>")
         else:
             html.append(escape(token.content))
-    return "".join(html).translate(_NO_REVERSAL)
+    return "".join(html)
 
 
 def _link_open(address: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QPushButton, QWidget
 
-from app.text.unseen import in_tip, one_line
+from app.text.unseen import in_tip, one_line, shown
 from app.theme import ThemeKeeper
 from app.widgets.appearance import code_font
 from app.widgets.attachment_chips import words_of_size
@@ -84,11 +84,12 @@ class AttachedFiles(QWidget):
             if button.isChecked():
                 self._opened = attachment
         if self._opened is not None:
-            text, shown = self._opened.text, self._opened.text[:_SHOWN_CHARACTERS]
-            if len(shown) < len(text):
+            text = self._opened.text
+            beginning = shown(text[:_SHOWN_CHARACTERS])
+            if len(text) > _SHOWN_CHARACTERS:
                 words = self.tr("The first {shown} of {all} characters are shown.")
-                shown += "\n\n" + words.format(shown=f"{len(shown):,}", all=f"{len(text):,}")
-            self.text.setPlainText(shown)
+                beginning += "\n\n" + words.format(shown=f"{_SHOWN_CHARACTERS:,}", all=f"{len(text):,}")
+            self.text.setPlainText(beginning)
             self.text.setAccessibleName(self.tr("Text of {file}").format(file=self._opened.name))
         self.text.setVisible(self._opened is not None)
         self.height_changed.emit()

@@ -7,6 +7,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QWidget
 
 from app.settings.shortcuts import native
+from app.text.unseen import one_line
 from app.theme import ThemeKeeper
 from app.widgets.appearance import reading_font, restyle
 from app.widgets.attachment_chips import AttachmentChips
@@ -116,7 +117,7 @@ class PromptBox(QWidget):
         self.count.setToolTip("")
 
     def set_target_name(self, name: str) -> None:
-        words = self.tr("Message {name}…").format(name=name) if name else self.tr("Write a message…")
+        words = self.tr("Message {name}…").format(name=one_line(name)) if name else self.tr("Write a message…")
         self.editor.set_hint(words)
 
     @property

@@ -21,6 +21,8 @@ NAMES: tuple[str, ...] = (
     "archives",
     "profiles",
     "messages",
+    "network",
+    "tooltips",
 )
 
 
