@@ -156,7 +156,7 @@ def _in_window(plan: Plan, outcome: Outcome) -> None:
     """A chat with the starter goes on, whatever is chosen in between."""
     held = Held()
     first = 2 * plan.count
-    with Desk(plan.folder / "window") as desk:
+    with Desk(plan.folder) as desk:
         for number, path, done in _files(plan, range(first, first + min(_IN_WINDOW, plan.count))):
             desk.events.clear()
             with desk.watching() as now:
