@@ -30,29 +30,31 @@ _HUGE = 12_000_000  # tokens: as many as a file of 46 MB holds
 
 def _rows(dice: random.Random, most_tokens: int) -> dict[str, Any]:
     """Rows of tokens, any of which may be too long, too many, or none."""
-    num_rows = dice.choice([1, 100, 60_000, 60_001, 1_000_000])
-    length = dice.choice([1, 3, 16, 17, max(1, most_tokens // num_rows)])
+    num_rows = dice.choice([1, 100, 10_000, 60_000, 60_001, 1_000_000])
+    length = dice.choice([1, 3, 3, 16, 17, max(1, most_tokens // num_rows)])
     num_rows = min(num_rows, max(1, most_tokens // length))
     tokens = np.arange(num_rows * length, dtype=np.int32) * dice.choice([1, 7_919]) % dice.choice([5, 2**31 - 1])
     lengths = np.full(num_rows, length, np.int32)
-    match dice.randrange(6):
+    match dice.randrange(12):
         case 0:
             lengths[-1] += dice.choice([-1, 1, 2**30])
         case 1:
-            tokens[dice.randrange(len(tokens))] = dice.choice([-1, -(2**31)])
+            tokens[dice.randrange(len(tokens))] = -1
     return {"tokens": tokens.astype(np.int32), "lengths": lengths}
 
 
 def _ngrams(dice: random.Random) -> bytes:
     rows = _rows(dice, _HUGE)
     num = len(rows["lengths"])
-    counters = {name: np.full(num, dice.choice([1, 2**40, 0, -1, 2**62]), np.int64) for name in ("count", "last_use")}
+    counters = {name: np.full(num, dice.choice([1, 1, 1, 2**40, 0, 2**62]), np.int64) for name in ("count", "last_use")}
     return pack(rows | {"token": np.arange(num, dtype=np.int32), "doubts": np.zeros(num, np.int64)} | counters)
 
 
 def _adapter(dice: random.Random) -> bytes:
     size = dice.choice([1, 1_000, 6_000_000, 12_000_000, 30_000_000])
-    weights = np.full(size, dice.choice([0.0, 1.0, float("nan"), float("inf")]), dice.choice([np.float32, np.float16]))
+    weights = np.full(
+        size, dice.choice([0.0, 1.0, 1.0, float("nan"), float("inf")]), dice.choice([np.float32, np.float16])
+    )
     weights[0] = dice.random()
     parts = {f"w{number}": part for number, part in enumerate(np.array_split(weights, dice.choice([1, 2, 500])))}
     return bytes(save(parts))
@@ -68,7 +70,7 @@ _CONTENTS = {"ngrams": _ngrams, "adapters": _adapter, "recall": _recall}
 def _written(dice: random.Random, path: Path) -> Path:
     members: dict[str, bytes] = {"statistics.json": b'{"targets":[]}'}
     items: dict[str, list[dict[str, Any]]] = {"ngrams": [], "adapters": [], "recall": []}
-    for place in range(1, dice.choice([1, 2, 8])):
+    for place in range(1, dice.choice([2, 2, 3, 8])):
         kind = dice.choice(list(items))
         name = f"{kind}/{place}.safetensors"
         members[name] = _CONTENTS[kind](dice)
@@ -85,19 +87,20 @@ def _written(dice: random.Random, path: Path) -> Path:
         {"name": name, "size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
         for name, content in members.items()
     ]
-    match dice.randrange(8):
+    is_sound = dice.random() < 0.4  # on the outside
+    match 7 if is_sound else dice.randrange(8):
         case 0:
             manifest[dice.choice(["format", "program", "members"])] = dice.choice([-1, "x" * 10**6, [], None, 2])
         case 1:
             manifest["more"] = [[]] * dice.choice([1, 10**6])
         case 2:
             members["statistics.json"] = b'{"targets":' + dice.choice([b"[", b'[{"a":', b"[1,"]) * 10**6
-    packing = dice.choice([zipfile.ZIP_STORED] * 5 + [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2])
+    packing = zipfile.ZIP_STORED if is_sound or dice.random() < 0.8 else zipfile.ZIP_BZIP2
     with zipfile.ZipFile(path, "w", packing) as archive:
         archive.writestr("manifest.json", json.dumps(manifest))
         for name, content in members.items():
             archive.writestr(zipfile.ZipInfo(name), content)
-    if dice.random() < 0.4:
+    if not is_sound and dice.random() < 0.4:
         size = path.stat().st_size
         with path.open("r+b") as file:
             for _ in range(dice.randint(1, 4)):
