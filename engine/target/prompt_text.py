@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Self
 
 _SAID, _WRITTEN = b"\1", b"\0"
 
@@ -17,7 +17,7 @@ class PromptText(str):
     __slots__ = ("said",)
     said: bytes
 
-    def __new__(cls, text: str, said: bytes | None = None) -> PromptText:
+    def __new__(cls, text: str, said: bytes | None = None) -> Self:
         """All of it was said, if nothing is known."""
         self = super().__new__(cls, text)
         self.said = _SAID * len(text) if said is None else said

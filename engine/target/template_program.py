@@ -17,7 +17,6 @@ from jinja2.lexer import TokenStream
 from jinja2.parser import Parser
 from jinja2.runtime import LoopContext
 
-from engine.target.prompt_text import joined
 from engine.target.template_values import COMPARISONS, Budget, Callee, Namespace, Values, calculation, no_power
 
 _MOST_CHARACTERS = 128_000  # of the source: the longest of seventy has 17,000
@@ -101,7 +100,7 @@ class Program:
     def _written(self, body: Statement, names: Names) -> str:
         out: list[str] = []
         body(names, out)
-        return joined(out)
+        return self._values.concatenated(out)
 
     def _inner(self, names: Names) -> Names:
         """What is set in an inner block is forgotten at its end."""

@@ -15,20 +15,20 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import jinja2.filters
 import jinja2.tests
 from jinja2 import TemplateError, Undefined
 from jinja2.runtime import LoopContext
 
-from engine.target.prompt_text import PromptText, interleaved, joined, part, recased, replaced, split, stripped
+from engine.target.prompt_text import PromptText, interleaved, joined, part, recased, replaced, said_in, split, stripped
 
 # What one rendering may make, in characters. The templates of seventy models take a few thousand by themselves, and at
 # most eight for each character that was said.
 _ROOM = 16_000_000
 _ROOM_PER_CHARACTER = 16
-_SECONDS = 0.6  # of processor time, a multiple of what those templates take for a chat of 5,000 messages
+_SECONDS = 0.7  # of processor time, a multiple of what those templates take for a chat of 5,000 messages
 _LOOK_EVERY = 20_000  # characters or steps: milliseconds
 _ITEM = 32  # characters take as long and as much memory as an item of a list
 _PIECE = 48  # … and as a short text with what is known of it
@@ -56,17 +56,36 @@ class Budget:
         """`num_said`: characters in the messages."""
         self._left = _ROOM + _ROOM_PER_CHARACTER * num_said
         self._end = time.thread_time() + _SECONDS
-        self._next_look = self._left - _LOOK_EVERY
+        self._taken, self._next_look = 0, _LOOK_EVERY
 
     def take(self, amount: int) -> None:
         """`amount`: of characters about to be made, or of steps. Raises TemplateError."""
         self._left -= amount
-        if self._left < self._next_look:
+        self._taken += amount
+        if self._taken > self._next_look or self._left < 0:
             if self._left < 0:
                 raise TemplateError(_TOO_LARGE)
             if time.thread_time() > self._end:
                 raise TemplateError("it takes too long")
-            self._next_look = self._left - _LOOK_EVERY
+            self._next_look = self._taken + _LOOK_EVERY
+
+    def give_back(self, amount: int) -> None:
+        self._left += amount
+
+
+class _Joined(PromptText):
+    """Gives back what it took when it is gone: templates may lengthen one text with every message."""
+
+    __slots__ = ("_budget",)
+    _budget: Budget
+
+    def __new__(cls, parts: Sequence[str], budget: Budget) -> Self:
+        self = super().__new__(cls, "".join(parts), b"".join(map(said_in, parts)))
+        self._budget = budget
+        return self
+
+    def __del__(self) -> None:
+        self._budget.give_back(len(self))
 
 
 class Namespace:
@@ -195,7 +214,7 @@ class Values:
 
     def concatenated(self, parts: Sequence[str]) -> str:
         self.budget.take(sum(map(len, parts)))
-        return joined(parts)
+        return _Joined(parts, self.budget)
 
     def add(self, left: Any, right: Any) -> Any:
         if isinstance(left, str) and isinstance(right, str):

@@ -126,6 +126,14 @@ def test_a_template_that_behaves_at_first_is_bounded_later() -> None:
         template.render([ChatTurn(Role.USER, "A zebra.")])
 
 
+def test_a_template_may_lengthen_one_text_with_every_message() -> None:
+    source = (
+        "{% set ns = namespace(s='') %}{% for m in messages %}{% set ns.s = ns.s + m.role + m.content %}{% endfor %}"
+    )
+    turns = [USER, ChatTurn(Role.ASSISTANT, "word " * 100)] * 400
+    assert len(render(source + "{{ ns.s }}", *turns)) > 200_000
+
+
 @pytest.mark.parametrize(
     "source",
     [
