@@ -11,7 +11,7 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -127,14 +127,17 @@ def _run(plan: Plan) -> Outcome:
     trap = _Trap(plan.folder)
     num_tips = 0
     try:
-        with Desk(plan.folder) as desk, _opens_noted(trap.pipe) as opened, memory.watched():
+        with Desk(plan.folder) as desk, _opens_noted(trap.pipe) as opened:
             InterfaceGarbage(desk.application)  # as in the app: no other thread frees a widget
             desk.ask("Name two colours.")
+            _open_dialogs(desk)
             for number in range(plan.count):
                 dice = plan.dice(number)
                 words = _words(dice, trap)
-                with desk.watching() as now:
-                    _show(desk, words, plan.folder / str(number), dice)
+                with desk.watching() as now, memory.watched():
+                    for show in _showing(desk, words, plan.folder / str(number), dice):
+                        show()
+                        desk.studio.process()
                     num_tips += _hover_all(desk, outcome, f"{number}: {words[:80]!r}")
                 held = held.worst(now)
                 _put_everywhere(desk.studio.app.theme, words[:2_000], outcome, f"{number}: {words[:80]!r}")
@@ -162,37 +165,45 @@ def _words(dice: Random, trap: _Trap) -> str:
     return words + "x" * _MANY if dice.random() < 0.2 else words
 
 
-def _show(desk: Desk, words: str, folder: Path, dice: Random) -> None:
-    """Everywhere, as data of the app."""
+def _open_dialogs(desk: Desk) -> None:
+    library = desk.studio.app.library
+    assert library is not None
+    for dialog in (library.dialog, desk.studio.app.drafters.dialog):
+        dialog.show()
+        desk.studio.rest()
+
+
+def _showing(desk: Desk, words: str, folder: Path, dice: Random) -> Iterator[Callable[[], object]]:
+    """Everywhere, as data of the app, one place after another."""
     window, app = desk.window, desk.studio.app
+    assert app.library is not None
+    library, drafters = app.library.dialog, app.drafters.dialog
     model = window.conversations.model
-    model.setData(model.index(0), words)
     folder.mkdir()
     name = "".join(letter for letter in words[:60] if letter not in "/\0") + f" {dice.randrange(10**6)}.gguf"
     write(folder / name, {"general.name": words[:50_000], "general.license": words[:2_000]})
     before = sum(type(event).__name__ == "TargetsListed" for event in desk.events)
-    app.bridge.post(AddTargets((folder,)))
+    yield lambda: app.bridge.post(AddTargets((folder,)))
     desk.until(lambda: sum(type(event).__name__ == "TargetsListed" for event in desk.events) > before)
-    library = app.library
-    assert library is not None
-    library.dialog.show()
-    library.dialog.library.set_targets((replace(QWEN, name=words, path=folder / name, problem=words),))
-    library.dialog.library.view.point_at(folder / name)
-    library.dialog.hub.show_models((HubModel(words, 7, 8, datetime.now(UTC)),), words)
-    library.dialog.hub.show_asking(words)
-    file = HubFile(words, words, 1_000, "Q4_0")
-    library.dialog.hub.downloads.show_downloads((Download(file, DownloadState.FAILED, problem=words),))
-    library.dialog.show_words(words)
-    app.drafters.dialog.show()
-    app.drafters.dialog.show_state(words, words)
-    app.drafters.dialog.show_words(words)
-    window.target_bar.set_target(TargetInfo(words, "/x.gguf", words, 8192, 10, 2))
-    window.prompt_box.set_target_name(words)
-    window.prompt_box.chips.set_attachments((Attachment(words, "text"),))
-    window.toasts.show_error(words)
-    window.toasts.show_info(words, "Undo")
-    window.notices.show_notice("crash", words, ())
-    window.transcript.show_messages((prompt(0, words[:2_000]), reply(1, words[:2_000])))  # long ones: `messages`
+    target = replace(QWEN, name=words, path=folder / name, problem=words)
+    download = Download(HubFile(words, words, 1_000, "Q4_0"), DownloadState.FAILED, problem=words)
+    yield lambda: model.setData(model.index(0), words)
+    yield lambda: library.library.set_targets((target,))
+    yield lambda: library.library.view.point_at(folder / name)
+    yield lambda: library.hub.show_models((HubModel(words, 7, 8, datetime.now(UTC)),), words)
+    yield lambda: library.hub.show_asking(words)
+    yield lambda: library.hub.downloads.show_downloads((download,))
+    yield lambda: library.show_words(words)
+    yield lambda: drafters.show_state(words, words)
+    yield lambda: drafters.show_words(words)
+    yield lambda: window.target_bar.set_target(TargetInfo(words, "/x.gguf", words, 8192, 10, 2))
+    yield lambda: window.prompt_box.set_target_name(words)
+    yield lambda: window.prompt_box.chips.set_attachments((Attachment(words, "text"),))
+    yield lambda: window.toasts.show_error(words)
+    yield lambda: window.toasts.show_info(words, "Undo")
+    yield lambda: window.notices.show_notice("crash", words, ())
+    messages = prompt(0, words[:2_000]), reply(1, words[:2_000])  # long ones: `messages`
+    yield lambda: window.transcript.show_messages(messages)
 
 
 def _hover_all(desk: Desk, outcome: Outcome, what: str) -> int:
@@ -249,12 +260,16 @@ def _put_everywhere(theme: ThemeKeeper, words: str, outcome: Outcome, what: str)
         QToolTip.hideText()
         window.close()
         window.deleteLater()
+        QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     parent = QWidget()
     for box in (question_box(parent, words, words, words), QMessageBox(QMessageBox.Icon.Warning, words, words)):
         box.show()
         QApplication.processEvents()
         box.grab()
         box.close()
+        box.deleteLater()
+    parent.deleteLater()
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
 
 
 ATTACK = Attack("words that look like HTML wherever the window shows words: nothing is opened", 20, _run)
