@@ -13,7 +13,9 @@ from app.text.amounts import percent_words
 from app.text.highlight import Lexing
 from app.theme import ThemeKeeper
 from app.widgets.icon_button import IconButton
-from app.widgets.message_view import MessageView, PromptView, ReplyView
+from app.widgets.message_view import MessageView
+from app.widgets.prompt_view import PromptView
+from app.widgets.reply_view import ReplyView
 from app.widgets.row_view import Flash
 from app.widgets.throttle import Throttle
 from app.widgets.transcript_rows import GrowingRow, NoteRow, PromptRow, ReplyRow, Stage, TextMeasure

@@ -15,15 +15,8 @@ from app.text.markdown import Block, MarkdownStream, parsing
 from app.text.origin_marks import marks_of
 from app.theme import ThemeKeeper
 from app.widgets.appearance import reading_font
-from app.widgets.message_view import (
-    BUBBLE_SHARE,
-    LONGEST_REVISED,
-    SHORTENED_LINES,
-    SHOWN_CHARACTERS,
-    PromptView,
-    ReplyView,
-    shown_of,
-)
+from app.widgets.prompt_view import BUBBLE_SHARE, LONGEST_REVISED, SHORTENED_LINES, PromptView
+from app.widgets.reply_view import SHOWN_CHARACTERS, ReplyView, shown_of
 from app.widgets.row_view import NoteView
 from engine.messages.conversations import Message
 from engine.messages.replies import OriginRun

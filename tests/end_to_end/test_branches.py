@@ -13,7 +13,8 @@ from app.controllers.chat_settings import ChatSettingsController
 from app.controllers.draft_keeper import DraftKeeper
 from app.controllers.prompt import PromptController
 from app.settings.app_settings import AppSettings
-from app.widgets.message_view import PromptView, ReplyView
+from app.widgets.prompt_view import PromptView
+from app.widgets.reply_view import ReplyView
 from engine.messages.conversations import Message
 from engine.messages.events import ConversationOpened, ReplyFinished, ReplyText
 from engine.messages.replies import StopReason

@@ -16,7 +16,8 @@ from pytestqt.qtbot import QtBot
 
 from app.settings.app_settings import AppSettings, SettingsFile
 from app.startup.first_paint import open_window
-from app.widgets.message_view import PromptView, ReplyView
+from app.widgets.prompt_view import PromptView
+from app.widgets.reply_view import ReplyView
 from app.wiring import WiredWindow
 from engine import SamplingSettings, starter_path
 from engine.config import SpeculationSettings

@@ -16,7 +16,7 @@ from app.controllers.branch import BranchController
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper, apply_theme
-from app.widgets.message_view import ReplyView
+from app.widgets.reply_view import ReplyView
 from engine import EngineConfig, ReplySettings, SamplingSettings
 from engine.messages.events import Event, Failed, ReplyFinished, ReplyText, TargetReady
 from engine.messages.replies import StopReason

@@ -22,8 +22,9 @@ from pytestqt.qtbot import QtBot
 from app.main_window import MainWindow
 from app.startup.first_paint import OpenedWindow
 from app.theme import ThemeKeeper
-from app.widgets.message_view import PromptView, ReplyView
+from app.widgets.prompt_view import PromptView
 from app.widgets.prose import Prose
+from app.widgets.reply_view import ReplyView
 from app.wiring import WiredWindow
 from engine.config import SpeculationSettings
 from engine.messages.commands import (

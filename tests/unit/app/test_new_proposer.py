@@ -15,7 +15,7 @@ from app.dialogs.history.columns import csv_text
 from app.dialogs.history.figures import rows
 from app.dialogs.history.page import HistoryPage
 from app.theme import ThemeKeeper
-from app.widgets.message_view import ReplyView
+from app.widgets.reply_view import ReplyView
 from app.widgets.transcript import Transcript
 from engine.config import ReplySettings, SamplingSettings
 from engine.decoding.speculation import open_speculation

@@ -15,9 +15,10 @@ from pytestqt.qtbot import QtBot
 from app.controllers.branch import BranchController
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
-from app.widgets.message_view import PromptView, ReplyView
 from app.widgets.prompt_editor import PromptRevision
+from app.widgets.prompt_view import PromptView
 from app.widgets.prose import Prose
+from app.widgets.reply_view import ReplyView
 from engine import (
     Command,
     ContinueReply,

@@ -16,8 +16,8 @@ from app.controllers.chat import NextChat
 from app.main_window import MainWindow
 from app.text.origin_marks import proposers
 from app.theme import ThemeKeeper, load_theme
-from app.widgets.message_view import ReplyView
 from app.widgets.prose import Prose
+from app.widgets.reply_view import ReplyView
 from engine import (
     STARTER,
     Command,

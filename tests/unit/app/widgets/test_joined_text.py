@@ -12,7 +12,8 @@ from pytestqt.qtbot import QtBot
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from app.widgets.joined_text import JoinedText
-from app.widgets.message_view import PromptView, ReplyView
+from app.widgets.prompt_view import PromptView
+from app.widgets.reply_view import ReplyView
 from tests.unit.app.widgets.messages import prompt, reply
 
 REPLY = """\

@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from app.theme import ThemeKeeper
 from app.widgets.footers import ReplyFooter, details, facts
-from app.widgets.message_view import PromptView
+from app.widgets.prompt_view import PromptView
 from engine.messages.replies import ReplyStatistics
 from tests.unit.app.widgets.messages import STATISTICS, prompt, reply
 

@@ -12,9 +12,9 @@ from pytestqt.qtbot import QtBot
 from app.text.origin_marks import proposers
 from app.theme import ThemeKeeper
 from app.widgets.code_block import CodeBlockView
-from app.widgets.message_view import ReplyView
 from app.widgets.origin_legend import OriginLegend
 from app.widgets.prose import Prose
+from app.widgets.reply_view import ReplyView
 from app.widgets.transcript import Transcript
 from engine.messages.conversations import Message
 from engine.messages.replies import OriginRun

@@ -11,8 +11,9 @@ from pytestqt.qtbot import QtBot
 
 from app.theme import ThemeKeeper
 from app.widgets import virtual_column
-from app.widgets.message_view import PromptView, ReplyView
+from app.widgets.prompt_view import PromptView
 from app.widgets.prose import Prose
+from app.widgets.reply_view import ReplyView
 from app.widgets.transcript import Transcript
 from app.widgets.transcript_rows import PromptRow, ReplyRow
 from app.widgets.virtual_column import VirtualColumn

@@ -1,0 +1,186 @@
+"""A prompt in a bubble."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QRectF, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QEnterEvent, QGuiApplication, QPainter, QPaintEvent
+from PySide6.QtWidgets import QWidget
+
+from app.theme import ThemeKeeper
+from app.widgets.attached_files import AttachedFiles
+from app.widgets.footers import BranchFlipper, PromptFooter
+from app.widgets.joined_text import JoinedSelection
+from app.widgets.message_view import PARAGRAPH_GAP_PX, SPACE_ABOVE_PX, SPACE_BELOW_PX, MessageView, beginning
+from app.widgets.parts import button, discard, set_up
+from app.widgets.prompt_editor import SHARE_OF_WINDOW, PromptRevision
+from app.widgets.prose import Prose
+from engine.messages.prompts import split_prompt
+
+BUBBLE_SHARE = 0.82  # of the column, at most
+BUBBLE_PADDING_PX = 14
+BUBBLE_RADIUS_PX = 16
+SHORTENED_LINES = 24  # of a long prompt, until its button is pressed
+SHORTENED_CHARACTERS = 2_400
+SHOWN_OF_PROMPT = 20_000  # characters, when its button was pressed: they are in one widget
+_SHOWN_LINES = 2_000
+LONGEST_REVISED = 100_000  # characters of a prompt that can be edited
+
+
+class PromptView(MessageView):
+    """A prompt as plain text in a bubble, below its attachments; a long one is shortened until its button is pressed.
+    It can be edited in place.
+
+    Signals:
+        copied(str): the prompt was copied to the clipboard.
+        revision_changed(str | None): the text it is being changed to; None when it is no longer edited.
+        revision_submitted(str): the new prompt.
+        branch_chosen(int): show another version of it, by its id.
+    """
+
+    copied = Signal(str)
+    revision_changed = Signal(object)
+    revision_submitted = Signal(str)
+    branch_chosen = Signal(int)
+
+    def __init__(self, keeper: ThemeKeeper, text: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._whole = text
+        attachments, text = split_prompt(text)
+        self._keeper = keeper
+        self._text = text
+        self._bubble = QRectF()
+        self.revision: PromptRevision | None = None
+        self.files = AttachedFiles(keeper, attachments, self) if attachments else None
+        if self.files is not None:
+            self.files.height_changed.connect(self.height_changed)
+        self.prose = set_up(Prose(keeper, self), name=self.tr("Your message"))
+        self.prose.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)  # it is part of the row's
+        self.all_button = button(self.tr("Show more"), "link", self, self._show_all, has_hand=True)
+        self.prose.joined = JoinedSelection(lambda: [self.prose], self)
+        shortened = _shortened(text)
+        self.prose.set_plain_text(shortened if shortened == text else shortened + " …")
+        self._shortened = shortened != text
+        self.all_button.setVisible(self._shortened)
+        self.footer = PromptFooter(keeper, self)
+        self.footer.copy_requested.connect(self._copy)
+        self.footer.edit_requested.connect(self._edit)
+        self.footer.flipper.chosen.connect(self.branch_chosen)
+        self.prose.setVisible(bool(text) or self.files is None)
+        keeper.changed.connect(self.update)
+
+    @property
+    def flipper(self) -> BranchFlipper:
+        return self.footer.flipper
+
+    def revise(self, text: str) -> None:
+        """Lets the user edit the prompt, beginning with `text`."""
+        self.end_revision()
+        self.revision = PromptRevision(text, self)
+        self.revision.edited.connect(self._on_revision_edited)
+        self.revision.submitted.connect(self.revision_submitted)
+        self.revision.cancelled.connect(self._on_revision_cancelled)
+        self._show_parts()
+
+    def end_revision(self) -> None:
+        if self.revision is not None:
+            discard(self.revision)
+            self.revision = None
+            self._show_parts()
+
+    def arrange(self, width: int) -> int:
+        if self.revision is not None:
+            inner = int(width * BUBBLE_SHARE)
+            height = self.revision.arrange(inner, int(self.window().height() * SHARE_OF_WINDOW))
+            self.revision.move(width - inner, SPACE_ABOVE_PX)
+            return SPACE_ABOVE_PX + height + SPACE_BELOW_PX
+        widest = int(width * BUBBLE_SHARE) - 2 * BUBBLE_PADDING_PX
+        inner = max(24, min(widest, self.prose.ideal_width(widest)))
+        top = SPACE_ABOVE_PX + BUBBLE_PADDING_PX - 2  # the space between lines is below each
+        if self.files is not None:
+            inner = max(inner, self.files.ideal_width(widest))
+            self.files.move(width - inner - BUBBLE_PADDING_PX, top)
+            top += self.files.arrange(inner) + (PARAGRAPH_GAP_PX if self._text else 5)
+        height = self.prose.arrange(inner) if not self.prose.isHidden() else 0
+        left = width - inner - BUBBLE_PADDING_PX
+        self.prose.move(left, top)
+        bottom = top + height + BUBBLE_PADDING_PX - 7
+        bottom += self._place_cut(left, bottom - 4, inner)
+        if self._shortened:
+            size = self.all_button.sizeHint()
+            self.all_button.setGeometry(left - 8, bottom - 6, size.width(), size.height())
+            bottom += size.height()
+        self._bubble = QRectF(
+            left - BUBBLE_PADDING_PX, SPACE_ABOVE_PX, inner + 2 * BUBBLE_PADDING_PX, bottom - SPACE_ABOVE_PX
+        )
+        height = self.footer.sizeHint().height()
+        self.footer.setGeometry(0, bottom + 2, width, height)
+        return bottom + height + 4
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        self.footer.set_revealed(True)
+        super().enterEvent(event)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        self.footer.set_revealed(False)
+        super().leaveEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002
+        if self.revision is not None:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(self._keeper.theme.bubble))
+        painter.drawRoundedRect(self._bubble, BUBBLE_RADIUS_PX, BUBBLE_RADIUS_PX)
+        painter.end()
+
+    @Slot()
+    def _show_all(self) -> None:
+        self._shortened = False
+        shown = beginning(self._text, SHOWN_OF_PROMPT, _SHOWN_LINES)
+        self.prose.set_plain_text(shown)
+        self.show_cut(len(shown), len(self._text))
+        self._show_parts()
+
+    def _show_parts(self) -> None:
+        is_shown = self.revision is None
+        self.prose.setVisible(is_shown and (bool(self._text) or self.files is None))
+        if self.files is not None:
+            self.files.setVisible(is_shown)
+        self.footer.setVisible(is_shown)
+        if self.cut is not None:
+            self.cut.setVisible(is_shown)
+        self.all_button.setVisible(is_shown and self._shortened)
+        if self.revision is not None:
+            self.revision.show()
+        self.update()
+        self.height_changed.emit()
+
+    @Slot()
+    def _edit(self) -> None:
+        self.revise(self._whole)
+        self.revision_changed.emit(self._whole)
+        if self.revision is not None:
+            self.revision.setFocus()
+
+    @Slot()
+    def _on_revision_edited(self) -> None:
+        if self.revision is not None:
+            self.height_changed.emit()
+            self.revision_changed.emit(self.revision.text)
+
+    @Slot()
+    def _on_revision_cancelled(self) -> None:
+        self.end_revision()
+        self.revision_changed.emit(None)
+
+    @Slot()
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self._whole)
+        self.copied.emit(self._whole)
+
+
+def _shortened(text: str) -> str:
+    """The beginning of a long text; else all of it."""
+    start = beginning(text, SHORTENED_CHARACTERS, SHORTENED_LINES)
+    return start if len(text) > len(start) + SHORTENED_CHARACTERS // 4 else text

@@ -1,0 +1,255 @@
+"""A reply over the full width of the column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QWidget
+
+from app.text.highlight import Lexing
+from app.text.markdown import Block, CodeBlock, ProseBlock
+from app.theme import ThemeKeeper
+from app.widgets.code_block import CodeBlockView
+from app.widgets.footers import BranchFlipper, ReplyFooter
+from app.widgets.joined_text import JoinedSelection, JoinedText
+from app.widgets.message_view import (
+    LEGEND_GAP_PX,
+    PARAGRAPH_GAP_PX,
+    SPACE_ABOVE_PX,
+    SPACE_BELOW_PX,
+    MessageView,
+    beginning,
+)
+from app.widgets.origin_legend import OriginLegend
+from app.widgets.parts import discard, set_up
+from app.widgets.prose import Prose
+from app.widgets.row_view import Waiting
+from engine.messages.conversations import Message
+from engine.messages.replies import OriginRun
+
+SHOWN_CHARACTERS = 200_000  # of a reply
+_SHOWN_LINES = 5_000
+_BLOCKS_SHOWN = 600
+_BLOCKS_AT_ONCE = 3  # that are built
+_ARRANGED_AT_ONCE = 40
+
+
+class ReplyView(MessageView):
+    """A reply that is being written, or a finished one with a footer. Prose and code alternate in blocks.
+
+    Signals:
+        copied(str): the reply, or a block of its code, was copied to the clipboard.
+        regenerate_requested(int): write it again, by its id.
+        continue_requested(): continue it.
+        branch_chosen(int): show another version of it, by its id.
+    """
+
+    copied = Signal(str)
+    regenerate_requested = Signal(int)
+    continue_requested = Signal()
+    branch_chosen = Signal(int)
+
+    def __init__(self, keeper: ThemeKeeper, lexing: Lexing, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._keeper = keeper
+        self._lexing = lexing
+        self._blocks: tuple[Block, ...] = ()
+        self._views: list[Prose | CodeBlockView] = []
+        self._wanted: tuple[Block, ...] = ()  # of which `_blocks` are the first
+        self._is_finished = False
+        self._heights: list[int] = []  # of each view
+        self._widths: list[int] = []  # for which each is arranged; 0: it is not
+        self._more: Callable[[], None] = _nothing
+        self._later = QTimer(self, singleShot=True, interval=0)
+        self._later.timeout.connect(self._go_on)
+        self.waiting: Waiting | None = None  # while nothing new is written
+        self.legend: OriginLegend | None = None
+        self.footer: ReplyFooter | None = None
+        self._text = ""
+        self._message_id = 0  # once it is finished
+        self._selection = JoinedSelection(self._texts, self)
+
+    @property
+    def block_views(self) -> tuple[Prose | CodeBlockView, ...]:
+        return tuple(self._views)
+
+    def show_waiting(self, words: str) -> None:
+        """Shows below what is there of the reply that it is being prepared."""
+        if self.waiting is None:
+            self.waiting = Waiting(self._keeper, self)
+            self.waiting.show()
+            self.height_changed.emit()
+        self.waiting.set_words(words)
+
+    def end_waiting(self) -> None:
+        if self.waiting is not None:
+            discard(self.waiting)
+            self.waiting = None
+            self.height_changed.emit()
+
+    def set_blocks(self, blocks: tuple[Block, ...], finished: bool, more: Callable[[], None] | None = None) -> None:
+        """Shows these blocks; those that are shown already stay as they are. `more` is called when they are there."""
+        if finished:
+            self.end_waiting()
+        self._wanted, self._is_finished = blocks[:_BLOCKS_SHOWN], finished
+        self._more = more or _nothing
+        self._show_wanted()
+        self.height_changed.emit()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that it was given is there."""
+        return not self._later.isActive()
+
+    def _show_wanted(self) -> None:
+        """A few blocks now, and the others when the window has nothing else to do."""
+        num_built = 0
+        for index, block in enumerate(self._wanted):
+            last = index == len(self._wanted) - 1
+            if index < len(self._blocks) and self._blocks[index] == block and not (self._is_finished and last):
+                continue
+            if num_built == _BLOCKS_AT_ONCE:
+                self._blocks = (*self._wanted[:index], *self._blocks[index:])
+                self._later.start()
+                return
+            self._show_block(index, block, self._is_finished or not last)
+            num_built += 1
+        for view in self._views[len(self._wanted) :]:
+            discard(view)
+        for kept in (self._views, self._heights, self._widths):
+            del kept[len(self._wanted) :]
+        self._blocks = self._wanted
+        if self._more is not _nothing:
+            self._later.start()
+
+    @Slot()
+    def _go_on(self) -> None:
+        if self._blocks is not self._wanted:
+            self._show_wanted()
+        else:
+            more, self._more = self._more, _nothing
+            more()
+        self.height_changed.emit()
+
+    def set_message(self, message: Message) -> None:
+        """Adds the footer of a finished reply."""
+        self._text = message.text
+        self._message_id = message.id
+        if self.footer is None:
+            self.footer = ReplyFooter(self._keeper, self)
+            self.footer.copy_requested.connect(self._copy)
+            self.footer.regenerate_requested.connect(lambda: self.regenerate_requested.emit(self._message_id))
+            self.footer.continue_requested.connect(self.continue_requested)
+            self.footer.flipper.chosen.connect(self.branch_chosen)
+            self.footer.show()
+        self.footer.set_message(message)
+        self.height_changed.emit()
+
+    def set_legend(self, origins: tuple[OriginRun, ...] | None) -> None:
+        """Says what the colours mean; None: there are none."""
+        if origins is None and self.legend is None:
+            return
+        if origins is not None:
+            if self.legend is None:
+                self.legend = OriginLegend(self._keeper, self)
+                self.legend.show()
+            self.legend.set_origins(origins)
+        elif self.legend is not None:
+            discard(self.legend)
+            self.legend = None
+        self.height_changed.emit()
+
+    @property
+    def flipper(self) -> BranchFlipper | None:
+        return None if self.footer is None else self.footer.flipper
+
+    def set_regenerate(self, possible: bool) -> None:
+        if self.footer is not None:
+            self.footer.set_regenerate(possible)
+
+    def set_continue(self, possible: bool) -> None:
+        if self.footer is not None:
+            self.footer.set_continue(possible)
+
+    def arrange(self, width: int) -> int:
+        y = SPACE_ABOVE_PX
+        num_left = _ARRANGED_AT_ONCE
+        for index, view in enumerate(self._views):
+            is_code = isinstance(view, CodeBlockView)
+            if self._widths[index] != width and num_left:
+                self._heights[index], self._widths[index] = view.arrange(width), width
+                num_left -= 1
+            height = self._heights[index]
+            if is_code:
+                y += 4
+            elif index and not isinstance(self._views[index - 1], CodeBlockView) and not self._is_joined(index):
+                y += PARAGRAPH_GAP_PX  # Qt leaves out the space below the last paragraph of a text
+            view.move(0, y)
+            y += height + (14 if is_code else 0)
+        if not num_left and any(each != width for each in self._widths):
+            self._later.start()
+        y += self._place_cut(0, y, width)
+        if self.waiting is not None:
+            self.waiting.setGeometry(0, y, width, self.waiting.sizeHint().height())
+            y += self.waiting.height()
+        if self.legend is not None:
+            height = self.legend.heightForWidth(width)
+            self.legend.setGeometry(0, y, width, height)
+            y += height + LEGEND_GAP_PX
+        if self.footer is not None:
+            self.footer.setGeometry(-6, y, width + 6, self.footer.sizeHint().height())
+            y += self.footer.height()
+        return y + SPACE_BELOW_PX
+
+    def _is_joined(self, index: int) -> bool:
+        block = self._blocks[index] if index < len(self._blocks) else None
+        return isinstance(block, ProseBlock) and block.joined
+
+    def _show_block(self, index: int, block: Block, complete: bool) -> None:
+        view = self._views[index] if index < len(self._views) else None
+        if isinstance(block, CodeBlock):
+            if not isinstance(view, CodeBlockView):
+                view = CodeBlockView(self._keeper, self._lexing, self)
+                view.copied.connect(self.copied)
+                self._put(index, view)
+            view.set_code(block.language, block.code, complete, block.marks)
+        else:
+            if not isinstance(view, Prose):
+                view = set_up(Prose(self._keeper, self), name=self.tr("Reply"))
+                view.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)  # it is part of the row's
+                self._put(index, view)
+            view.set_html(block.html)
+        self._widths[index] = 0
+
+    def _put(self, index: int, view: Prose | CodeBlockView) -> None:
+        if index < len(self._views):
+            discard(self._views[index])
+            self._views[index] = view
+        else:
+            self._views.append(view)
+            self._heights.append(0)
+            self._widths.append(0)
+        _text_of(view).joined = self._selection
+        view.show()
+
+    def _texts(self) -> Sequence[JoinedText]:
+        return [_text_of(view) for view in self._views]
+
+    @Slot()
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self._text)
+        self.copied.emit(self._text)
+
+
+def _text_of(view: Prose | CodeBlockView) -> JoinedText:
+    return view.body if isinstance(view, CodeBlockView) else view
+
+
+def _nothing() -> None:
+    pass
+
+
+def shown_of(reply: str) -> str:
+    return beginning(reply, SHOWN_CHARACTERS, _SHOWN_LINES)
