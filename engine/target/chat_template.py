@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from engine.errors import TemplateFailed
 from engine.messages.conversations import ChatTurn, Role
 from engine.target.prompt_text import PromptText
-from engine.target.template_budget import Budget
 from engine.target.template_program import Program
+from engine.target.template_values import Budget
 
 # What llama.cpp falls back to as well for models that carry none.
 CHATML = (
