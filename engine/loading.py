@@ -28,6 +28,8 @@ from engine.target.interface import Target, TargetFeature
 from engine.target.llama_cpp import LlamaCppTarget
 from engine.target.preflight import preflight
 
+_MOST_TOKENS = 1 << 19  # of a vocabulary; the largest have 300,000
+
 _logger = logging.getLogger("slipstream.speculation")
 
 
@@ -62,6 +64,8 @@ def _check_header(path: Path) -> None:
     found = facts_of(path)
     if found.details is None:
         raise TargetUnusable(found.problem)
+    if found.details.vocabulary_size > _MOST_TOKENS:
+        raise TargetUnusable(f"{path.name} is damaged; download it again.")
 
 
 def speculate(

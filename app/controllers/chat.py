@@ -30,6 +30,7 @@ from engine.messages.events import (
     ReplyStarted,
     ReplyText,
 )
+from engine.messages.prompts import MOST_FILES, MOST_PASTED
 from engine.messages.replies import OriginRun
 
 
@@ -120,7 +121,7 @@ class ChatController(Controller):
 
     # What the user wants
 
-    @Slot(str)
+    @Slot(object)
     def _send(self, prompt: str) -> None:
         open_id = self._conversations.open_id
         new = self.new_chat
@@ -294,7 +295,8 @@ class ChatController(Controller):
         """To the prompt box, but never in another chat."""
         open_id = self._conversations.open_id
         is_same_kind = open_id is not None or reply.incognito == self._conversations.is_incognito
-        if reply.conversation_id == open_id and is_same_kind and not self._window.prompt_box.text:
+        fits = len(prompt) <= MOST_FILES * MOST_PASTED
+        if fits and reply.conversation_id == open_id and is_same_kind and not self._window.prompt_box.text:
             self._window.prompt_box.set_text(prompt)
         else:
             self._offer_copy(self.tr("Your message was not sent."), prompt)

@@ -12,9 +12,8 @@ from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from engine import CountTokens, ReadTextFile
 from engine.messages.events import Event, TargetReady, TextFileRead, TokensCounted
-from engine.messages.prompts import Attachment
+from engine.messages.prompts import MOST_FILES, MOST_PASTED, Attachment
 
-MOST_FILES = 10  # of one prompt
 _PAUSE_MS = 250  # in typing
 
 
@@ -30,6 +29,7 @@ class PromptController(Controller):
         self._pause.timeout.connect(self._count)
         self._box.attach_requested.connect(self._choose_files)
         self._box.edited.connect(self._on_edited)
+        self._box.long_pasted.connect(self._attach_pasted)
         window.texts_dropped.connect(self.attach)
 
     @Slot(list)
@@ -39,6 +39,18 @@ class PromptController(Controller):
             self._window.toasts.show_info(self.tr("At most %n files can be attached to a message.", "", MOST_FILES))
         for path in paths[:room]:
             self._bridge.post(ReadTextFile(Path(path)))
+
+    @Slot(object)
+    def _attach_pasted(self, text: str) -> None:
+        """A long text would hold up the box with every key."""
+        toasts = self._window.toasts
+        if len(text) > MOST_PASTED:
+            words = self.tr("What you pasted has {number} characters; paste at most {most} at once.")
+            toasts.show_info(words.format(number=f"{len(text):,}", most=f"{MOST_PASTED:,}"))
+        elif len(self._box.chips.attachments) >= MOST_FILES:
+            toasts.show_info(self.tr("At most %n files can be attached to a message.", "", MOST_FILES))
+        else:
+            self._box.chips.add(self._box.pasted(text))
 
     @Slot()
     def _choose_files(self) -> None:

@@ -163,7 +163,7 @@ class TargetController(Controller):
     def _show_suspect(self, command: LoadTarget) -> None:
         words = self.tr(
             "Slipstream ended unexpectedly while {model} was being loaded or wrote its first reply, so it was not "
-            "opened this time. {answers} If you open it again, its file is checked first."
+            "opened this time. {answers}"
         ).format(model=Path(command.target).stem, answers=self._who_answers())
         open_again = partial(self.choose, command.target, command.anyway)
         self._window.notices.show_notice(_SUSPECT, words, ((self.tr("Open it again"), open_again),))

@@ -10,6 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette, QTextCharFormat
 from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
 
+from app.text.unseen import shown
 from app.widgets.code_block import utf16_length
 from app.widgets.parts import set_up
 from app.widgets.throttle import Throttle
@@ -65,7 +66,7 @@ class ComparedTexts:
                 field = self.fields[side]
                 cursor = field.textCursor()
                 cursor.movePosition(cursor.MoveOperation.End)
-                cursor.insertText("".join(pieces))
+                cursor.insertText(shown("".join(pieces)))
                 bar = field.verticalScrollBar()
                 bar.setValue(bar.maximum())
                 pieces.clear()

@@ -13,7 +13,7 @@ from app.dialogs.forms_table import FormsTable
 from app.dialogs.parts import Dialog, fill_dialog
 from app.text.amounts import size_words
 from app.text.translation import QT_TRANSLATE_NOOP
-from app.text.unseen import wrapped
+from app.text.unseen import in_tip, wrapped
 from app.widgets.layouts import Part, Placed, Stretch, in_row
 from app.widgets.parts import ProgressLine, button, set_up, words
 from engine.messages.forms import TuneReport
@@ -169,11 +169,11 @@ class FormsDialog(Dialog):
             return
         if row.here is not None:
             self.keep_button.setText(self.tr("Use {form}").format(form=row.form))
-            self.keep_button.setToolTip(str(row.here))
+            self.keep_button.setToolTip(in_tip(str(row.here)))
         else:
             size = size_words(row.size_bytes)
             self.keep_button.setText(self.tr("Keep {form} ({size})").format(form=row.form, size=size))
-            self.keep_button.setToolTip(row.problem or self.tr(_KEEP_TIP))
+            self.keep_button.setToolTip(in_tip(row.problem or self.tr(_KEEP_TIP)))
         self.keep_button.setEnabled(row.here is not None or not (row.problem or self._is_busy))
 
     @Slot()

@@ -9,7 +9,7 @@ from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QCheckBox, QDialog, QFrame, QMessageBox, QWidget
 
 from app.text.translation import translate
-from app.text.unseen import shown
+from app.text.unseen import sentence
 from app.theme import text_px
 from app.widgets.layouts import Part, Placed, ScrollArea, Stretch, in_column, in_row
 from app.widgets.parts import button, words
@@ -177,7 +177,7 @@ class Question(QFrame):
         self.hide()
 
     def ask(self, text: str) -> None:
-        self.words.setText(shown(text))
+        self.words.setText(text)
         self.condition.setChecked(False)
         self._show_condition()
         self.show()
@@ -199,8 +199,8 @@ def question_box(parent: QWidget, title: str, text: str, more: str = "") -> QMes
     box.setIcon(QMessageBox.Icon.NoIcon)
     box.setWindowTitle(title)
     box.setTextFormat(Qt.TextFormat.PlainText)
-    box.setText(shown(text))
-    box.setInformativeText(shown(more))
+    box.setText(sentence(text))
+    box.setInformativeText(sentence(more))
     return box
 
 

@@ -13,7 +13,7 @@ from PySide6.QtGui import QFileOpenEvent
 from PySide6.QtWidgets import QApplication, QMessageBox
 
 from app.startup.open_request import OpenRequest
-from app.text.unseen import shown
+from app.text.unseen import sentence
 
 _COLLECT_MS = 1000
 _BEGIN_MS = 10_000  # by then most is imported
@@ -91,10 +91,10 @@ class InterfaceGarbage(QObject):
                 break
 
 
-def show_sentence(sentence: str) -> None:
+def show_sentence(words: str) -> None:
     """Returns when the user has read it."""
     application = QApplication.instance() or QApplication(["slipstream"])
-    box = QMessageBox(QMessageBox.Icon.Warning, "Slipstream", shown(sentence))
+    box = QMessageBox(QMessageBox.Icon.Warning, "Slipstream", sentence(words))
     box.setTextFormat(Qt.TextFormat.PlainText)
     box.exec()
     del application

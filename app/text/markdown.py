@@ -5,12 +5,13 @@ the last block on is parsed again. Link definitions alone change finished blocks
 once more, whole, when it is finished.
 
 The text of a model is not trusted: raw HTML is shown as text, images become links, and links open http, https and
-mailto only. Blocks longer than `LONGEST_BLOCK` are shown as plain text, in pieces: a single paragraph of some hundred
-thousand characters would hold up the interface for seconds.
+mailto only. What of a block that is no code goes beyond `LONGEST_BLOCK` or `MOST_LINES` is cut off as plain text, in
+pieces, and so is a block with more signs or cells than anybody reads: no step takes longer than a frame or two.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass
@@ -23,14 +24,24 @@ from app.text.origin_marks import MarkedSource, html_of
 
 if TYPE_CHECKING:  # slow to import, and not needed before the first reply
     from markdown_it import MarkdownIt
+    from markdown_it.rules_block import StateBlock
     from markdown_it.token import Token
 
 PROSE_PIECE = 2_000  # characters of HTML after which a new prose block begins, so that no widget becomes slow
 LIST_PIECE = 1_500  # characters of a long list that are shown together
+_ITEM = 20  # characters that an item counts for, besides its own
 KNOWN_INLINE = 2_000  # texts
+SLICE = 4_000  # characters of a finished text that are parsed at once
 LONGEST_BLOCK = 24_000  # characters of Markdown
+MOST_LINES = 800  # of a block
+_MOST_SIGNS = 2_500  # in a block, that may begin a link or emphasis
+_MOST_CELLS = 2_500  # of a table; rows beyond are plain text
+_MOST_COLUMNS = 64
+_MOST_LOOKED_AT = 1_000_000  # characters, for the ends of all links in a paragraph
+_LONGEST_LINE = 50_000  # characters of code
+_MOST_TABS = 500  # in a line of code
+_SIGNS = "[*_~`<&!\\"
 PLAIN_PIECE = 4_000  # characters of a block that is shown as plain text
-_NO_REVERSAL = {0x202D: None, 0x202E: None}  # signs that would show an address from its end
 
 _known_inline: dict[str, str] = {}  # a growing list or table is parsed again and again; used by one thread
 
@@ -53,9 +64,18 @@ Block = ProseBlock | CodeBlock
 
 def parse(text: str, marks: str = "") -> tuple[Block, ...]:
     """The blocks of a finished text; with `marks` for each of its characters, coloured by who guessed it."""
+    *_, (blocks, _) = parsing(text, marks)
+    return blocks
+
+
+def parsing(text: str, marks: str = "") -> Iterator[tuple[tuple[Block, ...], bool]]:
+    """The blocks so far, slice by slice, and whether these are all."""
     stream = MarkdownStream()
-    stream.feed(text, marks)
-    return stream.finish()
+    for begin in range(0, len(text), SLICE):
+        blocks = stream.feed(text[begin : begin + SLICE], marks[begin : begin + SLICE])
+        if begin + SLICE < len(text):
+            yield blocks, False
+    yield stream.finish(), True
 
 
 class MarkdownStream:
@@ -91,8 +111,9 @@ class MarkdownStream:
         self._marks.append(marks)
         self._tail += piece
         self._tail_marks += marks
+        code = self._cut_tail()
         env = self._environment()
-        tail_blocks = self._settle(_top_level_blocks(self._parser, self._tail, env, self._tail_marks))
+        tail_blocks = [code] if code else self._settle(self._blocks_of_tail(env))
         self.blocks = self._complete.copy().add_all(tail_blocks, self._parser, env).blocks()
         return self.blocks
 
@@ -101,12 +122,41 @@ class MarkdownStream:
         if self._held:
             self.feed("\n", "t" if self._held_marks else "")
         env = self._environment()
-        _top_level_blocks(self._parser, self._tail, env)
-        if env["references"]:
+        if len(self._tail) <= LONGEST_BLOCK:
+            _top_level_blocks(self._parser, self._tail, env)
+        if env["references"] and sum(map(len, self._text)) <= LONGEST_BLOCK:  # in a longer one, what came before stays
             env = {"references": {}}
             blocks = _top_level_blocks(self._parser, "".join(self._text), env, "".join(self._marks))
             self.blocks = _Pieces().add_all(blocks, self._parser, env).blocks()
         return self.blocks
+
+    def _blocks_of_tail(self, env: dict[str, Any]) -> list[_TopLevel]:
+        return _top_level_blocks(self._parser, self._tail, env, self._tail_marks)
+
+    def _cut_tail(self) -> _TopLevel | None:
+        """Settles what of the tail is longer than a block may be. A fence that is still open is returned instead: it
+        may be of any length."""
+        while len(head := _head(self._tail)) < len(self._tail):
+            rest, marks = self._tail[len(head) :], self._tail_marks
+            self._tail, self._tail_marks = head, marks[: len(head)]
+            blocks = self._blocks_of_tail(self._environment())
+            left = self._settle(blocks)
+            is_one = len(self._tail) == len(head)
+            self._tail, self._tail_marks = self._tail + rest, self._tail_marks + marks[len(head) :]
+            if is_one and left and left[0].tokens[0].type == "fence":
+                code, size = _long_code(left[0].tokens[0], self._tail, self._tail_marks)
+                if size == len(self._tail):
+                    return code
+                self._complete.add_all([code], self._parser, self._environment())
+                self._drop(size)
+            elif is_one:
+                if head.strip():
+                    self._complete.add_plain(head, self._tail_marks[: len(head)])
+                self._drop(len(head))
+        return None
+
+    def _drop(self, size: int) -> None:
+        self._tail, self._tail_marks = self._tail[size:], self._tail_marks[size:]
 
     def _environment(self) -> dict[str, Any]:
         return {"references": dict(self._definitions)}
@@ -172,12 +222,12 @@ class _Pieces:
             self._close()
             language = first.info.split()[0].lower() if first.info.strip() else ""
             code = first.content.removesuffix("\n")
+            if _is_slow_code(code):
+                self.add_plain(code, _marks_of_code(first, code, block.marked()))
+                return
             self._full.append(CodeBlock(language, code, _marks_of_code(first, code, block.marked())))
-        elif len(block.source) > LONGEST_BLOCK:
-            for begin in range(0, len(block.source), PLAIN_PIECE):
-                self._close()
-                end = begin + PLAIN_PIECE
-                self._open = "<p>" + _plain(block.source[begin:end], block.marks[begin:end]) + "</p>"
+        elif _is_heavy(block):
+            self.add_plain(block.source, block.marks)
         else:
             marked = block.marked()
             for index, tokens in enumerate(_list_pieces(block.tokens)):
@@ -187,6 +237,12 @@ class _Pieces:
                 self._open += _html_of_blocks(tokens, parser, env, marked)
         if len(self._open) >= PROSE_PIECE:
             self._close()
+
+    def add_plain(self, text: str, marks: str) -> None:
+        for begin in range(0, len(text), PLAIN_PIECE):
+            self._close()
+            end = begin + PLAIN_PIECE
+            self._open = "<p>" + _plain(text[begin:end], marks[begin:end]) + "</p>"
 
     def blocks(self) -> tuple[Block, ...]:
         return (*self._full, ProseBlock(self._open, self._joined)) if self._open else tuple(self._full)
@@ -198,10 +254,60 @@ class _Pieces:
             self._joined = False
 
 
+def _head(text: str) -> str:
+    """Its first lines, as much as a block may hold; a longer line is cut."""
+    end = 0
+    for _ in range(MOST_LINES):
+        end = text.find("\n", end) + 1
+        if not 0 < end <= LONGEST_BLOCK:
+            break
+    if 0 < end <= LONGEST_BLOCK:  # so many lines
+        return text[:end]
+    return text if len(text) <= LONGEST_BLOCK else text[: text.rfind("\n", 0, LONGEST_BLOCK) + 1 or LONGEST_BLOCK]
+
+
+def _long_code(opening: Token, text: str, marks: str) -> tuple[_TopLevel, int]:
+    """The code of a fence that begins the text, and how much of the text that is."""
+    first = text.index(opening.markup)
+    mark, indent = opening.markup[0], first - text.rfind("\n", 0, first) - 1
+    begin = text.find("\n", first) + 1
+    end = re.compile(rf"^ {{0,3}}{mark}{{{len(opening.markup)},}}[ \t]*(?:\n|\Z)", re.MULTILINE).search(text, begin)
+    content = text[begin : len(text) if end is None else end.start()]
+    token = copy(opening)
+    token.content = re.sub(rf"^ {{1,{indent}}}", "", content, flags=re.MULTILINE) if indent else content
+    size = len(text) if end is None else end.end()
+    return _TopLevel([token], text.count("\n", 0, first), text[:size], marks[:size]), size
+
+
+def _is_slow_code(code: str) -> bool:
+    """Whether it has lines that take Qt long, as it does not wrap them."""
+    longest = max(code.split("\n"), key=len)
+    return len(longest) > _LONGEST_LINE or longest.count("\t") > _MOST_TABS
+
+
+def _is_heavy(block: _TopLevel) -> bool:
+    """Whether it would take long to parse what is in it, or to lay it out."""
+    return (
+        len(block.source) > LONGEST_BLOCK
+        or sum(map(block.source.count, _SIGNS)) > _MOST_SIGNS
+        or any(each.content.count("](") * len(each.content) > _MOST_LOOKED_AT for each in block.tokens)
+    )
+
+
+def _narrow_table(state: StateBlock, first: int, end: int, silent: bool) -> bool:
+    """A table, unless it has more columns than anybody reads; its first rows."""
+    from markdown_it.rules_block import table
+
+    num_columns = state.src.count("|", state.bMarks[first], state.eMarks[first]) or 1
+    last = min(end, first + 2 + _MOST_CELLS // num_columns)
+    return num_columns <= _MOST_COLUMNS and table(state, first, last, silent)
+
+
 def _block_parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    parser.block.ruler.at("table", _narrow_table, {"alt": ["paragraph", "reference"]})
     # Inline text is parsed by `_html_of_blocks`, without that of blocks that are too long.
     return parser.disable(["html_block", "html_inline", "inline", "text_join"])
 
@@ -242,6 +348,7 @@ def _list_pieces(tokens: list[Token]) -> Iterator[list[Token]]:
     for index, token in enumerate(tokens[1:-1], start=1):
         piece.append(token)
         size += len(token.content)
+        size += _ITEM if token.type == "list_item_open" else 0
         if token.type == "list_item_close" and token.level == 1:
             num_items += 1
             if size >= LIST_PIECE or index == len(tokens) - 2:
@@ -329,7 +436,7 @@ def _html_of_inline(tokens: list[Token], marked: MarkedSource | None = None) -> 
             html.append(f"</{token.tag}>" if token.nesting < 0 else f"<{token.tag}>")
         else:
             html.append(escape(token.content))
-    return "".join(html).translate(_NO_REVERSAL)
+    return "".join(html)
 
 
 def _link_open(address: str) -> str:

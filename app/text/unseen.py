@@ -26,8 +26,11 @@ _RIGHT_TO_LEFT = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _MOST_NAMED = 3  # signs of a run
 _LONGEST_TAG = 60  # letters
 _LINE = 300  # letters of a line, more than any screen has room for
-_LINES = 4_000  # letters of a tooltip
+_SENTENCE = 1_000  # letters
+_LINES = 1_500  # letters of a tooltip
 _WIDTH = 90  # letters of its lines
+STAND_IN = "\ufffd"
+MARK = "‹U+"  # how the mark of such signs begins
 _NAMES = {0x0: "null", 0x7: "bell", 0x8: "backspace", 0xD: "return", 0x1B: "escape", 0x7F: "delete"}
 
 
@@ -39,6 +42,11 @@ def shown(text: str) -> str:
 def one_line(text: str) -> str:
     """One line of it, as it is shown where names are: in lists, labels and titles."""
     return " ".join(shown(text[:_LINE]).splitlines()) + ("…" if len(text) > _LINE else "")
+
+
+def sentence(text: str) -> str:
+    """As it is shown where somebody's words may stand in a sentence."""
+    return shown(text[:_SENTENCE]) + ("…" if len(text) > _SENTENCE else "")
 
 
 def in_tip(text: str) -> str:
@@ -76,6 +84,11 @@ def mark_of(signs: str) -> str:
     numbers = " ".join(f"U+{ord(sign):04X}" for sign in distinct[:_MOST_NAMED])
     more = " …" if len(distinct) > _MOST_NAMED else ""
     return f"‹{numbers}{more}{f' ×{len(signs)}' if len(signs) > 1 else ''}›"
+
+
+def stand_ins(text: str) -> str:
+    """As long as the text, in UTF-16 units: as it is shown where places in it count, in code."""
+    return replaced(text, lambda signs: STAND_IN * (len(signs.encode("utf-16-le")) // 2))
 
 
 def names_of(signs: str) -> str:

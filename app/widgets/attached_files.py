@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QPushButton, QWidget
 
-from app.text.unseen import in_tip, one_line
+from app.text.unseen import in_tip, one_line, shown
 from app.theme import ThemeKeeper
 from app.widgets.appearance import code_font
 from app.widgets.attachment_chips import words_of_size
@@ -15,6 +15,7 @@ from engine.messages.prompts import Attachment
 _GAP_PX = 6
 _LINES = 14  # of an opened file, at most
 _WIDEST_NAME_PX = 230
+_SHOWN_CHARACTERS = 10_000
 
 
 class AttachedFiles(QWidget):
@@ -57,7 +58,7 @@ class AttachedFiles(QWidget):
             x += wide + _GAP_PX
             bottom = y + size.height()
         if self._opened is not None:
-            lines = min(_LINES, self._opened.text.count("\n") + 1)
+            lines = min(_LINES, self.text.blockCount())
             height = lines * self.text.fontMetrics().lineSpacing() + 34  # with a scroll bar below
             self.text.setGeometry(0, bottom + _GAP_PX, width, height)
             bottom += _GAP_PX + height
@@ -83,7 +84,12 @@ class AttachedFiles(QWidget):
             if button.isChecked():
                 self._opened = attachment
         if self._opened is not None:
-            self.text.setPlainText(self._opened.text)
+            text = self._opened.text
+            beginning = shown(text[:_SHOWN_CHARACTERS])
+            if len(text) > _SHOWN_CHARACTERS:
+                words = self.tr("The first {shown} of {all} characters are shown.")
+                beginning += "\n\n" + words.format(shown=f"{_SHOWN_CHARACTERS:,}", all=f"{len(text):,}")
+            self.text.setPlainText(beginning)
             self.text.setAccessibleName(self.tr("Text of {file}").format(file=self._opened.name))
         self.text.setVisible(self._opened is not None)
         self.height_changed.emit()

@@ -5,10 +5,11 @@ from __future__ import annotations
 from itertools import accumulate
 from math import ceil
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import (
     QColor,
     QGuiApplication,
+    QHelpEvent,
     QKeyEvent,
     QTextBlock,
     QTextCharFormat,
@@ -16,10 +17,11 @@ from PySide6.QtGui import (
     QTextLayout,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QToolTip, QWidget
 
 from app.text.highlight import Lexing, Line, formats
 from app.text.origin_marks import spans_of
+from app.text.unseen import STAND_IN, names_of, stand_ins
 from app.theme import ThemeKeeper
 from app.widgets.appearance import code_font
 from app.widgets.icon_button import CopyButton
@@ -52,6 +54,7 @@ class CodeBlockView(QFrame):
         self._lexing = lexing
         self._language = ""
         self.code = ""
+        self._shown = ""  # the same, with marks for signs that nobody sees
         self._marks = ""  # who guessed it, see `app.text.origin_marks`
         self._line_marks: list[str] = []  # the same, line by line
         self._num_marked_lines = 0  # that have such colours or had them
@@ -106,19 +109,22 @@ class CodeBlockView(QFrame):
         return total
 
     def _write(self, code: str) -> None:
-        if code.startswith(self.code) and self.code:
-            added = code[len(self.code) :]
+        shown = stand_ins(code)
+        if shown.startswith(self._shown) and self._shown:
+            added = shown[len(self._shown) :]
             cursor = QTextCursor(self.body.document())
             cursor.movePosition(QTextCursor.MoveOperation.End)
             cursor.insertText(added)
-            last_line = self.code.rfind("\n") + 1
-            self._longest_px = max(self._longest_px, self.body.longest_line_px(code[last_line:]))
+            last_line = self._shown.rfind("\n") + 1
+            self._longest_px = max(self._longest_px, self.body.longest_line_px(shown[last_line:]))
         else:
-            self.body.setPlainText(code)
+            self.body.setPlainText(shown)
+            self.body.forget_heights()
             self._lines = []
             self._next_line = 0
-            self._longest_px = self.body.longest_line_px(code)
-        self.code = code
+            self._longest_px = self.body.longest_line_px(shown)
+        self._shown = shown
+        self.code = self.body.code = code
         self.body.is_ascii = code.isascii()
 
     def _lex(self, finished: bool) -> None:
@@ -202,6 +208,7 @@ class _Body(JoinedText, QPlainTextEdit):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent, readOnly=True, undoRedoEnabled=False)
         self.is_ascii = True
+        self._num_measured, self._measured_px = 0, 0  # lines from the first on, and their height
         self.setProperty("kind", "code")
         self.setAccessibleName(self.tr("Code"))
         self.setAcceptDrops(False)
@@ -219,12 +226,18 @@ class _Body(JoinedText, QPlainTextEdit):
         ordinary = ceil(self._line_px())
         if self.is_ascii:
             return self.blockCount() * ordinary
+        block = self.document().findBlockByNumber(self._num_measured)
         height = 0
-        block = self.document().begin()
         while block.isValid():
-            height += ordinary if block.text().isascii() else ceil(self.blockBoundingRect(block).height())
+            self._measured_px += height  # the last line may still grow
+            self._num_measured = block.blockNumber()
+            height = ordinary if block.text().isascii() else ceil(self.blockBoundingRect(block).height())
             block = block.next()
-        return height
+        return self._measured_px + height
+
+    def forget_heights(self) -> None:
+        """It shows other code."""
+        self._num_measured, self._measured_px = 0, 0
 
     def _line_px(self) -> float:
         """The height of a line as it is laid out; the font's metrics are rounded differently."""
@@ -235,6 +248,20 @@ class _Body(JoinedText, QPlainTextEdit):
     def longest_line_px(self, code: str) -> int:
         longest = max((line.expandtabs(4) for line in code.split("\n")), key=lambda line: len(line.encode()))
         return self.fontMetrics().horizontalAdvance(longest) + 8
+
+    def viewportEvent(self, event: QEvent) -> bool:
+        """Names a sign that nobody sees."""
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            near = self.cursorForPosition(event.pos()).position()
+            place = next((at for at in (near, near - 1) if self.document().characterAt(at) == STAND_IN), None)
+            QToolTip.showText(event.globalPos(), "" if place is None else names_of(self._sign_at(place)), self)
+            return True
+        return super().viewportEvent(event)
+
+    def _sign_at(self, place: int) -> str:
+        """`place` counts UTF-16 units."""
+        until = self.code.encode("utf-16-le", "surrogatepass")[: 2 * place + 2].decode("utf-16-le", "replace")
+        return self.code[len(until) - 1]
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in _SCROLL_KEYS:

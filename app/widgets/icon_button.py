@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QAbstractButton, QToolButton, QWidget
 
 from app.settings.shortcuts import native, written
 from app.text.translation import translate
+from app.text.unseen import in_tip, one_line
 from app.theme import ThemeKeeper
 
 
@@ -49,8 +50,8 @@ class IconButton(QToolButton):
         keeper.changed.connect(self._draw)
 
     def set_name(self, name: str) -> None:
-        self.setToolTip(name)
-        self.setAccessibleName(name)
+        self.setToolTip(in_tip(name))
+        self.setAccessibleName(one_line(name))
 
     def set_icon(self, icon: str, token: str | None = None) -> None:
         self._icon = icon

@@ -15,9 +15,12 @@ from PySide6.QtGui import (
     QTextCursor,
     QTextDocument,
     QTextDocumentFragment,
+    QTextFormat,
     QTextTable,
 )
 from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QWidget
+
+from app.text.unseen import MARK, STAND_IN, mark_of
 
 if TYPE_CHECKING:
 
@@ -41,6 +44,7 @@ _STYLE = re.compile(r'style="[^"]*"')
 _COLOUR = re.compile(r'(?<![-\w])(?:background-)?color:[^;"]*;?')
 _DROPPED = re.compile(r' bgcolor="[^"]*"|<!--(?:Start|End)Fragment-->')
 _AS_TYPED = {0x2028: "\n", 0xA0: " ", 0xFFFC: None}  # what Qt writes for the end of a line, spaces and pictures
+UNSEEN = QTextFormat.Property.UserProperty.value + 1  # of a mark: the signs that it is shown for, see `app.text.unseen`
 _BODY = re.compile(r"<body[^>]*>(.*)</body>", re.DOTALL)
 
 
@@ -49,6 +53,7 @@ class JoinedText(_Edit):
 
     joined: JoinedSelection | None = None
     is_code = False
+    code = ""  # where it is code: as it is, while marks may be shown in it
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if self.joined is not None:
@@ -192,12 +197,35 @@ def copied(texts: Sequence[JoinedText]) -> QMimeData:
     """What is selected in them, in order: as plain text, tables with tabs between their cells, and as HTML without
     colours."""
     data = QMimeData()
-    parts = [(text.textCursor().selection(), text.is_code) for text in texts]
+    parts = [(_selected(text), text.is_code) for text in texts]
     data.setText("\n\n".join(part.toPlainText() if is_code else _plain(part) for part, is_code in parts))
     if not all(is_code for _, is_code in parts):
         html = "\n".join(_html(part, is_code) for part, is_code in parts)
         data.setHtml(f'<html><head><meta charset="utf-8"></head><body>{html}</body></html>')
     return data
+
+
+def _selected(text: JoinedText) -> QTextDocumentFragment:
+    """With the signs themselves where they are shown by marks."""
+    cursor = text.textCursor()
+    part = cursor.selection()
+    shown = part.toPlainText()
+    if STAND_IN in shown and text.code:
+        units = text.code.encode("utf-16-le", "surrogatepass")[2 * cursor.selectionStart() : 2 * cursor.selectionEnd()]
+        return QTextDocumentFragment.fromPlainText(units.decode("utf-16-le", "surrogatepass"))
+    if MARK not in shown:
+        return part
+    document = QTextDocument()
+    QTextCursor(document).insertFragment(part)
+    found = document.find(MARK)
+    while not found.isNull():
+        signs = found.charFormat().property(UNSEEN)
+        if isinstance(signs, str):  # else somebody has written the same
+            found.setPosition(found.selectionStart())
+            found.setPosition(found.position() + len(mark_of(signs)), QTextCursor.MoveMode.KeepAnchor)
+            found.insertText(signs)
+        found = document.find(MARK, found)
+    return QTextDocumentFragment(document)
 
 
 def _plain(part: QTextDocumentFragment) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QEvent, QRectF, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QRectF, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import (
     QColor,
     QContextMenuEvent,
@@ -15,7 +15,7 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
 )
-from PySide6.QtWidgets import QApplication, QMenu, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QMenu, QWidget
 
 from app.text.highlight import Lexing
 from app.text.markdown import Block, CodeBlock, ProseBlock
@@ -42,6 +42,14 @@ SPACE_BELOW_PX = 14
 LEGEND_GAP_PX = 4
 SHORTENED_LINES = 24  # of a long prompt, until its button is pressed
 SHORTENED_CHARACTERS = 2_400
+SHOWN_CHARACTERS = 200_000  # of a reply
+SHOWN_OF_PROMPT = 20_000  # characters, when its button was pressed: they are in one widget
+_SHOWN_LINES = 5_000  # of a reply
+_SHOWN_LINES_OF_PROMPT = 2_000
+LONGEST_REVISED = 100_000  # characters of a prompt that can be edited
+_BLOCKS_SHOWN = 600  # of a reply
+_BLOCKS_AT_ONCE = 3  # that are built
+_ARRANGED_AT_ONCE = 40
 
 
 class MessageView(RowView):
@@ -56,6 +64,27 @@ class MessageView(RowView):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._deletion = ""
+        self.cut: QLabel | None = None  # says that not all of it is shown
+
+    def show_cut(self, num_shown: int, num_characters: int) -> None:
+        """Says how much of a long message is shown; all of it: nothing."""
+        if num_shown >= num_characters:
+            return
+        words = self.tr(
+            "The first {shown} of {all} characters are shown. Copy the message, or export the chat, to read the rest."
+        )
+        if self.cut is None:
+            self.cut = set_up(QLabel(self, textFormat=Qt.TextFormat.PlainText, wordWrap=True), kind="quiet")
+            self.cut.show()
+        self.cut.setText(words.format(shown=f"{num_shown:,}", all=f"{num_characters:,}"))
+
+    def _place_cut(self, left: int, top: int, width: int) -> int:
+        """The height that it takes."""
+        if self.cut is None or self.cut.isHidden():
+            return 0
+        height = self.cut.heightForWidth(width)
+        self.cut.setGeometry(left, top, width, height)
+        return height + LEGEND_GAP_PX
 
     def set_deletion(self, words: str) -> None:
         """What deleting it is called; empty while that is not possible."""
@@ -158,6 +187,7 @@ class PromptView(MessageView):
         left = width - inner - BUBBLE_PADDING_PX
         self.prose.move(left, top)
         bottom = top + height + BUBBLE_PADDING_PX - 7
+        bottom += self._place_cut(left, bottom - 4, inner)
         if self._shortened:
             size = self.all_button.sizeHint()
             self.all_button.setGeometry(left - 8, bottom - 6, size.width(), size.height())
@@ -190,7 +220,9 @@ class PromptView(MessageView):
     @Slot()
     def _show_all(self) -> None:
         self._shortened = False
-        self.prose.set_plain_text(self._text)
+        shown = beginning(self._text, SHOWN_OF_PROMPT, _SHOWN_LINES_OF_PROMPT)
+        self.prose.set_plain_text(shown)
+        self.show_cut(len(shown), len(self._text))
         self._show_parts()
 
     def _show_parts(self) -> None:
@@ -199,6 +231,8 @@ class PromptView(MessageView):
         if self.files is not None:
             self.files.setVisible(is_shown)
         self.footer.setVisible(is_shown)
+        if self.cut is not None:
+            self.cut.setVisible(is_shown)
         self.all_button.setVisible(is_shown and self._shortened)
         if self.revision is not None:
             self.revision.show()
@@ -250,8 +284,13 @@ class ReplyView(MessageView):
         self._lexing = lexing
         self._blocks: tuple[Block, ...] = ()
         self._views: list[Prose | CodeBlockView] = []
-        self._heights: list[int | None] = []  # of each view; None = to be arranged
-        self._arranged_width = 0
+        self._wanted: tuple[Block, ...] = ()  # of which `_blocks` are the first
+        self._is_finished = False
+        self._heights: list[int] = []  # of each view
+        self._widths: list[int] = []  # for which each is arranged; 0: it is not
+        self._more: Callable[[], None] = _nothing
+        self._later = QTimer(self, singleShot=True, interval=0)
+        self._later.timeout.connect(self._go_on)
         self.waiting: Waiting | None = None  # while nothing new is written
         self.legend: OriginLegend | None = None
         self.footer: ReplyFooter | None = None
@@ -277,20 +316,48 @@ class ReplyView(MessageView):
             self.waiting = None
             self.height_changed.emit()
 
-    def set_blocks(self, blocks: tuple[Block, ...], finished: bool) -> None:
-        """Shows these blocks; those that are shown already stay as they are."""
+    def set_blocks(self, blocks: tuple[Block, ...], finished: bool, more: Callable[[], None] | None = None) -> None:
+        """Shows these blocks; those that are shown already stay as they are. `more` is called when they are there."""
         if finished:
             self.end_waiting()
-        for index, block in enumerate(blocks):
-            last = index == len(blocks) - 1
-            if index < len(self._blocks) and self._blocks[index] == block and not (finished and last):
+        self._wanted, self._is_finished = blocks[:_BLOCKS_SHOWN], finished
+        self._more = more or _nothing
+        self._show_wanted()
+        self.height_changed.emit()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that it was given is there."""
+        return not self._later.isActive()
+
+    def _show_wanted(self) -> None:
+        """A few blocks now, and the others when the window has nothing else to do."""
+        num_built = 0
+        for index, block in enumerate(self._wanted):
+            last = index == len(self._wanted) - 1
+            if index < len(self._blocks) and self._blocks[index] == block and not (self._is_finished and last):
                 continue
-            self._show_block(index, block, finished or not last)
-        for view in self._views[len(blocks) :]:
+            if num_built == _BLOCKS_AT_ONCE:
+                self._blocks = (*self._wanted[:index], *self._blocks[index:])
+                self._later.start()
+                return
+            self._show_block(index, block, self._is_finished or not last)
+            num_built += 1
+        for view in self._views[len(self._wanted) :]:
             discard(view)
-        del self._views[len(blocks) :]
-        del self._heights[len(blocks) :]
-        self._blocks = blocks
+        for kept in (self._views, self._heights, self._widths):
+            del kept[len(self._wanted) :]
+        self._blocks = self._wanted
+        if self._more is not _nothing:
+            self._later.start()
+
+    @Slot()
+    def _go_on(self) -> None:
+        if self._blocks is not self._wanted:
+            self._show_wanted()
+        else:
+            more, self._more = self._more, _nothing
+            more()
         self.height_changed.emit()
 
     def set_message(self, message: Message) -> None:
@@ -334,22 +401,23 @@ class ReplyView(MessageView):
             self.footer.set_continue(possible)
 
     def arrange(self, width: int) -> int:
-        if width != self._arranged_width:
-            self._heights = [None] * len(self._views)
-            self._arranged_width = width
         y = SPACE_ABOVE_PX
+        num_left = _ARRANGED_AT_ONCE
         for index, view in enumerate(self._views):
             is_code = isinstance(view, CodeBlockView)
+            if self._widths[index] != width and num_left:
+                self._heights[index], self._widths[index] = view.arrange(width), width
+                num_left -= 1
             height = self._heights[index]
-            if height is None:
-                height = view.arrange(width)
-                self._heights[index] = height
             if is_code:
                 y += 4
             elif index and not isinstance(self._views[index - 1], CodeBlockView) and not self._is_joined(index):
                 y += PARAGRAPH_GAP_PX  # Qt leaves out the space below the last paragraph of a text
             view.move(0, y)
             y += height + (14 if is_code else 0)
+        if not num_left and any(each != width for each in self._widths):
+            self._later.start()
+        y += self._place_cut(0, y, width)
         if self.waiting is not None:
             self.waiting.setGeometry(0, y, width, self.waiting.sizeHint().height())
             y += self.waiting.height()
@@ -380,7 +448,7 @@ class ReplyView(MessageView):
                 view.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)  # it is part of the row's
                 self._put(index, view)
             view.set_html(block.html)
-        self._heights[index] = None
+        self._widths[index] = 0
 
     def _put(self, index: int, view: Prose | CodeBlockView) -> None:
         if index < len(self._views):
@@ -388,7 +456,8 @@ class ReplyView(MessageView):
             self._views[index] = view
         else:
             self._views.append(view)
-            self._heights.append(None)
+            self._heights.append(0)
+            self._widths.append(0)
         _text_of(view).joined = self._selection
         view.show()
 
@@ -405,7 +474,20 @@ def _text_of(view: Prose | CodeBlockView) -> JoinedText:
     return view.body if isinstance(view, CodeBlockView) else view
 
 
+def _nothing() -> None:
+    pass
+
+
+def shown_of(reply: str) -> str:
+    return beginning(reply, SHOWN_CHARACTERS, _SHOWN_LINES)
+
+
+def beginning(text: str, num_characters: int, num_lines: int) -> str:
+    """The first lines of a text, cut off after so many characters."""
+    return "\n".join(text[:num_characters].split("\n", num_lines)[:num_lines])
+
+
 def _shortened(text: str) -> str:
     """The beginning of a long text; else all of it."""
-    start = "\n".join(text.split("\n", SHORTENED_LINES)[:SHORTENED_LINES])[:SHORTENED_CHARACTERS]
+    start = beginning(text, SHORTENED_CHARACTERS, SHORTENED_LINES)
     return start if len(text) > len(start) + SHORTENED_CHARACTERS // 4 else text

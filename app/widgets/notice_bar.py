@@ -8,17 +8,16 @@ from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QIcon, QResizeEvent
 from PySide6.QtWidgets import QApplication, QBoxLayout, QFrame, QLabel, QSystemTrayIcon, QWidget
 
-from app.text.unseen import one_line, shown
+from app.text.unseen import one_line
 from app.theme import ThemeKeeper
 from app.widgets.icon_button import IconButton
 from app.widgets.layouts import Placed, Stretch, in_column, in_grid, in_row
-from app.widgets.parts import Sign, button
+from app.widgets.parts import Sentences, Sign, button
 
 Action = tuple[str, Callable[[], object]]  # the words on a button, and what it does
 _SHOWN_MS = 10_000  # of a message of the system
 _REST_PX = 90  # neither words nor buttons
 _SPACING_PX = 4  # between buttons
-_MOST_LETTERS = 2_000  # of a sentence with somebody's words in it
 _NO_MARKUP = {ord("<"): "‹", ord(">"): "›"}  # which some desktops would read as pictures and links
 _LEAST_PX = 320  # for the words beside the buttons
 
@@ -36,7 +35,7 @@ class NoticeBar(QFrame):
         super().__init__(parent)
         self._keeper = keeper
         self.setProperty("kind", "notice")
-        self.words = QLabel(shown(text[:_MOST_LETTERS]), self, wordWrap=True, textFormat=Qt.TextFormat.PlainText)
+        self.words = Sentences(text, self)
         self.words.setAlignment(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft)
         self._side = QWidget(self)
         self.buttons = [button(words, "link", self._side, act, has_hand=True) for words, act in actions]

@@ -9,7 +9,7 @@ from PySide6.QtCore import QSize, Qt, SignalInstance, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QLabel, QLineEdit, QProgressBar, QPushButton, QTabWidget, QWidget
 
-from app.text.unseen import in_tip, one_line
+from app.text.unseen import in_tip, one_line, sentence
 from app.theme import ThemeKeeper
 
 _Widget = TypeVar("_Widget", bound=QWidget)
@@ -24,7 +24,7 @@ def set_up(widget: _Widget, *, kind: str = "", name: str = "", tip: str = "", ab
     if name:
         widget.setAccessibleName(name)
     if tip:
-        widget.setToolTip(tip)
+        widget.setToolTip(in_tip(tip))
     if about:
         widget.setAccessibleDescription(about)
     return widget
@@ -65,9 +65,20 @@ def button(
 
 def words(text: str, parent: QWidget, kind: str = "") -> QLabel:
     """Sentences that can be selected and copied; `kind` is the theme's."""
-    selectable = Qt.TextInteractionFlag.TextSelectableByMouse
-    label = QLabel(text, parent, textFormat=Qt.TextFormat.PlainText, wordWrap=True, textInteractionFlags=selectable)
+    label = Sentences(text, parent)
+    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
     return set_up(label, kind=kind)
+
+
+class Sentences(QLabel):
+    """Plain text that wraps, in which words of users and files may stand. What is very long is cut: laying it out would
+    take seconds."""
+
+    def __init__(self, text: str, parent: QWidget) -> None:
+        super().__init__(sentence(text), parent, textFormat=Qt.TextFormat.PlainText, wordWrap=True)
+
+    def setText(self, text: str) -> None:
+        super().setText(sentence(text))
 
 
 def line(parent: QWidget) -> QFrame:

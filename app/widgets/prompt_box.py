@@ -7,14 +7,15 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QWidget
 
 from app.settings.shortcuts import native
+from app.text.unseen import one_line
 from app.theme import ThemeKeeper
 from app.widgets.appearance import reading_font, restyle
 from app.widgets.attachment_chips import AttachmentChips
 from app.widgets.icon_button import IconButton
 from app.widgets.layouts import Placed, in_column, in_row
 from app.widgets.parts import set_up
-from app.widgets.prompt_editor import BUTTON_PX, SHARE_OF_WINDOW, PromptEditor
-from engine.messages.prompts import join_prompt, split_prompt
+from app.widgets.prompt_editor import BUTTON_PX, LONGEST_TYPED, SHARE_OF_WINDOW, PromptEditor
+from engine.messages.prompts import Attachment, join_prompt, split_prompt
 
 COUNT_ROOM = 888_888  # tokens; there is always room for these words, so that nothing moves when a number appears
 COUNT_FROM_PX = 420  # a narrower box has no room for them
@@ -33,10 +34,12 @@ class PromptBox(QWidget):
         edit_last_requested(): edit the prompt that was sent last.
         edited(): the text has changed.
         attach_requested(): choose a file to attach to the prompt.
+        long_pasted(str): a text that is too long to be shown in the box.
     """
 
     attach_requested = Signal()
-    submitted = Signal(str)
+    long_pasted = Signal(object)  # a str that Qt need not copy
+    submitted = Signal(object)  # a str that Qt need not copy
     stop_requested = Signal()
     pages_requested = Signal(int)
     edit_last_requested = Signal()
@@ -56,6 +59,7 @@ class PromptBox(QWidget):
         self.editor.pages_requested.connect(self.pages_requested)
         self.editor.up_pressed_while_empty.connect(self.edit_last_requested)
         self.editor.focused.connect(self._show_focus)
+        self.editor.long_pasted.connect(self.long_pasted)
         self.editor.textChanged.connect(self._on_text_changed)
         self.editor.document().documentLayout().documentSizeChanged.connect(self._fit)
         self.button = IconButton(keeper, "send", "", self._on_button, token="on_accent", kind="send", parent=self.frame)
@@ -88,9 +92,14 @@ class PromptBox(QWidget):
     def set_text(self, text: str) -> None:
         """A prompt as it was sent, with its attachments."""
         attachments, words = split_prompt(text)
+        if len(words) > LONGEST_TYPED:
+            attachments, words = (*attachments, self.pasted(words)), ""
         self.chips.set_attachments(attachments)
-        self.editor.setPlainText(words)
-        self.editor.moveCursor(self.editor.textCursor().MoveOperation.End)
+        self.editor.set_text(words)
+
+    def pasted(self, text: str) -> Attachment:
+        """A long text, as it is attached."""
+        return Attachment(self.tr("Pasted text.txt"), text)
 
     def show_count(self, num_tokens: int | None, most: int) -> None:
         """The number of tokens of the text, of `most` that fit; None for too many to count."""
@@ -108,7 +117,7 @@ class PromptBox(QWidget):
         self.count.setToolTip("")
 
     def set_target_name(self, name: str) -> None:
-        words = self.tr("Message {name}…").format(name=name) if name else self.tr("Write a message…")
+        words = self.tr("Message {name}…").format(name=one_line(name)) if name else self.tr("Write a message…")
         self.editor.set_hint(words)
 
     @property

@@ -10,10 +10,14 @@ from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
 from app.widgets.appearance import reading_font
 from app.widgets.layouts import Stretch, in_column, in_row
-from app.widgets.parts import button, set_up
+from app.widgets.parts import button, set_up, words
+from app.widgets.prose import wrap_mode
 
 BUTTON_PX = 32  # the height of the button beside it, and so of one line
 SHARE_OF_WINDOW = 0.4  # the largest share of its height that a field takes
+LONGEST_TYPED = 100_000  # characters of a field
+_LONGEST_PASTED = 20_000  # of them at once
+_MOST_LINES_PASTED = 1_000
 _MARGIN_PX = 12  # of an earlier prompt
 _ENTER_KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _BREAKING = (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier)
@@ -26,6 +30,7 @@ class PromptEditor(QPlainTextEdit):
         submit_requested(), stop_requested(), pages_requested(int): keys that mean more than text.
         up_pressed_while_empty(): the Up arrow, while there is no text.
         focused(bool): it has the keyboard now, or has lost it.
+        long_pasted(str): a text that is too long for the field, which stays as it is.
     """
 
     submit_requested = Signal()
@@ -33,6 +38,7 @@ class PromptEditor(QPlainTextEdit):
     pages_requested = Signal(int)
     up_pressed_while_empty = Signal()
     focused = Signal(bool)
+    long_pasted = Signal(object)  # a str that Qt need not copy
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -66,6 +72,13 @@ class PromptEditor(QPlainTextEdit):
         """Shown while there is no text, in one line."""
         self._hint = words
         self._show_hint()
+
+    def set_text(self, text: str) -> None:
+        """With the cursor at its end."""
+        self.clear()
+        self._wrap(text)
+        self.setPlainText(text)
+        self.moveCursor(self.textCursor().MoveOperation.End)
 
     def set_least_height(self, height_px: int) -> None:
         self._least_px = height_px
@@ -132,8 +145,20 @@ class PromptEditor(QPlainTextEdit):
         return source.hasText() and not source.hasUrls()  # files are dropped on the window
 
     def insertFromMimeData(self, source: QMimeData) -> None:
-        if source.hasText():
-            self.insertPlainText(source.text())
+        if not source.hasText():
+            return
+        text = source.text()
+        room = LONGEST_TYPED - self.document().characterCount()
+        if len(text) > min(room, _LONGEST_PASTED) or text.count("\n") > _MOST_LINES_PASTED:
+            self.long_pasted.emit(text)
+        else:
+            self._wrap(text)
+            self.insertPlainText(text)
+
+    def _wrap(self, text: str) -> None:
+        """Wraps lines as this text needs it, which is about to be in the field."""
+        if self.document().isEmpty() or wrap_mode(text) is QTextOption.WrapMode.WrapAnywhere:
+            self.setWordWrapMode(wrap_mode(text))
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
@@ -162,11 +187,14 @@ class PromptRevision(QFrame):
         self.setProperty("kind", "prompt")
         self.setProperty("active", "true")
         self.editor = set_up(PromptEditor(self), name=self.tr("Your message, to be changed"))
-        self.editor.setPlainText(text)
-        self.editor.moveCursor(self.editor.textCursor().MoveOperation.End)
+        self.editor.set_text(text)
         self.editor.submit_requested.connect(self._submit)
         self.editor.stop_requested.connect(self.cancelled)
         self.editor.textChanged.connect(self._on_text_changed)
+        too_long = self.tr("What you pasted is too long to be added here. Attach it to a new message instead.")
+        self.notice = words(too_long, self, kind="quiet")
+        self.notice.hide()
+        self.editor.long_pasted.connect(self._on_long_pasted)
         leave, send = self.tr("Cancel"), self.tr("Send")
         leaves = self.tr("Leave it as it was  (Esc)")
         sends = self.tr("Ask it like this; the old version stays beside it  (Enter)")
@@ -174,7 +202,7 @@ class PromptRevision(QFrame):
         self.send_button = button(send, "primary", self, self._submit, tip=sends, has_hand=True)
         buttons = in_row([Stretch(), self.cancel_button, self.send_button], spacing=8)
         margins = (_MARGIN_PX + 2, _MARGIN_PX - 4, _MARGIN_PX, _MARGIN_PX - 2)
-        self._column = in_column([self.editor, buttons], inside=self, margins=margins, spacing=6)
+        self._column = in_column([self.editor, self.notice, buttons], inside=self, margins=margins, spacing=6)
         self.setFocusProxy(self.editor)
 
     @property
@@ -198,6 +226,12 @@ class PromptRevision(QFrame):
             self.submitted.emit(text)
 
     @Slot()
+    def _on_long_pasted(self) -> None:
+        self.notice.show()
+        self.edited.emit()
+
+    @Slot()
     def _on_text_changed(self) -> None:
+        self.notice.hide()
         self.send_button.setEnabled(bool(self.text.strip()))
         self.edited.emit()

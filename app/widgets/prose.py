@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 from math import ceil
 
@@ -25,12 +26,16 @@ from PySide6.QtWidgets import QFrame, QTextBrowser, QToolTip, QWidget
 
 from app.text.links import opened_address
 from app.text.origin_marks import proposers
+from app.text.unseen import STAND_IN, mark_of, names_of, replaced
 from app.theme import Theme, ThemeKeeper
 from app.widgets.appearance import code_font, reading_font
-from app.widgets.joined_text import JoinedText
+from app.widgets.joined_text import UNSEEN, JoinedText
 
 _INDENT_PX = 26  # of lists
 _QUOTE_INDENT = 20.0
+_LONG_RUN = re.compile(r"\S{1000}")
+_TAG = re.compile(r"<[^>]*>")
+_HELD = "\ufdef"  # is no letter, by Unicode's own word
 _SCROLL_KEYS = frozenset(
     {Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown, Qt.Key.Key_Home, Qt.Key.Key_End}
 )
@@ -53,7 +58,6 @@ class Prose(JoinedText, QTextBrowser):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         # `arrange` sets the width; a hidden QTextEdit would wrap at the width of a viewport that has no layout yet.
         self.setLineWrapMode(QTextBrowser.LineWrapMode.FixedPixelWidth)
-        self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         self.setOpenLinks(False)
         self.setUndoRedoEnabled(False)
         self.setAcceptDrops(False)
@@ -69,11 +73,35 @@ class Prose(JoinedText, QTextBrowser):
         self._html = html
         cursor = self.textCursor()
         anchor, position = cursor.anchor(), cursor.position()
-        self.setHtml(html)
+        self.setWordWrapMode(wrap_mode(_TAG.sub("", html)))
+        unseen: list[str] = []
+
+        def hold(signs: str) -> str:
+            unseen.append(signs)
+            return _HELD
+
+        self.setHtml(replaced(html.replace(_HELD, STAND_IN), hold))
+        self._mark(unseen)
         if anchor != position:  # the user selects while the reply is still growing
             self._select(anchor, position)
         has_links = "<a href" in html
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if has_links else Qt.FocusPolicy.ClickFocus)
+
+    def _mark(self, unseen: list[str]) -> None:
+        """Shows signs that nobody sees, in the places that were held for them; their names come on hover."""
+        if not unseen:
+            return
+        writing = QTextCursor(self.document())
+        writing.beginEditBlock()  # laid out once, at the end
+        place = self.document().find(_HELD)
+        for signs in unseen:
+            shape = place.charFormat()
+            shape.setProperty(UNSEEN, signs)
+            shape.setToolTip(names_of(signs))
+            shape.setForeground(QColor(self._keeper.theme.warning))
+            place.insertText(mark_of(signs), shape)
+            place = self.document().find(_HELD, place)
+        writing.endEditBlock()
 
     def set_plain_text(self, text: str) -> None:
         self.set_html(f'<div style="white-space:pre-wrap">{escape(text)}</div>')
@@ -169,6 +197,12 @@ class Prose(JoinedText, QTextBrowser):
         self.document().setIndentWidth(self._keeper.px(_INDENT_PX))
         self.document().setDefaultStyleSheet(style_sheet(self._keeper.theme))
         self.set_html(self._html)
+
+
+def wrap_mode(text: str) -> QTextOption.WrapMode:
+    """Between words, where there are any: in a long run without them, Qt looks through all that is left for a line."""
+    has_run = _LONG_RUN.search(text) is not None
+    return QTextOption.WrapMode.WrapAnywhere if has_run else QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere
 
 
 def _quote_level(block: QTextBlock) -> int:

@@ -9,7 +9,6 @@ from PySide6.QtGui import QColor, QFont, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
-    QLabel,
     QListView,
     QStackedWidget,
     QStyle,
@@ -23,7 +22,7 @@ from app.text.unseen import one_line
 from app.theme import Theme, ThemeKeeper
 from app.widgets.appearance import KeyboardFrame
 from app.widgets.layouts import Placed, Stretch, in_column
-from app.widgets.parts import button, set_up
+from app.widgets.parts import Sentences, button, set_up
 
 _MARGIN_PX = 12
 _GAP_PX = 10
@@ -207,7 +206,8 @@ class RowsOrWords(QStackedWidget):
         super().__init__(parent)
         self.view = view
         page = QWidget(self)
-        label = QLabel(page, textFormat=Qt.TextFormat.PlainText, wordWrap=True, margin=16)
+        label = Sentences("", page)
+        label.setMargin(16)
         self.words = set_up(label, kind="quiet")
         self.words.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.retry_button = button(self.tr("Retry"), "outlined", page, self.retry_requested)

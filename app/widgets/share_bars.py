@@ -9,6 +9,7 @@ from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QColor, QHelpEvent, QPainter, QPaintEvent, QPalette, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
+from app.text.unseen import in_tip
 from app.theme import Theme, ThemeKeeper
 
 _BAR_PX = 14
@@ -127,7 +128,7 @@ class ShareBars(QWidget):
         for bar in self.bars:
             bottom += self._height(bar, self.width())
             if place.y() < bottom:
-                QToolTip.showText(on_screen, bar.about, self)
+                QToolTip.showText(on_screen, in_tip(bar.about), self)
                 return
 
     @Slot(Theme)

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 
 from app.text.amounts import percent_words, size_words
 from app.text.translation import translate
-from app.text.unseen import one_line
+from app.text.unseen import in_tip, one_line
 from app.theme import ThemeKeeper
 from app.widgets.fitting_label import FittingLabel
 from app.widgets.icon_button import IconButton
@@ -116,7 +116,7 @@ class TargetBar(QWidget):
 
     def _set_name(self, name: str, facts: str) -> None:
         self.name.set_words(name)
-        self.name.setToolTip("\n".join(filter(None, (self.tr("Choose another model  (Ctrl+M)"), facts))))
+        self.name.setToolTip(in_tip("\n".join(filter(None, (self.tr("Choose another model  (Ctrl+M)"), facts)))))
         self.name.updateGeometry()
 
 

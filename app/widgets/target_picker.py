@@ -6,14 +6,14 @@ from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Signal, SignalInstance, Slot
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QWidget
 
 from app.models.target_rows import target_rows
 from app.text.amounts import size_words
 from app.text.translation import QT_TRANSLATE_NOOP, translate
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, in_column, in_grid
-from app.widgets.parts import button, line, search_line, set_up
+from app.widgets.parts import Sentences, button, line, search_line, set_up
 from app.widgets.rows_view import RowsView
 from engine.messages.targets import LibraryTarget, MemoryEstimate
 
@@ -61,7 +61,7 @@ class TargetPicker(QFrame):
         self.view = RowsView(keeper, self.tr("Models"), parent=self)
         self.view.used.connect(self._choose)
         self.view.pointed_at.connect(self._on_pointed_at)
-        label = QLabel(self, textFormat=Qt.TextFormat.PlainText, wordWrap=True)
+        label = Sentences("", self)
         self.note = set_up(label, kind="quiet")
         self.add_files_button = self._button(self.tr("Add a model file…"), self.add_files_requested)
         self.add_folder_button = self._button(self.tr("Add a folder…"), self.add_folder_requested)

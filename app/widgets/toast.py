@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QGuiApplication
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QWidget
 
-from app.text.unseen import shown
+from app.text.unseen import sentence
 from app.theme import ThemeKeeper
 from app.widgets.icon_button import CopyButton, IconButton
 from app.widgets.layouts import Placed, in_column, in_row
@@ -18,7 +18,6 @@ from app.widgets.parts import Sign, button
 
 MOST_TOASTS = 2
 INFO_MS = 7_000
-_MOST_LETTERS = 2_000  # of a sentence with somebody's words in it
 _LONG_WORD = re.compile(r"\S{30,}")
 _BREAK = "\u200b"  # of no width; a line may end there
 
@@ -162,7 +161,7 @@ class _Words(QLabel):
     """Sentences whose long words may be broken: a path can be wider than the window."""
 
     def __init__(self, text: str, parent: QWidget) -> None:
-        marked = shown(text[:_MOST_LETTERS])
+        marked = sentence(text)
         breakable = _LONG_WORD.sub(lambda word: _BREAK.join(word[0]), marked)
         super().__init__(breakable, parent, textFormat=Qt.TextFormat.PlainText, wordWrap=True)
         self._text = text

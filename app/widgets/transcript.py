@@ -232,7 +232,7 @@ class Transcript(QWidget):
     def revise(self, message_id: int, text: str | None = None) -> None:
         """Lets the user edit a prompt where it is shown, beginning with its own text or another."""
         row = self._prompt_row(message_id)
-        if row is None:
+        if row is None or not row.is_revisable:
             return
         row.revision = row.message.text if text is None else text
         view = self.column.show_row(row)
@@ -354,7 +354,7 @@ class Transcript(QWidget):
             view.set_deletion(self._deletion(row))
         if isinstance(row, PromptRow) and isinstance(view, PromptView):
             view.flipper.set_siblings(row.siblings, row.message.id)
-            view.footer.set_editable(possible)
+            view.footer.set_editable(possible and row.is_revisable)
             view.flipper.set_possible(self._growing is None)
         elif isinstance(row, ReplyRow) and isinstance(view, ReplyView) and view.flipper is not None:
             view.set_regenerate(possible)

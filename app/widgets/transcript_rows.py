@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QWidget
 
 from app.text.highlight import Lexing
-from app.text.markdown import Block, MarkdownStream, parse
+from app.text.markdown import Block, MarkdownStream, parsing
 from app.text.origin_marks import marks_of
 from app.theme import ThemeKeeper
 from app.widgets.appearance import reading_font
-from app.widgets.message_view import BUBBLE_SHARE, SHORTENED_LINES, PromptView, ReplyView
+from app.widgets.message_view import (
+    BUBBLE_SHARE,
+    LONGEST_REVISED,
+    SHORTENED_LINES,
+    SHOWN_CHARACTERS,
+    PromptView,
+    ReplyView,
+    shown_of,
+)
 from app.widgets.row_view import NoteView
 from engine.messages.conversations import Message
 from engine.messages.replies import OriginRun
@@ -56,7 +65,12 @@ class PromptRow:
         self.siblings = siblings  # ids of all versions, if there are others
         self.revision: str | None = None  # what it is being changed to
         self._stage = stage
-        self._num_lines = min(message.text.count("\n") + 1, SHORTENED_LINES)
+        self._num_lines = min(message.text.count("\n", 0, TYPICAL_PROMPT_CHARACTERS) + 1, SHORTENED_LINES)
+
+    @property
+    def is_revisable(self) -> bool:
+        """A longer prompt would hold up the window with every key."""
+        return len(self.message.text) <= LONGEST_REVISED
 
     def estimate(self, width: int) -> int:
         num_characters = min(len(self.message.text), TYPICAL_PROMPT_CHARACTERS)
@@ -97,10 +111,12 @@ class ReplyRow:
         self._colouring = colouring
         self._stage = stage
         self._blocks = blocks
-        self._num_lines = message.text.count("\n") + 1
+        self._parsing: Iterator[tuple[tuple[Block, ...], bool]] | None = None  # while not all of them are known
+        self._num_lines = message.text.count("\n", 0, SHOWN_CHARACTERS) + 1
 
     def estimate(self, width: int) -> int:
-        return self._stage.measure.height(len(self.message.text), self._num_lines, width) + FRAME_PX
+        num_characters = min(len(self.message.text), SHOWN_CHARACTERS)
+        return self._stage.measure.height(num_characters, self._num_lines, width) + FRAME_PX
 
     def build(self, parent: QWidget) -> ReplyView:
         view = ReplyView(self._stage.keeper, self._stage.lexing, parent)
@@ -109,15 +125,29 @@ class ReplyRow:
 
     def set_colouring(self, colouring: bool) -> None:
         self._colouring = colouring
-        self._blocks = None
+        self._blocks = self._parsing = None
 
     def show_in(self, view: ReplyView) -> None:
         if self._blocks is None:
-            text, origins = self.message.text, self._origins()
-            self._blocks = parse(text, marks_of(text, origins) if self._colouring and origins else "")
-        view.set_blocks(self._blocks, finished=True)
+            text, origins = shown_of(self.message.text), self._origins()
+            self._parsing = parsing(text, marks_of(text, origins) if self._colouring and origins else "")
+            self._go_on(view)
+        else:
+            self._show_blocks(view, self._blocks)
+        view.show_cut(len(shown_of(self.message.text)), len(self.message.text))
         view.set_message(self.message)
         view.set_legend(self._origins() if self._colouring else None)
+
+    def _go_on(self, view: ReplyView) -> None:
+        """Parses the next slice: a long text would hold up the window."""
+        if self._parsing is not None:  # else another view has seen to it
+            self._blocks, is_done = next(self._parsing)
+            self._parsing = None if is_done else self._parsing
+        self._show_blocks(view, self._blocks or ())
+
+    def _show_blocks(self, view: ReplyView, blocks: tuple[Block, ...]) -> None:
+        is_done = self._parsing is None
+        view.set_blocks(blocks, is_done, None if is_done else partial(self._go_on, view))
 
     def _origins(self) -> tuple[OriginRun, ...]:
         return self.message.statistics.origins if self.message.statistics else ()
@@ -132,6 +162,7 @@ class GrowingRow:
         self._stream = MarkdownStream()
         self._text: list[str] = []
         self._origins: list[OriginRun] = []
+        self._num_characters = 0
         self._words: str | None = ""  # shown until text is written; None: it is
 
     def estimate(self, width: int) -> int:  # noqa: ARG002
@@ -148,18 +179,22 @@ class GrowingRow:
 
     def feed(self, piece: str, origins: Sequence[OriginRun] = ()) -> None:
         self._words = None
+        shown = piece[: max(0, SHOWN_CHARACTERS - self._num_characters)]
         self._text.append(piece)
+        self._num_characters += len(piece)
         self._origins += origins
-        self._stream.feed(piece, marks_of(piece, origins) if self._colouring else "")
+        if shown:
+            self._stream.feed(shown, marks_of(shown, origins) if self._colouring else "")
 
     def set_colouring(self, colouring: bool) -> None:
         self._colouring = colouring
-        text, self._stream = "".join(self._text), MarkdownStream()
+        text, self._stream = shown_of("".join(self._text)), MarkdownStream()
         self._stream.feed(text, marks_of(text, self._origins) if colouring else "")
 
     def show_in(self, view: ReplyView) -> None:
         if self._stream.blocks:
             view.set_blocks(self._stream.blocks, finished=False)
+        view.show_cut(SHOWN_CHARACTERS, self._num_characters)
         if self._words is not None or not self._stream.blocks:
             view.show_waiting(self._words or "")
         else:

@@ -9,43 +9,70 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-_FENCE = re.compile(
-    r"(?P<fence>`{3,})(?P<name>[^\s`][^\n`]*)\n(?P<text>.*?)^(?P=fence)[ \t]*(?:\n\n?|\Z)", re.DOTALL | re.MULTILINE
-)
+_OPENED = re.compile(r"(?P<fence>`{3,})(?P<name>[^\s`][^\n`]{0,1000})\n")
+_CLOSED = re.compile(r"[ \t]*(?:\n\n?|\Z)")
+_MOST_TRIED = 1000  # places that may close a fence; none is in what `join_prompt` encloses
 _NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f`]+")
 _TICKS = re.compile(r"`{3,}")
 
+MOST_FILES = 10  # attached to one prompt
+MOST_PASTED = 1_000_000  # characters of one text, as many as of a file that is attached
 _TITLE_LENGTH = 60
 _READ_PER_CHARACTER = 10  # of a line: blanks count, and a long text must not be split into all its words
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots, for its cached properties
 class Attachment:
     name: str
     text: str
 
-    @property
+    @cached_property
+    def block(self) -> str:
+        """As the target reads it."""
+        name = _NOT_IN_NAMES.sub(" ", self.name).strip() or "file"
+        fence = "`" * max(3, *(len(ticks) + 1 for ticks in _TICKS.findall(self.text)), 3)
+        text = self.text.removesuffix("\n")
+        return f"{fence}{name if '.' in name else f'./{name}'}\n{text}\n{fence}"
+
+    @cached_property
     def num_bytes(self) -> int:
         return len(self.text.encode("utf-8", "replace"))
 
 
 def join_prompt(attachments: Sequence[Attachment], words: str) -> str:
     """The prompt as the target reads it."""
-    return "\n\n".join([*map(_block, attachments), *([words] if words else [])])
+    return "\n\n".join([*(each.block for each in attachments), *([words] if words else [])])
 
 
 def split_prompt(prompt: str) -> tuple[tuple[Attachment, ...], str]:
     """The attached files of a prompt, and the user's words."""
     attachments = []
     start = 0
-    while match := _FENCE.match(prompt, start):
-        name = match["name"].strip()
-        if "." not in name:
+    while opened := _OPENED.match(prompt, start):
+        name = opened["name"].strip()
+        closed = _closed(prompt, opened["fence"], opened.end())
+        if "." not in name or closed is None:
             break
-        attachments.append(Attachment(name.removeprefix("./"), match["text"].removesuffix("\n")))
-        start = match.end()
+        text = prompt[opened.end() : closed.start() - len(opened["fence"])]
+        attachments.append(Attachment(name.removeprefix("./"), text.removesuffix("\n")))
+        start = closed.end()
     return tuple(attachments), prompt[start:]
+
+
+def _closed(prompt: str, fence: str, begin: int) -> re.Match[str] | None:
+    """What follows the fence that ends the text beginning there."""
+    place = begin - 1
+    for _ in range(_MOST_TRIED):
+        place = prompt.find("\n" + fence, place, begin + 2 * MOST_PASTED)
+        if place < 0:
+            return None
+        place += 1 + len(fence)
+        if found := _CLOSED.match(prompt, place):
+            return found
+        place -= len(fence)
+    return None
 
 
 def title_of(prompt: str) -> str:
@@ -58,10 +85,3 @@ def shortened(text: str, length: int) -> str:
     """One line of about `length` characters, cut between words if possible."""
     line = " ".join(text.lstrip()[: _READ_PER_CHARACTER * length].split())
     return line if len(line) <= length else line[:length].rsplit(" ", 1)[0] + "…"
-
-
-def _block(attachment: Attachment) -> str:
-    name = _NOT_IN_NAMES.sub(" ", attachment.name).strip() or "file"
-    fence = "`" * max(3, *(len(ticks) + 1 for ticks in _TICKS.findall(attachment.text)), 3)
-    text = attachment.text.removesuffix("\n")
-    return f"{fence}{name if '.' in name else f'./{name}'}\n{text}\n{fence}"

@@ -21,7 +21,7 @@ from engine.errors import FileUnusable
 from engine.whole_file import whole_file
 
 MOST_BYTES = 512 * 2**20  # of a profile
-MOST_MEMBER_BYTES = 96 * 2**20  # twice what an adapter of the starter takes; it is in memory for a moment, two times
+MOST_MEMBER_BYTES = 48 * 2**20  # an adapter of the starter takes 20; several copies are in memory for a moment
 MOST_MEMBERS = 1000
 
 _MOST_DIRECTORY_BYTES = 256 * MOST_MEMBERS

@@ -22,9 +22,9 @@ _KINDS = {"I32": "<i4", "I64": "<i8"}
 _FLOATS = {"F64": "<f8", "F32": "<f4", "F16": "<f2"}
 # Of one member, as Python's objects take far more room than numbers in a file. A cache holds 50,000 n-grams of at most
 # eight tokens; recall 1,000,000 tokens, and a profile four times as many.
-MOST_NGRAMS = 100_000
-LONGEST_STRING = 32
-MOST_TEXTS = 250_000
+MOST_NGRAMS = 60_000
+LONGEST_STRING = 16
+MOST_TEXTS = 100_000
 MOST_TOKENS = 4_000_000
 _NUM_TOKENS = 2**31  # the ids that fit
 _COUNTERS = ("count", "doubts", "last_use")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
 
-from engine.errors import PromptTooLong
+from engine.errors import PromptTooLong, TargetUnusable
 from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.draft import common_prefix_length
 from engine.target.chat_template import ChatTemplate
@@ -58,7 +58,7 @@ class PromptBuilder:
 
         `held` are the target's tokens; `num_left_out` turns were left out before, and stay out, so that the held tokens
         stay useful; `num_extra` tokens follow the prompt at once; `begun` is the reply to continue. Raises
-        PromptTooLong if the last turn alone is too long.
+        PromptTooLong if the last turn alone is too long, and TargetUnusable where the vocabulary has no tokens for it.
         """
         system = [turn for turn in turns if turn.role is Role.SYSTEM]
         others = [turn for turn in turns if turn.role is not Role.SYSTEM]
@@ -93,6 +93,9 @@ class PromptBuilder:
                 f"This message takes {len(prompt.tokens):,} tokens, but {self._target.description.name} reads at most "
                 f"{size:,} at once; shorten it, or choose a bigger context size."
             )
+        if not prompt.tokens:
+            name = self._target.description.name
+            raise TargetUnusable(f"{name} has no tokens for this message; choose another model.")
         return prompt
 
     def _possible_starts(self, turns: Sequence[ChatTurn]) -> list[int]:

@@ -16,9 +16,9 @@ _logger = logging.getLogger("slipstream.worker")
 
 Handle = Callable[[Command, StopSignal], None]
 
-# llama.cpp tokenizes for some models with std::regex, which recurses once per character of a run: a pasted block of a
-# million letters needs this much. This only reserves address space; memory is used as it is needed.
-_STACK_BYTES = 512 * 2**20
+# llama.cpp tokenizes for some models with std::regex, which recurses once per character of a word, of which `Tokenizer`
+# leaves 4,096: two megabytes, more than threads have on some systems. Memory is used as it is needed.
+_STACK_BYTES = 16 << 20
 _REASON_LENGTH = 200  # characters of a bug's own words
 
 

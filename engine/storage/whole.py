@@ -123,6 +123,7 @@ def _add_adapters(connection: Connection, pair: FingerprintPair, imported: Seque
             numbers[digest] = adapters.write_adapter(connection, pair, new, adapter.weights).number
         if adapter.is_published:
             chosen = numbers[digest]
+        del adapter  # before the next one is read: it may take much memory
     publishes = chosen is not None and not adapters.is_any_published(connection, pair)
     if publishes:
         adapters.publish(connection, pair, chosen)

@@ -29,14 +29,14 @@ from engine.target.opening import check_file
 _SETTINGS = TargetSettings(context_size=256, gpu_layers=0)
 _MAX_ROWS = 8  # of a pass: of large models every token takes long
 
-# A sound model takes a tenth of these at most. Weights are read where they lie, so that they are no memory of its own;
+# A sound model takes a fifth of these at most. Weights are read where they lie, so that they are no memory of its own;
 # copies of a running state may be a fourth of them.
 _MEMORY_BYTES = 4 << 30
 _OPENING_S, _OPENING_S_PER_GIB = 5.0, 20.0  # of each core
 _TEXTS_S = 5.0  # of the processor
 _WALL_S, _SLOWEST_DISK = 600.0, 5 << 20  # bytes a second
 
-_STACK_BYTES = 4 << 20  # half of what threads of the app have on Linux
+_STACK_BYTES = 4 << 20  # a fourth of what the app's threads have
 _GLANCE_S = 0.1
 
 
@@ -82,9 +82,8 @@ def _try_texts(target: LlamaCppTarget, name: str) -> None:
     """Raises TargetUnusable."""
     known = range(len(target.vocabulary))
     for text in hard_texts(target.vocabulary):
-        for tokens in (target.tokenize(text), target.spell(text)):
-            if not all(token in known for token in tokens):
-                raise TargetUnusable(f"{name} has a damaged vocabulary; download it again.")
+        if not all(token in known for token in target.tokenize(text)):
+            raise TargetUnusable(f"{name} has a damaged vocabulary; download it again.")
 
 
 @contextmanager

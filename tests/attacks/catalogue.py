@@ -18,6 +18,11 @@ NAMES: tuple[str, ...] = (
     "models",
     "templates",
     "turns",
+    "archives",
+    "profiles",
+    "messages",
+    "network",
+    "tooltips",
 )
 
 

@@ -149,7 +149,8 @@ def _number(kind: int, number: Any) -> bytes:
     code = _CODES[kind]
     if kind in _INTEGERS:
         size = struct.calcsize(code)
-        return int(int(number) % (1 << 8 * size)).to_bytes(size, "little")
+        whole: int = int(number) % (1 << 8 * size)
+        return whole.to_bytes(size, "little")
     return struct.pack(f"<{code}", bool(number) if kind == BOOL else _fitting(code, float(number)))
 
 

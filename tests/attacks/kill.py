@@ -236,7 +236,7 @@ class _Known:
     messages: dict[int, dict[int, str]] = field(default_factory=dict)  # by chat and id
     uncertain: set[int] = field(default_factory=set)  # chats that were about to be forgotten
     forgotten: set[int] = field(default_factory=set)
-    secrets: set[str] = field(default_factory=set)  # words of forgotten chats
+    secrets: set[bytes] = field(default_factory=set)  # words of forgotten chats
     imported: list[str] = field(default_factory=list)
     growing: dict[int, list[tuple[str, float]]] = field(default_factory=dict)  # pieces of a reply, by chat
     failures: list[str] = field(default_factory=list)
@@ -266,7 +266,7 @@ class _Known:
     def _forget(self, chat: int) -> None:
         self.forgotten.add(chat)
         said = self.messages.pop(chat, {})
-        self.secrets |= {word for text in said.values() for word in text.split() if word.startswith("word")}
+        self.secrets |= {word for text in said.values() for word in _WORD.findall(text.encode())}
         self.growing.pop(chat, None)
 
 
@@ -362,7 +362,7 @@ def _check(number: int, folder: Path, known: _Known, killed_at: float, outcome: 
         outcome.check(not first or first in texts, f"{number}: the import of {first} is lost")
     data = b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file())
     for word in known.secrets:
-        outcome.check(word.encode() not in data, f"{number}: the forgotten {word} is in a file")
+        outcome.check(word not in data, f"{number}: the forgotten {word.decode()} is in a file")
     return _lost(number, stored, known, killed_at, outcome)
 
 

@@ -173,7 +173,7 @@ def _run(plan: Plan) -> Outcome:
             is_peaceful = number % _BLOCK < _BLOCK // 2
             soak.ask(is_to_be_ended=not is_peaceful and number % _REPLIES_PER_CHANGE == 0)
             outcome.tried += 1
-            if number % _REPLIES_PER_LESSON == _BLOCK // 2 - 1:
+            if number % _REPLIES_PER_LESSON == _BLOCK + _BLOCK // 2 - 1:  # its drafter is there by then
                 soak.rest(_LESSON_S)
             if outcome.tried % _REPLIES_PER_LOOK == 0:
                 looks.append(_Look.now(outcome.tried))

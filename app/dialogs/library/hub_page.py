@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QLabel, QLineEdit, QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QLineEdit, QSplitter, QStackedWidget, QWidget
 
 from app.dialogs.library.downloads_panel import DownloadsPanel
 from app.dialogs.library.suggestions_view import SuggestionsView
@@ -15,7 +15,7 @@ from app.text.hub_files import FileAdvice
 from app.text.translation import QT_TRANSLATE_NOOP
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, Stretch, in_column, in_row
-from app.widgets.parts import button, set_up, words
+from app.widgets.parts import Sentences, button, set_up, words
 from app.widgets.rows_view import RowsOrWords, RowsView
 from engine.messages.targets import HubFile, HubModel
 
@@ -58,7 +58,7 @@ class HubPage(QWidget):
         self.models_view.used.connect(self.files_requested.emit)
         self.models = RowsOrWords(self.models_view, self)
         self.models.retry_requested.connect(self._on_search)
-        label = QLabel(self, textFormat=Qt.TextFormat.PlainText, wordWrap=True)
+        label = Sentences("", self)
         self.repository = set_up(label, kind="title")
         self.files_view = RowsView(keeper, self.tr("Files of the model"), uses_on_click=False, parent=self)
         self.files_view.pointed_at.connect(self._on_file)

@@ -114,7 +114,7 @@ class TargetDetailsView(ScrollingPage):
 
     def show_drafter(self, own: str | None, choice: DrafterChoice | None) -> None:
         self.drafter.setText(drafted_by(own, choice))
-        self.drafter.setToolTip("" if choice is None else choice.why)
+        self.drafter.setToolTip("" if choice is None else in_tip(choice.why))
 
     def _make_facts(self, inside: QWidget) -> QFormLayout:
         facts = QFormLayout(

@@ -1,17 +1,20 @@
 from __future__ import annotations
 
+import re
 import runpy
 import subprocess
 import tomllib
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[3]
 PACKAGING = ROOT / "packaging"
 
 
 def pins(name: str) -> dict[str, str]:
-    lines = [line for line in (PACKAGING / name).read_text().splitlines() if line and not line.startswith("#")]
-    return dict(line.split("==") for line in lines)
+    lines = [line for line in (PACKAGING / name).read_text().splitlines() if line and not line.startswith(("#", " "))]
+    return dict(line.removesuffix(" \\").split("==") for line in lines)
 
 
 def test_the_recipe_is_python() -> None:
@@ -30,6 +33,23 @@ def test_what_a_bundle_is_made_with_is_pinned_and_agrees_with_what_it_runs_on() 
     assert {name: making[name] for name in making.keys() & running} == {
         name: running[name] for name in making.keys() & running
     }
+
+
+@pytest.mark.parametrize("file", sorted(PACKAGING.glob("*.txt")), ids=lambda file: file.name)
+def test_nothing_is_installed_without_its_digest(file: Path) -> None:
+    entries = re.split(r"\n(?=\S)", file.read_text().strip())
+    pinned = [entry for entry in entries if not entry.startswith("#")]
+    assert pinned
+    whole = re.compile(r"[\w.-]+==[\w.]+( \\\n    --hash=sha256:[0-9a-f]{64})+")
+    assert [entry for entry in pinned if not whole.fullmatch(entry)] == []
+
+
+def test_setup_asks_for_all_digests_but_torchs() -> None:
+    script = (PACKAGING / "setup.sh").read_text().replace("\\\n", " ")
+    installs = re.findall(r"^.*\bpip\b.* (?:install|wheel) .*$", script, re.MULTILINE)
+    local = ('"$wheels"/', "-e .")
+    trusting = [line for line in installs if "--require-hashes" not in line and not any(here in line for here in local)]
+    assert [line.split()[-1] for line in trusting] == ['"$torch"']
 
 
 def test_licences_are_collected_from_packages(tmp_path: Path) -> None:

@@ -460,7 +460,7 @@ def test_a_failed_start_falls_back_to_the_starter(desk: Desk) -> None:
     desk.chats.target.load("/models/gone.gguf")
     assert desk.take() == [LoadTarget("/models/gone.gguf", for_all=TARGET_SETTINGS)]
     desk.tell(Failed("There is no such file; choose another.", desk.bridge.loads[-1]))
-    assert desk.take() == [LoadTarget(STARTER, for_all=TARGET_SETTINGS)]
+    assert desk.take() == [LoadTarget(STARTER, for_all=TARGET_SETTINGS, by_itself=True)]
     desk.tell(Failed("The starter model is not installed.", desk.bridge.loads[-1]))
     assert desk.take() == []
     desk.write("Hi")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from app.controllers.prompt import PromptController
@@ -10,6 +11,7 @@ from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from engine import CountTokens, LoadTarget
 from engine.messages.events import Event, TargetInfo, TargetReady, TokensCounted
+from engine.messages.prompts import Attachment
 from tests.fakes.bridge import FakeBridge
 
 READY = TargetReady(TargetInfo("Tiny", "/models/tiny.gguf", "llama 1B Q4", 1000, 10, 2), LoadTarget("starter"))
@@ -79,3 +81,25 @@ def test_without_a_model_nothing_is_counted_until_there_is_one(desk: Desk) -> No
     assert desk.bridge.posted == []
     desk.tell(READY)
     desk.qtbot.waitUntil(lambda: desk.bridge.posted == [CountTokens("Hello")])
+
+
+def test_what_is_too_long_for_the_box_is_attached(desk: Desk) -> None:
+    def paste(text: str) -> None:
+        QGuiApplication.clipboard().setText(text)
+        desk.box.editor.paste()
+
+    paste("short\n")
+    for number, text in enumerate(("x" * 30_000, "\n" * 5_000 + "end", "word " * 20_000), start=1):
+        paste(text)
+        assert len(desk.box.chips.attachments) == number
+        assert desk.box.chips.attachments[-1] == Attachment("Pasted text.txt", text)
+    assert desk.box.editor.toPlainText() == "short\n"
+    paste("x" * 1_500_000)
+    assert len(desk.box.chips.attachments) == 3
+    assert "has 1,500,000 characters; paste at most 1,000,000" in desk.window.toasts.shown[-1].words.text()
+    whole = desk.box.text
+    desk.box.set_text("")
+    desk.box.set_text(whole)
+    assert desk.box.text == whole
+    desk.box.set_text("y" * 200_000)
+    assert (desk.box.editor.toPlainText(), len(desk.box.chips.attachments)) == ("", 1)

@@ -117,7 +117,7 @@ def test_a_text_that_looks_like_another_address(text: str, address: str, place: 
         ("[a](https://b.example) paypal.com", ">a</a> paypal.com"),
         ("<https://paypal.com@evil.example>", "paypal.com@evil.example</a> (→\u00a0evil.example)"),
         ("![paypal.com](https://evil.example/x.png)", "paypal.com</a> (→\u00a0evil.example)"),
-        ("[\u202emoc.lapyap\u202c](https://evil.example)", ">moc.lapyap\u202c</a>"),  # as it is written
+        ("[\u202emoc.lapyap\u202c](https://evil.example)", ">\u202emoc.lapyap\u202c</a>"),  # marked where it is shown
         ("[paypal.com](evil.example)", "<a>paypal.com</a>"),
         ("[paypal.com](<https://evil.example/a b>)", 'title="https://evil.example/a%20b">paypal.com</a> (→'),
     ],

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.text.markdown import LONGEST_BLOCK, PROSE_PIECE, CodeBlock, MarkdownStream, ProseBlock, parse
+from app.text.markdown import LONGEST_BLOCK, PROSE_PIECE, Block, CodeBlock, MarkdownStream, ProseBlock, parse, parsing
 
 # Lines that begin, end or change blocks, so that random texts meet the border cases.
 LINES = st.sampled_from(
@@ -204,3 +207,59 @@ def test_lists_keep_their_first_number() -> None:
 
 def test_line_breaks_are_kept() -> None:
     assert html("roses\nviolets") == "<p>roses<br>violets</p>"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- a\n" * 20_000,
+        "[" * 100_000,
+        "- " + "[a](*" * 20_000,
+        "|a" * 5_000 + "|\n" + "|-" * 5_000 + "|\n" + "|b\n" * 500,
+        "|a" * 40 + "|\n" + "|-" * 40 + "|\n" + "|b\n" * 3_000,
+        "a=b " * 25_000,
+        "```python\n" + "x = 1\n" * 15_000,
+        "    code\n" * 10_000,
+        "text\n\n" + "x" * 100_000 + "\n\n# end",
+    ],
+    ids=["list", "brackets", "links", "columns", "cells", "paragraph", "code", "indented", "line"],
+)
+def test_no_step_looks_at_more_than_a_bounded_part_of_a_long_text(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from markdown_it import MarkdownIt
+    from markdown_it.parser_inline import ParserInline
+
+    parsed: list[int] = []
+    signs: list[int] = []
+    block, inline = MarkdownIt.parse, ParserInline.parse
+
+    def parse(self: MarkdownIt, source: str, env: Any = None) -> Any:
+        parsed.append(len(source))
+        return block(self, source, env)
+
+    def parse_inline(self: ParserInline, source: str, *rest: Any) -> Any:
+        signs.append(source.count("["))
+        return inline(self, source, *rest)
+
+    monkeypatch.setattr(MarkdownIt, "parse", parse)
+    monkeypatch.setattr(ParserInline, "parse", parse_inline)
+    blocks: tuple[Block, ...] = ()
+    for num_steps, step in enumerate(parsing(text)):
+        blocks = step[0]
+        assert max(parsed, default=0) <= LONGEST_BLOCK
+        assert sum(parsed) <= 6 * LONGEST_BLOCK
+        assert max(signs, default=0) <= 2_500
+        parsed.clear()
+        assert num_steps < 100
+    shown = "".join(
+        block.code if isinstance(block, CodeBlock) else re.sub(r"<[^>]*>", "", block.html) for block in blocks
+    )
+    assert len(re.findall(r"\w", shown)) == len(re.findall(r"\w", text.removeprefix("```python")))
+
+
+def test_long_code_is_one_block_however_it_comes() -> None:
+    code = "if x:\n" + "    ünder = 1\n" * 3_000
+    text = f"before\n\n  ~~~~py\n{code}~~~\n  ~~~~  \n\nafter"
+    *_, found, after = parse(text)
+    assert found == CodeBlock("py", f"{code}~~~".replace("    ünder", "  ünder"))
+    assert after == ProseBlock("<p>after</p>")
+    assert fed(text, [1_000] * 30).finish() == parse(text)

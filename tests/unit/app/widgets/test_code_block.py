@@ -10,6 +10,7 @@ from pytestqt.qtbot import QtBot
 from app.text.highlight import Lexing
 from app.theme import ThemeKeeper
 from app.widgets.code_block import CodeBlockView
+from app.widgets.joined_text import copied
 
 
 @pytest.fixture
@@ -82,3 +83,16 @@ def test_signs_of_other_alphabets_fit_too(block: CodeBlockView) -> None:
 def test_code_without_a_language_stays_plain(block: CodeBlockView) -> None:
     block.set_code("", "return 1", finished=True)
     assert colours(block, 0) == []
+
+
+HIDDEN = "pay\u202elap\u2066\u2069 \U000e0041 \x1b[0m"
+
+
+def test_signs_in_code_keep_their_places_and_are_copied_as_they_are(block: CodeBlockView) -> None:
+    for end in range(len(HIDDEN) + 1):
+        block.set_code("python", HIDDEN[:end], finished=False)
+    body = block.body
+    assert body.toPlainText() == "pay\ufffdlap\ufffd\ufffd \ufffd\ufffd \ufffd[0m"
+    assert [body._sign_at(place) for place in (3, 10, 11)] == ["\u202e", "\U000e0041", "\U000e0041"]
+    body.selectAll()
+    assert copied([body]).text() == HIDDEN

@@ -9,6 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from app.text.markdown import ProseBlock, parse
 from app.theme import ThemeKeeper
+from app.widgets.joined_text import copied
 from app.widgets.prose import Prose
 
 
@@ -84,3 +85,22 @@ def test_a_selection_survives_more_text(prose: Prose) -> None:
     prose._select(0, 3)
     prose.set_html("<p>one two three</p>")
     assert prose.textCursor().selectedText() == "one"
+
+
+HIDDEN = "pay\u202elap\u2066\u2069 \U000e0041 \x1b[0m"
+
+
+def test_signs_that_nobody_sees_are_marked_named_and_copied_as_they_are(qtbot: QtBot, keeper: ThemeKeeper) -> None:
+    prose = Prose(keeper)
+    qtbot.addWidget(prose)
+    prose.set_plain_text(f"{HIDDEN} and ‹U+202E› as it was written")
+    shown = prose.toPlainText()
+    assert shown.startswith("pay‹U+202E›lap‹U+2066 U+2069 ×2› ‹U+E0041› ‹U+001B›[0m and ‹U+202E›")
+    cursor = prose.document().find("‹U+202E›")
+    assert cursor.charFormat().toolTip() == "U+202E right-to-left override"
+    prose.selectAll()
+    assert copied([prose]).text() == f"{HIDDEN} and ‹U+202E› as it was written"
+    assert "‹U+202E›lap" not in copied([prose]).html()
+    prose.set_html('<table><tr><td>a\u202eb</td><td><a href="http://x.org">c\u202ed</a></td></tr></table>')
+    prose.selectAll()
+    assert copied([prose]).text() == "a\u202eb\tc\u202ed"

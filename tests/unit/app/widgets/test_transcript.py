@@ -403,3 +403,30 @@ def test_a_revision_outlives_its_widget(qtbot: QtBot, transcript: Transcript) ->
     transcript.end_revision(298)
     assert view.revision is None
     assert row.revision is None
+
+
+def test_a_huge_message_is_shown_in_part_and_block_by_block(
+    qtbot: QtBot, transcript: Transcript, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: list[int] = []  # blocks, each time that the window was free
+    show = ReplyView._show_wanted
+
+    def counted(view: ReplyView) -> None:
+        before = len(view.block_views)
+        show(view)
+        built.append(len(view.block_views) - before)
+
+    monkeypatch.setattr(ReplyView, "_show_wanted", counted)
+    text = "```\ncode\n```\n\n" + "some words\n\n" * 30_000
+    transcript.show_messages((prompt(1, text), reply(2, text)))
+    view = reply_views(transcript)[-1]
+    qtbot.waitUntil(lambda: view.is_whole, timeout=30_000)
+    assert max(built) <= 3
+    assert view.cut is not None
+    assert view.cut.text().endswith(
+        f" of {len(text):,} characters are shown. Copy the message, or export the chat, to read the rest."
+    )
+    assert len(view.block_views) > 20
+    transcript.resize(700, 600)
+    qtbot.waitUntil(lambda: view.is_whole, timeout=30_000)
+    assert not PromptRow(transcript._stage, prompt(1, text)).is_revisable

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from engine.config import ReplySettings, SamplingSettings
-from engine.errors import PromptTooLong, TemplateFailed
+from engine.errors import PromptTooLong, TargetUnusable, TemplateFailed
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.replies import StopReason
 from engine.replies.reply import Reply, ReplyWriter
@@ -299,6 +299,13 @@ def test_a_text_that_can_never_fit_is_not_even_tokenized(monkeypatch: pytest.Mon
     monkeypatch.setattr(target, "tokenize", lambda _text: pytest.fail("tokenized"))
     with pytest.raises(PromptTooLong, match="1,000,000 characters, more than fake can read at once"):
         writer.prepare([user("x" * 1_000_000)])
+
+
+def test_a_vocabulary_without_tokens_for_a_message_is_told_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    target = FakeTarget()
+    monkeypatch.setattr(target, "tokenize", lambda _text: [])
+    with pytest.raises(TargetUnusable, match="fake has no tokens for this message; choose another model"):
+        write(target, user("Hi"))
 
 
 def test_marks_of_the_template_are_not_shown_as_text() -> None:

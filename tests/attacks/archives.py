@@ -1,0 +1,206 @@
+"""Archives and files of chats that are bombs, lies or damaged: read as an import reads them, and in the window."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import struct
+import zipfile
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from engine import Command, ImportConversations
+from engine.errors import FileUnusable
+from engine.exchange import read_chats
+from engine.messages.conversations import Role
+from engine.storage import Repository
+from tests.attacks.attack import Attack, Memory, Outcome, Plan
+from tests.attacks.desk import HELD_BAR_MS, Desk, Held
+
+_IN_WINDOW = 5  # tries, at least one of each million
+_VALUES = (b"[]", b"{}", b'""', b"0", b"null", b'{"role":[]}', b'{"text":{}}', b"[[[]]]", b'"a b"')
+_WIDE = "\N{GRINNING FACE}"
+
+
+def _chat(dice: random.Random) -> bytes:
+    words = [dice.choice(["a", "word", "ü", _WIDE, "\\n", '\\"']) for _ in range(dice.randint(1, 50))]
+    text = " ".join(words)
+    return f'{{"title": "t", "messages": [{{"role": "user", "content": "{text}"}}]}}'.encode()
+
+
+def _many(dice: random.Random) -> bytes:
+    """Millions of small values, in places where they are read and where they are not."""
+    field = dice.choice(["messages", "mapping", "content", "x", "parts", "conversations", "title"])
+    value = dice.choice(_VALUES)
+    number = dice.choice([10**4, 10**6, 5 * 10**6])
+    if field == "mapping" or dice.random() < 0.3:
+        inner = b"{" + b",".join(b'"%d":%s' % (each, value) for each in range(min(number, 500_000))) + b"}"
+    else:
+        inner = b"[" + (value + b",") * number + value + b"]"
+    return b'[{"%s": %s}]' % (field.encode(), inner)
+
+
+def _long(dice: random.Random) -> bytes:
+    """One string, of a size at or beyond what is taken."""
+    unit = dice.choice([b"a", b"\\n", b"a ", _WIDE.encode(), b"\\ud83d\\ude00", "e\u0301".encode(), b"\\u0000"])
+    text = (_WIDE.encode() if dice.random() < 0.5 else b"") + unit * (dice.choice([2**22, 2**24, 2**26]) // len(unit))
+    return dice.choice(
+        [
+            b'[{"title": "%s", "messages": [{"role": "user", "content": "x"}]}]',
+            b'[{"messages": [{"role": "user", "content": "%s"}]}]',
+            b'[{"messages": [{"role": "user", "content": ["%s", "b"]}]}]',
+            b'[{"x": "%s"}]',
+            b'{"%s": 1}',
+            b'"%s"',
+        ]
+    ) % (text,)
+
+
+def _deep(dice: random.Random) -> bytes:
+    opening = dice.choice([b"[", b'{"a":', b'{"messages":[', b'[{"content":', b'{"mapping":'])
+    return opening * dice.choice([500, 1_100, 10**6])
+
+
+def _wide(dice: random.Random) -> bytes:
+    """A tree in which turns are joined over and over, or that is none."""
+    num = dice.choice([100, 5_000, 19_000])
+    nodes = {}
+    for each in range(num):
+        parent = None if not each else str(dice.choice([each - 1, 0, each // 2, each + (each % 97 == 3)]))
+        content = {"parts": ["x" * dice.choice([1, 100])]}
+        nodes[str(each)] = {"parent": parent, "message": {"author": {"role": "user"}, "content": content}}
+    return json.dumps([{"mapping": nodes}] * dice.choice([1, 3])).encode()
+
+
+def _damaged(dice: random.Random) -> bytes:
+    good = bytearray(b"[" + b",".join(_chat(dice) for _ in range(20)) + b"]")
+    for _ in range(dice.randint(1, 9)):
+        good[dice.randrange(len(good))] = dice.randrange(256)
+    return bytes(good[: dice.randint(1, len(good))])
+
+
+def _blank(dice: random.Random) -> bytes:
+    return b"[" + dice.choice([b" ", b"\n", b"1 ", b"1,", b"{},"]) * dice.choice([10**6, 10**8])
+
+
+_CONTENTS: tuple[Callable[[random.Random], bytes], ...] = (_many, _many, _long, _deep, _wide, _damaged, _blank)
+_PACKINGS = (zipfile.ZIP_DEFLATED, zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
+
+
+def _written(dice: random.Random, folder: Path) -> Path:
+    content = dice.choice(_CONTENTS)(dice)
+    if dice.random() < 0.25 and len(content) < 2**26:
+        path = folder / "chats.json"
+        path.write_bytes(content)
+        return path
+    path = folder / "chats.zip"
+    with zipfile.ZipFile(path, "w", dice.choice(_PACKINGS), compresslevel=1) as archive:
+        archive.writestr("conversations.json", content)
+        for number in range(dice.choice([0, 0, 3])):
+            archive.writestr(f"conversations-{number}.json", b"[" + _chat(dice) + b"]")
+        if dice.random() < 0.2:
+            link = zipfile.ZipInfo("conversations-9.json")
+            link.external_attr = 0o120777 << 16
+            archive.writestr(link, "/etc/passwd")
+    raw = bytearray(path.read_bytes())
+    match dice.choice(["whole", "whole", "flip", "size", "directory", "encrypted", "cut", "nested"]):
+        case "flip":
+            for _ in range(dice.randint(1, 5)):
+                raw[dice.randrange(len(raw))] = dice.randrange(256)
+        case "size":
+            at = raw.rfind(b"PK\1\2") + dice.choice([20, 24, 42])
+            raw[at : at + 4] = struct.pack("<I", dice.choice([0, 1, 2**20, 2**31, 2**32 - 1]))
+        case "directory":
+            raw = _with_directory(raw, dice)
+        case "encrypted":
+            raw[raw.rfind(b"PK\1\2") + 8] |= 1
+            raw[6] |= 1
+        case "cut":
+            del raw[dice.randrange(4, len(raw)) :]
+        case "nested":
+            with zipfile.ZipFile(path, "w") as archive:
+                archive.writestr("conversations.json", bytes(raw[: 2**22]))
+                archive.writestr("inner.zip", bytes(raw[: 2**22]))
+            raw = bytearray(path.read_bytes())
+    path.write_bytes(raw)
+    return path
+
+
+def _with_directory(raw: bytearray, dice: random.Random) -> bytearray:
+    """With up to a million members, whatever number it says."""
+    name = b"conversations-%d.json" if dice.random() < 0.5 else b"%d.png"
+    head = b"PK\1\2" + struct.pack("<6H3L5H2L", 20, 20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+    entries = bytearray()
+    for number in range(dice.choice([1_001, 50_000, 400_000])):
+        each = name % number
+        entries += head[:28] + struct.pack("<H", len(each)) + head[30:] + each
+    at = raw.rfind(b"PK\5\6")
+    end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 1, 1, len(entries), at, 0)
+    return raw[:at] + entries + end
+
+
+def _run(plan: Plan) -> Outcome:
+    outcome, memory, held = Outcome(), Memory(), Held()
+    folder = plan.folder / "store"
+    with closing(Repository.open(folder)) as repository:
+        chat = repository.create_conversation("mine", "")
+        repository.add_message(chat.id, None, Role.USER, "stays")
+    _warm_up(plan.folder)
+    slowest = 0.0
+    for number in range(plan.count):
+        path = _written(plan.dice(number), plan.folder)
+        before = digest(folder)
+        with memory.watched():
+            seconds = _try(path, outcome, number)
+        slowest = max(slowest, seconds)
+        outcome.check(digest(folder) == before, f"{number}: the store has changed")
+        outcome.tried += 1
+    with Desk(plan.folder) as desk:
+        for number in range(0, plan.count, max(1, plan.count // _IN_WINDOW)):
+            path = _written(plan.dice(number), plan.folder)
+            with desk.watching() as now:
+                carried_out(desk, ImportConversations(path))
+            held = held.worst(now)
+        outcome.check(bool(desk.ask("Name a colour.")), "the chat does not go on")
+    outcome.check(memory.is_within_bar, f"it took {memory}")
+    outcome.check(held.own_ms <= HELD_BAR_MS, f"the interface thread computed for {held.own_ms:.0f} ms")
+    outcome.figures = {"memory": str(memory), "slowest": f"{slowest:.0f} s of processor", "interface": str(held)}
+    return outcome
+
+
+def _warm_up(folder: Path) -> None:
+    path = folder / "warm.json"
+    path.write_bytes(b"[" + _chat(random.Random(0)) + b"]")
+    read_chats(path)
+
+
+def _try(path: Path, outcome: Outcome, number: int) -> float:
+    from time import process_time
+
+    start = process_time()
+    try:
+        read_chats(path)
+    except FileUnusable as error:
+        outcome.check(str(error).endswith("."), f"{number}: no sentence: {error}")
+    except Exception as error:
+        outcome.failures.append(f"{number}: {type(error).__name__}: {error}")
+    return process_time() - start
+
+
+def carried_out(desk: Desk, command: Command) -> None:
+    """Whether it fails or not."""
+    ended: list[object] = []
+    request = desk.bridge.post(command)
+    request.finished.connect(lambda: ended.append(command))
+    request.failed.connect(ended.append)
+    desk.until(lambda: bool(ended))
+
+
+def digest(folder: Path) -> str:
+    """Of a store, with its log."""
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(folder.glob("*.sqlite3*")))).hexdigest()
+
+
+ATTACK = Attack("archives and files of chats that are bombs, lies or damaged", 200, _run, patience_s=3600.0)

@@ -1,0 +1,125 @@
+"""Commands and the window, with every call of theirs to the kernel's network traced: they reach nobody but the hub that
+they were told to ask. A hub stands ready throughout, so that what asks unbidden finds somebody."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from urllib.parse import urlsplit
+
+from tests.attacks.attack import Attack, Outcome, Plan
+from tests.fakes.gguf import write
+from tests.fakes.hub import FakeHub, serving
+
+_PATIENCE_S = 280
+_STRACE = ("strace", "-f", "--seccomp-bpf", "-qq", "-s", "256", "-e", "trace=network")
+_REACHING = re.compile(r"\b(connect|sendto|sendmsg|sendmmsg|bind|listen)\(")
+_ADDRESS = re.compile(r'sin6?_port=htons\((\d+)\).*?"([0-9a-f:.]+)"')
+_UNKNOWN = re.compile(r"sa_family=AF_(?!INET6?\b|UNIX|NETLINK|UNSPEC)\w+")
+_MODEL = "somebody/Tiny-GGUF"
+_WORDS = ("Name three colours.", "Was ist https://example.org/?", "![x](http://example.org/x.png)", "<img src='//x/y'>")
+
+Command = tuple[str, ...]
+
+
+def _run(plan: Plan) -> Outcome:
+    outcome = Outcome()
+    if shutil.which("strace") is None:
+        outcome.failures.append("strace is not installed: sudo apt install strace")
+        return outcome
+    num_commands = num_asked = 0
+    for number in range(plan.count):
+        dice = plan.dice(number)
+        name, commands = _SCENES[number % len(_SCENES)]
+        folder = plan.folder / str(number)
+        folder.mkdir()
+        with serving() as hub:
+            hub.models[_MODEL] = {"tiny-Q8_0.gguf": write(folder / "tiny.gguf").read_bytes()}
+            for command in commands(dice, folder):
+                num_commands += 1
+                asks = command[:2] == ("models", "download")
+                reached, code, complaint = _traced(command, folder, hub)
+                allowed = {(urlsplit(hub.url).hostname, str(urlsplit(hub.url).port))} if asks else set()
+                outcome.check(code == 0, f"{number}: {name}: {' '.join(command)} ended with {code}: {complaint}")
+                outcome.check(reached <= allowed, f"{number}: {name}: {' '.join(command)} reached {reached - allowed}")
+                outcome.check(bool(reached) == asks, f"{number}: {name}: {' '.join(command)} reached {reached or 0}")
+            num_asked += len(hub.asked)
+        outcome.tried += 1
+    outcome.figures = {"commands": str(num_commands), "answers of the hub that was asked": str(num_asked)}
+    return outcome
+
+
+def _traced(command: Command, folder: Path, hub: FakeHub) -> tuple[set[tuple[str | None, str]], int, str]:
+    """Addresses and ports that it, or a process it started, reached or waited at; its exit status, and what it said."""
+    trace = folder / "trace"
+    environment = {
+        **os.environ,
+        "SLIPSTREAM_DATA_DIR": str(folder / "data"),
+        "HF_ENDPOINT": hub.url,
+        "QT_QPA_PLATFORM": "offscreen",
+        "http_proxy": "",
+        "https_proxy": "",
+        "all_proxy": "",
+    }
+    done = subprocess.run(
+        [*_STRACE, "-o", str(trace), "--", sys.executable, "-m", "app", *command],
+        env=environment,
+        capture_output=True,
+        timeout=_PATIENCE_S,
+        check=False,
+    )
+    reached: set[tuple[str | None, str]] = set()
+    for line in trace.read_text("utf-8", "replace").splitlines():
+        if _REACHING.search(line):
+            reached |= {(host, port) for port, host in _ADDRESS.findall(line)}
+            reached |= {(family, "") for family in _UNKNOWN.findall(line)}
+    return reached, done.returncode, done.stderr.decode(errors="replace")[-300:]
+
+
+def _smoke(_dice: Random, folder: Path) -> tuple[Command, ...]:
+    return (("--smoke", str(folder / "picture.png")),)
+
+
+def _chat(dice: Random, _folder: Path) -> tuple[Command, ...]:
+    options = dice.choice(((), ("--no-speculation",), ("--drafter", "built-in"), ("--json",)))
+    return (("chat", "--prompt", dice.choice(_WORDS), "--max-tokens", str(dice.randint(4, 16)), *options),)
+
+
+def _replay(dice: Random, folder: Path) -> tuple[Command, ...]:
+    prompts = folder / "prompts.jsonl"
+    prompts.write_text("".join(json.dumps({"id": str(n), "turns": [dice.choice(_WORDS)]}) + "\n" for n in range(3)))
+    return (("replay", "--prompts", str(prompts), "--max-tokens", "8"),)
+
+
+def _profile(_dice: Random, folder: Path) -> tuple[Command, ...]:
+    file = str(folder / "me.slipstream")
+    return ("profile", "export", file), ("profile", "show", file), ("profile", "import", file), ("profile", "show")
+
+
+def _library(dice: Random, folder: Path) -> tuple[Command, ...]:
+    file = write(folder / f"model-{dice.randrange(10**6)}.gguf", {"general.name": dice.choice(_WORDS)})
+    removed = ("models", "remove", str(file), *dice.choice(((), ("--delete-file",))))
+    return ("models", "add", str(folder)), ("models", "list"), removed
+
+
+def _download(_dice: Random, _folder: Path) -> tuple[Command, ...]:
+    return ("models", "download", _MODEL), ("models", "list")
+
+
+_SCENES: tuple[tuple[str, Callable[[Random, Path], tuple[Command, ...]]], ...] = (
+    ("smoke", _smoke),
+    ("chat", _chat),
+    ("replay", _replay),
+    ("profile", _profile),
+    ("library", _library),
+    ("what was asked for", _download),
+)
+
+ATTACK = Attack("the window and commands, traced: nobody is reached but a hub that was asked", 6, _run, 1800.0)
