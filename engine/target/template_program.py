@@ -6,20 +6,17 @@ jinja2 itself compiles templates to Python, whose steps cannot be counted: one o
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum, auto
 from functools import partial
 from typing import Any
 
-import jinja2.ext
-from jinja2 import Environment, TemplateError, Undefined, nodes
-from jinja2.lexer import TokenStream
-from jinja2.parser import Parser
+from jinja2 import TemplateError, Undefined, nodes
 from jinja2.runtime import LoopContext
 
-from engine.target.template_values import COMPARISONS, Budget, Callee, Namespace, Values, calculation, no_power
-
-_MOST_CHARACTERS = 128_000  # of the source: the longest of seventy has 17,000
+from engine.target.template_filters import Filters
+from engine.target.template_syntax import parsed
+from engine.target.template_values import COMPARISONS, Budget, Callee, Namespace, calculation, no_power
 
 Names = dict[str, Any]
 Expression = Callable[[Names], Any]
@@ -33,41 +30,13 @@ class _Exit(Enum):
     CONTINUE = auto()
 
 
-class _Generation(jinja2.ext.Extension):
-    """`{% generation %}` marks replies for training; the text inside is ordinary."""
-
-    tags = {"generation"}  # noqa: RUF012
-
-    def parse(self, parser: Parser) -> list[nodes.Node]:
-        next(parser.stream)
-        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
-
-
-class _Patience(jinja2.ext.Extension):
-    """Parsing takes from a budget, too."""
-
-    def filter_stream(self, stream: TokenStream) -> Iterator[Any]:
-        budget = Budget(0)
-        for token in stream:
-            budget.take(_STEPS_PER_TOKEN)
-            yield token
-
-
-_STEPS_PER_TOKEN = 100
-_ENVIRONMENT = Environment(
-    trim_blocks=True, lstrip_blocks=True, extensions=[jinja2.ext.loopcontrols, _Generation, _Patience]
-)
-
-
 class Program:
     """Used by one thread at a time."""
 
     def __init__(self, source: str) -> None:
         """Raises TemplateError, RecursionError or ValueError."""
-        if len(source) > _MOST_CHARACTERS:
-            raise TemplateError(f"it has more than {_MOST_CHARACTERS:,} characters")
-        self._values = Values()
-        self._body = self._statements(_ENVIRONMENT.parse(source).body)
+        self._values = Filters()
+        self._body = self._statements(parsed(source).body)
 
     def run(self, names: Mapping[str, Any], budget: Budget) -> str:
         """What the template writes. Raises whatever Python can raise."""
@@ -332,10 +301,6 @@ class Program:
         value, subtract = self._expression(node.node), _CALCULATIONS["-"]
         return lambda names: subtract(0, value(names))
 
-    def _positive(self, node: nodes.Pos) -> Expression:
-        value, add = self._expression(node.node), calculation(operator.add)
-        return lambda names: add(0, value(names))
-
     def _concat(self, node: nodes.Concat) -> Expression:
         parts = [self._expression(each) for each in node.nodes]
         values = self._values
@@ -475,7 +440,6 @@ _EXPRESSIONS: dict[type[nodes.Node], Callable[[Program, Any], Expression]] = {
     nodes.Neg: Program._negative,
     nodes.Not: Program._not,
     nodes.Or: Program._or,
-    nodes.Pos: Program._positive,
     nodes.TemplateData: Program._data,
     nodes.Test: Program._test,
     nodes.Tuple: Program._tuple,

@@ -97,8 +97,9 @@ def _run(plan: Plan) -> Outcome:
             spelled = b"".join(target.vocabulary.pieces[token] for token in alone)
             outcome.check(spelled == turn.text.encode(), f"{about}: alone, {turn.text!r} is spelled {spelled!r}")
         held = [*tokens, *target.tokenize(dice.choice((_forged(dice, marks), PromptText(_forged(dice, marks)))))]
+    (start,) = target.tokenize("<|im_start|>")
     target.close()
-    _against_window(plan, outcome, marks, special)
+    _against_window(plan, outcome, marks, special, start)
     return outcome
 
 
@@ -107,7 +108,7 @@ def _template(dice: random.Random) -> str:
     return f"{{% for m in messages %}}{body}{{% endfor %}}{{{{ '<|im_start|>assistant\n' }}}}"
 
 
-def _against_window(plan: Plan, outcome: Outcome, marks: Sequence[str], special: frozenset[int]) -> None:
+def _against_window(plan: Plan, outcome: Outcome, marks: Sequence[str], special: frozenset[int], start: int) -> None:
     """What is typed: the tokens that the starter reads are those that it is given."""
     held, read, evaluate = Held(), list[int](), LlamaCppTarget.evaluate
 
@@ -116,6 +117,8 @@ def _against_window(plan: Plan, outcome: Outcome, marks: Sequence[str], special:
         return evaluate(self, tokens, num_rows, stop)
 
     with Desk(plan.folder) as desk, patch.object(LlamaCppTarget, "evaluate", watched):
+        desk.window.prompt_box.editor.insertPlainText("é🙂")  # the system's fonts are loaded at the first such letter
+        desk.ask("Hi.")
         for number in range(min(plan.count, _SAMPLES)):
             num_marks = []
             for prompt in (_forged(plan.dice(number), marks), "Hello."):
@@ -124,7 +127,8 @@ def _against_window(plan: Plan, outcome: Outcome, marks: Sequence[str], special:
                 with desk.watching() as now:
                     desk.window.prompt_box.editor.insertPlainText(prompt)
                     desk.ask(".")
-                num_marks.append(sum(token in special for token in read))
+                turns = len(read) - read[::-1].index(start)  # behind it comes the reply, with what ends it
+                num_marks.append(sum(token in special for token in read[:turns]))
                 held = held.worst(now)
             outcome.check(
                 len(set(num_marks)) == 1, f"{number}: {num_marks[0]} special tokens instead of {num_marks[1]}"
