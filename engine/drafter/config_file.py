@@ -21,7 +21,7 @@ _MAX = {
     NUM_OUTPUTS: 524_288,
     "vocab_size": 524_288,  # twice the largest known
     "hidden_size": 32_768,
-    "num_hidden_layers": 256,
+    "num_hidden_layers": 128,  # the largest known has 126
     "num_attention_heads": 512,
     "num_key_value_heads": 512,
     "head_dim": 1024,

@@ -33,7 +33,7 @@ from engine.drafter.shape import LlamaShape
 from engine.errors import DrafterUnusable
 
 _LENGTH_BYTES = 8  # at the start of a safetensors file, for the length of its header
-_LONGEST_HEADER = 4 << 20  # bytes; one of 256 layers has 400,000
+_LONGEST_HEADER = 4 << 20  # bytes; one of 128 layers has 200,000
 _PREFIXES = ("model.", "lm_head.")  # of the names of weights
 _WHOLE = "model.safetensors"
 _INDEX = "model.safetensors.index.json"
