@@ -105,9 +105,9 @@ def test_a_drafter_is_seen_fixed_for_one_model_and_let_go(open_desk: Callable[[s
     assert dialog.heading.text().startswith("The built-in drafter guesses ahead for")
 
     # a file that only loading shows to be none: told, and the one before comes back
-    form.path.setText(str(tiny_llama(tmp_path / "broken.gguf", byte_tokens="byte {}")))
+    form.path.setText(str(tiny_llama(tmp_path / "broken.gguf", tokenizer="rwkv")))
     dialog.use_button.click()
-    desk.until(lambda: "broken cannot draft: it is damaged" in dialog.words.text())
+    desk.until(lambda: "broken cannot draft: it has a vocabulary that cannot write every text" in dialog.words.text())
     assert dialog.words.text().endswith("Your choice before it stays: Built-in.")
     desk.until(lambda: dialog.heading.text().startswith("The built-in drafter guesses ahead for"))
     assert "broken cannot draft" in dialog.words.text()  # still

@@ -78,14 +78,14 @@ def beyond_memory(path: Path) -> Path:
 
 
 def without_bytes(path: Path) -> Path:
-    return tiny_llama(path, byte_tokens="byte {}")
+    return tiny_llama(path, tokenizer="rwkv")
 
 
 UNFIT = {
     "cut-short": (cut_short, "it is cut short; download it again."),
     "recurrent": (tiny_mamba, "it cannot take back what it has read; choose another drafter."),
     "embeddings": (tiny_bert, "it finds and compares texts, but cannot write any; choose a chat model."),
-    "no-bytes": (without_bytes, "it is damaged: llama.cpp cannot open it; download it again."),
+    "no-bytes": (without_bytes, "it has a vocabulary that cannot write every text; choose another"),
     "huge": (beyond_memory, "it takes about 3072.0 GiB of memory"),
 }
 

@@ -136,7 +136,7 @@ def real(tmp_path: Path) -> Iterator[EngineBridge]:
 def test_a_new_store_has_no_history(qtbot: QtBot, window: MainWindow, keeper: ThemeKeeper, real: EngineBridge) -> None:
     controller = HistoryController(window, real, keeper)
     ear = Ear(real)
-    with qtbot.waitSignal(ear.heard, timeout=30_000):
+    with qtbot.waitSignal(ear.heard, timeout=30_000, check_params_cb=lambda told: isinstance(told, HistoryRead)):
         page = opened(controller, window)
     assert page.empty.text().startswith("No reply has been kept yet.")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -153,7 +154,7 @@ def test_a_file_that_changed_has_no_options_and_is_not_trusted(desk: Desk, tmp_p
 
 def test_a_model_in_parts_of_before_identities_keeps_its_options(desk: Desk, tmp_path: Path) -> None:
     path, _ = (write(tmp_path / f"big-{part:05}-of-00002.gguf") for part in (1, 2))
-    desk.repository.remember_target(file_source(path, identity=""))
+    desk.repository.remember_target(replace(file_source(path, identity=""), stamp=""))
     desk.repository.change_target_options(path, OPTIONS)
     (target,) = desk.listed(ListTargets())
     assert target.options == OPTIONS
