@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import mmap
 import os
-import threading
 from pathlib import Path
 
 import pytest
@@ -15,8 +13,7 @@ from safetensors.torch import save_file
 from engine.drafter import trial
 from engine.drafter.matrices import Int8Matrix, Int8Rows
 from engine.errors import Cancelled, DrafterUnusable
-from engine.target import child
-from engine.target.child import Limits, ask_child
+from engine.target.child import ask_child
 from tests.unit.engine.drafter.checkpoints import random_llama, save
 
 _HEAD = "head"  # the only matrix, so the last bytes of the file are its last rows
@@ -54,46 +51,6 @@ def test_any_number_of_outputs_from_a_mapped_file_is_multiplied(tmp_path: Path, 
 
 def _dies(*_arguments: object) -> str:
     os.abort()
-
-
-def _hangs(*_arguments: object) -> str:
-    threading.Event().wait()
-    return ""
-
-
-def test_a_child_that_dies_or_hangs_is_no_answer() -> None:
-    assert ask_child(_dies, (), never) is None
-    assert ask_child(_hangs, (), never, Limits(wall_s=0.01)) is None
-    with pytest.raises(Cancelled):
-        ask_child(_hangs, (), lambda: True)
-
-
-def _keeps(num_bytes: int) -> str:
-    return str(len(bytearray(num_bytes)))
-
-
-def _computes() -> str:
-    while True:
-        pass
-
-
-def _maps(file: Path) -> str:
-    with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-        return str(sum(mapped[:: 1 << 12]))
-
-
-def test_a_child_dies_at_its_limits_and_mapped_files_do_not_count(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small = Limits(memory_bytes=64 << 20)
-    assert ask_child(_keeps, (16 << 20,), never, small) == str(16 << 20)
-    assert ask_child(_keeps, (256 << 20,), never, small) is None
-    file = tmp_path / "weights"
-    with file.open("wb") as opened:
-        opened.truncate(512 << 20)
-    assert ask_child(_maps, (file,), never, small) == "0"
-    monkeypatch.setattr(child, "_START_S", 0.5)
-    assert ask_child(_computes, (), never, Limits(processor_s=0.0)) is None
 
 
 def test_a_drafter_is_tried_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,62 @@
+"""What may end the process that tries it is tried in another one. These import little: each child imports it again."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from engine.errors import Cancelled
+from engine.target import child
+from engine.target.child import Limits, ask_child
+
+
+def never() -> bool:
+    return False
+
+
+def _dies(*_arguments: object) -> str:
+    os.abort()
+
+
+def _hangs(*_arguments: object) -> str:
+    threading.Event().wait()
+    return ""
+
+
+def test_a_child_that_dies_or_hangs_is_no_answer() -> None:
+    assert ask_child(_dies, (), never) is None
+    assert ask_child(_hangs, (), never, Limits(wall_s=0.01)) is None
+    with pytest.raises(Cancelled):
+        ask_child(_hangs, (), lambda: True)
+
+
+def _keeps(num_bytes: int) -> str:
+    return str(len(bytearray(num_bytes)))
+
+
+def _computes() -> str:
+    while True:
+        pass
+
+
+def _maps(file: Path) -> str:
+    with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+        return str(sum(mapped[:: 1 << 12]))
+
+
+def test_a_child_dies_at_its_limits_and_mapped_files_do_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = Limits(memory_bytes=64 << 20)
+    assert ask_child(_keeps, (16 << 20,), never, small) == str(16 << 20)
+    assert ask_child(_keeps, (256 << 20,), never, small) is None
+    file = tmp_path / "weights"
+    with file.open("wb") as opened:
+        opened.truncate(512 << 20)
+    assert ask_child(_maps, (file,), never, small) == "0"
+    monkeypatch.setattr(child, "_START_S", 0.5)
+    assert ask_child(_computes, (), never, Limits(processor_s=0.0)) is None
