@@ -107,7 +107,8 @@ class MessageKeeper:
             return self._ids.get(message_id, message_id)
 
     def siblings_of(self, message: Message) -> tuple[int, ...]:
-        """As `Conversation.siblings` has them; empty where they cannot be read, too: the message is told all the same."""
+        """As `Conversation.siblings` has them; empty where they cannot be read, too: the message
+        is told all the same."""
         if message.id < 0:
             return ()
         try:
