@@ -52,6 +52,7 @@ class MainWindow(QMainWindow):
     def __init__(self, keeper: ThemeKeeper, version: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._keeper = keeper
+        self.may_close: Callable[[], bool] = lambda: True  # asked before it closes
         self.version = version
         self.setWindowTitle("Slipstream")
         self.setWindowIcon(app_icon())
@@ -161,6 +162,9 @@ class MainWindow(QMainWindow):
         QTimer.singleShot(PREPARE_AFTER_MS, self.transcript.lexing.prepare)
 
     def closeEvent(self, event: QCloseEvent) -> None:
+        if not self.may_close():
+            event.ignore()
+            return
         self.closing.emit()
         super().closeEvent(event)
 

@@ -139,6 +139,13 @@ class Services:
     def end_learning(self) -> None:
         self._learning.close()
 
+    def end_waiting(self) -> None:
+        """What the store refused is tried once more, and nobody waits long for it any more."""
+        if self._keeper.built is not None:
+            self._keeper.built.close()
+        if self._repository.built is not None:
+            self._repository.built.end_waiting()
+
     def close_store(self, timeout_s: float) -> bool:
         """False if the learner was still busy after `timeout_s`; the store then stays open."""
         if not self._learning.join(timeout_s):

@@ -103,14 +103,15 @@ class Engine:
         """Whoever reads the store finds what was to be changed before."""
         writing = self._workers["writing"]
         if isinstance(command, ReplyCommand):
-            writing.settle(ChangeConversation)
+            writing.settle(stop, ChangeConversation)
         if row_of(_THREADS, type(command)) in ("chat", "store"):
-            writing.settle(timeout_s=_SETTLING_S)
+            writing.settle(stop, timeout_s=_SETTLING_S)
         self._services.handle(command, stop)
 
     def close(self) -> bool:
         """Ends everything within two seconds. False if a thread was still busy then (it dies with the process)."""
         self._services.end_learning()
+        self._services.end_waiting()
         for worker in self._workers.values():
             worker.end()
         deadline = time.monotonic() + _CLOSING_PATIENCE_S

@@ -3,6 +3,8 @@ way between branches."""
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import Slot
 
 from app.controllers.chat import ChatController
@@ -113,12 +115,19 @@ class BranchController(Controller):
         if self._chat.is_answering:  # the reply would leave the branch that is shown
             self._offer_undo(self.tr("Undo is possible when the reply is written."))
         elif self._deleted:
-            request = self._bridge.post(RestoreMessage(*self._deleted.pop()))
-            request.finished.connect(self._offer_next)
+            last = self._deleted[-1]
+            request = self._bridge.post(RestoreMessage(*last))
+            request.finished.connect(partial(self._on_restored, last))
+            request.failed.connect(self._on_not_restored)
 
-    @Slot()
-    def _offer_next(self) -> None:
+    def _on_restored(self, restored: tuple[int, int]) -> None:
+        if restored in self._deleted:  # not if it was forgotten meanwhile
+            self._deleted.remove(restored)
         self._offer_undo(self.tr("The message is back. Another one was deleted before it."))
+
+    @Slot(object)
+    def _on_not_restored(self, failed: Failed) -> None:
+        self._offer_undo(failed.sentence)
 
     def _shown(self, message_id: int) -> Message | None:
         return next((message for message in self._transcript.messages if message.id == message_id), None)

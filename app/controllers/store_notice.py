@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Slot
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QSessionManager
+from PySide6.QtWidgets import QMessageBox
 
 from app.controllers.controller import Controller
+from app.dialogs.parts import ask, question_box, show_in_front
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
+from app.widgets.parts import button
 from engine import StoreHeld
 from engine.messages.conversations import Message
 from engine.messages.events import Event, EverythingForgotten, StoreBehind
@@ -17,21 +20,31 @@ SUBJECT = "store"
 
 class StoreNotice(Controller):
     """A bar with the reason, and buttons to copy what is in memory alone and to try again. The engine tries again by
-    itself, too."""
+    itself, too. The window is not closed with such messages in it, nor the session ended, unless the user says so."""
 
     def __init__(self, window: MainWindow, bridge: EngineBridge) -> None:
         super().__init__(window, bridge)
+        self._sentence = ""
         self._unstored: tuple[Message, ...] = ()
+        self._question: QMessageBox | None = None  # while it is asked
+        self._is_closing = False  # the user said so
+        window.may_close = self._may_close
+        application = QGuiApplication.instance()
+        assert isinstance(application, QGuiApplication)
+        application.commitDataRequest.connect(self._on_session_ending)
 
     def _on_event(self, event: Event) -> None:
         match event:
             case StoreBehind(sentence, unstored):
-                self._unstored = unstored
-                self._show(sentence)
+                self._show(sentence, unstored)
             case EverythingForgotten():
-                self._show("")
+                self._show("", ())
 
-    def _show(self, sentence: str) -> None:
+    def _show(self, sentence: str, unstored: tuple[Message, ...]) -> None:
+        self._sentence, self._unstored = sentence, unstored
+        if self._question is not None and not unstored:
+            self._question.close()
+            self._close()  # as was asked for
         if not sentence:
             self._window.notices.dismiss(SUBJECT)
             return
@@ -41,6 +54,38 @@ class StoreNotice(Controller):
         )
         kept = self.tr("What is not stored yet stays in this window, and is stored as soon as possible.")
         self._window.notices.show_notice(SUBJECT, f"{sentence} {kept}", actions if self._unstored else ())
+
+    def _may_close(self) -> bool:
+        if self._is_closing or not self._unstored:
+            return True
+        if self._question is None:
+            lost = self.tr(
+                "(One message is|%n messages are) not stored yet, and lost when Slipstream is closed.",
+                "",
+                len(self._unstored),
+            )
+            self._question = box = question_box(self._window, self.tr("Close Slipstream"), lost, self._sentence)
+            copy = button(self.tr("Copy and close"), "outlined", box, self._copy)
+            box.addButton(copy, QMessageBox.ButtonRole.AcceptRole)
+            box.finished.connect(self._on_answered)
+            ask(box, self.tr("Close anyway"), self._close, self.tr("Keep open"))
+        show_in_front(self._question)
+        return False
+
+    @Slot()
+    def _on_answered(self) -> None:
+        self._question = None
+
+    @Slot()
+    def _close(self) -> None:
+        self._is_closing = True
+        self._window.close()
+
+    @Slot(QSessionManager)
+    def _on_session_ending(self, session: QSessionManager) -> None:
+        """Where the desktop lets programs ask before the user is logged off."""
+        if not self._may_close() and session.allowsInteraction():
+            session.cancel()
 
     @Slot()
     def _copy(self) -> None:

@@ -204,10 +204,10 @@ def question_box(parent: QWidget, title: str, text: str, more: str = "") -> QMes
     return box
 
 
-def ask(box: QMessageBox, yes: str, on_yes: Callable[[], object]) -> QMessageBox:
-    """`yes` is on the button; Return and Esc cancel."""
+def ask(box: QMessageBox, yes: str, on_yes: Callable[[], object], no: str = "") -> QMessageBox:
+    """`yes` is on the button, `no` on the other one; Return and Esc cancel."""
     box.addButton(button(yes, "outlined", box), QMessageBox.ButtonRole.AcceptRole)
-    cancel = button(translate("QuestionBox", "Cancel"), "outlined", box)
+    cancel = button(no or translate("QuestionBox", "Cancel"), "outlined", box)
     box.addButton(cancel, QMessageBox.ButtonRole.RejectRole)
     box.setDefaultButton(cancel)
     box.setEscapeButton(cancel)

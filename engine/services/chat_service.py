@@ -111,7 +111,7 @@ class ChatService:
             system_prompt = effective_system_prompt(system_prompt, self.target.options)
         prepared = self._prepare_prompt(system_prompt, (), command.prompt, None)
         summary = self._repository.create_conversation(
-            title_of(command.prompt), system_prompt, command.incognito, command.sampling
+            title_of(command.prompt), system_prompt, command.incognito, command.sampling, stop.is_set
         )
         conversation = Conversation(summary, system_prompt, (), command.sampling)
         self._ask(conversation, (), command.prompt, command.settings, stop, prepared)
@@ -138,7 +138,7 @@ class ChatService:
         parent_id = branch[-1].id if branch else None
         prompt = self._keeper.add_prompt(conversation_id, parent_id, text)
         self._announce(conversation_id)
-        self._emit(PromptStored(prompt, self._siblings_of(prompt)))
+        self._emit(PromptStored(prompt, self._keeper.siblings_of(prompt)))
         self._reply(replace(prepared, conversation=conversation_id), prompt, conversation, settings, stop)
 
     def _prepare_prompt(
@@ -210,7 +210,7 @@ class ChatService:
             self._end_unchanged(before, reply)
             return
         message = self._keeper.finish(part(reply.text, reply.statistics))
-        self._emit(ReplyFinished(message, self._siblings_of(message)))
+        self._emit(ReplyFinished(message, self._keeper.siblings_of(message)))
         self._announce(conversation.summary.id)
         if reply.statistics.is_slow and not conversation.summary.incognito:
             _logger.warning("reply %d was slower than without drafts: %s", message.id, _why_slow(reply))
@@ -260,7 +260,7 @@ class ChatService:
             )
         if reply.statistics.stop_reason is not StopReason.STOPPED:
             raise NotPossible("The model has nothing to add to this reply; ask for more in a message.")
-        self._emit(ReplyFinished(before, self._siblings_of(before)))
+        self._emit(ReplyFinished(before, self._keeper.siblings_of(before)))
 
     def _sampled(self, settings: ReplySettings, own: OwnSampling) -> ReplySettings:
         """With the sampling of the target in use, and over that a chat's own."""
@@ -274,9 +274,6 @@ class ChatService:
 
     def _open_branch(self, conversation_id: int, message_id: int) -> Conversation:
         return self._repository.open_branch(conversation_id, self._keeper.id_of(message_id))
-
-    def _siblings_of(self, message: Message) -> tuple[int, ...]:
-        return self._repository.find_siblings(message) if message.id > 0 else ()
 
     def _announce(self, conversation_id: int) -> None:
         try:

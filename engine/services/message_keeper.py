@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import logging
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -14,14 +13,13 @@ from engine.errors import ConversationMissing, StoreUnusable
 from engine.messages.commands import Command, KeepReply, StoreHeld
 from engine.messages.conversations import Conversation, Message, Role
 from engine.messages.events import Listener, MessageStored, StoreBehind
-from engine.stop_signal import StopSignal
 from engine.storage import Repository
 
 _logger = logging.getLogger("slipstream.store")
 
 _PAUSE_S = 1.0  # until the store is asked again
-_LOOK_S = 0.05
 _WAITING = "Another program has locked the store of your chats; close that program, or wait."
+_BROKEN = "Something went wrong inside Slipstream ({reason}), and a message is not stored."
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +42,14 @@ class MessageKeeper:
         self._held: dict[int, _Written] = {}  # by id
         self._ids: dict[int, int] = {}  # of messages that were held, by their numbers
         self._numbers = itertools.count(-1, -1)
-        self._is_trying = False  # `StoreHeld` is posted
+        self._refusal = ""  # why the last one was not stored
+        self._timer: threading.Timer | None = None  # until `StoreHeld` is posted again
+        self._is_closed = False
         self._reply = 0  # the number of the one that is being written
         self._part: Message | None = None  # what is stored of that
+        self._telling = threading.Lock()  # so that what is told last is so
+        self._num_waiting = 0  # for another program
+        self._told = StoreBehind("")
         repository.tell_waiting(self._on_waiting)
 
     def add_prompt(self, conversation_id: int, parent_id: int | None, text: str) -> Message:
@@ -68,7 +71,7 @@ class MessageKeeper:
                 return
             try:
                 self._store_held()
-                self._part = self._store(self._written(part))
+                self._part = self._attempt(self._written(part)) or self._part
             except (StoreUnusable, ConversationMissing) as error:
                 _logger.info("a part of a reply was not stored: %s", error)
 
@@ -99,21 +102,53 @@ class MessageKeeper:
         with self._lock:
             if message_id < 0:
                 self._store_held()
+                if message_id in self._held:
+                    raise StoreUnusable(self._refusal)
             return self._ids.get(message_id, message_id)
 
-    def store_held(self, by_hand: bool, stop: StopSignal) -> None:
-        """If the store still refuses, StoreUnusable is raised `by_hand`; else it is asked again soon, until `stop`."""
+    def siblings_of(self, message: Message) -> tuple[int, ...]:
+        """As `Conversation.siblings` has them; empty where they cannot be read, too: the message
+        is told all the same."""
+        if message.id < 0:
+            return ()
         try:
-            with self._lock:
+            return self._repository.find_siblings(message)
+        except Exception as error:  # whose words may be the user's
+            _logger.warning("what is beside message %d was not read: %s", message.id, type(error).__name__)
+            return ()
+
+    def store_held(self, by_hand: bool) -> None:
+        """If the store still refuses, StoreUnusable is raised `by_hand`; it is asked again soon in any case."""
+        with self._lock:
+            try:
                 self._store_held()
-                self._is_trying = False
-        except StoreUnusable:
-            if by_hand:
-                raise
-            end = time.monotonic() + _PAUSE_S
-            while time.monotonic() < end and not stop.is_set():
-                time.sleep(_LOOK_S)
-            self._post(StoreHeld())  # in vain where the app is being closed
+            except StoreUnusable as error:
+                self._refusal = str(error)
+                self._tell()
+                if by_hand:
+                    raise
+            finally:
+                if self._held:
+                    self._ask_again()
+
+    def close(self) -> None:
+        """The store is asked for the last time. Waits for nobody."""
+        self._is_closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._held:
+            self._post(StoreHeld())
+
+    def _ask_again(self) -> None:
+        """After a pause on a thread of its own: whoever reads the store waits for what its writer has to do."""
+        if self._timer is None and not self._is_closed:
+            self._timer = threading.Timer(_PAUSE_S, self._on_pause_over)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _on_pause_over(self) -> None:
+        self._timer = None
+        self._post(StoreHeld())
 
     def _new(self, conversation_id: int, parent_id: int | None, role: Role) -> Message:
         return Message(next(self._numbers), conversation_id, parent_id, role, "", datetime.now(UTC))
@@ -126,14 +161,14 @@ class MessageKeeper:
     def _put(self, written: _Written) -> Message:
         try:
             self._store_held()
-            return self._store(written)
+            if stored := self._attempt(written):
+                return stored
         except StoreUnusable as error:
-            self._held[written.message.id] = written
-            self._tell(str(error))
-            if not self._is_trying:
-                self._is_trying = True
-                self._post(StoreHeld())
-            return written.message
+            self._refusal = str(error)
+        self._held[written.message.id] = written
+        self._ask_again()
+        self._tell()
+        return written.message
 
     def _store_held(self) -> None:
         """What was removed meanwhile is dropped. Raises StoreUnusable."""
@@ -141,14 +176,32 @@ class MessageKeeper:
             return
         for number, written in list(self._held.items()):
             try:
-                stored = self._store(written)
+                stored = self._attempt(written)
             except ConversationMissing:
                 del self._held[number]
                 continue
-            del self._held[number]
-            self._ids[number] = stored.id
-            self._emit(MessageStored(number, stored, self._repository.find_siblings(stored)))
-        self._tell("")
+            if stored is not None:
+                del self._held[number]
+                self._ids[number] = stored.id
+                self._emit(MessageStored(number, stored, self.siblings_of(stored)))
+        self._tell()
+
+    def _attempt(self, written: _Written) -> Message | None:
+        """None if that, or what it follows, has an error of its own: the others are stored nevertheless. Raises
+        StoreUnusable and ConversationMissing."""
+        parent_id = written.message.parent_id or 0
+        if parent_id < 0 and parent_id in self._held:
+            return None
+        try:
+            return self._store(written)
+        except (StoreUnusable, ConversationMissing):
+            raise
+        except Exception as error:  # whose words may be the user's
+            refusal = _BROKEN.format(reason=type(error).__name__)
+            if refusal != self._refusal:  # else it is logged already
+                _logger.error("message %d was not stored: %s", written.message.id, type(error).__name__)
+            self._refusal = refusal
+            return None
 
     def _store(self, written: _Written) -> Message:
         message = written.message
@@ -166,8 +219,19 @@ class MessageKeeper:
         )
 
     def _on_waiting(self, is_waiting: bool) -> None:
-        """Without the lock: its owner may be the one who waits."""
-        self._tell(_WAITING if is_waiting else "")
+        """Without the keeper's lock: its owner may be the one who waits."""
+        with self._telling:
+            self._num_waiting += 1 if is_waiting else -1
+            self._tell_state()
 
-    def _tell(self, sentence: str) -> None:
-        self._emit(StoreBehind(sentence, tuple(each.message for each in list(self._held.values()))))
+    def _tell(self) -> None:
+        with self._telling:
+            self._tell_state()
+
+    def _tell_state(self) -> None:
+        unstored = tuple(each.message for each in list(self._held.values()))
+        sentence = self._refusal if unstored else ""
+        behind = StoreBehind(_WAITING if self._num_waiting else sentence, unstored)
+        if behind != self._told:
+            self._told = behind
+            self._emit(behind)

@@ -95,7 +95,7 @@ class StoreService:
             case KeepReply():
                 self._keeper.keep(command)
             case StoreHeld(by_hand):
-                self._keeper.store_held(by_hand, stop)
+                self._keeper.store_held(by_hand)
             case SearchConversations(words):
                 self._search(words, stop)
             case SaveNgrams(target_fingerprint, drafter_fingerprint, changed, era):
@@ -120,7 +120,7 @@ class StoreService:
     def _show_changed(self, opened: Conversation) -> None:
         """Its title may have changed as well."""
         self._emit(ConversationChanged(opened.summary))
-        self._emit(ConversationOpened(opened))
+        self._emit(ConversationOpened(self._keeper.over(opened)))
 
     def _forget(self, conversation_id: int) -> None:
         self._emit(ConversationForgotten(self._repository.forget_conversation(conversation_id)))

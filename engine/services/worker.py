@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import math
 import queue
 import threading
+import time
 from collections.abc import Callable
 
 from engine.errors import MendableError, TargetMissing, TargetSuspect
@@ -19,6 +21,7 @@ Handle = Callable[[Command, StopSignal], None]
 # llama.cpp tokenizes for some models with std::regex, which recurses once per character of a word, of which `Tokenizer`
 # leaves 4,096: two megabytes, more than threads have on some systems. Memory is used as it is needed.
 _STACK_BYTES = 16 << 20
+_LOOK_S = 0.05  # at a signal to stop, which wakes nobody
 _REASON_LENGTH = 200  # characters of a bug's own words
 
 
@@ -84,11 +87,14 @@ class Worker:
                 if isinstance(command, kind):
                     stop.set()
 
-    def settle(self, kind: type = Command, timeout_s: float | None = None) -> None:
-        """Waits until the commands of this kind that were posted until now are carried out, but not longer."""
+    def settle(self, stop: StopSignal, kind: type = Command, timeout_s: float = math.inf) -> None:
+        """Waits until the commands of this kind that were posted until now are carried out, but not longer, and not
+        once it is stopped."""
+        end = time.monotonic() + timeout_s
         with self._lock:
-            wanted = {stop for stop, command in self._unfinished.items() if isinstance(command, kind)}
-            self._lock.wait_for(lambda: wanted.isdisjoint(self._unfinished), timeout_s)
+            wanted = {each for each, command in self._unfinished.items() if isinstance(command, kind)}
+            while not (wanted.isdisjoint(self._unfinished) or stop.is_set() or time.monotonic() >= end):
+                self._lock.wait(_LOOK_S)
 
     def end(self) -> None:
         """Ends everything that was posted, and then the thread; `join` waits for that."""

@@ -83,9 +83,15 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
         return tuple(sorted(listed, key=_last_use, reverse=True))
 
     def create_conversation(
-        self, title: str, system_prompt: str, incognito: bool = False, sampling: OwnSampling | None = None
+        self,
+        title: str,
+        system_prompt: str,
+        incognito: bool = False,
+        sampling: OwnSampling | None = None,
+        is_stopped: Callable[[], bool] = lambda: False,
     ) -> ConversationSummary:
-        """With `incognito`, nothing of it is ever written to the disk."""
+        """With `incognito`, nothing of it is ever written to the disk. Another program that has locked the file is not
+        waited for once it `is_stopped`."""
         now = datetime.now(UTC)
         title = fit_title(title)
         new = insert(ConversationRow).values(
@@ -95,7 +101,7 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
             updated_at=now,
             sampling=(sampling or OwnSampling()).to_json(),
         )
-        with (self._in_memory() if incognito else self._file).writing() as connection:
+        with (self._in_memory() if incognito else self._file).writing(is_stopped=is_stopped) as connection:
             return summary_of(connection.execute(new).lastrowid, title, now)
 
     def find_conversation(self, conversation_id: int) -> ConversationSummary:

@@ -44,12 +44,21 @@ class Database:
         self._outside = connections.outside_transactions(engine)
         # SQLite's time limit is for other processes: a thread of ours that imports a profile may take longer.
         self._turn = threading.RLock()
-        self._is_awaited = threading.Event()
+        self._waiters: set[int] = set()  # threads to which erasing gives way
         self._is_free = True  # for all that is known
+        self._is_ending = False
         self.on_waiting: Callable[[bool], None] = lambda _is_waiting: None
 
     def close(self) -> None:
         self._readers.dispose()
+
+    def end_waiting(self) -> None:
+        """Whoever waits for another program, now or later, has little patience."""
+        self._is_ending = True
+
+    @property
+    def _most_patience_s(self) -> float:
+        return SHORT_PATIENCE_S if self._is_ending else PATIENCE_S
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -58,15 +67,15 @@ class Database:
             yield connection
 
     @contextmanager
-    def writing(self, patience_s: float | None = None) -> Iterator[Connection]:
-        """All or nothing; nobody else writes meanwhile. Waits so long for another program that has locked the file;
-        `on_waiting` is told of a long wait, and of its end. Those with a patience of their own do not wait again where
-        somebody did in vain."""
+    def writing(
+        self, patience_s: float | None = None, is_stopped: Callable[[], bool] = lambda: False
+    ) -> Iterator[Connection]:
+        """All or nothing; nobody else writes meanwhile. Waits so long for another program that has locked the file, and
+        not once it `is_stopped`; `on_waiting` is told of a long wait, and of its end. Those with a patience of their
+        own do not wait again where somebody did in vain."""
         began = time.monotonic()
         is_told = False
-        if patience_s is None:
-            patience_s = PATIENCE_S
-        elif not self._is_free:
+        if patience_s is not None and not self._is_free:
             patience_s = 0.0
         try:
             with as_store_errors(self._path):
@@ -76,7 +85,8 @@ class Database:
                             transaction = connection.begin()
                         except DBAPIError as error:
                             waited_s = time.monotonic() - began
-                            if not is_locked(error) or waited_s > patience_s:
+                            most_s = self._most_patience_s if patience_s is None else patience_s
+                            if not is_locked(error) or waited_s > most_s or is_stopped():
                                 self._is_free = not is_locked(error)
                                 raise
                         else:
@@ -96,9 +106,9 @@ class Database:
     def _taken(self) -> Iterator[None]:
         """The turn to write. Erasing gives way to whoever waits for it for some time."""
         if not self._turn.acquire(timeout=_GIVING_WAY_S):
-            self._is_awaited.set()
+            self._waiters.add(threading.get_ident())
             self._turn.acquire()
-            self._is_awaited.clear()
+            self._waiters.discard(threading.get_ident())
         try:
             yield
         finally:
@@ -120,7 +130,7 @@ class Database:
                 if not left:
                     erasing.settle(connection, due & ~Due.PAGES, named)
             if Due.PAGES in due:
-                left += self._rewrite(lambda: is_stopped() or self._is_awaited.is_set())
+                left += self._rewrite(lambda: is_stopped() or bool(self._waiters))
         except Postponed:
             return None
         except StoreUnusable as error:
@@ -181,6 +191,10 @@ class Transactions:
         """`on_waiting` is told, on any thread, when somebody has to wait for another program, and when that has ended;
         it must not use the store."""
         self._file.on_waiting = on_waiting
+
+    def end_waiting(self) -> None:
+        """Because the app is being closed."""
+        self._file.end_waiting()
 
     def close(self) -> None:
         """Closes the file and forgets incognito chats. May be called more than once."""

@@ -61,6 +61,27 @@ def test_a_reply_waits_for_what_was_changed_before_and_whoever_reads_only_for_a_
     assert carried_out == [OpenConversation, ChangeConversation, Send]
 
 
+def test_a_reply_that_waits_for_what_was_changed_before_can_be_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_free = threading.Event()
+
+    def handle(_services: Services, command: Command, _stop: StopSignal) -> None:
+        if isinstance(command, ChangeConversation):
+            assert is_free.wait(60)
+
+    monkeypatch.setattr(Services, "handle", handle)
+    events = EventQueue()
+    engine = Engine(EngineConfig(tmp_path / "data"), events)
+    try:
+        engine.post(ChangeConversation(1, "Be brief.", OwnSampling()))
+        engine.post(Send("Hi", 1, ReplySettings())).set()
+        assert isinstance(events.wait_for(Finished).command, Send)
+    finally:
+        is_free.set()
+        assert engine.close()
+
+
 def test_what_is_being_imported_when_everything_is_forgotten_is_not_added(tmp_path: Path) -> None:
     repository = Repository.open(tmp_path / "data")
     for number in range(50):

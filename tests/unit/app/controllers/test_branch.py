@@ -298,6 +298,13 @@ def test_a_message_is_deleted_from_its_row_or_by_keys_and_brought_back(desk: Des
     desk.show(ALL[:3])
     assert desk.shown == ["One", "First", "Two"]
     desk.tell(MessageDeleted(7, 2))
+    (toast,) = desk.window.toasts.shown
+    assert toast.action_button is not None
+    toast.action_button.click()
+    (command,) = desk.take()
+    desk.tell(Failed("The disk is full.", command))
+    (toast,) = desk.window.toasts.shown
+    assert toast.words.text() == "The disk is full.", "and it is offered again"
     for number in (2, 4):  # the last deletion first, then the one before
         (toast,) = desk.window.toasts.shown
         assert toast.action_button is not None

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from engine.errors import ConversationMissing, StoreUnusable
 from engine.messages.commands import ContinueReply, KeepReply, LoadTarget, Send, StoreHeld
-from engine.messages.conversations import Role
+from engine.messages.conversations import Message, Role
 from engine.messages.events import MessageStored, PromptStored, StoreBehind
 from engine.messages.replies import ReplyStatistics, StopReason
 from engine.replies import reply
+from engine.services import message_keeper
+from engine.services.message_keeper import MessageKeeper
 from engine.stop_signal import StopSignal
 from engine.storage import Repository, transactions
 from engine.storage.repository import FILE_NAME
@@ -50,6 +55,13 @@ def talking(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Desk:
 
 def texts(repository: Repository, conversation_id: int) -> list[str]:
     return [message.text for message in repository.open_conversation(conversation_id).messages]
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def parts(desk: Desk) -> list[KeepReply]:
@@ -104,12 +116,11 @@ def test_of_a_forgotten_chat_and_of_an_incognito_one_no_part_is_kept(talking: De
 
 
 def test_a_chat_goes_on_while_the_store_is_locked_and_is_stored_afterwards(
-    talking: Desk, locked: AbstractContextManager[None]
+    talking: Desk, locked: AbstractContextManager[None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     talking.do(Send("Hi", None, GREEDY))
     conversation_id = finished(talking).message.conversation_id
-    stop = StopSignal()
-    stop.set()
+    monkeypatch.setattr(message_keeper, "_PAUSE_S", 0.0)
     with locked:
         talking.do(Send("And?", conversation_id, GREEDY))
         (told,) = [event for event in talking.events if isinstance(event, PromptStored)]
@@ -122,14 +133,14 @@ def test_a_chat_goes_on_while_the_store_is_locked_and_is_stored_afterwards(
         opened = talking.keeper.over(talking.repository.open_conversation(conversation_id))
         assert [message.text for message in opened.messages] == ["Hi", "Hello.", "And?", "Hello.", "More?", "Hello."]
         assert texts(talking.repository, conversation_id) == ["Hi", "Hello."]
-        assert talking.posted.count(StoreHeld()) == 1
-        talking.posted.clear()
-        talking.keeper.store_held(False, stop)
-        assert talking.posted == [StoreHeld()], "it is asked again"
+        for _ in range(2):
+            until(lambda: StoreHeld() in talking.posted)  # the pause lies on no thread that others wait for
+            talking.posted.clear()
+            talking.keeper.store_held(False)  # and it is asked again
         with pytest.raises(StoreUnusable, match="locked"):
-            talking.keeper.store_held(True, stop)
+            talking.keeper.store_held(True)
     talking.events.clear()
-    talking.keeper.store_held(False, stop)
+    talking.keeper.store_held(False)
     stored = [event for event in talking.events if isinstance(event, MessageStored)]
     assert [event.held_id for event in stored] == [-3, -4, -5, -6]
     assert talking.events[-1] == StoreBehind("")
@@ -148,7 +159,7 @@ def test_a_reply_whose_end_is_refused_is_not_stored_twice(talking: Desk, locked:
         talking.keeper.finish(replace(part, text="Hello."))
         opened = talking.keeper.over(talking.repository.open_conversation(chat.id))
         assert [message.text for message in opened.messages] == ["Hi", "Hello."]
-    talking.keeper.store_held(True, StopSignal())
+    talking.keeper.store_held(True)
     assert texts(talking.repository, chat.id) == ["Hi", "Hello."]
 
 
@@ -160,7 +171,98 @@ def test_what_is_held_of_a_chat_that_is_forgotten_is_not_stored(
         for chat in chats:
             talking.do(Send("Hi", chat.id, GREEDY))
     talking.repository.forget_conversation(chats[0].id)
-    talking.keeper.store_held(True, StopSignal())
+    talking.keeper.store_held(True)
     assert [summary.title for summary in talking.repository.list_conversations()] == ["two"]
     assert texts(talking.repository, chats[1].id) == ["Hi", "Hello."]
     assert talking.events[-1] == StoreBehind("")
+
+
+def test_what_is_behind_is_told_until_all_is_stored_and_nobody_waits(
+    talking: Desk, locked: AbstractContextManager[None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tell: list[Callable[[bool], None]] = []
+    monkeypatch.setattr(talking.repository, "tell_waiting", tell.append)
+    keeper = MessageKeeper(talking.repository, talking.events.append, talking.posted.append)
+    chat = talking.repository.create_conversation("chat", "")
+    with locked:
+        held = keeper.add_prompt(chat.id, None, "Hi")
+    refused = talking.events[-1]
+    assert isinstance(refused, StoreBehind)
+    for is_waiting in (True, True, False, False):  # of two threads
+        tell[0](is_waiting)
+    assert talking.events[-1] == refused, "the wait is over, the message is still here alone"
+    tell[0](True)
+    keeper.store_held(False)
+    waits = talking.events[-1]
+    assert isinstance(waits, StoreBehind)
+    assert waits.sentence.startswith("Another program has locked the store")
+    tell[0](False)
+    assert talking.events[-1] == StoreBehind("")
+    assert keeper.id_of(held.id) > 0
+
+
+def test_a_message_with_an_error_of_its_own_holds_up_no_other_and_is_tried_again(
+    talking: Desk,
+    locked: AbstractContextManager[None],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    keeper, repository = talking.keeper, talking.repository
+    chats = [repository.create_conversation(title, "") for title in ("one", "two")]
+    with locked:
+        bad = keeper.add_prompt(chats[0].id, None, "secret")
+        good = keeper.add_prompt(chats[1].id, None, "Hi")
+    add_message = repository.add_message
+
+    def failing(*arguments: Any) -> Message:
+        if "secret" in arguments:
+            raise RuntimeError("secret")
+        return add_message(*arguments)
+
+    def unreadable(_message: Message) -> tuple[int, ...]:
+        raise StoreUnusable("locked")
+
+    monkeypatch.setattr(repository, "find_siblings", unreadable)
+    with monkeypatch.context() as patch:
+        patch.setattr(repository, "add_message", failing)
+        after = keeper.add_prompt(chats[0].id, bad.id, "after it")
+        keeper.store_held(True)
+        assert keeper.id_of(good.id) > 0
+        behind = talking.events[-1]
+        assert isinstance(behind, StoreBehind)
+        assert (behind.unstored, "RuntimeError" in behind.sentence) == ((bad, after), True)
+        with pytest.raises(StoreUnusable, match="RuntimeError"):
+            keeper.id_of(after.id)
+    assert "secret" not in caplog.text
+    monkeypatch.setattr(message_keeper, "_PAUSE_S", 0.0)
+    keeper.store_held(False)
+    assert texts(repository, chats[0].id) == ["secret", "after it"]
+    stored = [event.held_id for event in talking.events if isinstance(event, MessageStored)]
+    assert stored == [good.id, bad.id, after.id], "also those whose siblings cannot be read"
+
+
+def test_what_is_held_is_tried_once_more_when_the_app_is_closed(
+    talking: Desk, locked: AbstractContextManager[None]
+) -> None:
+    chat = talking.repository.create_conversation("chat", "")
+    with locked:
+        talking.keeper.add_prompt(chat.id, None, "Hi")
+    talking.posted.clear()
+    talking.keeper.close()
+    assert talking.posted == [StoreHeld()]
+
+
+def test_a_new_chat_that_waits_for_a_locked_store_can_be_stopped(
+    talking: Desk, locked: AbstractContextManager[None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transactions, "PATIENCE_S", 120.0)
+    stop = StopSignal()
+    began = time.monotonic()
+    threading.Timer(0.2, stop.set).start()
+    with locked:
+        with pytest.raises(StoreUnusable, match="locked by another program"):
+            talking.service.handle(Send("Hi", None, GREEDY), stop)
+        talking.repository.end_waiting()  # the app is being closed
+        with pytest.raises(StoreUnusable, match="locked by another program"):
+            talking.repository.rename_conversation(1, "title")
+    assert time.monotonic() - began < 60

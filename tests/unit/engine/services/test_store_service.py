@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine.config import LearningSettings, OwnSampling
-from engine.errors import ConversationMissing
+from engine.errors import ConversationMissing, StoreUnusable
 from engine.messages.commands import (
     ChangeConversation,
     DeleteConversation,
@@ -66,6 +66,28 @@ def test_ngrams_are_kept_without_an_event(repository: Repository) -> None:
 
     service.handle(ListConversations())
     assert events == [ConversationsListed(())]
+
+
+def test_what_is_held_stays_in_sight_when_something_is_deleted_and_put_back(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events: list[Event] = []
+    service = store_service(repository, events.append)
+    chat = repository.create_conversation("chat", "").id
+    asked = repository.add_message(chat, None, Role.USER, "Hi")
+    said = [repository.add_message(chat, asked.id, Role.ASSISTANT, text).id for text in ("One", "Two")]
+
+    def refuse(*_arguments: object) -> None:
+        raise StoreUnusable("The disk is full.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(repository, "add_message", refuse)
+        held = service._keeper.add_prompt(chat, asked.id, "And?")
+    for command in (DeleteMessage(chat, said[1]), RestoreMessage(chat, said[1])):
+        service.handle(command)
+        opened = events[-1]
+        assert isinstance(opened, ConversationOpened)
+        assert held in opened.conversation.messages
 
 
 def test_ngrams_of_an_era_that_has_ended_are_not_kept(repository: Repository) -> None:
