@@ -102,7 +102,12 @@ def test_a_model_that_keeps_states_never_goes_on_from_one_that_it_has_not_kept(t
 
 def test_loading_can_be_cancelled_while_the_model_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stop = StopSignal()
-    monkeypatch.setattr(llama_cpp, "sample_tokens", lambda *given: [stop.set(), sample_tokens(*given)][1])
+
+    def cancel(target: LlamaCppTarget, count: int) -> list[int]:
+        stop.set()
+        return sample_tokens(target, count)
+
+    monkeypatch.setattr(llama_cpp, "sample_tokens", cancel)
     with pytest.raises(Cancelled, match=r"Loading tiny\.gguf was cancelled"):
         LlamaCppTarget.load(
             tiny_llama(tmp_path / "tiny.gguf"), "tiny", TargetSettings(context_size=64), lambda _progress: None, stop
