@@ -53,6 +53,10 @@ class TemplateFailed(MendableError):
     """The chat template inside the model cannot be rendered."""
 
 
+class TemplateExhausted(TemplateFailed):
+    """It takes too much time or memory for these turns, or writes too much; for fewer of them it may not."""
+
+
 class PromptTooLong(MendableError):
     """The prompt alone does not fit into the context of the target."""
 

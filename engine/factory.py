@@ -136,6 +136,10 @@ class Services:
         if self._chat.built is not None:
             self._chat.built.target.close()
 
+    def acquit_target(self) -> None:
+        if self._chat.built is not None:
+            self._chat.built.target.acquit()
+
     def end_learning(self) -> None:
         self._learning.close()
 

@@ -116,6 +116,7 @@ class Engine:
             worker.end()
         deadline = time.monotonic() + _CLOSING_PATIENCE_S
         ended = [self._workers[name].join(deadline - time.monotonic()) for name in _STORE_THREADS]
+        self._services.acquit_target()
         ended.append(all(ended) and self._services.close_store(deadline - time.monotonic()))
         # A network may be silent for longer.
         ended += [self._workers[name].join(deadline - time.monotonic()) for name in _NETWORK_THREADS]

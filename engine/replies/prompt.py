@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
 
-from engine.errors import PromptTooLong, TargetUnusable
+from engine.errors import PromptTooLong, TargetUnusable, TemplateExhausted
 from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.draft import common_prefix_length
 from engine.target.chat_template import ChatTemplate
 from engine.target.interface import Target, Vocabulary
 from engine.target.prompt_text import PromptText, joined, part
+from engine.target.template_values import Patience
 
 # A prompt must leave this much of the context for its reply: one of so many parts, or so many tokens if that is less.
 # Otherwise the oldest turns are left out, and then the prompt fills at most half of the context, so that not every
@@ -57,33 +58,45 @@ class PromptBuilder:
         """The prompt of as many turns as fit.
 
         `held` are the target's tokens; `num_left_out` turns were left out before, and stay out, so that the held tokens
-        stay useful; `num_extra` tokens follow the prompt at once; `begun` is the reply to continue. Raises
-        PromptTooLong if the last turn alone is too long, and TargetUnusable where the vocabulary has no tokens for it.
+        stay useful; `num_extra` tokens follow the prompt at once; `begun` is the reply to continue. A prompt that takes
+        the template too much is too long, too. Raises PromptTooLong or TemplateFailed if the last turn alone is too
+        long, and TargetUnusable where the vocabulary has no tokens for it.
         """
         system = [turn for turn in turns if turn.role is Role.SYSTEM]
         others = [turn for turn in turns if turn.role is not Role.SYSTEM]
         starts = self._possible_starts(others)
 
+        patience = Patience()
+
         @cache
-        def prompt_from(start: int) -> Prompt:
-            tokens, num_begun = self._tokens([*system, *others[start:]], held, begun)
+        def prompt_from(start: int) -> Prompt | TemplateExhausted:
+            try:
+                tokens, num_begun = self._tokens([*system, *others[start:]], held, begun, patience)
+            except TemplateExhausted as error:
+                return error
             return Prompt(tokens, start, num_begun)
+
+        def is_within(start: int, limit: float) -> bool:
+            prompt = prompt_from(start)
+            return isinstance(prompt, Prompt) and len(prompt.tokens) <= limit
 
         def first_within(limit: float) -> int:
             """Place in `starts` of the longest prompt of at most `limit` tokens; beyond the end if there is none."""
-            return bisect_left(starts, True, key=lambda start: len(prompt_from(start).tokens) <= limit)
+            return bisect_left(starts, True, key=lambda start: is_within(start, limit))
 
         size = self._target.limits.context_size
         room = size - num_extra
         usual_limit = room - min(_REPLY_TOKENS, size // _REPLY_PARTS)
         start = max(start for start in starts if start <= max(num_left_out, starts[0]))
-        if len(prompt_from(start).tokens) > usual_limit:
+        if not is_within(start, usual_limit):
             starts = starts[starts.index(start) :]
             place = first_within(_ROOMY_SHARE * size - num_extra)
             if place == len(starts):
                 place = first_within(usual_limit)
             start = starts[min(place, len(starts) - 1)]
         prompt = prompt_from(start)
+        if isinstance(prompt, TemplateExhausted):
+            raise prompt
         if len(prompt.tokens) > room - min(_SENTENCE_TOKENS, size // _REPLY_PARTS):
             if begun:
                 raise PromptTooLong(
@@ -112,9 +125,11 @@ class PromptBuilder:
             )
         return starts
 
-    def _tokens(self, turns: Sequence[ChatTurn], held: Sequence[int], begun: str) -> tuple[tuple[int, ...], int]:
+    def _tokens(
+        self, turns: Sequence[ChatTurn], held: Sequence[int], begun: str, patience: Patience
+    ) -> tuple[tuple[int, ...], int]:
         """And how many of them, at the end, spell `begun`."""
-        text = self._template.render(turns)
+        text = self._template.render(turns, patience)
         tokens = _continued(self._target, text, held, self._with_begin(self._target.tokenize(text)))
         if not begun:
             return tuple(tokens), 0

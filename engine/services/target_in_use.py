@@ -43,8 +43,8 @@ class Loaded:
 class TargetInUse:
     """Owns the loaded target and everything built on it: its speculation, and the writer of its replies.
 
-    The chat thread calls all methods but `count_tokens`. A target that cannot be loaded changes nothing, except that
-    the one before may have left its graphics cards; `require` then loads that again.
+    The chat thread calls all methods but `count_tokens` and `acquit`. A target that cannot be loaded changes nothing,
+    except that the one before may have left its graphics cards; `require` then loads that again.
     """
 
     def __init__(
@@ -146,6 +146,10 @@ class TargetInUse:
             return
         with self._suspects.watched(loaded.source.identity):
             yield
+
+    def acquit(self) -> None:
+        """The app closes in good order, also where the chat thread is busy with a target. Any thread may call it."""
+        self._suspects.acquit()
 
     def use_drafter(self, drafter: str, stop: StopSignal) -> None:
         """The target stays loaded, and reads the next prompt from its beginning."""

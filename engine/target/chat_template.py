@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.errors import TemplateFailed
+from engine.errors import TemplateExhausted, TemplateFailed
 from engine.messages.conversations import ChatTurn, Role
 from engine.target.prompt_text import PromptText
 from engine.target.template_program import Program
-from engine.target.template_values import Budget
+from engine.target.template_values import Budget, OverBudget, Patience
 
 # What llama.cpp falls back to as well for models that carry none.
 CHATML = (
@@ -18,6 +18,9 @@ CHATML = (
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
 
+# Characters that a template may write: tools are absent, so that little comes of what was not said. Those of seventy
+# models write up to six for each that was said, sixty for each message, and some thousands by themselves.
+_WRITTEN_PER_CHARACTER, _WRITTEN_PER_MESSAGE, _WRITTEN = 8, 500, 100_000
 _MAX_REASON = 120  # characters of what a template says for itself
 
 
@@ -34,9 +37,12 @@ class ChatTemplate:
         except Exception as error:
             raise _failed(error) from error
 
-    def render(self, turns: Sequence[ChatTurn]) -> PromptText:
-        """The prompt up to where the reply begins."""
-        turns, budget = _joined(turns), Budget(sum(len(turn.text) for turn in turns))
+    def render(self, turns: Sequence[ChatTurn], patience: Patience | None = None) -> PromptText:
+        """The prompt up to where the reply begins. Renderings for one prompt share their patience."""
+        with (patience or Patience()).lent() as seconds:
+            return self._rendered(_joined(turns), Budget(sum(len(turn.text) for turn in turns), seconds))
+
+    def _rendered(self, turns: Sequence[ChatTurn], budget: Budget) -> PromptText:
         system = [turn.text for turn in turns if turn.role is Role.SYSTEM]
         if not system:
             return self._render(turns, budget)
@@ -57,6 +63,9 @@ class ChatTemplate:
             raise _failed(error) from error
         if not text:
             raise _failed("it writes nothing")
+        num_said = sum(len(turn.text) for turn in turns)
+        if len(text) > _WRITTEN + _WRITTEN_PER_MESSAGE * len(turns) + _WRITTEN_PER_CHARACTER * num_said:
+            raise _failed(OverBudget("it writes far more than was said"))
         return text if isinstance(text, PromptText) else PromptText(text, bytes(len(text)))
 
 
@@ -82,7 +91,8 @@ def _failed(reason: Exception | str) -> TemplateFailed:
         reason = "it is nested too deeply"
     first_line = next(iter(str(reason).strip().splitlines()), "it does not say why")
     first_line = "".join(filter(str.isprintable, first_line[:_MAX_REASON]))
-    return TemplateFailed(
+    kind = TemplateExhausted if isinstance(reason, OverBudget) else TemplateFailed
+    return kind(
         f"The chat template inside this model cannot be used ({first_line}); "
         "choose another model, or another file of it."
     )

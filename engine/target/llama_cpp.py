@@ -19,7 +19,7 @@ import psutil
 from llama_cpp import llama_cpp as lib
 
 from engine.config import TargetSettings
-from engine.errors import TargetUnusable
+from engine.errors import Cancelled, TargetUnusable
 from engine.numerics.draft_length import MAX_LENGTH
 from engine.stop_signal import StopSignal
 from engine.target.interface import FloatRows, Interrupted, TargetFeature, TargetLimits
@@ -102,7 +102,14 @@ class LlamaCppTarget(LoadedModel):
     """Implements `engine.target.interface.Target`: one sequence of tokens, taken back in llama.cpp's own memory."""
 
     def __init__(
-        self, path: Path, name: str, model: Any, context: Any, settings: TargetSettings, max_rows: int = MAX_ROWS
+        self,
+        path: Path,
+        name: str,
+        model: Any,
+        context: Any,
+        settings: TargetSettings,
+        stop: StopSignal,
+        max_rows: int = MAX_ROWS,
     ) -> None:
         """Use `load`. Owns model and context from here on, also when it raises."""
         self._row_views: dict[tuple[int, int], FloatRows] = {}
@@ -116,7 +123,7 @@ class LlamaCppTarget(LoadedModel):
             super().__init__(path, name, model, context, settings, MAX_TOKENS)
             for row in range(MAX_TOKENS):
                 self._batch.seq_id[row][0] = _SEQUENCE
-            works = self._probe()
+            works = self._probe(stop)
         except BaseException:
             self.close()
             raise
@@ -145,7 +152,10 @@ class LlamaCppTarget(LoadedModel):
         one_bytes = state_bytes(lambda key: number_of(model, key))
         parameters.n_rs_seq = num_copies(one_bytes, lib.llama_model_size(model), MAX_LENGTH)  # 0 where it has no state
         context = open_context(model, path, parameters, settings)
-        return cls(path, name, model, context, settings, max_rows)
+        try:
+            return cls(path, name, model, context, settings, stop, max_rows)
+        except Interrupted:
+            raise Cancelled(f"Loading {path.name} was cancelled.") from None
 
     def evaluate(self, tokens: Sequence[int], num_rows: int, stop: StopSignal) -> FloatRows:
         count = len(tokens)
@@ -239,18 +249,18 @@ class LlamaCppTarget(LoadedModel):
         lib.llama_memory_clear(self._memory, True)
         self.num_held = self._num_revocable = 0
 
-    def _probe(self) -> bool:
+    def _probe(self, stop: StopSignal) -> bool:
         """Whether a draft can be taken back: after the longest one was, its tokens must get the logits as before.
-        Raises TargetUnusable."""
-        never, limits = StopSignal(), self.limits
+        Raises TargetUnusable or Interrupted."""
+        limits = self.limits
         longest = min(MAX_LENGTH, limits.max_rollback, limits.max_rows, limits.max_tokens - 1, limits.context_size - 1)
         first, *draft = sample_tokens(self, 1 + longest)
-        before = self.evaluate([first, *draft], len(draft), never).copy()
+        before = self.evaluate([first, *draft], len(draft), stop).copy()
         if not np.isfinite(before.max()):
             raise TargetUnusable(f"{self.description.path.name} computes no numbers; it is damaged: download it again.")
         works = self.roll_back(1)
         if works:  # the first of them again: of a slow model every token counts
-            deviation = (self.evaluate(draft[:1], 1, never)[0] - before[0]).std()
+            deviation = (self.evaluate(draft[:1], 1, stop)[0] - before[0]).std()
             works = bool(deviation <= _LARGEST_DEVIATION * before[0].std())
         self._clear()
         return works

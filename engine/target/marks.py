@@ -9,14 +9,14 @@ between two of the template's own marks in which one was said is tokenized apart
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, cached_property
 
 from engine.target.prompt_text import part, said_in
 
 _WINDOW = 100_000  # characters searched before others may have Python's lock
-_PREFIX = 2
 _LONGEST = 256  # bytes of a mark: no model has one of a third of this
+_LAST_OF_BASIC, _BEYOND_BASIC, _NEVER = "\uffff", "\U00010000-\U0010ffff", "(?!)"
 _SPACES = " \t\n\v\f\r"  # that llama.cpp drops beside some tokens
 
 Tokenize = Callable[[str, bool], list[int]]  # tokens of a text; the flag: whether special ones in it are recognised
@@ -29,12 +29,10 @@ class Marks:
         """`texts`: of the special tokens. `pieces`: of all tokens, by id."""
         self._texts, self._pieces = texts, pieces
         short = (data.decode("utf-8", "ignore") for data in texts.values() if len(data) <= _LONGEST)
-        self._names = set(filter(None, short))
-        lengths: dict[str, set[int]] = {}
-        for text in self._names:
-            lengths.setdefault(text[:_PREFIX], set()).add(len(text))
-        self._lengths = {prefix: sorted(found, reverse=True) for prefix, found in lengths.items()}
-        self._begins = re.compile(f"(?=({'|'.join(map(re.escape, sorted(lengths, key=len, reverse=True)))}))")
+        names = set(filter(None, short))
+        self._longest = _longest(names)
+        self._steps = [1 << bit for bit in reversed(range(max(map(len, names), default=0).bit_length()))]
+        self._begins = re.compile(_begins(names))
 
     def __contains__(self, token: int) -> bool:
         return token in self._texts
@@ -42,18 +40,25 @@ class Marks:
     def find(self, text: str) -> Iterator[tuple[int, int, bool]]:
         """Where a mark begins and ends, the longest at each place, and whether any of it was said. Those that the
         template wrote do not overlap."""
-        if not self._names:
+        if not self._longest:
             return
         said, place = said_in(text), 0
         for start in range(0, len(text), _WINDOW):
-            for found in self._begins.finditer(text, start, start + _WINDOW + _PREFIX - 1):
+            for found in self._begins.finditer(text, start, start + _WINDOW + 1):
                 begin = found.start()
-                ends = (begin + length for length in self._lengths[found[1]] if begin >= place)
-                end = next((end for end in ends if text[begin:end] in self._names), None)
-                if end is not None:
-                    is_said = any(said[begin:end])
-                    place = begin + 1 if is_said else end
-                    yield begin, end, is_said
+                length = self._length(text, begin) if place <= begin < start + _WINDOW else 0
+                if length:
+                    is_said = 1 in said[begin : begin + length]
+                    place = begin + 1 if is_said else begin + length
+                    yield begin, begin + length, is_said
+
+    def _length(self, text: str, begin: int) -> int:
+        """Of the longest mark there; 0 if there is none. See `_longest`."""
+        known = 0
+        for step in self._steps:
+            if text[begin : begin + known + step] in self._longest:
+                known += step
+        return self._longest[text[begin : begin + known]] if known else 0
 
     def tokens_of(self, text: str, tokenize: Tokenize) -> list[int]:
         """Tokens of a text in which marks are special where nobody said them."""
@@ -74,11 +79,13 @@ class Marks:
     def _plain(self, text: str, tokenize: Tokenize) -> list[int]:
         """Some tokenizers put a special token together out of its parts, or look whole words up."""
         data = text.encode("utf-8", "replace")
-        tokens: list[int] = []
-        for token in tokenize(text, False) if text else ():
+
+        @cache
+        def bare(token: int) -> list[int]:
             mark = self._texts.get(token)
-            tokens += [token] if mark is None or mark not in data else self._spelled(mark)
-        return tokens
+            return [token] if mark is None or mark not in data else self._spelled(mark)
+
+        return [each for token in (tokenize(text, False) if text else ()) for each in bare(token)]
 
     def _spelled(self, mark: bytes) -> list[int]:
         """In the longest tokens that are not special themselves; what has none is left out."""
@@ -94,6 +101,41 @@ class Marks:
     @cached_property
     def _ordinary(self) -> dict[bytes, tuple[int]]:
         return {piece: (token,) for token, piece in enumerate(self._pieces) if token not in self._texts}
+
+
+def _longest(names: set[str]) -> dict[str, int]:
+    """How long the longest mark is that each of these texts begins with, 0 if none. They are the marks and, of each,
+    the parts at its beginning whose lengths are those that a search for its own length by halves passes: of 13
+    characters 8 and 12. So a few looks find the longest mark at a place, whatever marks there are: a part that is found
+    says all about those that are shorter."""
+    parts = set(names)
+    for name in names:
+        length = len(name)
+        while length := length & (length - 1):
+            parts.add(name[:length])
+    longest: dict[str, int] = {}
+    beginnings: list[str] = []  # marks that the text begins with, each the beginning of the next
+    for text in sorted(parts):
+        while beginnings and not text.startswith(beginnings[-1]):
+            beginnings.pop()
+        if text in names:
+            beginnings.append(text)
+        longest[text] = len(beginnings[-1]) if beginnings else 0
+    return longest
+
+
+def _begins(names: set[str]) -> str:
+    """A pattern of the first character of marks, where the second may be one's, too: quicker than a pattern of them
+    all, or even of all pairs, where there are many."""
+    longer = [name for name in names if len(name) > 1]
+    pair = f"{_any_of(name[0] for name in longer)}(?={_any_of(name[1] for name in longer)})"
+    return f"{pair}|{_any_of(name for name in names if len(name) == 1)}"
+
+
+def _any_of(letters: Iterable[str]) -> str:
+    """Letters beyond the basic plane all together: Python compares them one by one."""
+    found = {re.escape(letter) if letter <= _LAST_OF_BASIC else _BEYOND_BASIC for letter in letters}
+    return f"[{''.join(found)}]" if found else _NEVER
 
 
 def _bare(text: str, before: str, after: str, tokenize: Tokenize) -> str:

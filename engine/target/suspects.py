@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,25 +16,44 @@ _FOLDER = "suspects"
 
 class Suspects:
     """A file for each model that is being tried, by its identity, in a folder of their own: empty, so that it says
-    nothing of anybody's chats."""
+    nothing of anybody's chats. Any thread may use it."""
 
     def __init__(self, data_dir: Path) -> None:
         self._folder = data_dir / _FOLDER
+        self._lock = threading.Lock()
+        self._num_trying = Counter[str]()  # by identity
+        self._ends = False
 
     def holds(self, identity: str) -> bool:
-        return bool(identity) and self._mark(identity).exists()
+        """Whether a process before this one left a mark."""
+        with self._lock:
+            return bool(identity) and not self._num_trying[identity] and self._mark(identity).exists()
 
     @contextmanager
     def watched(self, identity: str) -> Iterator[None]:
-        """While the model is tried. Where no mark can be left, as on a full disk, it is tried all the same."""
+        """While the model is tried, by several threads at once if need be. Where no mark can be left, as on a full
+        disk, it is tried all the same."""
         if not identity:  # its file cannot be read
             yield
             return
-        self._leave(identity)
+        with self._lock:
+            self._num_trying[identity] += 1
+            if self._num_trying[identity] == 1 and not self._ends:
+                self._leave(identity)
         try:
             yield
         finally:
-            self._take_away(identity)
+            with self._lock:
+                self._num_trying[identity] -= 1
+                if not self._num_trying[identity]:
+                    self._take_away(identity)
+
+    def acquit(self) -> None:
+        """This program ends in good order: what is still being tried by then is to blame for nothing."""
+        with self._lock:
+            self._ends = True
+            for identity in +self._num_trying:
+                self._take_away(identity)
 
     def _leave(self, identity: str) -> None:
         try:

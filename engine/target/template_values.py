@@ -10,6 +10,7 @@ import operator
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from typing import Any, NoReturn, Self
@@ -24,6 +25,8 @@ from engine.target.prompt_text import PromptText, joined, part, said_in
 _ROOM = 16_000_000
 _ROOM_PER_CHARACTER = 16
 _SECONDS = 0.6  # of processor time, a multiple of what those templates take for a chat of 5,000 messages
+_SECONDS_IN_ALL = 0.9  # of the renderings for one prompt, of which each is given a share of what is left
+_SHARE, _LEAST_SECONDS = 2 / 3, 0.01  # the least is enough for the last turn alone
 _LOOK_EVERY = 20_000  # characters or steps: milliseconds
 ITEM = 32  # characters take as long and as much memory as an item of a list
 PIECE = 48  # … and as a short text with what is known of it
@@ -39,24 +42,44 @@ _Sequence = (list, tuple, range)
 _MISSING = object()
 
 
+class OverBudget(TemplateError):
+    """A step would take more than is left."""
+
+
+class Patience:
+    """The time of all renderings for one prompt."""
+
+    def __init__(self) -> None:
+        self._left = _SECONDS_IN_ALL
+
+    @contextmanager
+    def lent(self) -> Iterator[float]:
+        """Processor seconds for the next rendering, which is done inside."""
+        start = time.thread_time()
+        try:
+            yield max(_LEAST_SECONDS, _SHARE * self._left)
+        finally:
+            self._left -= time.thread_time() - start
+
+
 class Budget:
     """What is left of memory and time."""
 
-    def __init__(self, num_said: int) -> None:
-        """`num_said`: characters in the messages."""
+    def __init__(self, num_said: int, seconds: float = _SECONDS) -> None:
+        """`num_said`: characters in the messages. `seconds`: of the processor."""
         self._left = _ROOM + _ROOM_PER_CHARACTER * num_said
-        self._end = time.thread_time() + _SECONDS
+        self._end = time.thread_time() + seconds
         self._taken, self._next_look = 0, _LOOK_EVERY
 
     def take(self, amount: int) -> None:
-        """`amount`: of characters about to be made, or of steps. Raises TemplateError."""
+        """`amount`: of characters about to be made, or of steps. Raises OverBudget."""
         self._left -= amount
         self._taken += amount
         if self._taken > self._next_look or self._left < 0:
             if self._left < 0:
-                raise TemplateError(TOO_LARGE)
+                raise OverBudget(TOO_LARGE)
             if time.thread_time() > self._end:
-                raise TemplateError("it takes too long")
+                raise OverBudget("it takes too long")
             self._next_look = self._taken + _LOOK_EVERY
 
     def give_back(self, amount: int) -> None:

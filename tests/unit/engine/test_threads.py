@@ -9,12 +9,22 @@ import pytest
 
 from engine import Engine, EngineConfig, ExportConversations, ForgetEverything, ImportConversations, ReadTextFile
 from engine.config import OwnSampling, ReplySettings
+from engine.errors import TargetUnusable
 from engine.factory import Services, row_of
-from engine.messages.commands import ChangeConversation, ChatCommand, Command, OpenConversation, OwedCommand, Send
+from engine.messages.commands import (
+    ChangeConversation,
+    ChatCommand,
+    Command,
+    LoadTarget,
+    OpenConversation,
+    OwedCommand,
+    Send,
+)
 from engine.messages.conversations import ExportFormat, Role
-from engine.messages.events import ConversationsExported, EverythingForgotten, Finished, TextFileRead
+from engine.messages.events import ConversationsExported, EverythingForgotten, Failed, Finished, TextFileRead
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
+from engine.target.interface import Target
 from engine.threads import _THREADS
 from tests.fakes.commands import ALL_COMMANDS
 from tests.fakes.listener import EventQueue
@@ -105,3 +115,29 @@ def test_what_is_being_imported_when_everything_is_forgotten_is_not_added(tmp_pa
     repository = Repository.open(tmp_path / "data")
     assert repository.list_conversations() == ()
     repository.close()
+
+
+def test_a_model_that_is_being_loaded_when_the_app_closes_is_not_blamed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, is_over = threading.Event(), threading.Event()
+
+    def load(*_arguments: object) -> Target:
+        began.set()
+        assert is_over.wait(60)
+        raise TargetUnusable("It took too long.")
+
+    monkeypatch.setattr("engine.loading.load_target", load)
+    monkeypatch.setattr("engine.threads._CLOSING_PATIENCE_S", 0.1)
+    (tmp_path / "slow.gguf").write_bytes(b"GGUF")
+    events = EventQueue()
+    engine = Engine(EngineConfig(tmp_path / "data"), events)
+    try:
+        engine.post(LoadTarget(str(tmp_path / "slow.gguf")))
+        assert began.wait(60)
+        assert list((tmp_path / "data" / "suspects").iterdir())
+        assert not engine.close()
+        assert not list((tmp_path / "data" / "suspects").iterdir())
+    finally:
+        is_over.set()
+        events.wait_for(Failed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import pytest
@@ -268,6 +269,35 @@ def test_turns_of_another_conversation_do_not_leave_for_it() -> None:
     write(target, *long_conversation(num_turns=10, length=40), writer=writer)
     prompt = writer.prepare([user("a"), assistant("b"), user("c")], conversation=2).prompt
     assert prompt.num_left_out == 0
+
+
+def test_turns_that_are_too_many_for_the_chat_template_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.target.template_values._SECONDS_IN_ALL", 0.15)
+    looks_back = (
+        "{% for m in messages %}{% for i in range(loop.index) %}{% set role = messages[i].role %}{% endfor %}"
+        "{{ m.content }}{% endfor %}"
+    )
+    turns = [user("a"), assistant("b")] * 600
+    start = time.thread_time()
+    prompt = ReplyWriter(FakeTarget(context_size=4096, chat_template=looks_back)).prepare([*turns, user("c")]).prompt
+    assert 0 < prompt.num_left_out < len(turns), "one more turn is not rendered for nothing"
+    assert prompt.tokens[-1:] == (ord("c"),)
+    assert time.thread_time() - start < 1
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("{% for i in range(9000) %}" + "bcd" * 30 + "{% endfor %}", "far more"),
+        ("{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}x", "too long"),
+    ],
+)
+def test_a_chat_template_that_takes_too_much_for_any_turns_is_refused_soon(source: str, reason: str) -> None:
+    writer = ReplyWriter(FakeTarget(chat_template="{% if messages | length == 3 %}x{% else %}" + source + "{% endif %}"))
+    start = time.thread_time()
+    with pytest.raises(TemplateFailed, match=reason):
+        writer.prepare([*[user("a"), assistant("b")] * 500, user("c")])
+    assert time.thread_time() - start < 1.5
 
 
 def test_turns_leave_in_the_middle_of_a_reply_too() -> None:

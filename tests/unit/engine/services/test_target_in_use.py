@@ -100,3 +100,17 @@ def test_a_target_that_the_program_did_not_survive_is_opened_only_if_somebody_as
         assert not desk.trusted["fake"], "it gets its first look once more"
     desk.do(LoadTarget(path, by_itself=True))
     assert desk.trusted["fake"]
+
+
+def test_a_mark_stays_as_long_as_any_thread_tries_the_target_and_none_longer_than_the_app(desk: Desk) -> None:
+    suspects, folder = Suspects(desk.repository.data_dir), desk.repository.data_dir / "suspects"
+    with suspects.watched("sha256:1"):
+        with suspects.watched("sha256:1"), suspects.watched("sha256:2"):
+            assert len(list(folder.iterdir())) == 2
+        assert [mark.name for mark in folder.iterdir()] == ["1"]
+        assert not suspects.holds("sha256:1"), "this process has survived it so far"
+        assert Suspects(desk.repository.data_dir).holds("sha256:1")
+        suspects.acquit()
+        with suspects.watched("sha256:2"):
+            assert not list(folder.iterdir()), "a thread that goes on while the app closes"
+    assert not list(folder.iterdir())

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from engine.config import TargetSettings
+from engine.errors import Cancelled
 from engine.numerics.draft_length import MAX_LENGTH
 from engine.stop_signal import StopSignal
+from engine.target import llama_cpp
 from engine.target.interface import FloatRow, Interrupted, TargetFeature
 from engine.target.llama_cpp import LlamaCppTarget
 from engine.target.passes import sample_tokens
@@ -96,6 +98,20 @@ def test_a_model_that_keeps_states_never_goes_on_from_one_that_it_has_not_kept(t
         assert saved is not None
         assert target.restore(saved)
         assert not target.roll_back(22)  # the copy holds the last state alone
+
+
+def test_loading_can_be_cancelled_while_the_model_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stop = StopSignal()
+
+    def cancel(target: LlamaCppTarget, count: int) -> list[int]:
+        stop.set()
+        return sample_tokens(target, count)
+
+    monkeypatch.setattr(llama_cpp, "sample_tokens", cancel)
+    with pytest.raises(Cancelled, match=r"Loading tiny\.gguf was cancelled"):
+        LlamaCppTarget.load(
+            tiny_llama(tmp_path / "tiny.gguf"), "tiny", TargetSettings(context_size=64), lambda _progress: None, stop
+        )
 
 
 def test_a_pass_that_was_stopped_leaves_nothing_that_is_half_read(tmp_path: Path) -> None:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import time
+from random import Random
+
 import pytest
 
 from engine.target.marks import Marks
@@ -47,3 +50,45 @@ def test_marks_across_windows_of_the_search_are_found(monkeypatch: pytest.Monkey
     for window in range(1, 20):
         monkeypatch.setattr("engine.target.marks._WINDOW", window)
         assert list(MARKS.find(text)) == expected
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["<a>", "<a><", "<a><b>", "<b>", "<a"],
+        ["a" * length for length in (1, 2, 3, 7, 13, 16, 30)],
+        ["a" * length + "b" for length in range(12)],
+        ["b", "ab", "aab", "\U0001f600", "\U0001f601a", "]", "^", "-b"],
+        ["ba" * 5, "ba" * 3 + "b", "bab", "a" * 64],
+        [],
+    ],
+)
+def test_the_longest_mark_at_each_place_is_found(names: list[str]) -> None:
+    random = Random(1)
+    letters = sorted({*"".join(names), *"ab"})
+    marks = Marks({number: name.encode() for number, name in enumerate(names)}, ())
+    for _ in range(50):
+        text = "".join(random.choice([*letters, *names]) for _ in range(random.randrange(90)))
+        expected = [
+            (begin, begin + max(map(len, found)), True)
+            for begin in range(len(text))
+            if (found := [name for name in names if text.startswith(name, begin)])
+        ]
+        assert list(marks.find(PromptText(text))) == expected
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [*("aa" + "b" * length for length in range(1, 254)), *("a" * length + "b" for length in range(1, 255))],
+        [f"{chr(first)}{chr(first + 1)}" for plane in (0x4E00, 0x20000) for first in range(plane, plane + 20_000)],
+        [f"<unused{number}>" for number in range(10_000)],
+    ],
+    ids=["tails", "letters", "usual"],
+)
+def test_whatever_the_marks_are_finding_them_takes_no_longer(names: list[str]) -> None:
+    marks = Marks({number: name.encode() for number, name in enumerate(names)}, ())
+    for text in ("a" * 100_000, "a<unused1" * 10_000, "\U0001f600" * 100_000):
+        start = time.thread_time()
+        assert not list(marks.find(PromptText(text)))
+        assert time.thread_time() - start < 1
