@@ -17,7 +17,7 @@ from engine.exchange import read_chats
 from engine.messages.conversations import Role
 from engine.storage import Repository
 from tests.attacks.attack import Attack, Memory, Outcome, Plan
-from tests.attacks.desk import HELD_BAR_MS, Desk, Held
+from tests.attacks.desk import Desk, Held
 
 _IN_WINDOW = 5  # tries, at least one of each million
 _VALUES = (b"[]", b"{}", b'""', b"0", b"null", b'{"role":[]}', b'{"text":{}}', b"[[[]]]", b'"a b"')
@@ -165,7 +165,7 @@ def _run(plan: Plan) -> Outcome:
             held = held.worst(now)
         outcome.check(bool(desk.ask("Name a colour.")), "the chat does not go on")
     outcome.check(memory.is_within_bar, f"it took {memory}")
-    outcome.check(held.own_ms <= HELD_BAR_MS, f"the interface thread computed for {held.own_ms:.0f} ms")
+    outcome.check(held.is_within_bar, f"the interface thread was {held}")
     outcome.figures = {"memory": str(memory), "slowest": f"{slowest:.0f} s of processor", "interface": str(held)}
     return outcome
 

@@ -29,7 +29,7 @@ from engine.proposers.supply import open_drafting
 from engine.proposers.translated import TranslatedDrafter
 from engine.storage import Repository
 from tests.attacks.attack import Attack, Memory, Outcome, Plan
-from tests.attacks.desk import HELD_BAR_MS, Desk, Held
+from tests.attacks.desk import Desk, Held
 from tests.fakes.target import FakeTarget
 from tests.fakes.tiny_models import tiny_llama
 
@@ -555,7 +555,7 @@ def _against_the_window(plan: Plan, outcome: Outcome) -> Held:
                 desk.bridge.post(UseDrafter(str(path)))
                 reply = desk.ask("Name another colour.")
             outcome.check(bool(reply), f"{number} ({what}): there is no reply")
-            outcome.check(now.own_ms <= HELD_BAR_MS, f"{number} ({what}): the interface is {now}")
+            outcome.check(now.is_within_bar, f"{number} ({what}): the interface thread was {now}")
             held = held.worst(now)
             _remove(path)
     return held

@@ -19,7 +19,7 @@ from engine import RenameConversation
 from engine.messages.events import ConversationOpened, StoreBehind
 from engine.storage import FILE_NAME, Repository
 from tests.attacks.attack import Attack, Outcome, Plan
-from tests.attacks.desk import HELD_BAR_MS, Desk, Held
+from tests.attacks.desk import Desk, Held
 
 _HOLD = """
 import sqlite3, sys
@@ -139,7 +139,7 @@ def _run(plan: Plan) -> Outcome:
         worst = worst.worst(held)
         desk.studio.pass_time(2.0)
     _check_store(desk.store, chats, outcome)
-    outcome.check(worst.own_ms <= HELD_BAR_MS, f"the interface thread computed for {worst.own_ms:.0f} ms")
+    outcome.check(worst.is_within_bar, f"the interface thread was {worst}")
     outcome.figures = {
         "locked": f"{plan.count} s",
         "slowest act": f"{slowest_s:.1f} s",

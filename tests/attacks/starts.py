@@ -19,7 +19,7 @@ from engine.config import DATA_DIR_VARIABLE
 from engine.messages.conversations import Role
 from engine.storage import FILE_NAME, Repository
 from tests.attacks.attack import Attack, Outcome, Plan
-from tests.attacks.desk import HELD_BAR_MS, Desk
+from tests.attacks.desk import Desk
 
 _PATIENCE_S = 60.0
 _FOLDER = "store"  # where the window looks for it in the end
@@ -102,7 +102,7 @@ def _run(plan: Plan) -> Outcome:
         outcome.tried += 1
     with Desk(plan.folder) as desk, desk.watching() as held:
         outcome.check(bool(desk.ask("Name two colours.")), "the window does not answer afterwards")
-    outcome.check(held.own_ms <= HELD_BAR_MS, f"the interface thread computed for {held.own_ms:.0f} ms")
+    outcome.check(held.is_within_bar, f"the interface thread was {held}")
     outcome.figures = {"killed": f"{plan.count // 4}, {num_taken_over} taken over", "interface": str(held)}
     return outcome
 

@@ -12,7 +12,7 @@ from engine.errors import TemplateFailed
 from engine.messages.conversations import ChatTurn, Role
 from engine.target.chat_template import ChatTemplate
 from tests.attacks.attack import Attack, Memory, Outcome, Plan
-from tests.attacks.desk import HELD_BAR_MS, Desk, Held
+from tests.attacks.desk import Desk, Held
 from tests.fakes.tiny_models import tiny_llama
 
 _MOST_S = 1.0  # of the processor
@@ -215,7 +215,7 @@ def _against_window(plan: Plan, outcome: Outcome) -> None:
                     desk.until(partial(bool, ended))
             held = held.worst(now)
             outcome.check(bool(desk.ask("Name three colours.")), f"after {source[:200]!r} there is no reply")
-    outcome.check(held.own_ms <= HELD_BAR_MS, f"the interface thread computed for {held.own_ms:.0f} ms")
+    outcome.check(held.is_within_bar, f"the interface thread was {held}")
     outcome.figures["interface"] = str(held)
 
 

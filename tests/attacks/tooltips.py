@@ -40,7 +40,7 @@ from engine.messages.events import TargetInfo
 from engine.messages.prompts import Attachment
 from engine.messages.targets import HubFile, HubModel
 from tests.attacks.attack import Attack, Memory, Outcome, Plan
-from tests.attacks.desk import HELD_BAR_MS, Desk, Held
+from tests.attacks.desk import Desk, Held
 from tests.fakes.gguf import write
 from tests.unit.app.library_samples import QWEN
 from tests.unit.app.top_levels import TOP_LEVELS
@@ -151,7 +151,7 @@ def _run(plan: Plan) -> Outcome:
             outcome.check(bool(desk.ask("Name three colours.")), "the chat does not go on")
     finally:
         trap.close()
-    outcome.check(held.own_ms <= HELD_BAR_MS, f"the interface thread computed for {held.own_ms:.0f} ms")
+    outcome.check(held.is_within_bar, f"the interface thread was {held}")
     outcome.check(memory.is_within_bar, f"it took {memory}")
     outcome.figures = {"tooltips": str(num_tips), "interface": str(held), "memory": str(memory)}
     return outcome
