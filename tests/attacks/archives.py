@@ -16,7 +16,7 @@ from engine.errors import FileUnusable
 from engine.exchange import read_chats
 from engine.messages.conversations import Role
 from engine.storage import Repository
-from tests.attacks.attack import Attack, Memory, Outcome, Plan
+from tests.attacks.attack import Memory, Outcome, Plan
 from tests.attacks.desk import Desk, Held
 
 _IN_WINDOW = 5  # tries, at least one of each million
@@ -141,7 +141,7 @@ def _with_directory(raw: bytearray, dice: random.Random) -> bytearray:
     return raw[:at] + entries + end
 
 
-def _run(plan: Plan) -> Outcome:
+def run(plan: Plan) -> Outcome:
     outcome, memory, held = Outcome(), Memory(), Held()
     folder = plan.folder / "store"
     with closing(Repository.open(folder)) as repository:
@@ -201,6 +201,3 @@ def carried_out(desk: Desk, command: Command) -> None:
 def digest(folder: Path) -> str:
     """Of a store, with its log."""
     return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(folder.glob("*.sqlite3*")))).hexdigest()
-
-
-ATTACK = Attack("archives and files of chats that are bombs, lies or damaged", 200, _run, patience_s=3600.0)

@@ -37,7 +37,7 @@ from engine.profile.transfer import export_profile
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.starter_form import StarterForm
-from tests.attacks.attack import Attack, Outcome, Plan
+from tests.attacks.attack import Outcome, Plan
 from tests.attacks.desk import Desk
 from tests.fakes.gguf import TINY, gguf
 from tests.fakes.hub import FakeHub, serving
@@ -362,15 +362,13 @@ def _inside(seed: str, count: str, folder: str) -> None:
     print(json.dumps(asdict(outcome)), flush=True)
 
 
-def _run(plan: Plan) -> Outcome:
+def run(plan: Plan) -> Outcome:
     program = [sys.executable, "-m", "tests.attacks.disk", str(plan.seed), str(plan.count), str(plan.folder)]
     done = subprocess.run(["unshare", "-Urm", *program], check=False, capture_output=True, text=True)
     if done.returncode:
         return Outcome(plan.count, [f"its process ended with {done.returncode}: {done.stderr[-2000:]}"])
     return Outcome(**json.loads(done.stdout.splitlines()[-1]))
 
-
-ATTACK = Attack("a disk that is full or read-only at every write", 150, _run)
 
 if __name__ == "__main__":
     _inside(*sys.argv[1:])

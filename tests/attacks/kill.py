@@ -58,7 +58,7 @@ from engine.messages.events import (
 )
 from engine.messages.learned import VerifiedReply
 from engine.storage import FILE_NAME, Repository
-from tests.attacks.attack import Attack, Outcome, Plan
+from tests.attacks.attack import Outcome, Plan
 from tests.attacks.desk import Desk
 from tests.fakes.target import END, PIECES, FakeTarget
 
@@ -270,7 +270,7 @@ class _Known:
         self.growing.pop(chat, None)
 
 
-def _run(plan: Plan) -> Outcome:
+def run(plan: Plan) -> Outcome:
     if sys.platform == "linux":  # with all that is imported: no second is lost on that
         multiprocessing.set_start_method("fork", force=True)
     outcome, known = Outcome(), _Known()
@@ -405,6 +405,3 @@ def _lengths(pieces: list[tuple[str, float]]) -> Iterator[tuple[int, float]]:
     for text, at in pieces:
         length += len(text)
         yield length, at
-
-
-ATTACK = Attack("kill -9 while chatting, learning, importing and forgetting", 200, _run, patience_s=7200.0)

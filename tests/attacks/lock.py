@@ -18,7 +18,7 @@ from app.controllers.store_notice import SUBJECT
 from engine import RenameConversation
 from engine.messages.events import ConversationOpened, StoreBehind
 from engine.storage import FILE_NAME, Repository
-from tests.attacks.attack import Attack, Outcome, Plan
+from tests.attacks.attack import Outcome, Plan
 from tests.attacks.desk import Desk, Held
 
 _HOLD = """
@@ -103,7 +103,7 @@ class _Chats:
             self.note()
 
 
-def _run(plan: Plan) -> Outcome:
+def run(plan: Plan) -> Outcome:
     outcome, worst = Outcome(), Held()
     slowest_s = 0.0
     with Desk(plan.folder) as desk:
@@ -163,6 +163,3 @@ def _check_store(folder: Path, chats: _Chats, outcome: Outcome) -> None:
         for number, title in chats.titles.items():
             found = repository.find_conversation(number).title
             outcome.check(found == title, f"chat {number} is called {found}, not {title}")
-
-
-ATTACK = Attack("another program holds the store's lock, for so many seconds", 60, _run)

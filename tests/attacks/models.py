@@ -23,7 +23,7 @@ from engine.messages.replies import ReplyListener
 from engine.replies.reply import ReplyWriter
 from engine.stop_signal import StopSignal
 from engine.target.sources import file_source
-from tests.attacks.attack import Attack, Memory, Outcome, Plan
+from tests.attacks.attack import Memory, Outcome, Plan
 from tests.attacks.desk import Desk, Held
 from tests.attacks.gguf_made import made
 
@@ -115,7 +115,7 @@ def _files(plan: Plan, numbers: range) -> Iterator[tuple[int, Path, str]]:
         path.unlink()
 
 
-def _run(plan: Plan) -> Outcome:
+def run(plan: Plan) -> Outcome:
     outcome, memory = Outcome(), Memory()
     slowest = 0.0
     with memory.watched():
@@ -170,6 +170,3 @@ def _in_window(plan: Plan, outcome: Outcome) -> None:
             outcome.check(bool(desk.ask("Hi.")), f"window {number} ({done}): the chat does not go on")
     outcome.check(held.is_within_bar, f"the interface thread was {held}")
     outcome.figures["interface"] = str(held)
-
-
-ATTACK = Attack("files of models with damage in header, tensors, vocabulary and template", 1000, _run, 3600.0)

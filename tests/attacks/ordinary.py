@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tests.attacks.attack import Attack, Memory, Outcome, Plan
+from tests.attacks.attack import Memory, Outcome, Plan
 from tests.attacks.desk import Desk, Held
 
 
-def _run(plan: Plan) -> Outcome:
+def run(plan: Plan) -> Outcome:
     outcome, memory, held = Outcome(), Memory(), Held()
     with Desk(plan.folder) as desk, memory.watched():
         for number in range(plan.count):
@@ -18,6 +18,3 @@ def _run(plan: Plan) -> Outcome:
     outcome.check(held.is_within_bar, f"the interface thread was {held}")
     outcome.figures = {"interface": str(held), "memory": str(memory)}
     return outcome
-
-
-ATTACK = Attack("chats as they should be, for comparison", 3, _run)

@@ -21,7 +21,7 @@ from engine.profile.members import pack
 from engine.profile.transfer import import_profile, summarize_profile
 from engine.storage import Repository
 from tests.attacks.archives import carried_out, digest
-from tests.attacks.attack import Attack, Memory, Outcome, Plan
+from tests.attacks.attack import Memory, Outcome, Plan
 from tests.attacks.desk import Desk, Held
 
 _IN_WINDOW = 5  # tries
@@ -111,7 +111,7 @@ def _written(dice: random.Random, path: Path) -> Path:
     return path
 
 
-def _run(plan: Plan) -> Outcome:
+def run(plan: Plan) -> Outcome:
     outcome, memory, held = Outcome(), Memory(), Held()
     folder = plan.folder / "own"
     num_taken, slowest = 0, 0.0
@@ -152,6 +152,3 @@ def _run(plan: Plan) -> Outcome:
         "interface": str(held),
     }
     return outcome
-
-
-ATTACK = Attack("profiles with more than anybody learned, damaged, or lying", 400, _run, patience_s=3600.0)

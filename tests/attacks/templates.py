@@ -11,7 +11,7 @@ from engine import LoadTarget
 from engine.errors import TemplateFailed
 from engine.messages.conversations import ChatTurn, Role
 from engine.target.chat_template import ChatTemplate
-from tests.attacks.attack import Attack, Memory, Outcome, Plan
+from tests.attacks.attack import Memory, Outcome, Plan
 from tests.attacks.desk import Desk, Held
 from tests.fakes.tiny_models import tiny_llama
 
@@ -181,7 +181,7 @@ def _chats(dice: random.Random) -> list[list[ChatTurn]]:
     return [short, [ChatTurn(Role.SYSTEM, "Be brief."), *[user, reply] * 10, ChatTurn(Role.USER, "A zebra.")]]
 
 
-def _run(plan: Plan) -> Outcome:
+def run(plan: Plan) -> Outcome:
     outcome, most, longest_s, num_refused = Outcome(), Memory(), 0.0, 0
     for number in range(plan.count):
         dice, memory = plan.dice(number), Memory()
@@ -244,6 +244,3 @@ def _tried(source: str, chats: list[list[ChatTurn]], outcome: Outcome, about: st
         for chat in chats:
             timed(partial(template.render, chat))
     return refusals, longest
-
-
-ATTACK = Attack("chat templates that take all time or memory, or do what they should not", 200, _run)
