@@ -7,10 +7,10 @@ import json
 import sys
 import tempfile
 from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
 
 from tests.attacks.attack import Plan
-from tests.attacks.catalogue import attack
 
 _MOST_BYTES = 8 << 30  # of a process that an attack runs in: it must not take the machine along
 
@@ -18,7 +18,7 @@ _MOST_BYTES = 8 << 30  # of a process that an attack runs in: it must not take t
 def main(name: str, seed: str, count: str) -> None:
     _limit()
     with tempfile.TemporaryDirectory(prefix=f"slipstream-{name}-") as folder:
-        outcome = attack(name).run(Plan(int(seed), int(count), Path(folder)))
+        outcome = import_module(f"tests.attacks.{name}").run(Plan(int(seed), int(count), Path(folder)))
     print(json.dumps(asdict(outcome)), flush=True)
 
 

@@ -16,8 +16,8 @@ from engine.errors import FileUnusable
 from engine.exchange import read_chats
 from engine.messages.conversations import Role
 from engine.storage import Repository
-from tests.attacks.attack import Attack, Memory, Outcome, Plan
-from tests.attacks.desk import HELD_BAR_MS, Desk, Held
+from tests.attacks.attack import Memory, Outcome, Plan
+from tests.attacks.desk import Desk, Held
 
 _IN_WINDOW = 5  # tries, at least one of each million
 _VALUES = (b"[]", b"{}", b'""', b"0", b"null", b'{"role":[]}', b'{"text":{}}', b"[[[]]]", b'"a b"')
@@ -141,7 +141,7 @@ def _with_directory(raw: bytearray, dice: random.Random) -> bytearray:
     return raw[:at] + entries + end
 
 
-def _run(plan: Plan) -> Outcome:
+def run(plan: Plan) -> Outcome:
     outcome, memory, held = Outcome(), Memory(), Held()
     folder = plan.folder / "store"
     with closing(Repository.open(folder)) as repository:
@@ -165,7 +165,7 @@ def _run(plan: Plan) -> Outcome:
             held = held.worst(now)
         outcome.check(bool(desk.ask("Name a colour.")), "the chat does not go on")
     outcome.check(memory.is_within_bar, f"it took {memory}")
-    outcome.check(held.own_ms <= HELD_BAR_MS, f"the interface thread computed for {held.own_ms:.0f} ms")
+    outcome.check(held.is_within_bar, f"the interface thread was {held}")
     outcome.figures = {"memory": str(memory), "slowest": f"{slowest:.0f} s of processor", "interface": str(held)}
     return outcome
 
@@ -201,6 +201,3 @@ def carried_out(desk: Desk, command: Command) -> None:
 def digest(folder: Path) -> str:
     """Of a store, with its log."""
     return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(folder.glob("*.sqlite3*")))).hexdigest()
-
-
-ATTACK = Attack("archives and files of chats that are bombs, lies or damaged", 200, _run, patience_s=3600.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,9 +44,9 @@ class Outcome:
 class Attack:
     """`count`: of tries, where the command does not say. It is given up after `patience_s`."""
 
+    name: str
     about: str
     count: int
-    run: Callable[[Plan], Outcome]
     patience_s: float = 900.0
 
 

@@ -1,32 +1,24 @@
-"""All attacks, by the names of their modules."""
+"""All attacks, in the order in which they are run. Each has a module of its name, with `run(plan)`."""
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from tests.attacks.attack import Attack
 
-# In the order in which they are run. Each module has an ATTACK.
-NAMES: tuple[str, ...] = (
-    "ordinary",
-    "drafters",
-    "soak",
-    "kill",
-    "lock",
-    "starts",
-    "disk",
-    "models",
-    "templates",
-    "turns",
-    "archives",
-    "profiles",
-    "messages",
-    "network",
-    "tooltips",
+_ALL = (
+    Attack("ordinary", "chats as they should be, for comparison", 3),
+    Attack("drafters", "folders and files of drafters that anybody may have made", 60, 1800.0),
+    Attack("soak", "short replies with learning, and changes of target meanwhile", 2000, 1500.0),
+    Attack("kill", "kill -9 while chatting, learning, importing and forgetting", 200, 7200.0),
+    Attack("lock", "another program holds the store's lock, for so many seconds", 60),
+    Attack("starts", "two starts at once: one window, one store, no loss", 50, 3600.0),
+    Attack("disk", "a disk that is full or read-only at every write", 150),
+    Attack("models", "files of models with damage in header, tensors, vocabulary and template", 1000, 3600.0),
+    Attack("templates", "chat templates that take all time or memory, or do what they should not", 200),
+    Attack("turns", "forged turns in what is said, under templates of many kinds", 400),
+    Attack("archives", "archives and files of chats that are bombs, lies or damaged", 200, 3600.0),
+    Attack("profiles", "profiles with more than anybody learned, damaged, or lying", 400, 3600.0),
+    Attack("messages", "huge and tangled messages in the window", 60, 3600.0),
+    Attack("network", "the window and commands, traced: nobody is reached but a hub that was asked", 6, 1800.0),
+    Attack("tooltips", "words that look like HTML wherever the window shows words: nothing is opened", 20),
 )
-
-
-def attack(name: str) -> Attack:
-    found = import_module(f"tests.attacks.{name}").ATTACK
-    assert isinstance(found, Attack)
-    return found
+ATTACKS = {each.name: each for each in _ALL}

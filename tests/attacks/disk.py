@@ -37,8 +37,8 @@ from engine.profile.transfer import export_profile
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.starter_form import StarterForm
-from tests.attacks.attack import Attack, Outcome, Plan
-from tests.attacks.desk import HELD_BAR_MS, Desk
+from tests.attacks.attack import Outcome, Plan
+from tests.attacks.desk import Desk
 from tests.fakes.gguf import TINY, gguf
 from tests.fakes.hub import FakeHub, serving
 
@@ -343,7 +343,7 @@ def _at_the_window(disk: Disk, outcome: Outcome) -> None:
             outcome.failures.append(f"window: {num_stored()} of 4 messages are stored when there is room")
         desk.ask("Name three colours.")
     outcome.tried += 1
-    outcome.check(held.own_ms <= HELD_BAR_MS, f"window: the interface thread computed for {held.own_ms:.0f} ms")
+    outcome.check(held.is_within_bar, f"window: the interface thread was {held}")
     outcome.check(_is_whole(folder / "store"), "window: the store is damaged")
     outcome.figures["interface"] = str(held)
 
@@ -362,15 +362,13 @@ def _inside(seed: str, count: str, folder: str) -> None:
     print(json.dumps(asdict(outcome)), flush=True)
 
 
-def _run(plan: Plan) -> Outcome:
+def run(plan: Plan) -> Outcome:
     program = [sys.executable, "-m", "tests.attacks.disk", str(plan.seed), str(plan.count), str(plan.folder)]
     done = subprocess.run(["unshare", "-Urm", *program], check=False, capture_output=True, text=True)
     if done.returncode:
         return Outcome(plan.count, [f"its process ended with {done.returncode}: {done.stderr[-2000:]}"])
     return Outcome(**json.loads(done.stdout.splitlines()[-1]))
 
-
-ATTACK = Attack("a disk that is full or read-only at every write", 150, _run)
 
 if __name__ == "__main__":
     _inside(*sys.argv[1:])

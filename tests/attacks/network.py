@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 from urllib.parse import urlsplit
 
-from tests.attacks.attack import Attack, Outcome, Plan
+from tests.attacks.attack import Outcome, Plan
 from tests.fakes.gguf import write
 from tests.fakes.hub import FakeHub, serving
 
@@ -29,7 +29,7 @@ _WORDS = ("Name three colours.", "Was ist https://example.org/?", "![x](http://e
 Command = tuple[str, ...]
 
 
-def _run(plan: Plan) -> Outcome:
+def run(plan: Plan) -> Outcome:
     outcome = Outcome()
     if shutil.which("strace") is None:
         outcome.failures.append("strace is not installed: sudo apt install strace")
@@ -121,5 +121,3 @@ _SCENES: tuple[tuple[str, Callable[[Random, Path], tuple[Command, ...]]], ...] =
     ("library", _library),
     ("what was asked for", _download),
 )
-
-ATTACK = Attack("the window and commands, traced: nobody is reached but a hub that was asked", 6, _run, 1800.0)

@@ -21,8 +21,8 @@ from engine.profile.members import pack
 from engine.profile.transfer import import_profile, summarize_profile
 from engine.storage import Repository
 from tests.attacks.archives import carried_out, digest
-from tests.attacks.attack import Attack, Memory, Outcome, Plan
-from tests.attacks.desk import HELD_BAR_MS, Desk, Held
+from tests.attacks.attack import Memory, Outcome, Plan
+from tests.attacks.desk import Desk, Held
 
 _IN_WINDOW = 5  # tries
 _HUGE = 12_000_000  # tokens: as many as a file of 46 MB holds
@@ -111,7 +111,7 @@ def _written(dice: random.Random, path: Path) -> Path:
     return path
 
 
-def _run(plan: Plan) -> Outcome:
+def run(plan: Plan) -> Outcome:
     outcome, memory, held = Outcome(), Memory(), Held()
     folder = plan.folder / "own"
     num_taken, slowest = 0, 0.0
@@ -144,7 +144,7 @@ def _run(plan: Plan) -> Outcome:
             held = held.worst(now)
         outcome.check(bool(desk.ask("Name a colour.")), "the chat does not go on")
     outcome.check(memory.is_within_bar, f"it took {memory}")
-    outcome.check(held.own_ms <= HELD_BAR_MS, f"the interface thread computed for {held.own_ms:.0f} ms")
+    outcome.check(held.is_within_bar, f"the interface thread was {held}")
     outcome.figures = {
         "taken": str(num_taken),
         "memory": str(memory),
@@ -152,6 +152,3 @@ def _run(plan: Plan) -> Outcome:
         "interface": str(held),
     }
     return outcome
-
-
-ATTACK = Attack("profiles with more than anybody learned, damaged, or lying", 400, _run, patience_s=3600.0)

@@ -33,7 +33,7 @@ from engine.messages.commands import Command
 from engine.messages.events import DrafterLearned, Event, Failed, Finished, ReplyFinished, SpeculationChanged
 from engine.stop_signal import StopSignal
 from engine.target.sources import starter_path
-from tests.attacks.attack import Attack, Outcome, Plan
+from tests.attacks.attack import Outcome, Plan
 from tests.fakes.tiny_models import tiny_llama
 
 _BLOCK = 100  # replies, of which the first half goes by in peace, so that something is learned, and in the other half
@@ -159,7 +159,7 @@ class _Soak:
             self.failures.append(f"{type(event.command).__name__}: {event.sentence}")
 
 
-def _run(plan: Plan) -> Outcome:
+def run(plan: Plan) -> Outcome:
     outcome = Outcome()
     before = _Look.now(0)
     names_before = _thread_names()
@@ -212,6 +212,3 @@ def _judge(outcome: Outcome, looks: list[_Look]) -> None:
 
 def _thread_names() -> set[str]:
     return {thread.name for thread in threading.enumerate()}
-
-
-ATTACK = Attack("short replies with learning, and changes of target meanwhile", 2000, _run, 1500.0)

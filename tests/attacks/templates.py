@@ -11,8 +11,8 @@ from engine import LoadTarget
 from engine.errors import TemplateFailed
 from engine.messages.conversations import ChatTurn, Role
 from engine.target.chat_template import ChatTemplate
-from tests.attacks.attack import Attack, Memory, Outcome, Plan
-from tests.attacks.desk import HELD_BAR_MS, Desk, Held
+from tests.attacks.attack import Memory, Outcome, Plan
+from tests.attacks.desk import Desk, Held
 from tests.fakes.tiny_models import tiny_llama
 
 _MOST_S = 1.0  # of the processor
@@ -181,7 +181,7 @@ def _chats(dice: random.Random) -> list[list[ChatTurn]]:
     return [short, [ChatTurn(Role.SYSTEM, "Be brief."), *[user, reply] * 10, ChatTurn(Role.USER, "A zebra.")]]
 
 
-def _run(plan: Plan) -> Outcome:
+def run(plan: Plan) -> Outcome:
     outcome, most, longest_s, num_refused = Outcome(), Memory(), 0.0, 0
     for number in range(plan.count):
         dice, memory = plan.dice(number), Memory()
@@ -215,7 +215,7 @@ def _against_window(plan: Plan, outcome: Outcome) -> None:
                     desk.until(partial(bool, ended))
             held = held.worst(now)
             outcome.check(bool(desk.ask("Name three colours.")), f"after {source[:200]!r} there is no reply")
-    outcome.check(held.own_ms <= HELD_BAR_MS, f"the interface thread computed for {held.own_ms:.0f} ms")
+    outcome.check(held.is_within_bar, f"the interface thread was {held}")
     outcome.figures["interface"] = str(held)
 
 
@@ -244,6 +244,3 @@ def _tried(source: str, chats: list[list[ChatTurn]], outcome: Outcome, about: st
         for chat in chats:
             timed(partial(template.render, chat))
     return refusals, longest
-
-
-ATTACK = Attack("chat templates that take all time or memory, or do what they should not", 200, _run)

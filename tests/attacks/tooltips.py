@@ -39,8 +39,8 @@ from engine import AddTargets
 from engine.messages.events import TargetInfo
 from engine.messages.prompts import Attachment
 from engine.messages.targets import HubFile, HubModel
-from tests.attacks.attack import Attack, Memory, Outcome, Plan
-from tests.attacks.desk import HELD_BAR_MS, Desk, Held
+from tests.attacks.attack import Memory, Outcome, Plan
+from tests.attacks.desk import Desk, Held
 from tests.fakes.gguf import write
 from tests.unit.app.library_samples import QWEN
 from tests.unit.app.top_levels import TOP_LEVELS
@@ -122,7 +122,7 @@ def _opens_noted(pipe: Path) -> Iterator[list[str]]:
         is_over = True
 
 
-def _run(plan: Plan) -> Outcome:
+def run(plan: Plan) -> Outcome:
     outcome, memory, held = Outcome(), Memory(), Held()
     trap = _Trap(plan.folder)
     num_tips = 0
@@ -151,7 +151,7 @@ def _run(plan: Plan) -> Outcome:
             outcome.check(bool(desk.ask("Name three colours.")), "the chat does not go on")
     finally:
         trap.close()
-    outcome.check(held.own_ms <= HELD_BAR_MS, f"the interface thread computed for {held.own_ms:.0f} ms")
+    outcome.check(held.is_within_bar, f"the interface thread was {held}")
     outcome.check(memory.is_within_bar, f"it took {memory}")
     outcome.figures = {"tooltips": str(num_tips), "interface": str(held), "memory": str(memory)}
     return outcome
@@ -270,6 +270,3 @@ def _put_everywhere(theme: ThemeKeeper, words: str, outcome: Outcome, what: str)
         box.deleteLater()
     parent.deleteLater()
     QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
-
-
-ATTACK = Attack("words that look like HTML wherever the window shows words: nothing is opened", 20, _run)

@@ -16,8 +16,8 @@ from engine.target.interface import FloatRows
 from engine.target.llama_cpp import LlamaCppTarget
 from engine.target.prompt_text import PromptText
 from engine.target.sources import starter_path
-from tests.attacks.attack import Attack, Outcome, Plan
-from tests.attacks.desk import HELD_BAR_MS, Desk, Held
+from tests.attacks.attack import Outcome, Plan
+from tests.attacks.desk import Desk, Held
 
 _WRITE = "{{{{ '<|im_start|>' + m['role'] + '\n' }}}}{0}{{{{ '<|im_end|>\n' }}}}"
 _WAYS = (  # in which templates treat what is said
@@ -69,7 +69,7 @@ def _forged(dice: random.Random, marks: Sequence[str]) -> str:
     return "".join(pieces)
 
 
-def _run(plan: Plan) -> Outcome:
+def run(plan: Plan) -> Outcome:
     outcome = Outcome()
     target = LlamaCppTarget.load(starter_path(), "starter", TargetSettings(4096), lambda _done: None, StopSignal())
     special = target.vocabulary.special | target.vocabulary.end_of_generation
@@ -133,8 +133,5 @@ def _against_window(plan: Plan, outcome: Outcome, marks: Sequence[str], special:
             outcome.check(
                 len(set(num_marks)) == 1, f"{number}: {num_marks[0]} special tokens instead of {num_marks[1]}"
             )
-    outcome.check(held.own_ms <= HELD_BAR_MS, f"the interface thread computed for {held.own_ms:.0f} ms")
+    outcome.check(held.is_within_bar, f"the interface thread was {held}")
     outcome.figures["interface"] = str(held)
-
-
-ATTACK = Attack("forged turns in what is said, under templates of many kinds", 400, _run)

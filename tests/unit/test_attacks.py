@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import psutil
 import pytest
 
 from tests.attacks import __main__ as command
-from tests.attacks.attack import Attack, Outcome, Plan
-from tests.attacks.catalogue import NAMES, attack
+from tests.attacks.attack import Attack, Outcome
+from tests.attacks.catalogue import ATTACKS
+
+_LEAVES_ONE = """
+import subprocess, sys
+nap = [sys.executable, "-c", "import time; time.sleep(600)"]
+print(subprocess.Popen(nap, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True).pid)
+"""
 
 
 def test_every_attack_can_be_named_and_has_tries() -> None:
-    found = [attack(name) for name in NAMES]
-    assert all(each.about and each.count > 0 for each in found)
+    assert all(find_spec(f"tests.attacks.{name}") for name in ATTACKS)
+    assert all(each.about and each.count > 0 for each in ATTACKS.values())
 
 
 def test_a_try_that_fails_and_a_process_that_dies_fail_the_command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def never(_plan: Plan) -> Outcome:
-        raise AssertionError("runs in a process of its own")
-
-    monkeypatch.setattr(command, "NAMES", ("no_such_attack",))
-    monkeypatch.setattr(command, "attack", lambda _name: Attack("nothing", 1, never))
+    monkeypatch.setattr(command, "ATTACKS", {"no_such_attack": Attack("no_such_attack", "nothing", 1)})
     monkeypatch.setattr("sys.argv", ["attacks"])
     assert command.main() == 1
     assert "1 of 1 failed" in capsys.readouterr().out
     monkeypatch.setattr(command, "_in_process", lambda *_told: Outcome(2, figures={"memory": "3 MB over idle"}))
     assert command.main() == 0
     assert "2 held · memory: 3 MB over idle" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere, only those are reached whose parents still live")
+def test_what_an_attack_leaves_running_ends_also_in_a_session_of_its_own() -> None:
+    with command._alone():
+        told = subprocess.run([sys.executable, "-c", _LEAVES_ONE], check=True, capture_output=True, text=True)
+        assert psutil.pid_exists(int(told.stdout))
+    assert not psutil.pid_exists(int(told.stdout))
