@@ -4,8 +4,9 @@ that is not declared here makes a test fail."""
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 from pathlib import Path
 
 STORE = "slipstream.sqlite3"
@@ -25,27 +26,36 @@ class Fate(StrEnum):
     EMPTIED = "emptied"  # it may be open
 
 
+class Turn(Enum):
+    """In which a file is cleared."""
+
+    ANY = auto()
+    SETTINGS = auto()  # with who writes the settings
+    STORE = auto()  # with the store's lock: a migration may be writing it
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """`pattern` is relative to the data folder, as `Path.glob` takes it."""
 
     pattern: str
     fate: Fate
-    is_settings: bool = False  # cleared by who writes the settings, in turn with that
+    turn: Turn = Turn.ANY
 
 
 PLACES = (
-    Place(f"{COPY}*", Fate.REMOVED),
-    Place(f"{UNFINISHED_COPY}*", Fate.REMOVED),
+    Place(f"{COPY}*", Fate.REMOVED, Turn.STORE),
+    Place(f"{UNFINISHED_COPY}*", Fate.REMOVED, Turn.STORE),
     Place(f"{STORE}*", Fate.REWRITTEN),
-    Place(f".{SETTINGS}.*.part", Fate.REMOVED, is_settings=True),
-    Place(UNREADABLE_SETTINGS, Fate.REMOVED, is_settings=True),
-    Place(SETTINGS, Fate.REWRITTEN, is_settings=True),
+    Place(f".{SETTINGS}.*.part", Fate.REMOVED, Turn.SETTINGS),
+    Place(UNREADABLE_SETTINGS, Fate.REMOVED, Turn.SETTINGS),
+    Place(SETTINGS, Fate.REWRITTEN, Turn.SETTINGS),
     Place(f"{LOG}.*", Fate.REMOVED),
     Place(LOG, Fate.EMPTIED),
     Place("crashes/*.native", Fate.EMPTIED),
     Place("crashes/*.new", Fate.REMOVED),
     Place("crashes/*.txt", Fate.REMOVED),
+    Place("suspects/*", Fate.REMOVED),
     Place("running.lock", Fate.STAYS),
     Place("models/**/*", Fate.STAYS),
     Place("drafters/**/*", Fate.STAYS),
@@ -55,18 +65,18 @@ PLACES = (
 )
 
 
-def clear_words(folder: Path, *, of_settings: bool = False) -> tuple[Path, ...]:
-    """Removes and empties what is to be, of the settings or of all the rest. Returns what could not be."""
-    places = [place for place in PLACES if place.is_settings == of_settings]
+def clear_words(folder: Path, turn: Turn = Turn.ANY, only: Sequence[Path] | None = None) -> tuple[Path, ...]:
+    """Removes and empties what is to be in this turn; of that `only` these files. Returns what could not be."""
+    places = [place for place in PLACES if place.turn is turn and place.fate in (Fate.REMOVED, Fate.EMPTIED)]
     found = [(file, place.fate) for place in places for file in sorted(folder.glob(place.pattern))]
-    return tuple(file for file, fate in found if not _is_cleared(file, fate))
+    return tuple(file for file, fate in found if (only is None or file in only) and not _is_cleared(file, fate))
 
 
 def _is_cleared(file: Path, fate: Fate) -> bool:
     try:
         if fate is Fate.REMOVED:
             file.unlink(missing_ok=True)
-        elif fate is Fate.EMPTIED:
+        else:
             os.truncate(file, 0)
     except OSError:
         return False

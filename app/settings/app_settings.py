@@ -24,7 +24,7 @@ from app.settings.look import TEXT_SIZE, Look, Theme
 from app.text.translation import translate
 from engine import AUTOMATIC, BUILT_IN, STARTER, LearningSettings, ReplySettings, SamplingSettings, TargetSettings
 from engine.parameters import Parameter, Scope, parameter, parameters
-from engine.places import SETTINGS, UNREADABLE_SETTINGS, clear_words
+from engine.places import SETTINGS, UNREADABLE_SETTINGS, Turn, clear_words
 from engine.whole_file import whole_file
 
 _VERSION = 2  # in files of version 1, `built-in` was what nobody had chosen
@@ -218,7 +218,7 @@ class SettingsFile:
         """Saves these, which hold none, and removes what earlier ones left, and the folders that Qt's file dialogs
         noted. Raises OSError."""
         self.save(settings)
-        for file in clear_words(self._path.parent, of_settings=True):
+        for file in clear_words(self._path.parent, Turn.SETTINGS):
             file.unlink(missing_ok=True)  # says why it cannot be removed
         dialogs = QSettings(QSettings.Scope.UserScope, "QtProject")
         for name in ("FileDialog/history", "FileDialog/lastVisited"):

@@ -18,7 +18,7 @@ from pathlib import Path
 from sqlalchemy import Connection, Row, delete, insert, literal, select
 
 from engine.messages.prompts import title_of
-from engine.places import clear_words
+from engine.places import Turn, clear_words
 from engine.storage import connections, failures
 from engine.storage.schema import (
     Base,
@@ -126,15 +126,20 @@ def erase_in_copies(
     return left
 
 
-def clear_folder(path: Path, due: Due) -> list[str]:
-    """Removes files that are only there for a user's words, as far as that is due. To be called while no migration is
+def unchanged(files: Iterable[Path]) -> list[str]:
+    """That they could not be cleared."""
+    return [_UNCHANGED.format(path=file) for file in files]
+
+
+def remove_copies(path: Path, due: Due) -> list[str]:
+    """All of them if everything was forgotten, else those that are not finished. To be called while no migration is
     under way. Returns what could not be removed, in sentences."""
     if Due.FOLDER in due:
-        return [_UNCHANGED.format(path=file) for file in clear_words(path.parent)]
+        return unchanged(clear_words(path.parent, Turn.STORE))
     try:
         connections.remove_unfinished(path)
     except OSError as error:
-        return [_UNCHANGED.format(path=error.filename)]
+        return unchanged([error.filename])
     return []
 
 

@@ -311,6 +311,7 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
         num_forgotten = 0
         for database in self._databases():
             with database.writing() as connection:
+                database.note_forgotten()
                 num_forgotten += len(connection.execute(_IDS).all())
                 delete_all(connection, rows_holding(Holds.CHATS, Holds.LEARNED), Due.PAGES | Due.FOLDER)
                 forget_system_prompts(connection)

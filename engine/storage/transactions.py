@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from engine.errors import StoreUnusable
+from engine.places import clear_words
 from engine.storage import connections, erasing
 from engine.storage.erasing import Due, Postponed
 from engine.storage.failures import as_store_errors, is_locked
@@ -47,10 +48,16 @@ class Database:
         self._waiters: set[int] = set()  # threads to which erasing gives way
         self._is_free = True  # for all that is known
         self._is_ending = False
+        self._num_forgotten = 0  # how often everything was, since this was opened
+        self._cleared: tuple[int, tuple[Path, ...]] = (-1, ())  # after which time, and what could not be
         self.on_waiting: Callable[[bool], None] = lambda _is_waiting: None
 
     def close(self) -> None:
         self._readers.dispose()
+
+    def note_forgotten(self) -> None:
+        """Within the transaction that forgets everything."""
+        self._num_forgotten += 1
 
     def end_waiting(self) -> None:
         """Whoever waits for another program, now or later, has little patience."""
@@ -117,16 +124,21 @@ class Database:
     def finish_erasure(self, is_stopped: Callable[[], bool] = lambda: False) -> tuple[str, ...] | None:
         """Erases deleted text from the files, see `erasing.py`. Returns sentences about what could not be erased and
         stays noted; None: others use the store, and it is to be tried again soon."""
+        num_forgotten = self._num_forgotten
         left: list[str] = []
         try:
             with self.reading() as connection:
                 due, named = erasing.read_due(connection)
             if not due:
                 return ()
-            if Due.FOLDER not in due:
+            if Due.FOLDER in due:  # before the lock is taken, which others wait for
+                left += erasing.unchanged(self._clear_files(num_forgotten))
+            else:
                 left += erasing.erase_in_copies(self._path, due, named, is_stopped)
             with self.writing(SHORT_PATIENCE_S) as connection:
-                left += erasing.clear_folder(self._path, due)
+                if num_forgotten != self._num_forgotten:
+                    raise Postponed
+                left += erasing.remove_copies(self._path, due)
                 if not left:
                     erasing.settle(connection, due & ~Due.PAGES, named)
             if Due.PAGES in due:
@@ -138,6 +150,13 @@ class Database:
                 return None
             left.append(str(error))
         return tuple(left)
+
+    def _clear_files(self, num_forgotten: int) -> tuple[Path, ...]:
+        """Returns what could not be cleared. Only that is tried again: the others are in use again."""
+        cleared, left = self._cleared
+        left = clear_words(self._path.parent, only=left if cleared == num_forgotten else None)
+        self._cleared = num_forgotten, left
+        return left
 
     def _rewrite(self, is_stopped: Callable[[], bool]) -> tuple[str, ...]:
         with self._taken(), as_store_errors(self._path), self._outside.connect() as connection:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import psutil
 import pytest
 
 from engine.errors import ConversationMissing
 from engine.messages.conversations import Role
-from engine.places import clear_words
-from engine.storage import Repository, erasing
+from engine.places import STORE, clear_words
+from engine.storage import Repository, erasing, transactions
 from engine.storage.connections import back_up
 
 SECRET = "quicksilver"
@@ -255,3 +257,70 @@ def test_a_file_that_cannot_be_removed_is_told_and_the_others_go(tmp_path: Path)
     assert clear_words(tmp_path) == (stubborn,)
     assert sorted(file.name for file in tmp_path.rglob("*") if file.is_file()) == ["now.native", "slipstream.log"]
     assert SECRET.encode() not in written(tmp_path)
+
+
+def test_only_the_file_that_could_not_be_cleared_is_tried_again(repository: Repository, data_dir: Path) -> None:
+    stubborn, new, mark = data_dir / "crashes/old.txt", data_dir / "crashes/new.txt", data_dir / "suspects/model"
+    stubborn.mkdir(parents=True)
+    mark.parent.mkdir()
+    mark.touch()
+    repository.forget_everything()
+    (told,) = repository.finish_erasure() or ()
+    assert str(stubborn) in told
+    assert not mark.exists()
+    new.write_text("of the time since")
+    assert repository.finish_erasure() == (told,)
+    stubborn.rmdir()
+    assert repository.finish_erasure() == ()
+    assert new.exists()
+    repository.forget_everything()
+    assert repository.finish_erasure() == ()
+    assert not new.exists()
+
+
+def test_files_are_cleared_without_the_lock_and_once_more_if_everything_is_forgotten_meanwhile(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch, data_dir: Path
+) -> None:
+    new = data_dir / "crashes/new.txt"
+    new.parent.mkdir()
+    cleared: list[Path] = []
+
+    def clear(folder: Path, **options: Any) -> tuple[Path, ...]:
+        left = clear_words(folder, **options)
+        cleared.append(folder)
+        if len(cleared) == 1:
+            new.write_text(SECRET)
+            with closing(sqlite3.connect(data_dir / STORE, isolation_level=None)) as other:
+                other.execute("BEGIN IMMEDIATE")  # nobody holds the lock
+            repository.forget_everything()
+        return left
+
+    monkeypatch.setattr(transactions, "clear_words", clear)
+    repository.forget_everything()
+    assert repository.finish_erasure() is None
+    assert repository.finish_erasure() == ()
+    assert not new.exists()
+
+
+def test_erasing_gives_way_as_long_as_anybody_waits(repository: Repository) -> None:
+    database = repository._file
+    taken, given_back = threading.Semaphore(0), threading.Semaphore(0)
+
+    def wait_for_turn() -> None:
+        with database._taken():
+            taken.release()
+            given_back.acquire()
+
+    threads = [threading.Thread(target=wait_for_turn) for _ in range(2)]
+    with database._taken():
+        for thread in threads:
+            thread.start()
+        end = time.monotonic() + 60
+        while len(database._waiters) < 2:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+    taken.acquire()
+    assert len(database._waiters) == 1, "one has its turn"
+    given_back.release(2)
+    for thread in threads:
+        thread.join()
