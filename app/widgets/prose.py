@@ -6,7 +6,7 @@ import re
 from html import escape
 from math import ceil
 
-from PySide6.QtCore import QByteArray, QRectF, Qt, QUrl, Slot
+from PySide6.QtCore import QByteArray, QRectF, Qt, QTextBoundaryFinder, QUrl, Slot
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
@@ -33,8 +33,10 @@ from app.widgets.joined_text import UNSEEN, JoinedText
 
 _INDENT_PX = 26  # of lists
 _QUOTE_INDENT = 20.0
-_LONG_RUN = re.compile(r"\S{1000}")
+_LONGEST_RUN = 1_000  # letters, between two places where a line may be broken
+_LONG_WORD = re.compile(rf"[^ \t\n]{{{_LONGEST_RUN}}}")
 _TAG = re.compile(r"<[^>]*>")
+_INLINE_TAG = re.compile(r"</?(?:a|code|del|em|s|span|strong)\b[^>]*>")
 _HELD = "\ufdef"  # is no letter, by Unicode's own word
 _SCROLL_KEYS = frozenset(
     {Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown, Qt.Key.Key_Home, Qt.Key.Key_End}
@@ -73,7 +75,7 @@ class Prose(JoinedText, QTextBrowser):
         self._html = html
         cursor = self.textCursor()
         anchor, position = cursor.anchor(), cursor.position()
-        self.setWordWrapMode(wrap_mode(_TAG.sub("", html)))
+        self.setWordWrapMode(wrap_mode(_TAG.sub(" ", _INLINE_TAG.sub("", html))))
         unseen: list[str] = []
 
         def hold(signs: str) -> str:
@@ -200,9 +202,22 @@ class Prose(JoinedText, QTextBrowser):
 
 
 def wrap_mode(text: str) -> QTextOption.WrapMode:
-    """Between words, where there are any: in a long run without them, Qt looks through all that is left for a line."""
-    has_run = _LONG_RUN.search(text) is not None
-    return QTextOption.WrapMode.WrapAnywhere if has_run else QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere
+    """Where lines may be broken, if there are such places: in a long run without them, Qt looks through all that is
+    left for a line."""
+    if _LONG_WORD.search(text) is not None and _has_long_run(text):
+        return QTextOption.WrapMode.WrapAnywhere
+    return QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere
+
+
+def _has_long_run(text: str) -> bool:
+    """Chinese, Japanese and Thai have no spaces, and many places where a line may be broken."""
+    finder = QTextBoundaryFinder(QTextBoundaryFinder.BoundaryType.Line, text)
+    place = 0
+    while (following := finder.toNextBoundary()) >= 0:
+        if following - place >= _LONGEST_RUN:
+            return True
+        place = following
+    return False
 
 
 def _quote_level(block: QTextBlock) -> int:
