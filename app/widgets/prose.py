@@ -17,6 +17,7 @@ from PySide6.QtGui import (
     QPaintEvent,
     QShowEvent,
     QTextBlock,
+    QTextCharFormat,
     QTextCursor,
     QTextFormat,
     QTextOption,
@@ -37,7 +38,7 @@ _LONGEST_RUN = 1_000  # letters, between two places where a line may be broken
 _LONG_WORD = re.compile(rf"[^ \t\n]{{{_LONGEST_RUN}}}")
 _TAG = re.compile(r"<[^>]*>")
 _INLINE_TAG = re.compile(r"</?(?:a|code|del|em|s|span|strong)\b[^>]*>")
-_HELD = "\ufdef"  # is no letter, by Unicode's own word
+HELD = "\ufdef"  # is no letter, by Unicode's own word
 _SCROLL_KEYS = frozenset(
     {Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown, Qt.Key.Key_Home, Qt.Key.Key_End}
 )
@@ -76,13 +77,8 @@ class Prose(JoinedText, QTextBrowser):
         cursor = self.textCursor()
         anchor, position = cursor.anchor(), cursor.position()
         self.setWordWrapMode(wrap_mode(_TAG.sub(" ", _INLINE_TAG.sub("", html))))
-        unseen: list[str] = []
-
-        def hold(signs: str) -> str:
-            unseen.append(signs)
-            return _HELD
-
-        self.setHtml(replaced(html.replace(_HELD, STAND_IN), hold))
+        held, unseen = with_places(html)
+        self.setHtml(held)
         self._mark(unseen)
         if anchor != position:  # the user selects while the reply is still growing
             self._select(anchor, position)
@@ -95,14 +91,10 @@ class Prose(JoinedText, QTextBrowser):
             return
         writing = QTextCursor(self.document())
         writing.beginEditBlock()  # laid out once, at the end
-        place = self.document().find(_HELD)
+        place = self.document().find(HELD)
         for signs in unseen:
-            shape = place.charFormat()
-            shape.setProperty(UNSEEN, signs)
-            shape.setToolTip(names_of(signs))
-            shape.setForeground(QColor(self._keeper.theme.warning))
-            place.insertText(mark_of(signs), shape)
-            place = self.document().find(_HELD, place)
+            place.insertText(mark_of(signs), shape_of_mark(signs, place.charFormat(), self._keeper.theme))
+            place = self.document().find(HELD, place)
         writing.endEditBlock()
 
     def set_plain_text(self, text: str) -> None:
@@ -218,6 +210,26 @@ def _has_long_run(text: str) -> bool:
             return True
         place = following
     return False
+
+
+def with_places(text: str) -> tuple[str, list[str]]:
+    """The text with `HELD` in place of each run of signs that nobody sees, and these."""
+    unseen: list[str] = []
+
+    def hold(signs: str) -> str:
+        unseen.append(signs)
+        return HELD
+
+    return replaced(text.replace(HELD, STAND_IN), hold), unseen
+
+
+def shape_of_mark(signs: str, around: QTextCharFormat, theme: Theme) -> QTextCharFormat:
+    """Of the mark for signs that nobody sees, in letters like those around it: copying it copies the signs."""
+    shape = QTextCharFormat(around)
+    shape.setProperty(UNSEEN, signs)
+    shape.setToolTip(names_of(signs))
+    shape.setForeground(QColor(theme.warning))
+    return shape
 
 
 def _quote_level(block: QTextBlock) -> int:
