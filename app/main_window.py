@@ -77,6 +77,7 @@ class MainWindow(QMainWindow):
         self.target_bar.sidebar_requested.connect(self.toggle_sidebar)
         self.transcript.example_chosen.connect(self._use_example)
         self.transcript.changed.connect(self._enable_last)
+        self.transcript.edit_refused.connect(self.toasts.show_info)
         self.transcript.welcome.file_requested.connect(self.target_bar.choose)
         self.transcript.welcome.models_requested.connect(self.models_action.trigger)
         self.prompt_box.pages_requested.connect(self.transcript.scroll_pages)

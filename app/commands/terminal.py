@@ -19,7 +19,7 @@ from types import FrameType
 from typing import IO, TYPE_CHECKING, Any, TextIO
 
 import engine
-from app.text.unseen import mark_of, replaced, shown
+from app.text.unseen import ending, mark_of, replaced, shown
 from engine.errors import Cancelled
 
 if TYPE_CHECKING:
@@ -42,9 +42,11 @@ class MarkedOutput(io.TextIOWrapper):
             beneath.buffer, beneath.encoding, "replace", line_buffering=beneath.line_buffering, write_through=True
         )
         self.beneath = beneath  # for bars and tables, which move the cursor; they mark their words themselves
+        self._before = ""  # the end of what was written: a reply comes in pieces, which may begin within a word
 
     def write(self, text: str, /) -> int:
-        super().write(_shown(text))
+        super().write(_shown(text, self._before))
+        self._before = ending(self._before + text)
         return len(text)
 
     def isatty(self) -> bool:
@@ -65,8 +67,8 @@ def json_line(value: object) -> str:
     return replaced(json.dumps(value, ensure_ascii=not is_unicode), lambda signs: json.dumps(signs)[1:-1])
 
 
-def _shown(text: str) -> str:
-    return shown(text.replace("\r\n", "\n")).replace("\r", mark_of("\r"))
+def _shown(text: str, before: str = "") -> str:
+    return shown(text.replace("\r\n", "\n"), before).replace("\r", mark_of("\r"))
 
 
 def _beneath(stream: TextIO) -> IO[str]:

@@ -25,6 +25,8 @@ class ComparedTexts:
     def __init__(self, names: Mapping[Side, str], parent: QWidget) -> None:
         self.fields = {side: _field(name, parent) for side, name in names.items()}
         self._pending: dict[Side, list[str]] = {side: [] for side in names}
+        self._texts = dict.fromkeys(names, "")  # as they were written
+        self._shown = dict.fromkeys(names, "")
         self._repaint = Throttle(self._show_pending, parent=parent)
         self._is_following = False
         first, second = self.fields.values()
@@ -36,6 +38,7 @@ class ComparedTexts:
         self._repaint.cancel()
         for side, field in self.fields.items():
             self._pending[side].clear()
+            self._texts[side] = self._shown[side] = ""
             field.clear()
             field.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
             field.setExtraSelections([])
@@ -64,9 +67,14 @@ class ComparedTexts:
         for side, pieces in self._pending.items():
             if pieces:
                 field = self.fields[side]
+                self._texts[side] += "".join(pieces)
+                before, self._shown[side] = self._shown[side], shown(self._texts[side])
+                if not self._shown[side].startswith(before):  # what follows a sign may change whether it gets a mark
+                    field.clear()
+                    before = ""
                 cursor = field.textCursor()
                 cursor.movePosition(cursor.MoveOperation.End)
-                cursor.insertText(shown("".join(pieces)))
+                cursor.insertText(self._shown[side][len(before) :])
                 bar = field.verticalScrollBar()
                 bar.setValue(bar.maximum())
                 pieces.clear()
@@ -75,7 +83,9 @@ class ComparedTexts:
     def _mark(self, are_whole: bool = False) -> int | None:
         """Where the marks begin, in both; None: there are none."""
         one, other = (field.toPlainText() for field in self.fields.values())
-        begin = first_difference(one, other, are_whole)
+        written, other_written = self._texts.values()
+        is_different = first_difference(written, other_written, are_whole) is not None
+        begin = first_difference(one, other, are_whole) if is_different else None
         for field, text in zip(self.fields.values(), (one, other), strict=True):
             word = None if begin is None else _WORD.match(text, begin)
             field.setExtraSelections([] if word is None else [_marked(field, text, *word.span())])

@@ -34,9 +34,16 @@ MARK = "‹U+"  # how the mark of such signs begins
 _NAMES = {0x0: "null", 0x7: "bell", 0x8: "backspace", 0xD: "return", 0x1B: "escape", 0x7F: "delete"}
 
 
-def shown(text: str) -> str:
-    """The text with a mark in place of each run of such signs: `‹U+202E›`."""
-    return replaced(text, mark_of)
+def shown(text: str, before: str = "") -> str:
+    """The text with a mark in place of each run of such signs: `‹U+202E›`. For `before`, see `ending`."""
+    return replaced(text, mark_of, before)
+
+
+def ending(text: str) -> str:
+    """What of a text has a say in how what follows it is shown: a letter that is written from right to left, and the
+    last one."""
+    found = _RIGHT_TO_LEFT.search(text)
+    return ("" if found is None else found[0]) + text[-1:]
 
 
 def one_line(text: str) -> str:
@@ -61,15 +68,17 @@ def wrapped(*paragraphs: str) -> str:
     return "\n".join(lines)
 
 
-def replaced(text: str, how: Callable[[str], str]) -> str:
+def replaced(text: str, how: Callable[[str], str], before: str = "") -> str:
     """`how` is given each run of such signs."""
     if _FOUND.search(text) is None:  # nearly always
         return text
-    has_direction = _RIGHT_TO_LEFT.search(text) is not None
+    whole = before + text
+    has_direction = _RIGHT_TO_LEFT.search(whole) is not None
 
     def written(found: re.Match[str]) -> str:
         signs = found[0]
-        if signs[0] == "\U0001f3f4" or (len(signs) == 1 and _is_needed(signs, text, found.start(), has_direction)):
+        place = len(before) + found.start()
+        if signs[0] == "\U0001f3f4" or (len(signs) == 1 and _is_needed(signs, whole, place, has_direction)):
             return signs
         if unicodedata.category(signs[0]) == "Mn" and signs[0] != "\u034f":  # the first selector is all that is needed
             return signs[0] + how(signs[1:])
@@ -104,7 +113,10 @@ def _name(sign: str) -> str:
 def _is_needed(sign: str, text: str, place: int, has_direction: bool) -> bool:
     if sign in _DIRECTIONS:
         return has_direction
+    while text.endswith(">", 0, place):  # of tags, where the text is HTML
+        begin = text.rfind("<", max(0, place - _LONGEST_TAG), place)
+        if begin < 0:
+            break
+        place = begin
     before = text[place - 1] if place else " "
-    if before == ">":  # of a tag, where the text is HTML
-        before = text[max(0, text.rfind("<", place - _LONGEST_TAG, place) - 1)]
     return sign in _JOINERS and before > "\u0590" and not "\u2000" <= before <= "\u206f"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QPushButton, QWidget
 
-from app.text.unseen import in_tip, one_line, shown
-from app.theme import ThemeKeeper
+from app.text.unseen import in_tip, mark_of, one_line
+from app.theme import Theme, ThemeKeeper
 from app.widgets.appearance import code_font
 from app.widgets.attachment_chips import words_of_size
+from app.widgets.joined_text import JoinedText
 from app.widgets.parts import set_up
+from app.widgets.prose import HELD, shape_of_mark, with_places
 from engine.messages.prompts import Attachment
 
 _GAP_PX = 6
@@ -33,10 +36,7 @@ class AttachedFiles(QWidget):
         self._attachments = attachments
         self._opened: Attachment | None = None
         self.buttons = [self._button(attachment) for attachment in attachments]
-        self.text = set_up(QPlainTextEdit(self, readOnly=True, tabChangesFocus=True), kind="attached")
-        self.text.setFrameShape(QFrame.Shape.NoFrame)
-        self.text.setFont(code_font())
-        self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.text = set_up(_Text(self), kind="attached")
         self.text.hide()
         keeper.changed.connect(self._draw)
         self._draw()
@@ -83,18 +83,47 @@ class AttachedFiles(QWidget):
             button.setChecked(button is clicked and button.isChecked())
             if button.isChecked():
                 self._opened = attachment
+        self._write()
+        self.text.setVisible(self._opened is not None)
+        self.height_changed.emit()
+
+    def _write(self) -> None:
         if self._opened is not None:
             text = self._opened.text
-            beginning = shown(text[:_SHOWN_CHARACTERS])
+            beginning = text[:_SHOWN_CHARACTERS]
             if len(text) > _SHOWN_CHARACTERS:
                 words = self.tr("The first {shown} of {all} characters are shown.")
                 beginning += "\n\n" + words.format(shown=f"{_SHOWN_CHARACTERS:,}", all=f"{len(text):,}")
-            self.text.setPlainText(beginning)
+            self.text.write(beginning, self._keeper.theme)
             self.text.setAccessibleName(self.tr("Text of {file}").format(file=self._opened.name))
-        self.text.setVisible(self._opened is not None)
-        self.height_changed.emit()
 
     @Slot()
     def _draw(self) -> None:
         for button in self.buttons:
             button.setIcon(self._keeper.icon("attach"))
+        self._write()
+
+
+class _Text(JoinedText, QPlainTextEdit):
+    is_code = True
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent, readOnly=True, undoRedoEnabled=False, tabChangesFocus=True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFont(code_font())
+        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+
+    def write(self, text: str, theme: Theme) -> None:
+        """Shows this text, with marks for signs that nobody sees."""
+        held, unseen = with_places(text)
+        first, *parts = held.split(HELD)
+        self.setPlainText(first)
+        place = QTextCursor(self.document())
+        place.movePosition(place.MoveOperation.End)
+        plain = QTextCharFormat()
+        place.beginEditBlock()  # laid out once, at the end
+        shapes = {signs: shape_of_mark(signs, plain, theme) for signs in set(unseen)}
+        for signs, part in zip(unseen, parts, strict=True):
+            place.insertText(mark_of(signs), shapes[signs])
+            place.insertText(part, plain)
+        place.endEditBlock()

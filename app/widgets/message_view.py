@@ -7,7 +7,7 @@ from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QApplication, QLabel, QMenu, QWidget
 
 from app.widgets.joined_text import JoinedText
-from app.widgets.parts import set_up
+from app.widgets.parts import discard, set_up
 from app.widgets.prompt_editor import PromptRevision
 from app.widgets.prose import Prose
 from app.widgets.row_view import RowView
@@ -32,17 +32,26 @@ class MessageView(RowView):
         self._deletion = ""
         self.cut: QLabel | None = None  # says that not all of it is shown
 
-    def show_cut(self, num_shown: int, num_characters: int) -> None:
-        """Says how much of a long message is shown; all of it: nothing."""
-        if num_shown >= num_characters:
+    def show_cut(self, num_shown: int | None, num_characters: int) -> None:
+        """Says how much of a long message is shown, or for None that it is only a part; all of it: nothing."""
+        if num_shown is not None and num_shown >= num_characters:
+            if self.cut is not None:
+                discard(self.cut)
+                self.cut = None
+                self.height_changed.emit()
             return
-        words = self.tr(
-            "The first {shown} of {all} characters are shown. Copy the message, or export the chat, to read the rest."
-        )
+        if num_shown is None:
+            words = self.tr("Only the beginning is shown. Copy the message, or export the chat, to read the rest.")
+        else:
+            words = self.tr(
+                "The first {shown} of {all} characters are shown. Copy the message, or export the chat, "
+                "to read the rest."
+            ).format(shown=f"{num_shown:,}", all=f"{num_characters:,}")
         if self.cut is None:
             self.cut = set_up(QLabel(self, textFormat=Qt.TextFormat.PlainText, wordWrap=True), kind="quiet")
             self.cut.show()
-        self.cut.setText(words.format(shown=f"{num_shown:,}", all=f"{num_characters:,}"))
+            self.height_changed.emit()
+        self.cut.setText(words)
 
     def _place_cut(self, left: int, top: int, width: int) -> int:
         """The height that it takes."""

@@ -32,12 +32,14 @@ class PromptView(MessageView):
 
     Signals:
         copied(str): the prompt was copied to the clipboard.
+        edit_requested(): see `revise`.
         revision_changed(str | None): the text it is being changed to; None when it is no longer edited.
         revision_submitted(str): the new prompt.
         branch_chosen(int): show another version of it, by its id.
     """
 
     copied = Signal(str)
+    edit_requested = Signal()
     revision_changed = Signal(object)
     revision_submitted = Signal(str)
     branch_chosen = Signal(int)
@@ -63,7 +65,7 @@ class PromptView(MessageView):
         self.all_button.setVisible(self._shortened)
         self.footer = PromptFooter(keeper, self)
         self.footer.copy_requested.connect(self._copy)
-        self.footer.edit_requested.connect(self._edit)
+        self.footer.edit_requested.connect(self.edit_requested)
         self.footer.flipper.chosen.connect(self.branch_chosen)
         self.prose.setVisible(bool(text) or self.files is None)
         keeper.changed.connect(self.update)
@@ -155,13 +157,6 @@ class PromptView(MessageView):
             self.revision.show()
         self.update()
         self.height_changed.emit()
-
-    @Slot()
-    def _edit(self) -> None:
-        self.revise(self._whole)
-        self.revision_changed.emit(self._whole)
-        if self.revision is not None:
-            self.revision.setFocus()
 
     @Slot()
     def _on_revision_edited(self) -> None:

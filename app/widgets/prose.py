@@ -6,7 +6,7 @@ import re
 from html import escape
 from math import ceil
 
-from PySide6.QtCore import QByteArray, QRectF, Qt, QUrl, Slot
+from PySide6.QtCore import QByteArray, QRectF, Qt, QTextBoundaryFinder, QUrl, Slot
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
@@ -17,6 +17,7 @@ from PySide6.QtGui import (
     QPaintEvent,
     QShowEvent,
     QTextBlock,
+    QTextCharFormat,
     QTextCursor,
     QTextFormat,
     QTextOption,
@@ -33,9 +34,11 @@ from app.widgets.joined_text import UNSEEN, JoinedText
 
 _INDENT_PX = 26  # of lists
 _QUOTE_INDENT = 20.0
-_LONG_RUN = re.compile(r"\S{1000}")
+_LONGEST_RUN = 1_000  # letters, between two places where a line may be broken
+_LONG_WORD = re.compile(rf"[^ \t\n]{{{_LONGEST_RUN}}}")
 _TAG = re.compile(r"<[^>]*>")
-_HELD = "\ufdef"  # is no letter, by Unicode's own word
+_INLINE_TAG = re.compile(r"</?(?:a|code|del|em|s|span|strong)\b[^>]*>")
+HELD = "\ufdef"  # is no letter, by Unicode's own word
 _SCROLL_KEYS = frozenset(
     {Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown, Qt.Key.Key_Home, Qt.Key.Key_End}
 )
@@ -73,14 +76,9 @@ class Prose(JoinedText, QTextBrowser):
         self._html = html
         cursor = self.textCursor()
         anchor, position = cursor.anchor(), cursor.position()
-        self.setWordWrapMode(wrap_mode(_TAG.sub("", html)))
-        unseen: list[str] = []
-
-        def hold(signs: str) -> str:
-            unseen.append(signs)
-            return _HELD
-
-        self.setHtml(replaced(html.replace(_HELD, STAND_IN), hold))
+        self.setWordWrapMode(wrap_mode(_TAG.sub(" ", _INLINE_TAG.sub("", html))))
+        held, unseen = with_places(html)
+        self.setHtml(held)
         self._mark(unseen)
         if anchor != position:  # the user selects while the reply is still growing
             self._select(anchor, position)
@@ -93,14 +91,10 @@ class Prose(JoinedText, QTextBrowser):
             return
         writing = QTextCursor(self.document())
         writing.beginEditBlock()  # laid out once, at the end
-        place = self.document().find(_HELD)
+        place = self.document().find(HELD)
         for signs in unseen:
-            shape = place.charFormat()
-            shape.setProperty(UNSEEN, signs)
-            shape.setToolTip(names_of(signs))
-            shape.setForeground(QColor(self._keeper.theme.warning))
-            place.insertText(mark_of(signs), shape)
-            place = self.document().find(_HELD, place)
+            place.insertText(mark_of(signs), shape_of_mark(signs, place.charFormat(), self._keeper.theme))
+            place = self.document().find(HELD, place)
         writing.endEditBlock()
 
     def set_plain_text(self, text: str) -> None:
@@ -200,9 +194,42 @@ class Prose(JoinedText, QTextBrowser):
 
 
 def wrap_mode(text: str) -> QTextOption.WrapMode:
-    """Between words, where there are any: in a long run without them, Qt looks through all that is left for a line."""
-    has_run = _LONG_RUN.search(text) is not None
-    return QTextOption.WrapMode.WrapAnywhere if has_run else QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere
+    """Where lines may be broken, if there are such places: in a long run without them, Qt looks through all that is
+    left for a line."""
+    if _LONG_WORD.search(text) is not None and _has_long_run(text):
+        return QTextOption.WrapMode.WrapAnywhere
+    return QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere
+
+
+def _has_long_run(text: str) -> bool:
+    """Chinese, Japanese and Thai have no spaces, and many places where a line may be broken."""
+    finder = QTextBoundaryFinder(QTextBoundaryFinder.BoundaryType.Line, text)
+    place = 0
+    while (following := finder.toNextBoundary()) >= 0:
+        if following - place >= _LONGEST_RUN:
+            return True
+        place = following
+    return False
+
+
+def with_places(text: str) -> tuple[str, list[str]]:
+    """The text with `HELD` in place of each run of signs that nobody sees, and these."""
+    unseen: list[str] = []
+
+    def hold(signs: str) -> str:
+        unseen.append(signs)
+        return HELD
+
+    return replaced(text.replace(HELD, STAND_IN), hold), unseen
+
+
+def shape_of_mark(signs: str, around: QTextCharFormat, theme: Theme) -> QTextCharFormat:
+    """Of the mark for signs that nobody sees, in letters like those around it: copying it copies the signs."""
+    shape = QTextCharFormat(around)
+    shape.setProperty(UNSEEN, signs)
+    shape.setToolTip(names_of(signs))
+    shape.setForeground(QColor(theme.warning))
+    return shape
 
 
 def _quote_level(block: QTextBlock) -> int:

@@ -58,6 +58,7 @@ class ReplyView(MessageView):
         self._blocks: tuple[Block, ...] = ()
         self._views: list[Prose | CodeBlockView] = []
         self._wanted: tuple[Block, ...] = ()  # of which `_blocks` are the first
+        self._has_more = False  # than are shown
         self._is_finished = False
         self._heights: list[int] = []  # of each view
         self._widths: list[int] = []  # for which each is arranged; 0: it is not
@@ -94,9 +95,14 @@ class ReplyView(MessageView):
         if finished:
             self.end_waiting()
         self._wanted, self._is_finished = blocks[:_BLOCKS_SHOWN], finished
+        self._has_more = len(blocks) > _BLOCKS_SHOWN
         self._more = more or _nothing
         self._show_wanted()
         self.height_changed.emit()
+
+    def show_cut(self, num_shown: int | None, num_characters: int) -> None:
+        """After `set_blocks`: nobody counts the characters of blocks that are not shown."""
+        super().show_cut(None if self._has_more else num_shown, num_characters)
 
     @property
     def is_whole(self) -> bool:
@@ -251,5 +257,6 @@ def _nothing() -> None:
     pass
 
 
-def shown_of(reply: str) -> str:
-    return beginning(reply, SHOWN_CHARACTERS, _SHOWN_LINES)
+def shown_of(reply: str, num_characters: int = 0, num_ends: int = 0) -> str:
+    """What is shown of a reply, or of its next piece, after so many characters and ends of lines."""
+    return beginning(reply, SHOWN_CHARACTERS - num_characters, _SHOWN_LINES - num_ends)

@@ -42,6 +42,7 @@ class Transcript(QWidget):
         delete_requested(int): delete this message, by its id, and what belongs to it.
         branch_chosen(int): show the branch through this message, by its id.
         changed(): other messages are shown, or they can be acted on again.
+        edit_refused(str): a message is too long to be edited; what to do instead.
         copied(str): a message or a block of code was copied to the clipboard.
         example_chosen(str): one of the prompts that an empty conversation offers.
     """
@@ -49,6 +50,7 @@ class Transcript(QWidget):
     regenerate_requested = Signal(int)
     continue_requested = Signal()
     revision_submitted = Signal(int, str)
+    edit_refused = Signal(str)
     branch_chosen = Signal(int)
     delete_requested = Signal(int)
     changed = Signal()
@@ -234,7 +236,15 @@ class Transcript(QWidget):
     def revise(self, message_id: int, text: str | None = None) -> None:
         """Lets the user edit a prompt where it is shown, beginning with its own text or another."""
         row = self._prompt_row(message_id)
-        if row is None or not row.is_revisable:
+        if row is None:
+            return
+        if not row.is_revisable:
+            self.edit_refused.emit(
+                self.tr(
+                    "This message is too long to be edited here. Copy it, change it in a text editor, and attach that "
+                    "file to a new message."
+                )
+            )
             return
         row.revision = row.message.text if text is None else text
         view = self.column.show_row(row)
@@ -299,6 +309,9 @@ class Transcript(QWidget):
             return PromptRow(self._stage, message, siblings)
         return ReplyRow(self._stage, message, siblings, self._colouring)
 
+    def _revise_row(self, row: PromptRow) -> None:
+        self.revise(row.message.id)
+
     def _on_revision(self, row: PromptRow, text: str | None) -> None:
         row.revision = text
         if text is not None:  # it takes more room than the prompt did
@@ -320,6 +333,7 @@ class Transcript(QWidget):
         elif isinstance(view, PromptView) and isinstance(row, PromptRow):
             view.copied.connect(self.copied)
             view.branch_chosen.connect(self.branch_chosen)
+            view.edit_requested.connect(partial(self._revise_row, row))
             view.revision_changed.connect(partial(self._on_revision, row))
             view.revision_submitted.connect(partial(self.revision_submitted.emit, row.message.id))
         self._update_view(row, view)
@@ -356,7 +370,7 @@ class Transcript(QWidget):
             view.set_deletion(self._deletion(row))
         if isinstance(row, PromptRow) and isinstance(view, PromptView):
             view.flipper.set_siblings(row.siblings, row.message.id)
-            view.footer.set_editable(possible and row.is_revisable)
+            view.footer.set_editable(possible)
             view.flipper.set_possible(self._growing is None)
         elif isinstance(row, ReplyRow) and isinstance(view, ReplyView) and view.flipper is not None:
             view.set_regenerate(possible)

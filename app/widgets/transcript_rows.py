@@ -62,7 +62,7 @@ class PromptRow:
 
     @property
     def is_revisable(self) -> bool:
-        """A longer prompt would hold up the window with every key."""
+        """A longer prompt would hold up the window with every key. Its attachments are edited with it, as text."""
         return len(self.message.text) <= LONGEST_REVISED
 
     def estimate(self, width: int) -> int:
@@ -106,6 +106,7 @@ class ReplyRow:
         self._blocks = blocks
         self._parsing: Iterator[tuple[tuple[Block, ...], bool]] | None = None  # while not all of them are known
         self._num_lines = message.text.count("\n", 0, SHOWN_CHARACTERS) + 1
+        self._num_shown = 0  # characters
 
     def estimate(self, width: int) -> int:
         num_characters = min(len(self.message.text), SHOWN_CHARACTERS)
@@ -121,13 +122,14 @@ class ReplyRow:
         self._blocks = self._parsing = None
 
     def show_in(self, view: ReplyView) -> None:
+        text = shown_of(self.message.text)
+        self._num_shown = len(text)
         if self._blocks is None:
-            text, origins = shown_of(self.message.text), self._origins()
+            origins = self._origins()
             self._parsing = parsing(text, marks_of(text, origins) if self._colouring and origins else "")
             self._go_on(view)
         else:
             self._show_blocks(view, self._blocks)
-        view.show_cut(len(shown_of(self.message.text)), len(self.message.text))
         view.set_message(self.message)
         view.set_legend(self._origins() if self._colouring else None)
 
@@ -141,6 +143,7 @@ class ReplyRow:
     def _show_blocks(self, view: ReplyView, blocks: tuple[Block, ...]) -> None:
         is_done = self._parsing is None
         view.set_blocks(blocks, is_done, None if is_done else partial(self._go_on, view))
+        view.show_cut(self._num_shown, len(self.message.text))
 
     def _origins(self) -> tuple[OriginRun, ...]:
         return self.message.statistics.origins if self.message.statistics else ()
@@ -155,7 +158,7 @@ class GrowingRow:
         self._stream = MarkdownStream()
         self._text: list[str] = []
         self._origins: list[OriginRun] = []
-        self._num_characters = 0
+        self._num_characters = self._num_shown = self._num_ends = 0  # all; shown of them; shown ends of lines
         self._words: str | None = ""  # shown until text is written; None: it is
 
     def estimate(self, width: int) -> int:  # noqa: ARG002
@@ -172,9 +175,12 @@ class GrowingRow:
 
     def feed(self, piece: str, origins: Sequence[OriginRun] = ()) -> None:
         self._words = None
-        shown = piece[: max(0, SHOWN_CHARACTERS - self._num_characters)]
+        is_cut = self._num_shown < self._num_characters
+        shown = "" if is_cut else shown_of(piece, self._num_shown, self._num_ends)
         self._text.append(piece)
         self._num_characters += len(piece)
+        self._num_shown += len(shown)
+        self._num_ends += shown.count("\n")
         self._origins += origins
         if shown:
             self._stream.feed(shown, marks_of(shown, origins) if self._colouring else "")
@@ -187,7 +193,7 @@ class GrowingRow:
     def show_in(self, view: ReplyView) -> None:
         if self._stream.blocks:
             view.set_blocks(self._stream.blocks, finished=False)
-        view.show_cut(SHOWN_CHARACTERS, self._num_characters)
+        view.show_cut(self._num_shown, self._num_characters)
         if self._words is not None or not self._stream.blocks:
             view.show_waiting(self._words or "")
         else:

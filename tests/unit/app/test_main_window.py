@@ -11,6 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
+from app.widgets.prompt_view import PromptView
 from engine.messages.conversations import ConversationSummary
 from tests.unit.app.widgets.messages import prompt, reply
 
@@ -189,3 +190,15 @@ def test_the_menu_is_short_and_leads_to_everything(window: MainWindow) -> None:
     assert {action.text() for action in window.actions()} - {action.text() for action in leaves(menu)} == {
         "Open the menu"
     }
+
+
+def test_a_prompt_that_is_too_long_to_be_edited_says_what_to_do(window: MainWindow) -> None:
+    window.transcript.show_messages((prompt(1, "x" * 100_001), reply(2)))
+    view = window.transcript.findChild(PromptView)
+    assert isinstance(view, PromptView)
+    for ask in (view.footer.edit_button.click, lambda: QTest.keyClick(window.prompt_box.editor, Qt.Key.Key_Up)):
+        ask()
+        (toast,) = window.toasts.shown
+        assert toast.words.text().startswith("This message is too long to be edited here. Copy it,")
+        assert view.revision is None
+        window.toasts.clear()

@@ -77,6 +77,10 @@ def test_nothing_that_is_written_commands_a_terminal() -> None:
     assert is_harmless(told)
     assert told.startswith("line\ttab\nplain é 👩\u200d💻 x‹U+001B›]0;owned‹U+0007 U+001B ×2›[2J‹U+009B›31m‹U+202E›y")
     assert not output.isatty()
+    beneath.truncate(beneath.seek(0))
+    for piece in ("**کتاب**", " می", "\u200c", "خواهم 👩", "\u200d", "💻", "\n"):
+        output.write(piece)
+    assert beneath.getvalue().decode() == "**کتاب** می\u200cخواهم 👩\u200d💻\n"
 
 
 def test_tables_and_bars_show_words_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:

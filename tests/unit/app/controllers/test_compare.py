@@ -7,11 +7,12 @@ from datetime import UTC, datetime
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 from app.controllers.chat import NextChat
 from app.controllers.compare import CompareController
-from app.dialogs.compare_texts import first_difference
+from app.dialogs.compare_texts import ComparedTexts, first_difference
 from app.dialogs.compare_wording import HOW_IT_IS_FAIR, reasons, result
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
@@ -276,3 +277,17 @@ def test_whoever_needs_the_model_does_not_wait_for_it(desk: Desk) -> None:
     desk.press()
     desk.window.prompt_box.stop_requested.emit()
     assert desk.bridge.stops[-1].is_set()
+
+
+def test_equal_texts_in_other_pieces_are_equal(qtbot: QtBot) -> None:
+    parent = QWidget()
+    qtbot.addWidget(parent)
+    texts = ComparedTexts({side: side.name for side in Side}, parent)
+    for pieces in zip(("می", "\u200cخواهم a\u200b", "\u200b!"), ("می\u200c", "خواهم ", "a\u200b\u200b!"), strict=True):
+        for side, piece in zip(Side, pieces, strict=True):
+            texts.add(side, piece)
+        texts._show_pending()
+        assert not any(field.extraSelections() for field in texts.fields.values())
+    texts.finish()
+    assert {field.toPlainText() for field in texts.fields.values()} == {"می\u200cخواهم a‹U+200B ×2›!"}
+    assert not any(field.extraSelections() for field in texts.fields.values())

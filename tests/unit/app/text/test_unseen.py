@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.text.unseen import in_tip, one_line, shown, wrapped
+from app.text.unseen import ending, in_tip, one_line, shown, wrapped
 
 FLAG = "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
 
@@ -50,8 +50,32 @@ def test_what_writing_needs_is_left_alone(text: str) -> None:
     assert shown(text) == text
 
 
-def test_joiners_are_needed_across_the_colours_of_who_guessed() -> None:
-    assert shown('می<span class="drafter">\u200cخواهم</span>') == 'می<span class="drafter">\u200cخواهم</span>'
+@pytest.mark.parametrize(
+    "html",
+    [
+        'می<span class="drafter">\u200cخواهم</span>',
+        '<span class="recall">می</span><span class="drafter">\u200cخواهم</span>',
+        '<p><span class="recall">👩</span><span class="drafter">\u200d💻</span></p>',
+        "<p><strong>کتاب</strong>\u200cها را خواندم و آن را به دوستم دادم</p>",
+        "<p>" + "x " * 50 + "<a href='x'><em>کتاب</em></a>\u200cها</p>",
+    ],
+)
+def test_joiners_are_needed_across_tags(html: str) -> None:
+    assert shown(html) == html
+
+
+def test_tags_alone_need_no_joiner() -> None:
+    assert shown("<p><em>\u200c</em></p>") == "<p><em>‹U+200C›</em></p>"
+    assert shown("a>\u200c>>") == "a>‹U+200C›>>"
+
+
+def test_what_comes_in_pieces_is_shown_as_if_it_came_at_once() -> None:
+    for text in ("می\u200cخواهم", "👩\u200d💻", "a\u200db", "שלום!\u200f", "a\u200f"):
+        pieces, before = [], ""
+        for letter in text:
+            pieces.append(shown(letter, before))
+            before = ending(before + letter)
+        assert "".join(pieces) == shown(text)
 
 
 def test_names_are_told_in_tooltips() -> None:

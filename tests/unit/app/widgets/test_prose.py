@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import QByteArray, QEvent, Qt, QUrl
-from PySide6.QtGui import QDesktopServices, QHelpEvent, QTextDocument
+from PySide6.QtGui import QDesktopServices, QHelpEvent, QTextDocument, QTextOption
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QToolTip
 from pytestqt.qtbot import QtBot
@@ -104,3 +104,17 @@ def test_signs_that_nobody_sees_are_marked_named_and_copied_as_they_are(qtbot: Q
     prose.set_html('<table><tr><td>a\u202eb</td><td><a href="http://x.org">c\u202ed</a></td></tr></table>')
     prose.selectAll()
     assert copied([prose]).text() == "a\u202eb\tc\u202ed"
+
+
+def test_lines_are_broken_between_words_where_there_are_any(prose: Prose) -> None:
+    between, anywhere = QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere, QTextOption.WrapMode.WrapAnywhere
+    for text in ("東京タワーは Python で" * 200, "สวัสดีชาวโลก" * 200, "word " * 1000):
+        prose.set_plain_text(text)
+        assert prose.wordWrapMode() is between
+    prose.set_html(f"<p>{'a' * 600}</p><p>{'a' * 600}</p>")
+    assert prose.wordWrapMode() is between
+    for text in ("a" * 1000, "。" * 1000, "a\u00a0" * 500):
+        prose.set_plain_text(text)
+        assert prose.wordWrapMode() is anywhere
+    prose.set_html(f"<p>{'a<em>a</em>' * 500}</p>")
+    assert prose.wordWrapMode() is anywhere

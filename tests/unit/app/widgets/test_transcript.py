@@ -5,18 +5,21 @@ from collections.abc import Callable
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.theme import ThemeKeeper
-from app.widgets import virtual_column
+from app.widgets import reply_view, virtual_column
+from app.widgets.attached_files import AttachedFiles
 from app.widgets.prompt_view import PromptView
 from app.widgets.prose import Prose
 from app.widgets.reply_view import ReplyView
 from app.widgets.transcript import Transcript
 from app.widgets.transcript_rows import PromptRow, ReplyRow
 from app.widgets.virtual_column import VirtualColumn
+from engine.messages.prompts import Attachment
 from tests.unit.app.widgets.messages import conversation, prompt, reply
 
 
@@ -431,3 +434,57 @@ def test_a_huge_message_is_shown_in_part_and_block_by_block(
     transcript.resize(700, 600)
     qtbot.waitUntil(lambda: view.is_whole, timeout=30_000)
     assert not PromptRow(transcript._stage, prompt(1, text)).is_revisable
+
+
+def test_blocks_that_are_not_shown_are_told_of(
+    qtbot: QtBot, transcript: Transcript, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reply_view, "_BLOCKS_SHOWN", 4)
+    block = "words\n\n```\ncode\n```\n\n"
+    transcript.show_messages((reply(1, block * 2), reply(2, block * 3)))
+    whole, cut = reply_views(transcript)
+    qtbot.waitUntil(lambda: whole.is_whole and cut.is_whole)
+    assert whole.cut is None
+    assert cut.cut is not None
+    assert cut.cut.text().startswith("Only the beginning is shown.")
+    transcript.begin_reply()
+    transcript.append_reply_text(block * 3)
+    transcript._show_pending()
+    growing = reply_views(transcript)[-1]
+    assert growing.cut is not None
+    transcript.finish_reply(reply(3, "another text"))
+    assert growing.cut is None
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_a_long_reply_is_cut_alike_while_it_grows(
+    qtbot: QtBot, transcript: Transcript, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setattr(reply_view, "_SHOWN_LINES", 40)
+    text = "a line\n\n" * 30
+    transcript.begin_reply()
+    for place in range(0, len(text), size):
+        transcript.append_reply_text(text[place : place + size])
+        transcript._show_pending()
+    (view,) = reply_views(transcript)
+    qtbot.waitUntil(lambda: view.is_whole)
+    words, height = [prose.toPlainText() for prose in view.block_views if isinstance(prose, Prose)], view.arrange(700)
+    assert "".join(words).count("a line") == 20
+    assert view.cut is not None
+    assert view.cut.text().startswith("The first 159 of 240 characters are shown.")
+    transcript.finish_reply(reply(1, text))
+    qtbot.waitUntil(lambda: view.is_whole)
+    assert [prose.toPlainText() for prose in view.block_views if isinstance(prose, Prose)] == words
+    assert view.cut.text().startswith("The first 159 of 240 characters are shown.")
+    assert view.arrange(700) > height  # with the footer
+
+
+def test_copying_from_an_opened_file_has_what_is_shown_by_marks(qtbot: QtBot, keeper: ThemeKeeper) -> None:
+    text = "a\u202eb\n\u200b\u200b‹U+202E›\x1bz\u202e"
+    files = AttachedFiles(keeper, (Attachment("a.txt", text),))
+    qtbot.addWidget(files)
+    files.buttons[0].click()
+    assert files.text.toPlainText() == "a‹U+202E›b\n‹U+200B ×2›‹U+202E›‹U+001B›z‹U+202E›"
+    files.text.selectAll()
+    files.text.copy()
+    assert QGuiApplication.clipboard().text() == text
