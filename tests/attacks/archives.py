@@ -15,6 +15,7 @@ from engine import Command, ImportConversations
 from engine.errors import FileUnusable
 from engine.exchange import read_chats
 from engine.messages.conversations import Role
+from engine.messages.events import Failed
 from engine.storage import Repository
 from tests.attacks.attack import Memory, Outcome, Plan
 from tests.attacks.desk import Desk, Held
@@ -189,13 +190,14 @@ def _try(path: Path, outcome: Outcome, number: int) -> float:
     return process_time() - start
 
 
-def carried_out(desk: Desk, command: Command) -> None:
-    """Whether it fails or not."""
-    ended: list[object] = []
+def carried_out(desk: Desk, command: Command) -> Failed | None:
+    """How it failed, if it did."""
+    ended: list[Failed | None] = []
     request = desk.bridge.post(command)
-    request.finished.connect(lambda: ended.append(command))
+    request.finished.connect(lambda: ended.append(None))
     request.failed.connect(ended.append)
     desk.until(lambda: bool(ended))
+    return ended[0]
 
 
 def digest(folder: Path) -> str:

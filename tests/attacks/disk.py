@@ -28,6 +28,7 @@ from engine.exchange.writing import write_chats
 from engine.hub.download import download_target
 from engine.hub.saved import SavedDownloads
 from engine.hub.search import list_files
+from engine.messages.commands import ForgetEverything
 from engine.messages.conversations import ExportFormat, Role
 from engine.messages.learned import NgramRecord, VerifiedReply
 from engine.messages.targets import TargetSource
@@ -37,6 +38,7 @@ from engine.profile.transfer import export_profile
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.starter_form import StarterForm
+from tests.attacks.archives import carried_out
 from tests.attacks.attack import Outcome, Plan
 from tests.attacks.desk import Desk
 from tests.fakes.gguf import TINY, gguf
@@ -96,6 +98,7 @@ class Scene:
     opened: Repository | None = None
     ids: list[int] = field(default_factory=list)  # of the messages of `chat`
     chat: int = 0
+    written: dict[int, str] = field(default_factory=dict)  # the first message of each chat that the store has taken
 
     @property
     def store(self) -> Repository:
@@ -107,6 +110,7 @@ class Scene:
     def prepare(self) -> None:
         kept = self.store.create_conversation(_KEPT, "").id
         self.store.add_message(kept, None, Role.USER, _KEPT)
+        self.written[kept] = _KEPT
         self.chat = self.store.create_conversation("chat", "").id
         for place, text in enumerate(("one", "1", "two", _LONG)):
             role = Role.ASSISTANT if place % 2 else Role.USER
@@ -129,6 +133,7 @@ Act = Callable[[Scene], object]
 def _write(scene: Scene) -> None:
     number = scene.store.create_conversation("new", "").id
     scene.store.add_message(number, None, Role.USER, _LONG)
+    scene.written[number] = _LONG
 
 
 def _delete_and_restore(scene: Scene) -> None:
@@ -147,7 +152,9 @@ def _forget_chat(scene: Scene) -> None:
 
 def _forget_everything(scene: Scene) -> None:
     scene.store.forget_everything()
+    scene.written.clear()
     scene.store.finish_erasure()
+    assert not scene.store.list_conversations()
 
 
 def _learn(scene: Scene) -> None:
@@ -164,6 +171,10 @@ def _change(scene: Scene) -> None:
     scene.store.save_draft(scene.chat, _LONG)
     scene.store.change_conversation(scene.chat, _LONG, OwnSampling(top_k=3))
     scene.store.change_target_options(scene.folder / "t.gguf", TargetOptions(system_prompt=_LONG))
+    found = scene.store.open_conversation(scene.chat)
+    stored = found.summary.title, found.draft, found.system_prompt, found.sampling
+    assert stored == ("renamed", _LONG, _LONG, OwnSampling(top_k=3)), "it is not stored"
+    assert [each.options.system_prompt for each in scene.store.list_targets()] == [_LONG], "it is not stored"
 
 
 def _migrate(scene: Scene) -> None:
@@ -285,7 +296,7 @@ def _attempt(disk: Disk, dice: random.Random, act: Act, hub: FakeHub, outcome: O
             scene.close()  # the next start
         again = _told(act, scene)
         outcome.check(again == _DONE, f"{what}, and then with room: {again}")
-        outcome.check(act is _forget_everything or _is_kept(scene), f"{what}: something is lost")
+        outcome.check(_is_kept(scene), f"{what}: something is lost")
         outcome.check(_is_whole(folder), f"{what}: the store is damaged")
     finally:
         disk.free()
@@ -305,8 +316,11 @@ def _told(act: Act, scene: Scene) -> str:
 
 
 def _is_kept(scene: Scene) -> bool:
-    kept = [each for each in scene.store.list_conversations() if each.title == _KEPT]
-    return len(kept) == 1 and scene.store.open_conversation(kept[0].id).messages[0].text == _KEPT
+    """All that the store has taken, but for what was forgotten."""
+    there = {each.id for each in scene.store.list_conversations()}
+    return scene.written.keys() <= there and all(
+        scene.store.open_conversation(number).messages[0].text == text for number, text in scene.written.items()
+    )
 
 
 def _is_whole(folder: Path) -> bool:
@@ -321,6 +335,8 @@ def _at_the_window(disk: Disk, outcome: Outcome) -> None:
     with Desk(folder) as desk:
         desk.ask("Name a colour.")
         first = desk.studio.app.conversations.open_id
+        told: list[str] = []
+        desk.studio.app.keeper.failed.connect(told.append)
         disk.fill(0)
         desk.studio.rest()
         with desk.watching() as held:
@@ -342,10 +358,29 @@ def _at_the_window(disk: Disk, outcome: Outcome) -> None:
         except TimeoutError:
             outcome.failures.append(f"window: {num_stored()} of 4 messages are stored when there is room")
         desk.ask("Name three colours.")
+        _forget_in_window(disk, desk, outcome)
     outcome.tried += 1
+    top_k = SettingsFile(folder / "store").load()[0].sampling.top_k  # saved at the end at the latest
+    outcome.check(top_k == 7 and bool(told), f"window: top_k was set to 7 and is {top_k}; it was said: {told}")
     outcome.check(held.is_within_bar, f"window: the interface thread was {held}")
     outcome.check(_is_whole(folder / "store"), "window: the store is damaged")
     outcome.figures["interface"] = str(held)
+
+
+def _forget_in_window(disk: Disk, desk: Desk, outcome: Outcome) -> None:
+    """Everything, once while the disk is full and once when there is room."""
+    disk.fill(0)
+    failed = carried_out(desk, ForgetEverything())
+    is_told = failed is None or failed.sentence.endswith(".")
+    outcome.check(is_told, f"window: forgetting on a full disk tells {failed}")
+    disk.free()
+    failed = carried_out(desk, ForgetEverything())
+    outcome.check(failed is None, f"window: with room, forgetting fails: {failed}")
+    desk.studio.pass_time(1.0)
+    for file in desk.store.rglob("*"):
+        is_there = file.is_file() and b"colours" in file.read_bytes()
+        outcome.check(not is_there, f"window: {file.name} holds what was forgotten")
+    outcome.check(bool(desk.ask("Name a river.")), "window: the chat does not go on when all is forgotten")
 
 
 def _inside(seed: str, count: str, folder: str) -> None:

@@ -29,6 +29,7 @@ print("held", flush=True)
 sys.stdin.read()
 other.execute("COMMIT")
 """
+_MOST_S = 4.0  # of an act that waits for no reply, with the rest after it
 _LOCKS = ("BEGIN IMMEDIATE", "BEGIN EXCLUSIVE")
 
 
@@ -46,9 +47,10 @@ def held_by_another(store: Path, lock: str) -> Iterator[None]:
 class _Chats:
     """What is done in the window while the lock is held, and what must be in the store afterwards."""
 
-    def __init__(self, desk: Desk, dice: random.Random) -> None:
+    def __init__(self, desk: Desk, dice: random.Random, outcome: Outcome) -> None:
         self._desk = desk
         self._dice = dice
+        self._outcome = outcome
         self.said: dict[int, list[str]] = {}  # by chat; the texts that the window showed last
         self.titles: dict[int, str] = {}
         self.num_done = 0
@@ -68,9 +70,19 @@ class _Chats:
         self._desk.window.conversations.new_requested.emit()
         self.ask()
 
-    def note(self) -> None:
-        self.said[self._open_id] = [message.text for message in self._desk.window.transcript.messages]
+    def note(self, num_replaced: int = 0) -> None:
+        """What was said before must still be shown, but for so many messages at its end."""
+        shown = self._shown()
+        known = self.said.get(self._open_id, [])
+        known = known[: len(known) - num_replaced]
+        is_there = shown[: len(known)] == known
+        self._outcome.check(is_there, f"chat {self._open_id}: {shown} is shown, where {known} was said")
+        if is_there:
+            self.said[self._open_id] = shown
         self.num_done += 1
+
+    def _shown(self) -> list[str]:
+        return [message.text for message in self._desk.window.transcript.messages]
 
     def move(self) -> None:
         """To another chat, which is read meanwhile."""
@@ -82,6 +94,10 @@ class _Chats:
             self._desk.until(
                 lambda: any(isinstance(event, ConversationOpened) for event in self._desk.events[num_before:])
             )
+            self._outcome.check(
+                self._shown() == self.said[wanted],
+                f"chat {wanted}: {self._shown()} is shown, where {self.said[wanted]} was said",
+            )
             self.num_done += 1
 
     def rename(self) -> None:
@@ -90,7 +106,7 @@ class _Chats:
         self.num_done += 1
 
     def type_draft(self) -> None:
-        QTest.keyClicks(self._desk.window.prompt_box.editor, f"draft {self.num_done}")
+        self._desk.type(f"draft {self.num_done}")
         self._desk.studio.pass_time(1.2)  # it is saved after a pause
         self._desk.window.prompt_box.set_text("")
 
@@ -100,15 +116,15 @@ class _Chats:
         if last.id > 0:
             self._desk.window.regenerate_action.trigger()
             self._desk.until(lambda: not self._desk.window.is_busy and transcript.messages[-1].id != last.id)
-            self.note()
+            self.note(num_replaced=1)
 
 
 def run(plan: Plan) -> Outcome:
     outcome, worst = Outcome(), Held()
-    slowest_s = 0.0
+    slowest: dict[str, float] = {}
     with Desk(plan.folder) as desk:
         dice = plan.dice(0)
-        chats = _Chats(desk, dice)
+        chats = _Chats(desk, dice, outcome)
         for _ in range(3):
             chats.begin()
         file = desk.store / FILE_NAME
@@ -125,7 +141,7 @@ def run(plan: Plan) -> Outcome:
                 with desk.watching() as held:
                     act()
                 worst = worst.worst(held)
-                slowest_s = max(slowest_s, time.monotonic() - began)
+                slowest[act.__name__] = max(slowest.get(act.__name__, 0.0), time.monotonic() - began)
                 outcome.tried += 1
             window.conversations.new_requested.emit()
             QTest.keyClicks(window.prompt_box.editor, "Name a colour.")  # a new chat waits for the store
@@ -140,9 +156,11 @@ def run(plan: Plan) -> Outcome:
         desk.studio.pass_time(2.0)
     _check_store(desk.store, chats, outcome)
     outcome.check(worst.is_within_bar, f"the interface thread was {worst}")
+    for name in {chats.move.__name__, chats.rename.__name__, chats.type_draft.__name__} & slowest.keys():
+        outcome.check(slowest[name] < _MOST_S, f"{name} took {slowest[name]:.1f} s, though it writes no reply")
     outcome.figures = {
         "locked": f"{plan.count} s",
-        "slowest act": f"{slowest_s:.1f} s",
+        "slowest": ", ".join(f"{name} {seconds:.1f} s" for name, seconds in slowest.items()),
         "interface": str(worst),
     }
     return outcome

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from unittest.mock import patch
 
+from engine import ImportConversations
 from engine.config import TargetSettings
 from engine.messages.conversations import ChatTurn, Role
+from engine.messages.events import ConversationsListed
 from engine.replies.prompt import PromptBuilder
 from engine.stop_signal import StopSignal
+from engine.storage import Repository
 from engine.target.chat_template import CHATML
 from engine.target.interface import FloatRows
 from engine.target.llama_cpp import LlamaCppTarget
 from engine.target.prompt_text import PromptText
 from engine.target.sources import starter_path
+from tests.attacks.archives import carried_out
 from tests.attacks.attack import Outcome, Plan
 from tests.attacks.desk import Desk, Held
 
@@ -30,7 +37,7 @@ _WAYS = (  # in which templates treat what is said
     "{% for l in m.content.split('\n') %}{{ l }}\n{% endfor %}", "{% for c in m.content %}{{ c }}{% endfor %}",
     "<{{ m.content }}>", "<|{{ m.content }}|>", "{{ m.content.split() | join('') }}",
 )  # fmt: skip
-_SAMPLES = 3
+_SAMPLES = 2
 
 
 class _Told:
@@ -109,7 +116,7 @@ def _template(dice: random.Random) -> str:
 
 
 def _against_window(plan: Plan, outcome: Outcome, marks: Sequence[str], special: frozenset[int], start: int) -> None:
-    """What is typed: the tokens that the starter reads are those that it is given."""
+    """What is typed, attached and imported: the tokens that the starter reads are those that it is given."""
     held, read, evaluate = Held(), list[int](), LlamaCppTarget.evaluate
 
     def watched(self: LlamaCppTarget, tokens: Sequence[int], num_rows: int, stop: StopSignal) -> FloatRows:
@@ -121,17 +128,50 @@ def _against_window(plan: Plan, outcome: Outcome, marks: Sequence[str], special:
         desk.ask("Hi.")
         for number in range(min(plan.count, _SAMPLES)):
             num_marks = []
-            for prompt in (_forged(plan.dice(number), marks), "Hello."):
-                desk.window.new_action.trigger()
-                desk.studio.rest()
-                with desk.watching() as now:
-                    desk.window.prompt_box.editor.insertPlainText(prompt)
-                    desk.ask(".")
-                turns = len(read) - read[::-1].index(start)  # behind it comes the reply, with what ends it
-                num_marks.append(sum(token in special for token in read[:turns]))
-                held = held.worst(now)
-            outcome.check(
-                len(set(num_marks)) == 1, f"{number}: {num_marks[0]} special tokens instead of {num_marks[1]}"
-            )
+            for words in (_forged(plan.dice(number), marks), "Hello."):
+                for way in (_type, _attach, _import):
+                    way(desk, plan.folder, words)
+                    with desk.watching() as now:
+                        desk.ask(".")
+                    turns = len(read) - read[::-1].index(start)  # behind it comes the reply, with what ends it
+                    num_marks.append((way.__name__[1:], sum(token in special for token in read[:turns])))
+                    held = held.worst(now)
+            forged, honest = num_marks[: len(num_marks) // 2], num_marks[len(num_marks) // 2 :]
+            outcome.check(forged == honest, f"{number}: special tokens are {forged} instead of {honest}")
     outcome.check(held.is_within_bar, f"the interface thread was {held}")
     outcome.figures["interface"] = str(held)
+
+
+def _begin(desk: Desk) -> None:
+    desk.window.new_action.trigger()
+    desk.studio.rest()
+    desk.events.clear()
+
+
+def _type(desk: Desk, _folder: Path, words: str) -> None:
+    _begin(desk)
+    desk.window.prompt_box.editor.insertPlainText(words)
+
+
+def _attach(desk: Desk, folder: Path, words: str) -> None:
+    """With its name, too."""
+    _begin(desk)
+    file = folder / f"{words[:40].replace('/', ' ').strip() or 'x'}.txt"
+    file.write_text(words)
+    desk.studio.app.prompt.attach([str(file)])
+    desk.until(lambda: len(desk.window.prompt_box.chips.attachments) == 1)
+
+
+def _import(desk: Desk, folder: Path, words: str) -> None:
+    """As a prompt and a reply, after which the chat goes on."""
+    _begin(desk)
+    file = folder / "chats.json"
+    turns = [{"role": "user", "content": words}, {"role": "assistant", "content": words}]
+    file.write_text(json.dumps([{"title": words, "messages": turns}]))
+    failed = carried_out(desk, ImportConversations(file))
+    assert failed is None, failed
+    desk.until(lambda: any(isinstance(event, ConversationsListed) for event in desk.events))
+    with closing(Repository.open(desk.store)) as repository:
+        imported = max(each.id for each in repository.list_conversations())
+    desk.window.conversations.chosen.emit(imported)
+    desk.until(lambda: len(desk.window.transcript.messages) == 2)
