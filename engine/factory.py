@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from engine.services.store_service import StoreService
     from engine.services.tuning_service import TuningService
     from engine.storage import Repository
-    from engine.target.interface import Target
+    from engine.target.interface import ParallelTarget, Target
 
 _logger = logging.getLogger("slipstream.store")
 _T = TypeVar("_T")
@@ -109,7 +109,9 @@ class Services:
         self._post = post
         self._repository: Lazy[Repository] = Lazy(lambda: open_repository(config), self._erase_deleted)
         self._quiet: Lazy[Quiet] = Lazy(_make_quiet)
-        self._learning = LearningService(self._repository, config.learning, emit, ngrams=self._stored_ngrams)
+        self._learning = LearningService(
+            self._repository, config.learning, emit, ngrams=self._stored_ngrams, open_beside=_open_beside
+        )
         self._recall: Lazy[Recall] = Lazy(self._build_recall)
         self._keeper: Lazy[MessageKeeper] = Lazy(self._build_keeper)
         self._library: Lazy[LibraryService] = Lazy(self._build_library)
@@ -277,6 +279,12 @@ class Services:
             self._learning.detach()
         else:
             self._learning.open(drafting, era)
+
+
+def _open_beside(target: Target, num_slots: int, context_size: int) -> ParallelTarget:
+    from engine.loading import open_beside
+
+    return open_beside(target, num_slots, context_size)
 
 
 def _make_quiet() -> Quiet:

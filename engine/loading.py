@@ -12,6 +12,7 @@ from typing import Protocol
 from engine.config import EngineConfig, TargetSettings
 from engine.decoding.speculation import Speculation, open_speculation
 from engine.errors import CardsTooSmall, DrafterUnusable, StoreUnusable, TargetUnusable
+from engine.library.estimate import fitting_beside
 from engine.library.facts import facts_of
 from engine.library.loading import fitted
 from engine.messages.pace import KnownPace
@@ -24,10 +25,13 @@ from engine.proposers.interface import Supplies
 from engine.proposers.supply import DrafterSupply
 from engine.spare_time import SpareTime
 from engine.stop_signal import StopSignal
-from engine.target.interface import Target, TargetFeature
+from engine.target.batch import BatchTarget
+from engine.target.interface import ParallelTarget, Target, TargetFeature
 from engine.target.llama_cpp import LlamaCppTarget
 from engine.target.preflight import preflight
+from engine.target.runtime import gpu_support
 
+_FEWEST_BESIDE = 2  # sequences: one would gain nothing
 _MOST_TOKENS = 1 << 19  # of a vocabulary; the largest have 300,000
 
 _logger = logging.getLogger("slipstream.speculation")
@@ -56,6 +60,18 @@ def load_target(
         if settings.gpu_layers is not None:
             raise
         return LlamaCppTarget.load(path, name, replace(settings, gpu_layers=0), on_progress, stop)
+
+
+def open_beside(target: Target, num_slots: int, context_size: int) -> ParallelTarget:
+    """Several sequences on the weights of a target of `load_target`, at most `num_slots`: as many as a small part of
+    the memory holds. The target's own sequence stays as it is. Raises TargetUnusable where there is no room."""
+    assert isinstance(target, LlamaCppTarget)
+    support = gpu_support() if target.description.num_gpu_layers else None
+    num_fitting, num_bytes = fitting_beside(facts_of(target.description.path), num_slots, context_size, support)
+    if num_fitting < _FEWEST_BESIDE:
+        raise TargetUnusable(f"There is no memory for {_FEWEST_BESIDE} sequences beside {target.description.name}.")
+    _logger.info("%d sequences beside the chat take about %.0f MB", num_fitting, num_bytes / 1e6)
+    return BatchTarget.beside(target, num_fitting, context_size)
 
 
 def _check_header(path: Path) -> None:

@@ -126,7 +126,8 @@ class Learner:
 
     def take(self, number: int, turns: Sequence[ChatTurn], reply: VerifiedReply, is_new: bool = True) -> None:
         """A reply and the turns it answers; later ones have higher numbers. One that is not new was learned from
-        before: it is read again only beside new ones. One that is known is ignored."""
+        before: it is read again only beside new ones. One that is known is ignored. Negative numbers are those of
+        replies that were practised: nothing is judged by them, they count as old, and leave before others."""
         if number in self._examples or number in self._held_back:
             return
         visible = self._maker.visible(reply.tokens)
@@ -139,7 +140,9 @@ class Learner:
             self._num_due += self._reads if is_new else 0
 
     def _add(self, example: _Example) -> None:
-        if example.number % _HELD_BACK_EVERY == 0:
+        if example.number < 0:
+            self._examples = {example.number: example, **self._examples}
+        elif example.number % _HELD_BACK_EVERY == 0:
             self._held_back[example.number] = example
             if len(self._held_back) > _MAX_HELD_BACK:
                 oldest = self._held_back.pop(min(self._held_back))
@@ -256,7 +259,7 @@ class Learner:
     def _thin_out(self) -> None:
         """While there are too many tokens, drops any of the older replies: the older, the fewer are left."""
         while sum(len(example.sample.tokens) for example in self._examples.values()) > self._settings.max_tokens:
-            old = list(self._examples)[:-_NUM_NEWEST]
+            old = [number for number in self._examples if number < 0] or list(self._examples)[:-_NUM_NEWEST]
             if not old:
                 return
             del self._examples[old[int(self._random.integers(len(old)))]]

@@ -25,6 +25,9 @@ _TOKEN_BYTES = 400  # of the vocabulary: texts, and the tables to find them by; 
 _CPU_ONLY = GpuSupport()
 _STEP = 256  # tokens; llama.cpp rounds a context up to a multiple
 _SPARE_BYTES = 256 << 20  # of each card, for its driver
+_MOST_BESIDE = 512 << 20  # bytes, for sequences beside the chat
+_BESIDE_SHARE = 4  # one part in so many of what is free
+_BESIDE_TOKENS = 64  # of one pass there
 _SPARE_SHARE = 16  # one part in so many of each card, for other programs
 
 
@@ -55,6 +58,22 @@ def estimate(
         available=free_memory() + (0 if loaded is None else min(loaded.on_machine, _own_memory())),
         gpu=share,
     )
+
+
+def fitting_beside(
+    facts: TargetFacts, most: int, context_size: int, support: GpuSupport | None = None
+) -> tuple[int, int]:
+    """How many sequences may be opened on a target's weights beside its chat, at most so many, and about how many bytes
+    they take: a small part of what is free. `support`: of the cards that the target is on. None where nothing is known
+    of the target."""
+    memory = facts.memory
+    if memory is None:
+        return 0, 0
+    each = memory.token_bytes * context_size + memory.state_bytes + memory.vocabulary_size * _FLOAT_BYTES
+    work = _work_inside(memory, context_size) * _BESIDE_TOKENS // _PASS_TOKENS
+    room = free_memory() if support is None else min(free_memory(), room_on(support))
+    number = max(0, min(most, (min(_MOST_BESIDE, room // _BESIDE_SHARE) - work) // each))
+    return number, work + number * each
 
 
 def free_memory() -> int:

@@ -338,6 +338,7 @@ class LearningChanged(Event):
 
     is_learning: bool
     is_paused: bool = False  # by `PauseLearning`
+    is_practising: bool = False  # the target answers earlier prompts again, for it to learn from
 
 
 class HistoryRead(Event):

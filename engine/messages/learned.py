@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from engine.config import OwnSampling
 from engine.messages.conversations import ChatTurn
 
 if TYPE_CHECKING:  # the window is up before numpy is needed
@@ -47,12 +48,22 @@ class RecallText:
 class Lesson:
     """A stored reply that a drafter learns from."""
 
-    message_id: int  # of the reply
+    message_id: int  # of the reply; negative: minus its number in practice, as it is no message
     conversation_id: int
     created_at: datetime
     # What it answers, as rendered: the system prompt if there is one, then the branch down to the reply's parent
     turns: tuple[ChatTurn, ...]
     reply: VerifiedReply
+
+
+@dataclass(frozen=True, slots=True)
+class Exercise:
+    """A prompt of a stored chat that may be answered again."""
+
+    message_id: int  # of the prompt
+    conversation_id: int
+    turns: tuple[ChatTurn, ...]  # the system prompt if there is one, then the branch down to the prompt
+    sampling: OwnSampling  # of its chat
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +129,13 @@ class LearnedSummary:
     statistics: tuple[TargetStatistics, ...]
     num_bytes: Mapping[str, int] = field(default_factory=dict)  # of the store, by vocabulary
     since: Mapping[str, datetime] = field(default_factory=dict)  # of the oldest lesson or adapter, by vocabulary
+    practice: Mapping[str, int] = field(default_factory=dict)  # replies, by vocabulary
 
     @property
     def vocabularies(self) -> tuple[str, ...]:
         """The fingerprints of all target vocabularies with an entry."""
         of_pairs = {target for target, _ in (*self.ngrams, *self.adapters)}
-        return tuple(sorted(of_pairs | set(self.recall) | set(self.lessons)))
+        return tuple(sorted(of_pairs | set(self.recall) | set(self.lessons) | set(self.practice)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from engine.errors import PromptTooLong, TargetUnusable, TemplateExhausted
 from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.draft import common_prefix_length
 from engine.target.chat_template import ChatTemplate
-from engine.target.interface import Target, Vocabulary
+from engine.target.interface import PromptReader, Vocabulary
 from engine.target.prompt_text import PromptText, joined, part
 from engine.target.template_values import Patience
 
@@ -33,7 +33,7 @@ class Prompt:
 
 
 class PromptBuilder:
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: PromptReader) -> None:
         """Raises TemplateFailed when the target's own template cannot render a simple conversation."""
         vocabulary = target.vocabulary
         self._target = target
@@ -145,7 +145,7 @@ class PromptBuilder:
         return tokens if self._begin is None or tokens[:1] == [self._begin] else [self._begin, *tokens]
 
 
-def _continued(target: Target, text: PromptText, held: Sequence[int], tokens: list[int]) -> list[int]:
+def _continued(target: PromptReader, text: PromptText, held: Sequence[int], tokens: list[int]) -> list[int]:
     """`tokens` of `text`, or other tokens of the same text that share more with `held`.
 
     A reply is not always written in the tokens into which its text is tokenized. As far as the held tokens spell the
@@ -167,7 +167,7 @@ def _continued(target: Target, text: PromptText, held: Sequence[int], tokens: li
     return tokens
 
 
-def _written(target: Target, text: str, held: Sequence[int]) -> list[int] | None:
+def _written(target: PromptReader, text: str, held: Sequence[int]) -> list[int] | None:
     """Tokens of a text that follows others: those held, as far as they spell it up to the end of a character. None if
     the tokenizer puts a space before the rest, as SentencePiece's does."""
     pieces = target.vocabulary.pieces
@@ -234,5 +234,5 @@ def _borders(
     yield after_special
 
 
-def _piece(target: Target, token: int | None) -> str:
+def _piece(target: PromptReader, token: int | None) -> str:
     return "" if token is None else target.vocabulary.pieces[token].decode("utf-8", "replace")

@@ -19,6 +19,7 @@ from engine.messages.learned import VerifiedReply
 from engine.messages.origins import TARGET
 from engine.messages.replies import ProposerCounts, ReplyListener, ReplyStatistics, StopReason
 from engine.messages.speed import LiveFigures
+from engine.numerics.draft_length import PassCosts
 from engine.numerics.likeliest import DistributionNotes
 from engine.numerics.repetition import LOOK_EVERY, repeats
 from engine.replies.prompt import Prompt, PromptBuilder
@@ -66,6 +67,11 @@ class ReplyWriter:
         """No more replies are written, and loading a drafter is given up. The target stays open."""
         if self._speculation is not None:
             self._speculation.close()
+
+    @property
+    def passes(self) -> PassCosts | None:
+        """What passes of the target cost, where it is known."""
+        return None if self._speculation is None else self._speculation.passes
 
     @property
     def target_name(self) -> str:

@@ -82,7 +82,7 @@ class ChatService:
                     self.target.require(stop)
                     with self.target.watched():
                         self._write(command, stop)
-                    self.target.loaded.is_proven = True
+                    self.target.prove()
 
     def _write(self, command: ReplyCommand | Compare, stop: StopSignal) -> None:
         match command:
@@ -187,6 +187,7 @@ class ChatService:
         """`before` is the reply to continue. The drafter does not learn from the continuation, which answers more than
         the turns."""
         learns = settings.learns and not conversation.summary.incognito
+        self.target.loaded.sampling = settings.sampling
         settings = replace(
             self._sampled(settings, conversation.sampling),
             learns=learns and before is None,

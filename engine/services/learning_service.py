@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 import psutil
@@ -20,6 +21,7 @@ from engine.messages.conversations import ChatTurn, Message, Role
 from engine.messages.events import DrafterLearned, LearningChanged, Listener
 from engine.messages.learned import AdapterRecord, FingerprintPair, Lesson, VerifiedReply
 from engine.services.era import Era
+from engine.services.practice import OpenBeside, Practice, TargetAtHand
 from engine.services.pupil import Forgotten, Outdated, Pupil
 
 if TYPE_CHECKING:
@@ -82,14 +84,18 @@ class LearningService:
         emit: Listener,
         on_battery: Callable[[], bool] | None = None,
         ngrams: Callable[[], NgramMemory] | None = None,
+        open_beside: OpenBeside | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Its thread begins with the first drafter. `ngrams` returns those of the current era."""
+        """Its thread begins with the first drafter. `ngrams` returns those of the current era. Without `open_beside`
+        nothing is practised."""
         self.era = Era()
         self._ngrams = ngrams
         self._open_repository = open_repository
         self._settings = settings
         self._emit = emit
         self._on_battery = on_battery or _on_battery
+        self._practice = Practice(open_repository, open_beside, self.era, self._on_battery, clock)
         self._changed = threading.Condition()
         self._drafting: Drafting | None = None
         self._changes: list[Callable[[Pupil], None]] = []  # to make before the next step
@@ -120,6 +126,7 @@ class LearningService:
         """Takes effect at once, even in the middle of a step or a pause."""
         with self._changed:
             self._settings = settings
+            self._practice.interrupt()
             self._changed.notify()
 
     def detach(self) -> Drafting | None:
@@ -127,6 +134,7 @@ class LearningService:
         learning, for `reattach` if that fails."""
         with self._changed:
             before, self._drafting = self._drafting, None
+            self._practice.interrupt()
         return before
 
     def reattach(self, drafting: Drafting | None) -> None:
@@ -164,6 +172,7 @@ class LearningService:
                 with self._changed:
                     self.era.begin_next()
                     self._changes.clear()  # the store has them
+                    self._practice.renew()
                     drafting = self._drafting
                     self._changed.notify()
                 if drafting is not None:
@@ -178,6 +187,7 @@ class LearningService:
         drafting, era = self._drafting, self.era.number
         if reply is None or drafting is None or drafting.vocabulary != vocabulary:
             return
+        self._practice.renew()
         if message.statistics is not None and message.statistics.repeats:
             return
         try:
@@ -213,12 +223,14 @@ class LearningService:
         """Somebody waits for a reply inside."""
         with self._changed:
             self._num_waiting += 1
+            self._practice.interrupt()
             self._tell(is_learning=False)  # not when the step has noticed, which may take a moment
         try:
             yield
         finally:
             with self._changed:
                 self._num_waiting -= 1
+                self._practice.begin_lull()
                 self._tell(self._is_due and self._has_work)
                 self._changed.notify()
 
@@ -226,12 +238,27 @@ class LearningService:
         """The user's own pause: nothing is learned, as while somebody waits, until it is ended."""
         with self._changed:
             self._is_held = is_held
+            self._practice.interrupt()
             self._tell(is_learning=False)
             self._changed.notify()
+
+    def practise_with(self, at_hand: TargetAtHand | None) -> None:
+        """The target in use; None: it is being closed. Waits the moment until nothing is practised with another one."""
+        with self._changed:
+            self._practice.use(None)
+            self.end_practice()
+            self._practice.use(at_hand)
+
+    def end_practice(self) -> None:
+        """Until nobody waits any more. Returns when its memory is free."""
+        with self._changed:
+            self._practice.interrupt()
+            self._changed.wait_for(lambda: not self._practice.is_under_way)
 
     def close(self) -> None:
         with self._changed:
             self._closed = True
+            self._practice.interrupt()
             self._changed.notify()
 
     def join(self, timeout_s: float) -> bool:
@@ -244,6 +271,8 @@ class LearningService:
     def _tell_pupil(self, change: Callable[[Pupil], None]) -> None:
         with self._changed:
             self._changes.append(change)
+            self._practice.renew()
+            self._practice.interrupt()
             self._changed.notify()
 
     def _run(self) -> None:
@@ -251,18 +280,25 @@ class LearningService:
         while True:
             with self._changed:
                 self._tell(self._is_due and self._has_work)
-                self._changed.wait_for(lambda: self._closed or self._is_due, _LOOK_AGAIN_S)
+                self._changed.wait_for(lambda: self._closed or self._is_due or self._may_practise, _LOOK_AGAIN_S)
                 if self._closed:
                     break
-                if not self._is_due:
-                    continue
-                self._tell(self._has_work)
                 drafting, settings, era = _pupil_of(self._drafting), self._settings, self.era.number
-                changes, self._changes = self._changes, []
+                if self._is_due:
+                    self._tell(self._has_work)
+                    changes, self._changes = self._changes, []
+                elif self._may_practise:
+                    self._tell(is_learning=False, is_practising=True)
+                    self._practice.begin()
+                else:
+                    continue
             assert drafting is not None
             try:
-                self._learn(drafting, era, changes)
-                self._rest(settings)
+                if self._practice.is_under_way:
+                    self._practise(drafting, settings)
+                else:
+                    self._learn(drafting, era, changes)
+                    self._rest(settings)
             except (_Preempted, Outdated):
                 pass
             except Forgotten:
@@ -276,9 +312,9 @@ class LearningService:
             self._time.save(is_resting=not (self._changes or self._has_work))
         self._time.save()
 
-    def _tell(self, is_learning: bool) -> None:
+    def _tell(self, is_learning: bool, is_practising: bool = False) -> None:
         """Where that has changed; with the lock, so that nothing is told out of order."""
-        now = LearningChanged(is_learning, self._is_held)
+        now = LearningChanged(is_learning, self._is_held, is_practising)
         if now != self._told:
             self._told = now
             self._emit(now)
@@ -293,6 +329,26 @@ class LearningService:
             change(pupil)
         with self._time.running():
             pupil.work(self._check)
+
+    def _practise(self, drafting: Teachable, settings: LearningSettings) -> None:
+        try:
+            for lesson in self._practice.work(settings):
+                with self._changed:
+                    self._changes.append(partial(_give, drafting, lesson))
+        finally:
+            with self._changed:
+                self._practice.end()
+                self._changed.notify_all()
+
+    @property
+    def _may_practise(self) -> bool:
+        """Nothing is to be learned; the drafter would learn from what the target in use writes."""
+        drafting, at_hand = _pupil_of(self._drafting), self._practice.at_hand
+        if drafting is None or at_hand is None or drafting.vocabulary != at_hand.target.vocabulary:
+            return False
+        if self._is_due or self._must_wait or not (self._settings.enabled and self._practice.is_due(self._settings)):
+            return False
+        return self._settings.on_battery or not self._on_battery()
 
     @property
     def _is_due(self) -> bool:
@@ -343,6 +399,12 @@ class LearningService:
         rest_s = self._time.last_s * (1 / settings.share - 1)
         with self._changed:
             self._changed.wait_for(lambda: self._closed or self._settings is not settings, rest_s)
+
+
+def _give(drafting: Teachable, lesson: Lesson, pupil: Pupil) -> None:
+    """What was practised, to who learns for that drafter; another one reads it from the store."""
+    if pupil.drafting is drafting:
+        pupil.take(lesson, is_new=False)
 
 
 def _pupil_of(drafting: Drafting | None) -> Teachable | None:

@@ -22,6 +22,7 @@ _logger = logging.getLogger("slipstream.learning")
 
 _MAX_LOADED = 400  # lessons at a start: about as many as a learner has room for
 _MAX_DUE = 16  # of these, the latest that count as new
+_MAX_PRACTISED = 100  # of the latest that were practised: real replies are to weigh more
 
 
 class Forgotten(Exception):
@@ -97,6 +98,9 @@ class Pupil:
         since = sorted(lesson.message_id for lesson in lessons if until is None or lesson.created_at > until)
         for lesson in lessons:
             self.take(lesson, lesson.message_id in since[-_MAX_DUE:])
+        for practised in self._repository.load_practice(self.drafting.target_fingerprint, _MAX_PRACTISED):
+            if conversation_id in (None, practised.conversation_id):
+                self.take(practised, is_new=False)
 
     def _learn_from(self, lesson: Lesson, is_new: bool) -> None:
         """Skips a damaged lesson: the learner must not read what is no token."""

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from engine.config import AUTOMATIC, STARTER, TargetOptions, TargetSettings
+from engine.config import AUTOMATIC, STARTER, SamplingSettings, TargetOptions, TargetSettings
 from engine.decoding.speculation import Speculation
 from engine.errors import Cancelled, NotPossible, TargetSuspect
 from engine.library.loading import check_memory
@@ -17,6 +17,7 @@ from engine.messages.events import Listener, SpeculationChanged, TargetInfo, Tar
 from engine.messages.targets import TargetSource
 from engine.replies.reply import ReplyWriter
 from engine.services.learning_service import LearningService
+from engine.services.practice import TargetAtHand
 from engine.services.recall import Recall
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
@@ -38,6 +39,7 @@ class Loaded:
     writer: ReplyWriter
     command: LoadTarget
     is_proven: bool = False  # it has written a reply
+    sampling: SamplingSettings = SamplingSettings()  # of the last reply, where neither chat nor target has its own
 
 
 class TargetInUse:
@@ -82,7 +84,10 @@ class TargetInUse:
     @property
     def options(self) -> TargetOptions:
         """What the user set for this target."""
-        record = self._repository.target_of(self.loaded.source)
+        return self._options_of(self.loaded.source)
+
+    def _options_of(self, source: TargetSource) -> TargetOptions:
+        record = self._repository.target_of(source)
         return record.options if record else TargetOptions()
 
     def count_tokens(self, text: str) -> int | None:
@@ -107,6 +112,7 @@ class TargetInUse:
         settings = TargetSettings() if has_changed else command.settings
         settings = settings.filled_up(record.options.settings) if record else settings
         settings = settings.filled_up(command.for_all)
+        self._learning.end_practice()
         if not command.anyway:
             check_memory(source.path, settings, record.facts if record else "")
         if self._suspects.holds(source.identity):
@@ -147,6 +153,18 @@ class TargetInUse:
         with self._suspects.watched(loaded.source.identity):
             yield
 
+    def prove(self) -> None:
+        """It has written a reply. From now on it may practise, too."""
+        loaded = self.loaded
+        if loaded.is_proven:
+            return
+        loaded.is_proven = True
+
+        def sampling() -> SamplingSettings:
+            return self._options_of(loaded.source).sampling or loaded.sampling
+
+        self._learning.practise_with(TargetAtHand(loaded.target, sampling, lambda: loaded.writer.passes))
+
     def acquit(self) -> None:
         """The app closes in good order, also where the chat thread is busy with a target. Any thread may call it."""
         self._suspects.acquit()
@@ -173,6 +191,7 @@ class TargetInUse:
         loaded = self._loaded
         if loaded is not None:
             loaded.writer.close()
+            self._learning.practise_with(None)
             with self._counting:
                 self._loaded = None
             loaded.target.close()

@@ -27,6 +27,7 @@ from engine.storage.schema import (
     Holds,
     LessonRow,
     MessageRow,
+    PracticeRow,
     RecallRow,
     rows_holding,
 )
@@ -181,6 +182,9 @@ def _empty_message(connection: sqlite3.Connection, number: int, present: Iterabl
     for row in (RecallRow, LessonRow):
         if row.__tablename__ in present:
             connection.execute(f"DELETE FROM {row.__tablename__} WHERE message_id = ?", (number,)).close()
+    if PracticeRow.__tablename__ in present:  # of the whole chat, as where a message is removed
+        beside = "SELECT id FROM messages WHERE conversation_id = (SELECT conversation_id FROM messages WHERE id = ?)"
+        connection.execute(f"DELETE FROM practice WHERE message_id IN ({beside})", (number,)).close()
 
 
 def rewrite(connection: sqlite3.Connection, folder: Path, is_stopped: Callable[[], bool]) -> None:

@@ -12,6 +12,7 @@ from engine.messages.history import History
 from engine.messages.learned import (
     AdapterRecord,
     AdapterSummary,
+    Exercise,
     ImportOutcome,
     Learned,
     LearnedSummary,
@@ -23,8 +24,9 @@ from engine.messages.learned import (
 from engine.storage import adapters, whole
 from engine.storage.erasing import Due, delete_all
 from engine.storage.history import add_learning, read_history
-from engine.storage.lessons import read_lessons, write_lesson
+from engine.storage.lessons import read_lessons, read_practice, write_lesson
 from engine.storage.ngrams import read_ngrams, write_ngrams
+from engine.storage.practice import read_exercise, read_exercises, write_practice
 from engine.storage.recall import read_missing, read_recall, write_recall
 from engine.storage.schema import Holds, MessageRow, rows_holding
 from engine.storage.transactions import SHORT_PATIENCE_S, Transactions
@@ -36,8 +38,8 @@ class LearnedRepository(Transactions):
     """N-grams belong to a pair of vocabularies, adapters to a target's vocabulary and a drafter, recall and lessons to
     a target's vocabulary and a message. Vocabularies and drafters are named by their fingerprints.
 
-    Recall and lessons are deleted with their messages. N-grams and adapters come from many chats and stay when one is
-    deleted: they hold none of its texts, only traces of what was said. `forget_learned` removes them.
+    Recall, lessons and practice are deleted with their messages. N-grams and adapters come from many chats and stay
+    when one is deleted: they hold none of its texts, only traces of what was said. `forget_learned` removes them.
     """
 
     def load_ngrams(self, target_fingerprint: str, drafter_fingerprint: str) -> tuple[NgramRecord, ...]:
@@ -97,6 +99,26 @@ class LearnedRepository(Transactions):
         with self._writing(patience_s=SHORT_PATIENCE_S) as connection:
             _check_messages(connection, [message_id])
             write_lesson(connection, fingerprint, message_id, reply, most, system_prompt)
+
+    def list_exercises(self, fingerprint: str, num_prompts: int, most_answers: int) -> tuple[Exercise, ...]:
+        """Of the latest prompts of chats that are not deleted, those with fewer answers in practice: the fewest first,
+        and of these the latest."""
+        with self._reading() as connection:
+            return read_exercises(connection, fingerprint, num_prompts, most_answers)
+
+    def save_practice(self, fingerprint: str, exercise: Exercise, reply: VerifiedReply, most: int) -> Lesson:
+        """Stores a reply that was practised, and returns it as `load_practice` will; of more than `most` in this
+        vocabulary the oldest go. Raises ConversationMissing when the turns that it answers are not in the store as they
+        were, and ValueError for an invalid reply."""
+        with self._writing(patience_s=SHORT_PATIENCE_S) as connection:
+            if read_exercise(connection, exercise.message_id) != exercise:
+                raise ConversationMissing("This message is no longer in the store.")
+            return write_practice(connection, fingerprint, exercise, reply, most)
+
+    def load_practice(self, fingerprint: str, most: int) -> tuple[Lesson, ...]:
+        """As `load_lessons`, of replies that were practised."""
+        with self._reading() as connection:
+            return read_practice(connection, fingerprint, most)
 
     def save_adapter(
         self,

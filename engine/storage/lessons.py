@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -25,32 +26,45 @@ from engine.storage.texts import encodable
 _TOKEN_BYTES = 4
 _LOG_BYTES = 2
 _NUM_TOKENS = 2**31  # the ids that fit
+TurnsById = dict[int, tuple[int | None, ChatTurn]]  # with the id of the parent of each
 _ROLES = {role.value: role for role in Role}
 _LATEST_SHARE = 4  # one in so many is among the latest, which all stay
 
 # SQLite holds any kind of value in any column, whatever the schema says, so damaged rows are left out here.
 _READ = f"""
-SELECT lessons.message_id, conversations.id, messages.created_at, messages.parent_id, lessons.system_prompt,
-width, tokens, law_tokens, law_logs FROM lessons JOIN messages ON messages.id = lessons.message_id
+SELECT {{number}}, conversations.id, {{made}}, {{answered}}, {{table}}.system_prompt,
+width, tokens, law_tokens, law_logs FROM {{table}} JOIN messages ON messages.id = {{table}}.message_id
 JOIN conversations ON conversations.id = messages.conversation_id
 WHERE vocabulary_id = (SELECT id FROM vocabularies WHERE fingerprint = ?) AND conversations.deleted_at IS NULL
-AND typeof(lessons.system_prompt) = 'text' AND typeof(messages.created_at) = 'text'
+AND typeof({{table}}.system_prompt) = 'text' AND typeof({{made}}) = 'text'
 AND typeof(width) = 'integer' AND width > 0
 AND typeof(tokens) = 'blob' AND length(tokens) > 0 AND length(tokens) % {_TOKEN_BYTES} = 0
 AND typeof(law_tokens) = 'blob' AND length(law_tokens) = length(tokens) * width
 AND typeof(law_logs) = 'blob' AND length(law_logs) * {_TOKEN_BYTES} = length(law_tokens) * {_LOG_BYTES}
-ORDER BY lessons.message_id DESC LIMIT ?
+ORDER BY abs({{number}}) DESC LIMIT ?
 """
 # All branches at once: UNION takes a message that many lessons share, or that is in a cycle, only once.
 _BRANCHES = """
 WITH RECURSIVE answered(id) AS (
-    SELECT messages.parent_id FROM lessons JOIN messages ON messages.id = lessons.message_id
+    SELECT {answered} FROM {table} JOIN messages ON messages.id = {table}.message_id
     WHERE vocabulary_id = (SELECT id FROM vocabularies WHERE fingerprint = ?)
     UNION SELECT messages.parent_id FROM messages JOIN answered ON messages.id = answered.id
 )
 SELECT messages.id, messages.parent_id, messages.role, messages.text FROM messages
 JOIN answered ON answered.id = messages.id WHERE typeof(messages.text) = 'text'
 """
+_LESSONS = {
+    "table": "lessons",
+    "number": "lessons.message_id",
+    "made": "messages.created_at",
+    "answered": "messages.parent_id",
+}
+_PRACTICE = {
+    "table": "practice",
+    "number": "-practice.id",
+    "made": "practice.created_at",
+    "answered": "practice.message_id",
+}
 _PROMPT_NOW = (
     select(ConversationRow.system_prompt)
     .join(MessageRow, MessageRow.conversation_id == ConversationRow.id)
@@ -66,21 +80,35 @@ _SAVE = _new.on_conflict_do_update(
 def read_lessons(connection: Connection, fingerprint: str, most: int | None) -> tuple[Lesson, ...]:
     """The latest, oldest first, without those of deleted conversations, damaged ones, and those whose branch is
     incomplete."""
+    return _read(connection, _LESSONS, fingerprint, most)
+
+
+def read_practice(connection: Connection, fingerprint: str, most: int) -> tuple[Lesson, ...]:
+    """The same of what was practised."""
+    return _read(connection, _PRACTICE, fingerprint, most)
+
+
+def _read(connection: Connection, names: Mapping[str, str], fingerprint: str, most: int | None) -> tuple[Lesson, ...]:
     lessons = []
-    above = {
-        number: (parent, ChatTurn(_ROLES[role], text))
-        for number, parent, role, text in raw_rows(connection, _BRANCHES, fingerprint)
-        if role in _ROLES  # else it is damaged
-    }
+    above = turns_by_id(raw_rows(connection, _BRANCHES.format_map(names), fingerprint))
     for message_id, found_in, created_at, parent_id, system_prompt, width, *blobs in raw_rows(
-        connection, _READ, fingerprint, -1 if most is None else most
+        connection, _READ.format_map(names), fingerprint, -1 if most is None else most
     ):
-        turns = _turns(system_prompt, above, message_id, parent_id)
+        turns = turns_of(system_prompt, above, message_id, parent_id)
         reply = _reply(width, *blobs)
         made = read_time(created_at)
         if turns is not None and reply is not None and made is not None:
             lessons.append(Lesson(message_id, found_in, made, turns, reply))
     return tuple(reversed(lessons))
+
+
+def turns_by_id(rows: Iterable[Any]) -> TurnsById:
+    """Rows of ids, parents, roles and texts."""
+    return {
+        number: (parent, ChatTurn(_ROLES[role], text))
+        for number, parent, role, text in rows
+        if role in _ROLES  # else it is damaged
+    }
 
 
 def count_lessons(connection: Connection) -> dict[str, int]:
@@ -117,7 +145,7 @@ def write_lesson(
     system_prompt: str | None,
 ) -> None:
     """Raises ValueError for an invalid lesson, and when none may be stored."""
-    row = _row(reply.tokens, reply.top_tokens, reply.top_logs)
+    row = row_of(reply)
     if most < 1:
         raise ValueError("Of the lessons to be saved, there is room for none.")
     vocabulary_id = id_of(connection, VocabularyRow, fingerprint=fingerprint)
@@ -140,7 +168,9 @@ def _thin_out(connection: Connection, vocabulary_id: int, most: int, chance: ran
     connection.execute(delete(LessonRow).where(of_vocabulary, LessonRow.message_id.in_(gone)))
 
 
-def _row(tokens: npt.NDArray[Any], law_tokens: npt.NDArray[Any], law_logs: npt.NDArray[Any]) -> dict[str, object]:
+def row_of(reply: VerifiedReply) -> dict[str, object]:
+    """Its columns. Raises ValueError."""
+    tokens, law_tokens, law_logs = reply.tokens, reply.top_tokens, reply.top_logs
     if law_tokens.shape != law_logs.shape or law_tokens.shape[:1] != tokens.shape or law_tokens.ndim != 2:
         raise ValueError("A lesson to be saved has no row of tokens with a distribution for each.")
     if not (law_tokens.size and _are_tokens(tokens) and _are_tokens(law_tokens) and _are_logs(law_logs)):
@@ -169,14 +199,14 @@ def _are_logs(logs: npt.NDArray[Any]) -> bool:
     return logs.dtype.kind == "f" and bool((logs < 0.01).all())
 
 
-def _turns(
-    system_prompt: str, above: dict[int, tuple[int | None, ChatTurn]], message_id: int, parent_id: int | None
+def turns_of(
+    system_prompt: str, above: TurnsById, message_id: int, parent_id: int | None
 ) -> tuple[ChatTurn, ...] | None:
-    """The turns that were rendered for the reply, without empty ones. None if a message is missing, or has a younger
-    parent, which happens in damaged files."""
+    """The turns that were rendered for the reply, without empty ones. `message_id`: of the reply; negative for one that
+    is no message. None if a message is missing, or has a younger parent, which happens in damaged files."""
     turns: list[ChatTurn] = []
     while parent_id is not None:
-        if parent_id not in above or parent_id >= message_id:
+        if parent_id not in above or 0 < message_id <= parent_id:
             return None
         message_id, (parent_id, turn) = parent_id, above[parent_id]
         if turn.text:

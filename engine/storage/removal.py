@@ -16,6 +16,7 @@ from sqlalchemy import Column, Connection, Select, Table, delete, insert, select
 
 from engine.messages.conversations import Role
 from engine.storage.erasing import note_rows
+from engine.storage.practice import forget_practice
 from engine.storage.schema import Base, Holds, MessageRow, rows_holding
 
 _LINKS = select(MessageRow.id, MessageRow.parent_id, MessageRow.role).order_by(MessageRow.id)
@@ -62,6 +63,7 @@ def remove(connection: Connection, conversation_id: int, message_id: int) -> Rem
         for column in _columns()
     )
     _move(connection, [(number, parents[top]) for number, _ in moved])
+    forget_practice(connection, conversation_id)  # what was said later may repeat what leaves
     note_rows(connection, MessageRow, gone)
     for number in sorted(gone, reverse=True):  # a parent is always older than its children
         connection.execute(delete(MessageRow).where(MessageRow.id == number))

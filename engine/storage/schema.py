@@ -358,6 +358,28 @@ class LessonRow(
     system_prompt: Mapped[str] = mapped_column(server_default=text("''"))
 
 
+class PracticeRow(
+    Base,
+    holds=Holds.LEARNED,
+    num_bytes="length(tokens) + length(law_tokens) + length(law_logs) + length(system_prompt)",
+):
+    """A reply that the target wrote to a stored prompt again, to be learned from. Nobody sees it. The columns are those
+    of `LessonRow`."""
+
+    __tablename__ = "practice"
+    __table_args__ = {"sqlite_autoincrement": True}  # noqa: RUF012
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    vocabulary_id: Mapped[int] = mapped_column(ForeignKey("vocabularies.id", ondelete="CASCADE"), index=True)
+    message_id: Mapped[int] = mapped_column(ForeignKey("messages.id", ondelete="CASCADE"), index=True)  # the prompt
+    created_at: Mapped[datetime]
+    width: Mapped[int]
+    tokens: Mapped[bytes]
+    law_tokens: Mapped[bytes]
+    law_logs: Mapped[bytes]
+    system_prompt: Mapped[str]
+
+
 class AdapterRow(Base, holds=Holds.LEARNED, in_profile=True, num_bytes="length(weights)"):
     """One column for each field of `AdapterRecord`; `id` is its number, `ordinal` counts the adapters of one target."""
 

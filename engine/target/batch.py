@@ -16,27 +16,36 @@ from llama_cpp import llama_cpp as lib
 from engine.config import TargetSettings
 from engine.errors import TargetUnusable
 from engine.stop_signal import StopSignal
-from engine.target.interface import FloatRow
-from engine.target.llama_cpp import MAX_TOKENS, LoadedModel
-from engine.target.opening import context_parameters, open_context, open_model
+from engine.target.interface import FloatRow, Interrupted, TargetLimits
+from engine.target.llama_cpp import ABORTED, MAX_TOKENS, NO_SLOT, LlamaCppTarget, LoadedModel
+from engine.target.opening import context_parameters, open_context, open_model, share_model
 from engine.target.runtime import last_error
 
 DEFAULT_NUM_SLOTS = 16
 DEFAULT_CONTEXT_SIZE = 768  # tokens of each sequence
 
-_NO_SLOT = 1  # what llama_decode returns when the context is full
+_GENTLE_TOKENS = 64  # computed at once where somebody may begin to wait: a pass ends between two of its products
 
 
 class BatchTarget(LoadedModel):
     """Implements `engine.target.interface.ParallelTarget`: evaluates the tokens of many sequences in one pass."""
 
-    def __init__(self, path: Path, name: str, model: Any, context: Any, settings: TargetSettings) -> None:
-        """Use `load`. Owns model and context from here on."""
-        self.context_size: int = lib.llama_n_ctx_seq(context)
+    def __init__(
+        self,
+        path: Path,
+        name: str,
+        model: Any,
+        context: Any,
+        settings: TargetSettings,
+        beside: LoadedModel | None = None,
+    ) -> None:
+        """Use `load` or `beside`. Owns model and context from here on."""
+        size = lib.llama_n_ctx_seq(context)
+        self.limits = TargetLimits(size, size, 1, 0)
         self.num_slots: int = lib.llama_n_seq_max(context)
         self._num_held = [0] * self.num_slots
-        batch_size = self.num_slots * self.context_size  # all slots may begin at once
-        super().__init__(path, name, model, context, settings, batch_size)
+        batch_size = self.num_slots * size  # all slots may begin at once
+        super().__init__(path, name, model, context, settings, batch_size, beside)
 
     @classmethod
     def load(
@@ -52,24 +61,32 @@ class BatchTarget(LoadedModel):
         TargetUnsupported or Cancelled."""
         assert 1 <= num_slots <= lib.llama_max_parallel_sequences()
         model = open_model(path, settings, on_progress, stop)
-        parameters = context_parameters(settings)
         trained = lib.llama_model_n_ctx_train(model)
         size = settings.context_size or (min(trained, DEFAULT_CONTEXT_SIZE) if trained > 0 else DEFAULT_CONTEXT_SIZE)
-        parameters.n_ctx = parameters.n_batch = num_slots * size
-        parameters.n_ubatch = max(MAX_TOKENS, num_slots)
-        parameters.n_seq_max = parameters.n_outputs_max = num_slots
-        parameters.kv_unified = False
-        context = open_context(model, path, parameters, settings)
+        context = _open(model, path, settings, num_slots, size, MAX_TOKENS)
         return cls(path, name, model, context, settings)
 
-    def evaluate(self, tokens: Mapping[int, Sequence[int]]) -> dict[int, FloatRow]:
+    @classmethod
+    def beside(cls, target: LlamaCppTarget, num_slots: int, context_size: int) -> BatchTarget:
+        """On the weights of a target that stays as it is, for another thread. `context_size` is that of each sequence.
+        Raises TargetUnusable, as when there is no memory."""
+        path, threads = target.description.path, target.description.threads
+        model, settings = share_model(target._model), TargetSettings(threads=threads)
+        context = _open(model, path, settings, num_slots, context_size, _GENTLE_TOKENS)
+        return cls(path, target.description.name, model, context, settings, target)
+
+    def evaluate(self, tokens: Mapping[int, Sequence[int]], stop: StopSignal | None = None) -> dict[int, FloatRow]:
         slots = sorted(tokens)  # neighbours share a pass; llama.cpp computes those behind a gap in another one
         assert slots
+        if stop is not None:
+            self._watch(stop)
+            if stop.is_set():
+                self._recover(ABORTED)
         place = 0
         self._batch_outputs[:] = 0
         for slot in slots:
             count, num_held = len(tokens[slot]), self._num_held[slot]
-            assert 1 <= count <= self.context_size - num_held
+            assert 1 <= count <= self.limits.context_size - num_held
             self._batch_tokens[place : place + count] = tokens[slot]
             self._batch_positions[place : place + count] = np.arange(num_held, num_held + count)
             for row in range(place, place + count):
@@ -87,6 +104,11 @@ class BatchTarget(LoadedModel):
         rows.flags.writeable = False
         return dict(zip(slots, rows, strict=True))
 
+    def copy(self, slot: int, into: int) -> None:
+        assert not self._num_held[into]
+        lib.llama_memory_seq_cp(self._memory, slot, into, -1, -1)
+        self._num_held[into] = self._num_held[slot]
+
     def drop(self, slot: int) -> None:
         lib.llama_memory_seq_rm(self._memory, slot, -1, -1)  # removing a whole sequence never fails (llama.h)
         self._num_held[slot] = 0
@@ -95,6 +117,18 @@ class BatchTarget(LoadedModel):
         """Drops all sequences, as nobody knows how far a failed pass came in each, then raises."""
         lib.llama_memory_clear(self._memory, True)
         self._num_held = [0] * len(self._num_held)
-        if result == _NO_SLOT:
+        if result == ABORTED:
+            raise Interrupted
+        if result == NO_SLOT:
             raise TargetUnusable("There is no room for more conversations side by side; choose a smaller model.")
         raise RuntimeError(f"llama_decode failed with {result}: {last_error()}")
+
+
+def _open(model: Any, path: Path, settings: TargetSettings, num_slots: int, size: int, at_once: int) -> Any:
+    """A context for so many sequences, of which so many tokens are computed at once. The model is freed if it fails."""
+    parameters = context_parameters(settings)
+    parameters.n_ctx = parameters.n_batch = num_slots * size
+    parameters.n_ubatch = max(at_once, num_slots)
+    parameters.n_seq_max = parameters.n_outputs_max = num_slots
+    parameters.kv_unified = False
+    return open_context(model, path, parameters, settings)

@@ -113,13 +113,18 @@ class SpellingVocabulary(TokenizingVocabulary, Protocol):
         ...
 
 
-class Target(TokenizingVocabulary, Protocol):
-    """A loaded model with one sequence of evaluated tokens ("held"). Used by one thread at a time."""
+class PromptReader(TokenizingVocabulary, Protocol):
+    """What is to be known of a target to make prompts for it."""
 
     @property
     def description(self) -> TargetDescription: ...
     @property
     def limits(self) -> TargetLimits: ...
+
+
+class Target(PromptReader, Protocol):
+    """A loaded model with one sequence of evaluated tokens ("held"). Used by one thread at a time."""
+
     @property
     def features(self) -> frozenset[TargetFeature]: ...
     @property
@@ -150,25 +155,24 @@ class Target(TokenizingVocabulary, Protocol):
         ...
 
 
-class ParallelTarget(TokenizingVocabulary, Protocol):
+class ParallelTarget(PromptReader, Protocol):
     """A loaded model with several sequences of evaluated tokens side by side, each in a slot (0 … num_slots - 1) until
-    it is dropped. Used by one thread at a time."""
+    it is dropped. Its limits are those of each sequence. Used by one thread at a time."""
 
-    @property
-    def description(self) -> TargetDescription: ...
     @property
     def num_slots(self) -> int: ...
-    @property
-    def context_size(self) -> int:
-        """Tokens of each sequence."""
-        ...
 
-    def evaluate(self, tokens: Mapping[int, Sequence[int]]) -> Mapping[int, FloatRow]:
+    def evaluate(self, tokens: Mapping[int, Sequence[int]], stop: StopSignal | None = None) -> Mapping[int, FloatRow]:
         """One pass: the tokens (at least one, within the context) of each slot are placed after what it holds.
 
         Returns for each slot the logits that follow its last token, shape (vocabulary,): a view that the next pass
-        overwrites. Raises TargetUnusable when there is no room; after a failed pass all slots are empty.
+        overwrites. Raises TargetUnusable when there is no room, and Interrupted when `stop` is or gets set; after a
+        failed pass all slots are empty.
         """
+        ...
+
+    def copy(self, slot: int, into: int) -> None:
+        """The other slot, which must be empty, then holds what this one holds."""
         ...
 
     def drop(self, slot: int) -> None:

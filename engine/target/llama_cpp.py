@@ -22,7 +22,7 @@ from engine.config import TargetSettings
 from engine.errors import Cancelled, TargetUnusable
 from engine.numerics.draft_length import MAX_LENGTH
 from engine.stop_signal import StopSignal
-from engine.target.interface import FloatRows, Interrupted, TargetFeature, TargetLimits
+from engine.target.interface import FloatRows, Interrupted, TargetDescription, TargetFeature, TargetLimits, Vocabulary
 from engine.target.opening import context_parameters, describe, free_model, number_of, open_context, open_model
 from engine.target.passes import sample_tokens
 from engine.target.runtime import last_error
@@ -38,8 +38,8 @@ _MOST_SAVED = 0.25  # of the memory that is free, for a copy of what is held
 # what was not taken back more than 1.
 _LARGEST_DEVIATION = 0.4
 
-_ABORTED = 2  # what llama_decode returns when the abort callback ended it
-_NO_SLOT = 1
+ABORTED = 2  # what llama_decode returns when the abort callback ended it
+NO_SLOT = 1  # and when the context is full
 _SEQUENCE = 0
 
 
@@ -67,20 +67,30 @@ class LoadedModel:
     """A model with its context and a batch for its passes: what a target of one sequence and one of several share."""
 
     def __init__(
-        self, path: Path, name: str, model: Any, context: Any, settings: TargetSettings, batch_size: int
+        self,
+        path: Path,
+        name: str,
+        model: Any,
+        context: Any,
+        settings: TargetSettings,
+        batch_size: int,
+        beside: LoadedModel | None = None,
     ) -> None:
-        """Owns model and context from here on."""
+        """Owns model and context from here on. `beside`: another one on the same model."""
         self._model = model
         self._context = context
+        self._stop: StopSignal | None = None
         self._batch = lib.llama_batch_init(batch_size, 0, 1)
         self._batch_tokens = np.ctypeslib.as_array(self._batch.token, (batch_size,))
         self._batch_positions = np.ctypeslib.as_array(self._batch.pos, (batch_size,))
         self._batch_outputs = np.ctypeslib.as_array(self._batch.logits, (batch_size,))
         np.ctypeslib.as_array(self._batch.n_seq_id, (batch_size,))[:] = 1
         self._memory = lib.llama_get_memory(context)
-        self.vocabulary = read_vocabulary(lib.llama_model_get_vocab(model))
+        self.vocabulary: Vocabulary = beside.vocabulary if beside else read_vocabulary(lib.llama_model_get_vocab(model))
         self._tokenizer = Tokenizer(model, self.vocabulary, path.name)
-        self.description = describe(model, context, path, name, settings)
+        self.description: TargetDescription = (
+            beside.description if beside else describe(model, context, path, name, settings)
+        )
 
     def tokenize(self, text: str) -> list[int]:
         """As `Target.tokenize`."""
@@ -96,6 +106,12 @@ class LoadedModel:
             lib.llama_free(self._context)
             free_model(self._model)
             self._context = None
+
+    def _watch(self, stop: StopSignal) -> None:
+        """Lets `stop` end a running pass. Works on the CPU only (llama.h); on a GPU the passes themselves are short."""
+        if stop is not self._stop:
+            lib.llama_set_abort_callback(self._context, _IS_SET, ctypes.c_void_p(stop.address))
+            self._stop = stop  # also keeps the flag alive while llama.cpp knows its address
 
 
 class LlamaCppTarget(LoadedModel):
@@ -113,7 +129,6 @@ class LlamaCppTarget(LoadedModel):
     ) -> None:
         """Use `load`. Owns model and context from here on, also when it raises."""
         self._row_views: dict[tuple[int, int], FloatRows] = {}
-        self._stop: StopSignal | None = None
         self.num_held = 0
         self._num_revocable = 0  # of the last tokens, where the model keeps a few states
         context_size = lib.llama_n_ctx(context)
@@ -214,12 +229,6 @@ class LlamaCppTarget(LoadedModel):
         self._row_views.clear()
         super().close()
 
-    def _watch(self, stop: StopSignal) -> None:
-        """Lets `stop` end a running pass. Works on the CPU only (llama.h); on a GPU the passes themselves are short."""
-        if stop is not self._stop:
-            lib.llama_set_abort_callback(self._context, _IS_SET, ctypes.c_void_p(stop.address))
-            self._stop = stop  # also keeps the flag alive while llama.cpp knows its address
-
     def _rows(self, num_rows: int) -> FloatRows:
         """The logits in llama.cpp's own buffer. Making such a view costs more than using it, so views are reused."""
         pointer = lib.llama_get_logits(self._context)  # waits for the backend
@@ -239,9 +248,9 @@ class LlamaCppTarget(LoadedModel):
         self.num_held = max(held_before, lib.llama_memory_seq_pos_max(self._memory, _SEQUENCE) + 1)
         self._num_revocable = 0
         self.roll_back(held_before)
-        if result == _ABORTED:
+        if result == ABORTED:
             raise Interrupted
-        if result == _NO_SLOT:
+        if result == NO_SLOT:
             raise TargetUnusable("The context of this model is full; start a new chat or choose a bigger context size.")
         raise RuntimeError(f"llama_decode failed with {result}: {last_error()}")
 

@@ -112,6 +112,13 @@ def open_model(
     return model
 
 
+def share_model(model: Any) -> Any:
+    """An open one, for one user more, who gives it back as well."""
+    with _sharing:
+        next(each for each in _open_models if each.model == model).num_users += 1
+    return model
+
+
 def free_model(model: Any) -> None:
     """Its last user frees it."""
     with _sharing:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from engine.target.interface import FloatRow
+from engine.stop_signal import StopSignal
+from engine.target.interface import FloatRow, Interrupted, TargetLimits
 from tests.fakes.target import END, PIECES, FakeTarget, NextToken
 
 RowAfter = Callable[[Sequence[int]], FloatRow]
@@ -41,7 +42,8 @@ class FakeParallelTarget:
         self.vocabulary = self._one.vocabulary
         self.description = self._one.description
         self.num_slots = num_slots
-        self.context_size = context_size
+        self.limits = TargetLimits(context_size, context_size, 1, 0)
+        self.is_closed = False
         self.held: dict[int, list[int]] = {}
         self.num_passes = 0
         self.on_evaluate: Callable[[], None] = lambda: None
@@ -49,21 +51,29 @@ class FakeParallelTarget:
     def tokenize(self, text: str) -> list[int]:
         return self._one.tokenize(text)
 
-    def evaluate(self, tokens: Mapping[int, Sequence[int]]) -> dict[int, FloatRow]:
+    def evaluate(self, tokens: Mapping[int, Sequence[int]], stop: StopSignal | None = None) -> dict[int, FloatRow]:
         self.num_passes += 1
         self.on_evaluate()
+        if stop is not None and stop.is_set():
+            self.held.clear()
+            raise Interrupted
         assert tokens
         for place, slot in enumerate(sorted(tokens)):
             assert 0 <= slot < self.num_slots
             assert tokens[slot]
             held = self.held.setdefault(slot, [])
             held += tokens[slot]
-            assert len(held) <= self.context_size
+            assert len(held) <= self.limits.context_size
             self._rows[place] = self._row_after(held)
         return dict(zip(sorted(tokens), self._rows, strict=False))
+
+    def copy(self, slot: int, into: int) -> None:
+        assert not self.held.get(into)
+        self.held[into] = [*self.held[slot]]
 
     def drop(self, slot: int) -> None:
         self.held.pop(slot, None)
 
     def close(self) -> None:
+        self.is_closed = True
         self.held.clear()

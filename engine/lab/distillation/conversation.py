@@ -95,7 +95,7 @@ class Inventor:
         tokens = self._tokens(opening + idea.seed)
         data = idea.seed.encode()
         row = yield Step(tokens, begins=True)
-        for _ in range(min(_MAX_USER_TOKENS, self._target.context_size - len(tokens))):
+        for _ in range(min(_MAX_USER_TOKENS, self._target.limits.context_size - len(tokens))):
             token = make_distribution(row, distribution_of, ()).draw(dice)
             if token in self._end_of_prompt:
                 return _text(data)
@@ -113,7 +113,7 @@ class Inventor:
     ) -> Generator[Step, FloatRow, tuple[list[int], bool, Labels]]:
         """The tokens of the reply, with the end where the target wrote one; whether it looped; what the target
         thought."""
-        room = min(_MAX_REPLY_TOKENS, self._target.context_size - len(prompt))
+        room = min(_MAX_REPLY_TOKENS, self._target.limits.context_size - len(prompt))
         distribution_of = SamplingSettings(temperature=idea.reply_temperature)
         reply: list[int] = []
         thoughts = []
@@ -138,7 +138,7 @@ class Inventor:
         tokens = self._target.tokenize(text)
         begin = self._vocabulary.begin if self._vocabulary.begins_prompts else None
         tokens = tokens if begin is None or tokens[:1] == [begin] else [begin, *tokens]
-        if len(tokens) >= self._target.context_size:
+        if len(tokens) >= self._target.limits.context_size:
             raise PromptTooLong(_TOO_LONG)
         return tokens
 

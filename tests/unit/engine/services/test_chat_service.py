@@ -56,7 +56,7 @@ GREEDY = ReplySettings(SamplingSettings(temperature=0))
 class Desk:
     """A service, what it told and posted, and the targets it was given."""
 
-    def __init__(self, repository: Repository, folder: Path) -> None:
+    def __init__(self, repository: Repository, folder: Path, learning: LearningService | None = None) -> None:
         self.repository = repository
         self.recall = Recall(repository)
         self.events: list[Event] = []
@@ -68,7 +68,7 @@ class Desk:
         self.settings: list[TargetSettings] = []  # that targets were loaded with
         self.on_load: Callable[[], None] = lambda: None
         self._folder = folder
-        self.learning = LearningService(lambda: repository, LearningSettings(), self.events.append)
+        self.learning = learning or LearningService(lambda: repository, LearningSettings(), self.events.append)
         shared = repository, self.recall, self.learning
         heard = self.events.append, self.posted.append
         self.target = TargetInUse(*shared, self._load, self._speculate, *heard)

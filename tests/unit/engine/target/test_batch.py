@@ -59,7 +59,7 @@ def assert_alike(row: FloatRow, tokens: list[int], alone: Target) -> None:
 
 
 def test_it_describes_itself(batch: ParallelTarget, fresh_starter: Target) -> None:
-    assert (batch.num_slots, batch.context_size) == (4, 256)
+    assert (batch.num_slots, batch.limits.context_size) == (4, 256)
     assert batch.vocabulary == fresh_starter.vocabulary
     assert batch.description.chat_template == fresh_starter.description.chat_template
     assert batch.tokenize("Hello!") == fresh_starter.tokenize("Hello!")
