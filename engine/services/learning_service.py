@@ -173,6 +173,7 @@ class LearningService:
                     self.era.begin_next()
                     self._changes.clear()  # the store has them
                     self._practice.renew()
+                    self._practice.interrupt()
                     drafting = self._drafting
                     self._changed.notify()
                 if drafting is not None:

@@ -84,6 +84,7 @@ class Practice:
         self._budget = Budget(clock)
         self._quiet_since = clock()
         self._is_through = False  # nothing is left to practise, or it cannot be done
+        self._is_done = False  # the same of what is under way
         self._stop: StopSignal | None = None
         self._at_hand: TargetAtHand | None = None
 
@@ -120,9 +121,10 @@ class Practice:
 
     def begin(self) -> None:
         """`work` and `end` are to follow."""
-        self._stop = StopSignal()
+        self._stop, self._is_done = StopSignal(), False
 
     def end(self) -> None:
+        self._is_through = self._is_done and self._stop is not None and not self._stop.is_set()
         self._stop = None
 
     def work(self, settings: LearningSettings) -> Iterator[Lesson]:
@@ -131,15 +133,12 @@ class Practice:
         began, era, stop, at_hand = self._clock(), self._era.number, self._stop, self._at_hand
         assert stop is not None
         assert at_hand is not None
-        num_stored = 0
         try:
-            for lesson in self._practised(at_hand, settings, era, stop):
-                num_stored += 1
-                yield lesson
-            self._is_through = self._is_through or not (num_stored or stop.is_set())
+            yield from self._practised(at_hand, settings, era, stop)
+            self._is_done = True
         except MendableError as error:
             _logger.warning("nothing more is practised for now: %s", error)
-            self._is_through = True
+            self._is_done = True
         finally:
             self._budget.note(began)
 
@@ -150,21 +149,28 @@ class Practice:
 
         assert self._open_beside is not None
         repository, fingerprint = self._open_repository(), at_hand.target.vocabulary.fingerprint
-        exercises = repository.list_exercises(fingerprint, _NUM_PROMPTS, _MOST_ANSWERS)
-        if not exercises:
+
+        def exercises() -> Sequence[Exercise]:
+            return repository.list_exercises(fingerprint, _NUM_PROMPTS, _MOST_ANSWERS)
+
+        if not exercises():
             return
         watch = self._watch(settings, stop)
         with closing(self._open_beside(at_hand.target, num_slots(at_hand.passes()), CONTEXT_SIZE)) as target:
-            tasks = _tasks(target, exercises, at_hand.sampling())
-            for exercise, reply in write_side_by_side(target, tasks, _TIMES, stop, watch):
-                with self._era.lasting(era) as lasts:
-                    if not lasts:
-                        return  # the user forgot or replaced what was learned
-                    try:
-                        lesson = repository.save_practice(fingerprint, exercise, reply, MOST_PRACTICE)
-                    except ConversationMissing:
-                        continue  # deleted or changed meanwhile
-                yield lesson
+            has_stored = True
+            while has_stored and not stop.is_set():
+                has_stored = False
+                tasks = _tasks(target, exercises(), at_hand.sampling())
+                for exercise, reply in write_side_by_side(target, tasks, _TIMES, stop, watch):
+                    with self._era.lasting(era) as lasts:
+                        if not lasts:
+                            return  # the user forgot or replaced what was learned
+                        try:
+                            lesson = repository.save_practice(fingerprint, exercise, reply, MOST_PRACTICE)
+                        except ConversationMissing:
+                            continue  # deleted or changed meanwhile
+                    has_stored = True
+                    yield lesson
 
     def _watch(self, settings: LearningSettings, stop: StopSignal) -> Callable[[], None]:
         """Sets `stop` when the time is spent, or the machine is unplugged."""

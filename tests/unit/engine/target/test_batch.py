@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from engine.config import TargetSettings
 from engine.errors import TargetMissing
 from engine.stop_signal import StopSignal
 from engine.target.batch import BatchTarget
-from engine.target.interface import FloatRow, ParallelTarget, Target
+from engine.target.interface import FloatRow, Interrupted, ParallelTarget, Target
+from engine.target.llama_cpp import LlamaCppTarget
 from engine.target.sources import starter_path
 
 pytestmark = pytest.mark.starter
@@ -108,3 +110,41 @@ def test_closing_twice_is_harmless() -> None:
     assert np.isfinite(target.evaluate({0: [1, 2]})[0]).all()
     target.close()
     target.close()
+
+
+def test_beside_a_chat_it_stays_as_it_is_and_a_stop_ends_a_pass_in_its_middle(fresh_starter: Target) -> None:
+    assert isinstance(fresh_starter, LlamaCppTarget)
+    chat = prompt(fresh_starter, PROMPTS[0])
+    fresh_starter.evaluate(chat[:-1], 1, StopSignal())
+    beside = BatchTarget.beside(fresh_starter, 3, 256)
+    try:
+        other, stop = prompt(beside, PROMPTS[1]), StopSignal()
+        assert beside.vocabulary is fresh_starter.vocabulary
+        beside.evaluate({0: other[:-1]}, stop)
+        beside.copy(0, 1)
+        beside.drop(0)
+        beside.copy(1, 2)
+        rows = beside.evaluate({1: other[-1:], 2: other[-1:]}, stop)
+        copied = [rows[slot].copy() for slot in (1, 2)]
+        for slot in (1, 2):
+            beside.drop(slot)
+        timer = threading.Timer(0.05, stop.set)
+        timer.start()
+        with pytest.raises(Interrupted):
+            while True:
+                beside.evaluate({0: (other * 20)[:250], 1: (other * 20)[:250]}, stop)
+                for slot in (0, 1):
+                    beside.drop(slot)
+        timer.join()
+        with pytest.raises(Interrupted):
+            beside.evaluate({0: other}, stop)
+        assert np.isfinite(beside.evaluate({0: other}, StopSignal())[0]).all(), "all slots were emptied"
+    finally:
+        beside.close()
+    assert fresh_starter.num_held == len(chat) - 1
+    after = fresh_starter.evaluate(chat[-1:], 1, StopSignal())[0].copy()
+    fresh_starter.roll_back(0)
+    fresh_starter.evaluate(chat[:-1], 1, StopSignal())
+    np.testing.assert_array_equal(after, fresh_starter.evaluate(chat[-1:], 1, StopSignal())[0])
+    for row in copied:
+        assert_alike(row, other, fresh_starter)
