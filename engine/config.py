@@ -259,7 +259,10 @@ class LearningSettings:
     share: Annotated[float, Parameter("Share of the time for learning", 0.05, 1)] = 0.5  # while nobody waits
     on_battery: bool = False
     practises: bool = True  # whether the target answers earlier prompts again while nobody waits
-    practice_minutes: Annotated[int, Parameter("Minutes of an hour to practise", 1, 60, unit="min")] = 3
+    practice_minutes: Annotated[
+        int,
+        Parameter("Minutes of an hour", 1, 30, about="At most so long in any hour; the computer is busy meanwhile."),
+    ] = 3
 
     def __post_init__(self) -> None:
         check_parameters(self)

@@ -89,6 +89,8 @@ class PersonalController(Controller):
                 learning=settings.enabled,
                 learning_share=settings.share,
                 learning_on_battery=settings.on_battery,
+                practice=settings.practises,
+                practice_minutes=settings.practice_minutes,
             )
             self._bridge.post(UseLearning(settings))
 

@@ -44,9 +44,9 @@ class SpeedUpController(Controller):
                 self._show(target.can_draft, target.awaits_drafter, target.speculation)
             case SpeculationChanged() if event.target_name == self._target:
                 self._show(event.can_draft, event.awaits_drafter, event.sentence)
-            case LearningChanged(is_learning, is_paused):
+            case LearningChanged(is_learning, is_paused, is_practising):
                 share = self._keeper.settings.learning_share
-                self._window.meter.show_learning(is_learning, is_paused, share)
+                self._window.meter.show_learning(is_learning, is_paused, share, is_practising)
 
     def _show(self, can_draft: bool, awaits_drafter: bool, sentence: str) -> None:
         ready = Readiness.AWAITED if awaits_drafter else Readiness.READY

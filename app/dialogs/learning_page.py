@@ -7,13 +7,15 @@ from PySide6.QtWidgets import QCheckBox, QLabel, QSlider, QWidget
 
 from app.text.amounts import percent_words
 from app.text.translation import QT_TRANSLATE_NOOP, translate
-from app.widgets.layouts import Placed, Stretch, in_column, in_grid
+from app.widgets.layouts import Placed, Stretch, in_column, in_grid, in_row
+from app.widgets.number_field import label_of, number_box, show_number
 from app.widgets.parts import line, set_up, words
 from engine import LearningSettings
 from engine.parameters import parameter
 
 _INDENT_PX = 24  # of what depends on the switch
 _LEAST_PERCENT = round(100 * parameter(LearningSettings, "share").low)
+_MINUTES_PX = 70
 _STEP_PERCENT = 5
 _PAGE_PERCENT = 25
 _ABOUT = QT_TRANSLATE_NOOP(
@@ -32,6 +34,11 @@ _ABOUT_SHARE = QT_TRANSLATE_NOOP(
 _ABOUT_INCOGNITO = QT_TRANSLATE_NOOP(
     "LearningPage",
     "Nothing is learned from incognito chats.",
+)
+_ABOUT_PRACTICE = QT_TRANSLATE_NOOP(
+    "LearningPage",
+    "The model answers questions from your chats again while you do nothing here, for the drafter to learn from. The "
+    "answers are never shown or reused, and are deleted with their chat.",
 )
 _ABOUT_BATTERY = QT_TRANSLATE_NOOP("LearningPage", "Otherwise, learning pauses until the computer is plugged in.")
 
@@ -67,6 +74,12 @@ class LearningPage(QWidget):
         self.share_words.setMinimumWidth(widest)  # else the slider would change its width while it is dragged
         self.on_battery = set_up(QCheckBox(self.tr("Also on battery"), self), tip=self.tr(_ABOUT_BATTERY))
         self.on_battery.setChecked(settings.on_battery)
+        self.practises = set_up(QCheckBox(self.tr("Practise while idle"), self), tip=self.tr(_ABOUT_PRACTICE))
+        self.practises.setChecked(settings.practises)
+        self.minutes = number_box(parameter(LearningSettings, "practice_minutes"), _MINUTES_PX, self)
+        show_number(self.minutes, settings.practice_minutes)
+        self.minutes.setKeyboardTracking(False)  # while it is typed, 10 is 1 first
+        self.minutes_label = label_of(self.minutes, self)
         self._arrange()
         self._show_enabled()
         self._show_share()
@@ -74,13 +87,25 @@ class LearningPage(QWidget):
         self.share.valueChanged.connect(self._on_share_changed)
         self.share.sliderReleased.connect(self._on_changed)
         self.on_battery.toggled.connect(self._on_changed)
+        self.practises.toggled.connect(self._on_changed)
+        self.minutes.valueChanged.connect(self._on_changed)
 
     def _arrange(self) -> None:
+        practice = in_column(
+            [
+                words(self.tr(_ABOUT_PRACTICE), self, kind="quiet"),
+                in_row([self.minutes_label, self.minutes, Stretch()], spacing=14),
+            ],
+            margins=(_INDENT_PX, 0, 0, 0),
+            spacing=8,
+        )
         details = in_grid(
             [
                 [Placed(self.share_label, columns=2)],
                 [self.share, self.share_words],
                 [Placed(self.on_battery, columns=2)],
+                [Placed(self.practises, columns=2)],
+                [Placed(practice, columns=2)],
             ],
             margins=(_INDENT_PX, 0, 0, 0),
             spacing=(14, 8),
@@ -110,11 +135,16 @@ class LearningPage(QWidget):
     @Slot()
     def _on_changed(self) -> None:
         self._show_enabled()
-        self.changed.emit(LearningSettings(self.enabled.isChecked(), self._share, self.on_battery.isChecked()))
+        on_battery, practises = self.on_battery.isChecked(), self.practises.isChecked()
+        minutes = int(self.minutes.value())
+        self.changed.emit(LearningSettings(self.enabled.isChecked(), self._share, on_battery, practises, minutes))
 
     def _show_enabled(self) -> None:
-        for part in (self.share_label, self.share, self.share_words, self.on_battery):
+        for part in (self.share_label, self.share, self.share_words, self.on_battery, self.practises):
             part.setEnabled(self.enabled.isChecked())
+        practises = self.enabled.isChecked() and self.practises.isChecked()
+        self.minutes_label.setEnabled(practises)
+        self.minutes.setEnabled(practises)
 
     def _show_share(self) -> None:
         self.share_words.setText(_words_of_share(self.share.value()))

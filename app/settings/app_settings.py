@@ -53,6 +53,10 @@ class AppSettings(BaseModel):
     learning: bool = LearningSettings().enabled
     learning_share: Annotated[float, parameter(LearningSettings, "share")] = LearningSettings().share
     learning_on_battery: bool = LearningSettings().on_battery
+    practice: bool = LearningSettings().practises
+    practice_minutes: Annotated[int, parameter(LearningSettings, "practice_minutes")] = (
+        LearningSettings().practice_minutes
+    )
     open_last_chat: Annotated[
         bool, Shown(Group.GENERAL, "Open the last chat at start", "Otherwise a new chat begins.")
     ] = False
@@ -165,7 +169,9 @@ class AppSettings(BaseModel):
         return TargetSettings(context_size=self.context_size, threads=self.threads)
 
     def learning_settings(self) -> LearningSettings:
-        return LearningSettings(self.learning, self.learning_share, self.learning_on_battery)
+        return LearningSettings(
+            self.learning, self.learning_share, self.learning_on_battery, self.practice, self.practice_minutes
+        )
 
 
 class SettingsFile:

@@ -124,16 +124,23 @@ class SpeedMeter(QFrame):
         self.switch.setToolTip(off if is_on else on)
         self._show()
 
-    def show_learning(self, is_learning: bool, is_paused: bool, share: float) -> None:
+    def show_learning(self, is_learning: bool, is_paused: bool, share: float, is_practising: bool = False) -> None:
         """`share`: of the processor's time, the most that learning takes."""
         self._is_paused = is_paused
         paused, learning = self.tr("Learning paused"), self.tr("Learning…")
         announced = self.tr("Learning… (up to {share} of the processor)").format(share=percent_words(share))
+        if is_practising:
+            learning, announced = self.tr("Practising…"), self.tr("Practising on earlier questions")
         self._learning = (paused, paused, "") if is_paused else (announced, learning, "")
         about = self.tr(
             "The drafter learns from your replies while nobody waits for one. It then uses up to {share} of the "
             "processor's time, and stops as soon as you send a message."
         ).format(share=percent_words(share))
+        if is_practising:
+            about = self.tr(
+                "While nobody waits, the model answers earlier questions of yours again, for the drafter to learn "
+                "from. You never see these answers. It stops as soon as you send a message."
+            )
         self.learning.setToolTip(about)
         self.pause_button.set_icon("resume" if is_paused else "pause")
         self.pause_button.set_name(
@@ -141,7 +148,7 @@ class SpeedMeter(QFrame):
             if is_paused
             else self.tr("Pause learning until you resume it or restart Slipstream")
         )
-        self._has_learning = is_learning or is_paused
+        self._has_learning = is_learning or is_paused or is_practising
         self._fit()
 
     @Slot()

@@ -35,8 +35,8 @@ def write_side_by_side(
 ) -> Iterator[tuple[_Key, VerifiedReply]]:
     """Answers every prompt so many `times`, and yields the replies as they end. The prompt is read once for all of
     them. Replies that repeat themselves without end are left out. When `stop` gets set, what was written so far is
-    yielded, as far as it is worth it; `on_pass` is called before every pass. The target must have at least `times` slots,
-    and all must be empty.
+    yielded, as far as it is worth it; `on_pass` is called before every pass. The target must have at least `times`
+    slots, and all must be empty.
 
     Those that are being written have the first slots, without a gap, so that one pass computes all of them.
     """

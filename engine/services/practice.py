@@ -28,6 +28,7 @@ CONTEXT_SIZE = 768  # tokens of a sequence
 _MAX_TOKENS = 384  # of a reply; the learner reads no more
 _LULL_S = 120.0  # after the last reply, in which nothing is practised
 _HOUR_S = 3600.0
+_LEAST_S = 30.0  # of the time of an hour: for less it does not begin
 _GLANCE_S = 1.0  # from one look at the battery to the next
 _TIMES = 2  # a prompt is answered side by side
 _MOST_ANSWERS = 4  # to a prompt: then others are better, and in the end nothing is left to practise
@@ -117,7 +118,7 @@ class Practice:
         if self._at_hand is None or self._open_beside is None or self._is_through or not settings.practises:
             return False
         lull_s = self._clock() - self._quiet_since
-        return lull_s >= _LULL_S and self._budget.left_s(settings.practice_minutes) >= _GLANCE_S
+        return lull_s >= _LULL_S and self._budget.left_s(settings.practice_minutes) >= _LEAST_S
 
     def begin(self) -> None:
         """`work` and `end` are to follow."""

@@ -123,6 +123,19 @@ class Desk:
         step, length = 4, 4 * _FEWEST_TOKENS
         return [tokens[start : start + length] for start in range(0, len(tokens) - length + 1, step)]
 
+    def practise(self, secret: str) -> None:
+        """As if the model had answered with the user's own words."""
+        with closing(sqlite3.connect(self.folder / STORE)) as connection, connection:
+            added = connection.execute(
+                "INSERT INTO practice (vocabulary_id, message_id, created_at, width, tokens, law_tokens, law_logs, "
+                f"system_prompt) SELECT vocabulary_id, id, created_at, 1, tokens, tokens, tokens, '{secret}' "
+                f"FROM recall JOIN messages ON id = message_id WHERE role = 'user' AND text LIKE '%{secret}%'"
+            )
+            assert added.rowcount > 0
+
+    def practised(self) -> int:
+        return int(self.stored("SELECT count(*) FROM practice")[0][0])
+
     def found(self, needles: list[bytes]) -> list[str]:
         """In which files. Tokens at any place, too."""
         files = [file for file in self.folder.rglob("*") if file.is_file() and "drafters" not in file.parts]
@@ -160,9 +173,11 @@ def delete_a_message_and_a_chat(desk: Desk, qtbot: QtBot) -> None:
     desk.window.prompt_box.set_text(f"{chat}: unsent")
     desk.window.conversations.chosen.emit(first)
     qtbot.waitUntil(lambda: len(desk.window.transcript.messages) == 4)
-    copy = back_up(desk.folder / STORE, "0001")
     of_message = [*spellings(message), *desk.tokens_of(message)]
     of_chat = [*spellings(chat), *desk.tokens_of(chat)]
+    for text in ("Name a colour.", message, chat):
+        desk.practise(text)
+    copy = back_up(desk.folder / STORE, "0001")
     for needles in (of_message, of_chat):
         assert {STORE, copy.name} <= {name.removesuffix("-wal") for name in desk.found(needles)}
 
@@ -170,6 +185,7 @@ def delete_a_message_and_a_chat(desk: Desk, qtbot: QtBot) -> None:
         desk.window.transcript.delete_requested.emit(desk.window.transcript.messages[2].id)
     desk.forget(desk.stored("SELECT max(id) FROM conversations")[0][0])
     assert desk.erased == ()
+    assert desk.practised() == 0, "the answer to the first message may have come after the one that was deleted"
     assert desk.found([*of_message, *of_chat]) == []
     assert {STORE, copy.name} <= set(desk.found(spellings("Name a colour."))), "what was not deleted stays"
 
@@ -184,6 +200,7 @@ def forget_everything(desk: Desk, qtbot: QtBot) -> None:
     desk.window.new_action.trigger()
     desk.window.prompt_box.set_text(secret)
     needles = [*spellings(secret), *desk.tokens_of("xylophone")]
+    desk.practise("xylophone")
     back_up(desk.folder / STORE, "0001")
     left = (f"{STORE}.before-0002-journal", f"{STORE}.part", f"{STORE}.part-journal")
     for name in (*left, "settings.unreadable.json", ".settings.json.x.part"):

@@ -181,6 +181,7 @@ def test_large_numbers_can_be_read_and_several_of_a_kind_are_told_apart() -> Non
         adapters={("a", "d"): adapters},
         recall={"c": RecallSize(1_000, 1_000_000)},
         lessons={"b": 2},
+        practice={"b": 1},
         target_names={"b": ("one", "two")},
         statistics=(TargetStatistics("plain", 2, 10, 1.0, 0.0, None),),
     )
@@ -195,6 +196,7 @@ def test_large_numbers_can_be_read_and_several_of_a_kind_are_told_apart() -> Non
     assert "  50,000 word patterns of the drafter vocabulary d1" in lines
     assert "  1,000 texts to reuse, of 1,000,000 tokens" in lines
     assert "  2 replies to learn from" in lines
+    assert "  1 practised reply to learn from" in lines
     assert lines[-1] == "  plain: 2 replies, 10 tokens"
 
 

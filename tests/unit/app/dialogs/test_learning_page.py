@@ -67,6 +67,23 @@ def test_every_change_holds_at_once(qtbot: QtBot, page: LearningPage) -> None:
     assert page.share.isEnabled()
 
 
+def test_practice_has_a_switch_and_minutes(qtbot: QtBot, page: LearningPage) -> None:
+    page.minutes.setFocus()
+    page.minutes.selectAll()
+    with qtbot.assertNotEmitted(page.changed):
+        QTest.keyClicks(page.minutes, "10")
+    assert press(qtbot, page, page.minutes, Qt.Key.Key_Return) == LearningSettings(practice_minutes=10)
+    assert press(qtbot, page, page.practises, Qt.Key.Key_Space) == LearningSettings(
+        practises=False, practice_minutes=10
+    )
+    assert not page.minutes.isEnabled()
+    assert press(qtbot, page, page.practises, Qt.Key.Key_Space).practises
+    assert page.minutes.isEnabled()
+    press(qtbot, page, page.enabled, Qt.Key.Key_Space)
+    assert not page.practises.isEnabled()
+    assert not page.minutes.isEnabled()
+
+
 def test_a_share_that_the_slider_cannot_show_stays_until_it_is_moved(qtbot: QtBot, keeper: ThemeKeeper) -> None:
     assert keeper
     page = shown(qtbot, LearningSettings(share=0.333))
@@ -94,9 +111,9 @@ def test_it_is_worked_from_the_keyboard_and_tells_what_is_meant(page: LearningPa
     page.activateWindow()
     order = []
     page.enabled.setFocus()
-    for _ in range(3):
+    for _ in range(5):
         order.append(page.focusWidget())
         QTest.keyClick(page, Qt.Key.Key_Tab)
-    assert order == [page.enabled, page.share, page.on_battery]
+    assert order == [page.enabled, page.share, page.on_battery, page.practises, page.minutes]
     assert page.share.accessibleName()
-    assert all(part.toolTip() for part in (page.enabled, page.share, page.on_battery))
+    assert all(part.toolTip() for part in (page.enabled, page.share, page.on_battery, page.practises, page.minutes))

@@ -20,6 +20,8 @@ def test_a_model_is_told_in_plain_words_and_numbers() -> None:
         "3 March 2026. About 48,000 words of your chats are remembered, to reuse what comes up again."
     )
     assert view.details == "1,234 word patterns · 212 replies to learn from · 24.3 MB"
+    (view,) = model_views(replace(learned(), practice={"v0": 35}), IN_USE, "Tiny")
+    assert "212 replies to learn from · 35 practised" in view.details
     (pair,) = view.pairs
     assert pair.words == ""
     assert [(each.number, each.made, each.gain, each.is_used) for each in pair.adapters] == [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,7 @@ class Home(Desk):
             self.opened.append(FakeParallelTarget())
             raise self.trouble
         opened = FakeParallelTarget(self.row_after, num_slots=num_slots, context_size=context_size)
-        opened.on_evaluate = lambda: self.on_pass()
+        opened.on_evaluate = self.on_pass
         self.opened.append(opened)
         return opened
 
@@ -121,7 +122,7 @@ class Home(Desk):
         def is_heard() -> bool:
             told = [event for event in self.heard if isinstance(event, LearningChanged)]
             begun = sum(event.is_practising for event in told)
-            return begun == times and (is_practising or not told[-1].is_practising)
+            return begun >= times and (is_practising or not told[-1].is_practising)
 
         with self._news:
             return self._news.wait_for(is_heard, PATIENCE_S)
@@ -148,7 +149,7 @@ def test_while_nobody_waits_earlier_prompts_are_answered_again_and_nothing_shows
     first = home.say("Hi there").message
     home.do(Send("incognito", None, GREEDY, incognito=True))
     number = first.conversation_id
-    before = home.repository.open_conversation(number), home.repository.read_history()
+    before = home.repository.open_conversation(number), replace(home.repository.read_history(), learning=())
     statistics = home.repository.summarize_learned().statistics
     recalled = home.repository.load_recall(VOCABULARY.fingerprint, 10**6)
     target = home.target.loaded.target
@@ -167,7 +168,8 @@ def test_while_nobody_waits_earlier_prompts_are_answered_again_and_nothing_shows
     home.wait()
     assert not home.learning._may_practise, "there is nothing left"
 
-    assert (home.repository.open_conversation(number), home.repository.read_history()) == before
+    after = home.repository.open_conversation(number), replace(home.repository.read_history(), learning=())
+    assert after == before
     summary = home.repository.summarize_learned()
     assert (summary.statistics, summary.practice) == (statistics, {VOCABULARY.fingerprint: 4})
     assert all(
@@ -284,7 +286,7 @@ def test_the_budget_of_an_hour_is_kept(home: Home) -> None:
     assert 120 <= home.now_s - began - LULL_S <= 125
     home.wait(3600 - 120 - 10)
     assert not home.learning._may_practise
-    home.wait(20)
+    home.wait(60)
     assert home.hears(True, times=2)
 
 

@@ -112,6 +112,13 @@ def test_closing_twice_is_harmless() -> None:
     target.close()
 
 
+def read_on(target: BatchTarget, tokens: list[int], stop: StopSignal) -> None:
+    while True:
+        target.evaluate({0: tokens, 1: tokens}, stop)
+        for slot in (0, 1):
+            target.drop(slot)
+
+
 def test_beside_a_chat_it_stays_as_it_is_and_a_stop_ends_a_pass_in_its_middle(fresh_starter: Target) -> None:
     assert isinstance(fresh_starter, LlamaCppTarget)
     chat = prompt(fresh_starter, PROMPTS[0])
@@ -131,10 +138,7 @@ def test_beside_a_chat_it_stays_as_it_is_and_a_stop_ends_a_pass_in_its_middle(fr
         timer = threading.Timer(0.05, stop.set)
         timer.start()
         with pytest.raises(Interrupted):
-            while True:
-                beside.evaluate({0: (other * 20)[:250], 1: (other * 20)[:250]}, stop)
-                for slot in (0, 1):
-                    beside.drop(slot)
+            read_on(beside, (other * 20)[:250], stop)
         timer.join()
         with pytest.raises(Interrupted):
             beside.evaluate({0: other}, stop)
