@@ -16,13 +16,13 @@ from jinja2 import TemplateError, Undefined
 from jinja2.runtime import LoopContext
 
 from engine.target.prompt_text import PromptText, interleaved, joined, part, recased, replaced, split, stripped
+from engine.target.template_formats import Formats, Group
 from engine.target.template_values import (
     COMPARISONS,
     ITEM,
     PIECE,
     TOO_LARGE,
     Callee,
-    Values,
     calculated,
     length_of,
     unfit,
@@ -35,7 +35,7 @@ _FORMAT_SPEC = re.compile(r"[<>^+]?0?\d{0,2},?(?:\.\d{1,2})?[a-zA-Z%]?")
 _LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 
 
-class Filters(Values):
+class Filters(Formats):
     """By the names that templates give them, where Python allows it."""
 
     def method_of(self, value: Any, name: str) -> Callable[..., Any] | None:
@@ -58,6 +58,8 @@ class Filters(Values):
             return calculated(operator.mod, value, *arguments) == 0
         if name == "in":
             return self.contains(value, *arguments)
+        if name in ("lower", "upper"):
+            return self._asked(getattr(str, f"is{name}"), self.text_of(value))
         raise TemplateError(f"it uses the test “{name[:40]}”, which is not known")
 
     def default(self, value: Any, default_value: Any = "", boolean: bool = False) -> Any:
@@ -127,11 +129,26 @@ class Filters(Values):
     def sort(self, value: Any, reverse: bool = False, case_sensitive: bool = False, attribute: Any = None) -> list[Any]:
         items = self.list_of(value)
         keys = [self._sort_key(self._attribute_of(each, attribute), case_sensitive) for each in items]
+        return [items[place] for place in self._order(keys, reverse)]
+
+    def _order(self, keys: Sequence[Any], reverse: bool = False) -> list[int]:
         if len(keys) > _MAX_SORTED:
             raise TemplateError(TOO_LARGE)
         self.budget.take(self.weigh(keys) * len(keys).bit_length())
-        order = sorted(range(len(items)), key=keys.__getitem__, reverse=reverse)
-        return [items[place] for place in order]
+        return sorted(range(len(keys)), key=keys.__getitem__, reverse=reverse)
+
+    def groupby(self, value: Any, attribute: Any, default: Any = None, case_sensitive: bool = False) -> list[Group]:
+        items = self.list_of(value)
+        found = [self._attribute_of(each, attribute) for each in items]
+        found = [default if isinstance(each, Undefined) and default is not None else each for each in found]
+        keys = [self._sort_key(each, case_sensitive) for each in found]
+        order = self._order(keys)
+        groups: list[Group] = []
+        for before, place in zip([None, *order], order, strict=False):
+            if before is None or keys[before] != keys[place]:
+                groups.append(Group(found[place], []))
+            groups[-1].list.append(items[place])
+        return groups
 
     def dictsort(
         self, value: dict[Any, Any], case_sensitive: bool = False, by: str = "key", reverse: bool = False
@@ -268,6 +285,7 @@ _PURE_TESTS = (
     *("none", "number", "sequence", "string", "true", "undefined"),
 )
 _TESTS: dict[str, Any] = {name: jinja2.tests.TESTS[name] for name in _PURE_TESTS}
+_TESTS["callable"] = lambda value: isinstance(value, Callee | Undefined)  # jinja2's, too, is true of the latter
 
 _CASES = {name: getattr(str, name) for name in ("capitalize", "casefold", "lower", "swapcase", "title", "upper")}
 _QUESTIONS = ("count", "endswith", "find", "index", "rfind", "rindex", "startswith")
@@ -293,6 +311,7 @@ for _names, _function in (
     (("lstrip", "rstrip", "strip"), Filters._strip),
     (("rsplit", "split"), Filters._split),
     (("partition", "rpartition"), Filters._parted),
+    (("center", "ljust", "rjust", "zfill"), Filters.padded),
 ):
     _STR_METHODS |= {name: _bound(_function, getattr(str, name)) for name in _names}
 
@@ -315,7 +334,9 @@ _METHODS: Mapping[type, Mapping[str, Callable[..., Any]]] = {
 
 _FILTERS: dict[str, Callable[..., Any]] = {
     "abs": lambda _values, value: calculated(operator.mul, value, 1 if value >= 0 else -1),
+    "batch": Filters.batch,
     "capitalize": _bound(Filters.cased, str.capitalize),
+    "center": lambda values, value, width=80: values.padded(str.center, value, width),
     "count": Filters.length,
     "d": Filters.default,
     "default": Filters.default,
@@ -324,6 +345,8 @@ _FILTERS: dict[str, Callable[..., Any]] = {
     "escape": Filters.escape,
     "first": Filters.first,
     "float": lambda _values, value, default=0.0: jinja2.filters.do_float(value, default),
+    "format": lambda values, text, *given, **named: values.filled_in(values.text_of(text), named or given),
+    "groupby": Filters.groupby,
     "indent": Filters.indent,
     "int": _whole,
     "items": Filters._dict_items,
@@ -343,12 +366,15 @@ _FILTERS: dict[str, Callable[..., Any]] = {
     "safe": Filters.text_of,
     "select": lambda values, value, *test: values.select(value, *test),
     "selectattr": lambda values, value, name, *test: values.select(value, *test, attribute=name),
+    "slice": Filters.rows,
     "sort": Filters.sort,
     "string": Filters.text_of,
     "sum": Filters.sum,
     "title": Filters.title,
     "tojson": Filters.json,
     "trim": Filters.trim,
+    "truncate": Filters.truncate,
     "unique": Filters.unique,
     "upper": _bound(Filters.cased, str.upper),
+    "wordcount": Filters.count_words,
 }

@@ -15,8 +15,8 @@ from jinja2 import TemplateError, Undefined, nodes
 from jinja2.runtime import LoopContext
 
 from engine.target.template_filters import Filters
-from engine.target.template_syntax import parsed
-from engine.target.template_values import COMPARISONS, Budget, Callee, Namespace, calculation, no_power
+from engine.target.template_syntax import cost_of, parsed
+from engine.target.template_values import COMPARISONS, Budget, Callee, Namespace, calculated
 
 Names = dict[str, Any]
 Expression = Callable[[Names], Any]
@@ -48,7 +48,7 @@ class Program:
     def _statements(self, body: Sequence[nodes.Node]) -> Statement:
         """One for all of them. They take from the budget together, before any is carried out."""
         steps = [self._statement(node) for node in body]
-        cost = sum(_cost(node) for node in body)
+        cost = sum(cost_of(node) for node in body)
 
         def run(names: Names, out: list[str]) -> _Exit | None:
             self._values.budget.take(cost)
@@ -169,6 +169,15 @@ class Program:
 
         return run
 
+    def _scope(self, node: nodes.Scope) -> Statement:
+        body = self._statements(node.body)
+        return lambda names, out: body(self._inner(names), out)
+
+    def _autoescape(self, node: nodes.ScopedEvalContextModifier) -> Statement:
+        if any(not isinstance(each.value, nodes.Const) or each.value.value for each in node.options):
+            raise TemplateError("it escapes text for HTML")
+        return self._statements(node.body)
+
     def _macro(self, node: nodes.Macro) -> Statement:
         make = self._callee(node)
 
@@ -243,14 +252,9 @@ class Program:
             return make(self, node)
         if isinstance(node, nodes.BinExpr):
             left, right = self._expression(node.left), self._expression(node.right)
-            operation = self._operation(node.operator)
+            operation = self._values.operations[node.operator]
             return lambda names: operation(left(names), right(names))
         raise TemplateError(f"it uses “{type(node).__name__.lower()}”, which chat templates have no use for")
-
-    def _operation(self, sign: str) -> Callable[[Any, Any], Any]:
-        if sign == "+":
-            return self._values.add
-        return self._values.multiply if sign == "*" else _CALCULATIONS[sign]
 
     def _name(self, node: nodes.Name) -> Expression:
         name = node.name
@@ -298,8 +302,12 @@ class Program:
         return lambda names: not value(names)
 
     def _negative(self, node: nodes.Neg) -> Expression:
-        value, subtract = self._expression(node.node), _CALCULATIONS["-"]
+        value, subtract = self._expression(node.node), self._values.operations["-"]
         return lambda names: subtract(0, value(names))
+
+    def _positive(self, node: nodes.Pos) -> Expression:
+        value = self._expression(node.node)
+        return lambda names: calculated(operator.add, 0, value(names))
 
     def _concat(self, node: nodes.Concat) -> Expression:
         parts = [self._expression(each) for each in node.nodes]
@@ -387,30 +395,6 @@ class Program:
         )
 
 
-def _cost(node: nodes.Node) -> int:
-    """Steps of a statement without the blocks inside it, which take their own."""
-    cost, waiting = 0, [node]
-    while waiting:
-        each = waiting.pop()
-        cost += 1
-        waiting += (
-            child
-            for name, field in each.iter_fields()
-            if name not in ("body", "else_")
-            for child in (field if isinstance(field, list) else (field,))
-            if isinstance(child, nodes.Node)
-        )
-    return cost
-
-
-_CALCULATIONS = {
-    "-": calculation(operator.sub),
-    "/": calculation(operator.truediv),
-    "//": calculation(operator.floordiv),
-    "%": calculation(operator.mod),
-    "**": no_power,
-}
-
 _STATEMENTS: dict[type[nodes.Node], Callable[[Program, Any], Statement]] = {
     nodes.Assign: Program._assign,
     nodes.AssignBlock: Program._assign_block,
@@ -422,6 +406,8 @@ _STATEMENTS: dict[type[nodes.Node], Callable[[Program, Any], Statement]] = {
     nodes.If: Program._if,
     nodes.Macro: Program._macro,
     nodes.Output: Program._output,
+    nodes.Scope: Program._scope,
+    nodes.ScopedEvalContextModifier: Program._autoescape,
     nodes.With: Program._with,
 }
 _EXPRESSIONS: dict[type[nodes.Node], Callable[[Program, Any], Expression]] = {
@@ -440,6 +426,7 @@ _EXPRESSIONS: dict[type[nodes.Node], Callable[[Program, Any], Expression]] = {
     nodes.Neg: Program._negative,
     nodes.Not: Program._not,
     nodes.Or: Program._or,
+    nodes.Pos: Program._positive,
     nodes.TemplateData: Program._data,
     nodes.Test: Program._test,
     nodes.Tuple: Program._tuple,

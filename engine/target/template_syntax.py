@@ -23,6 +23,22 @@ def parsed(source: str) -> nodes.Template:
     return _ENVIRONMENT.parse(source)
 
 
+def cost_of(statement: nodes.Node) -> int:
+    """Steps of a statement without the blocks inside it, which take their own."""
+    cost, waiting = 0, [statement]
+    while waiting:
+        each = waiting.pop()
+        cost += 1
+        waiting += (
+            child
+            for name, field in each.iter_fields()
+            if name not in ("body", "else_")
+            for child in (field if isinstance(field, list) else (field,))
+            if isinstance(child, nodes.Node)
+        )
+    return cost
+
+
 class _Generation(jinja2.ext.Extension):
     """`{% generation %}` marks replies for training; the text inside is ordinary."""
 

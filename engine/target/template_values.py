@@ -31,7 +31,7 @@ _LOOK_EVERY = 20_000  # characters or steps: milliseconds
 ITEM = 32  # characters take as long and as much memory as an item of a list
 PIECE = 48  # … and as a short text with what is known of it
 _COMPARED_AT_ONCE = 4  # a power of two: of characters, in the time of a step
-_MAX_NUMBER = 2**63
+_MAX_NUMBER, _MAX_POWER = 2**63, 64
 _MAX_ITEMS = 100_000  # of range() and of what `*` makes
 _MAX_TIME_FORMAT = 100
 _TIME_FORMAT = re.compile(r"(?:[^%]|%[-#]?[A-Za-z%])*")
@@ -128,6 +128,14 @@ class Values:
             "namespace": Callee(self._namespace),
             "raise_exception": Callee(_raise),
             "strftime_now": Callee(_now),
+        }
+        self.operations: dict[str, Callable[[Any, Any], Any]] = {
+            "+": self.add,
+            "-": partial(calculated, operator.sub),
+            "*": self.multiply,
+            "/": partial(calculated, operator.truediv),
+            "//": partial(calculated, operator.floordiv),
+            "**": _power,
         }
 
     # Looking at values
@@ -312,12 +320,10 @@ def calculated(operation: Callable[[Any, Any], Any], left: Any, right: Any) -> A
     return result
 
 
-def calculation(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    return partial(calculated, operation)
-
-
-def no_power(_left: Any, _right: Any) -> NoReturn:
-    raise TemplateError(TOO_LARGE)
+def _power(left: Any, right: Any) -> Any:
+    if isinstance(right, int) and abs(right) > _MAX_POWER:
+        raise TemplateError(TOO_LARGE)
+    return calculated(operator.pow, left, right)
 
 
 def unfit(value: Any) -> TypeError:

@@ -293,9 +293,8 @@ def test_turns_that_are_too_many_for_the_chat_template_leave(monkeypatch: pytest
     ],
 )
 def test_a_chat_template_that_takes_too_much_for_any_turns_is_refused_soon(source: str, reason: str) -> None:
-    writer = ReplyWriter(
-        FakeTarget(chat_template="{% if messages | length == 3 %}x{% else %}" + source + "{% endif %}")
-    )
+    at_first = "{% if messages | length == 3 %}x{% else %}"
+    writer = ReplyWriter(FakeTarget(chat_template=at_first + source + "{% endif %}"))
     start = time.thread_time()
     with pytest.raises(TemplateFailed, match=reason):
         writer.prepare([*[user("a"), assistant("b")] * 500, user("c")])

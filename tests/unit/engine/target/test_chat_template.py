@@ -78,9 +78,17 @@ def test_helpers_that_templates_expect_are_there() -> None:
         "{% for a in range(99999) %}{% for b in range(99999) %}xxxxxxxxxx{% endfor %}{% endfor %}",
         "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",  # without a word
         "{{ 'a'.center(10 ** 3) }}",
-        "{{ 'a' | center(10) }}",
+        "{{ 'a' | center(10 ** 3) }}",
         "{{ '%0999d' % 1 }}",
-        "{{ 'a' | indent(10 ** 2, true) }}",
+        "{{ '%s' % (1, 2) }}",
+        "{{ '%r' % 1 }}",
+        "{{ '%(a)s%' % {'a': 1} }}",
+        "{{ 2 ** 65 }}",
+        "{{ (9 ** 9) ** 9 }}",
+        "{{ [1] | batch(10 ** 5, 0) | list }}",
+        "{{ [1] | slice(10 ** 5) | list }}",
+        "{% autoescape true %}a{% endautoescape %}",
+        "{{ 'a' | indent(10 ** 3, true) }}",
         "{{ 'a' | indent(101, true) }}",
         "{% if false %}x{% endif %}",  # writes nothing
         "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
@@ -164,6 +172,27 @@ def test_a_template_may_lengthen_one_text_with_every_message() -> None:
         "{{ 'a\nb\n\nc' | indent(2) }}{{ x | default('d') }}{{ '' | default('d', true) }}{{ [[1, 2]] | first | last }}",
         "{% with a = 1, b = 2 %}{{ a }}{{ b }}{% endwith %}{{ a }}{% set a, b = 'xy' %}{{ b }}"
         "{{ messages | tojson(indent=1) }}",
+        "{{ '%s %5s|%-5s|%.2s %d%% %05.1f %x' % ('é', 'a', 'b', 'long', 7, 2.25, 255) }}"
+        "{{ '%s' % messages[0].content }}"
+        "{{ '%(a)s-%(b)03d' % {'a': 1, 'b': 2} }}{{ '%s, %s!' | format('a', 2) }}{{ '%(a)s' | format(a=[1]) }}"
+        "{{ 7 % 4 }}",
+        "{{ +1 }}{{ 2 ** 10 }}{{ 2 ** -1 }}{{ 4 ** 0.5 }}{{ range is callable }}{{ 1 is callable }}{{ 'a' is lower }}"
+        "{{ 'aB' is lower }}{{ 'A' is upper }}",
+        "{{ ('word ' * 9) | truncate(20) }}|{{ ('word ' * 9) | truncate(9, true, '…') }}|{{ 'abcdef' | truncate(3) }}|"
+        "{{ 'abcdef' | truncate(3, leeway=0) }}|{{ messages[2].content | wordcount }}",
+        "{{ [1, 2, 3, 4, 5] | batch(2) | list }}{{ [1, 2, 3, 4, 5] | batch(2, 0) | list }}"
+        "{{ [1, 2, 3, 4] | slice(3) | list }}"
+        "{{ [1, 2, 3, 4] | slice(3, 'x') | list }}{{ [] | batch(2, 0) | list }}",
+        "{% for role, found in messages | groupby('role') %}{{ role }}{{ found | length }}"
+        "{{ found[0].content }}{% endfor %}"
+        "{% for each in [{'a': 'B'}, {'a': 'b'}, {}] | groupby('a', default='c') %}{{ each.grouper }}{{ each.list }}"
+        "{% endfor %}",
+        "[{{ 'ab'.zfill(5) }}{{ '-1'.zfill(4) }}{{ 'ab'.center(7, '*') }}{{ 'ab'.ljust(4) }}{{ 'ab'.rjust(4, '.') }}"
+        "{{ 'abc'.rjust(1) }}{{ 'ab' | center(6) }}{{ messages[0].content.ljust(4) }}]",
+        "{% set c = cycler('a', 'b') %}{{ c.next() }}{{ c.current }}{{ c.next() }}{{ c.reset() }}{{ c.next() }}"
+        "{% set comma = joiner('; ') %}{% for i in range(3) %}{{ comma() }}{{ i }}{% endfor %}{% set j = joiner() %}"
+        "{{ j() }}{{ j() }}",
+        "{% autoescape false %}{% set a = '<' %}{{ a }}{{ messages[0].content }}{% endautoescape %}{{ a }}",
     ],
 )
 def test_it_writes_what_jinja2_does(source: str) -> None:
