@@ -62,6 +62,7 @@ class ReplyView(MessageView):
         self._is_finished = False
         self._heights: list[int] = []  # of each view
         self._widths: list[int] = []  # for which each is arranged; 0: it is not
+        self._is_behind = False  # of what it was given
         self._more: Callable[[], None] = _nothing
         self._later = QTimer(self, singleShot=True, interval=0)
         self._later.timeout.connect(self._go_on)
@@ -90,15 +91,26 @@ class ReplyView(MessageView):
             self.waiting = None
             self.height_changed.emit()
 
-    def set_blocks(self, blocks: tuple[Block, ...], finished: bool, more: Callable[[], None] | None = None) -> None:
-        """Shows these blocks; those that are shown already stay as they are. `more` is called when they are there."""
+    def set_blocks(
+        self,
+        blocks: tuple[Block, ...],
+        finished: bool,
+        more: Callable[[], None] | None = None,
+        at_once: bool = True,
+    ) -> None:
+        """Shows these blocks; those that are shown already stay as they are. `more` is called when they are there.
+        Unless `at_once`, it begins when the window has nothing else to do."""
         if finished:
             self.end_waiting()
         self._wanted, self._is_finished = blocks[:_BLOCKS_SHOWN], finished
         self._has_more = len(blocks) > _BLOCKS_SHOWN
         self._more = more or _nothing
-        self._show_wanted()
-        self.height_changed.emit()
+        self._is_behind = True
+        if at_once:
+            self._show_wanted()
+            self.height_changed.emit()
+        else:
+            self._later.start()
 
     def show_cut(self, num_shown: int | None, num_characters: int) -> None:
         """After `set_blocks`: nobody counts the characters of blocks that are not shown."""
@@ -126,13 +138,13 @@ class ReplyView(MessageView):
             discard(view)
         for kept in (self._views, self._heights, self._widths):
             del kept[len(self._wanted) :]
-        self._blocks = self._wanted
+        self._blocks, self._is_behind = self._wanted, False
         if self._more is not _nothing:
             self._later.start()
 
     @Slot()
     def _go_on(self) -> None:
-        if self._blocks is not self._wanted:
+        if self._is_behind:
             self._show_wanted()
         else:
             more, self._more = self._more, _nothing
