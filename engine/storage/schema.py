@@ -413,6 +413,7 @@ class PracticeRow(
     law_tokens: Mapped[bytes]
     law_logs: Mapped[bytes]
     system_prompt: Mapped[str]
+    temperature: Mapped[float] = mapped_column(server_default=text("0"))  # 0 also where it is not known
 
 
 class AdapterRow(Base, holds=Holds.LEARNED, in_profile=True, num_bytes="length(weights)"):

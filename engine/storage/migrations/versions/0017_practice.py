@@ -21,6 +21,7 @@ def upgrade() -> None:
         sa.Column("law_tokens", sa.LargeBinary(), nullable=False),
         sa.Column("law_logs", sa.LargeBinary(), nullable=False),
         sa.Column("system_prompt", sa.Text(), nullable=False),
+        sa.Column("temperature", sa.Double(), server_default=sa.text("0"), nullable=False),
         sa.ForeignKeyConstraint(
             ["message_id"], ["messages.id"], name="fk_practice_message_id_messages", ondelete="CASCADE"
         ),

@@ -110,6 +110,26 @@ def test_a_reply_that_is_not_new_is_no_work(drafter: LoadedDrafter) -> None:
     assert not learner.has_work, "nothing is left to read"
 
 
+def test_what_was_practised_is_no_evidence_and_leaves_first(
+    drafter: LoadedDrafter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner = make(drafter)
+    for number in range(1, 4):
+        learner.take(number, TURNS, reply(FOXES[number]))
+    for number in range(1, 21):
+        learner.take(-number, TURNS, reply(FOXES[number % 20]), is_new=False)
+    assert not learner._held_back
+    assert list(learner._examples)[-3:] == [1, 2, 3], "the newest are real replies"
+    monkeypatch.setattr(learners, "_NUM_NEWEST", 1)
+    sizes = {number: len(example.sample.tokens) for number, example in learner._examples.items()}
+    learner._settings = replace(QUICK, max_tokens=sum(sizes[number] for number in (1, 2, 3)) + 1)
+    learner._thin_out()
+    assert [number for number in learner._examples if number > 0] == [1, 2, 3]
+    assert sum(number < 0 for number in learner._examples) == 0
+    learner.forget([1, -1])
+    assert list(learner._examples) == [2, 3]
+
+
 def test_nothing_is_published_that_does_not_guess_better(drafter: LoadedDrafter) -> None:
     noise = [bytes(np.random.default_rng(number).integers(97, 123, 40).tolist()) for number in range(20)]
     still = LearnerSettings(4, 1e-9, batch=2, replies_per_lesson=4, judge_every=2)

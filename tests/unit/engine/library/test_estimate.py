@@ -12,7 +12,7 @@ import pytest
 from engine.config import TargetOptions, TargetSettings
 from engine.errors import TargetUnusable
 from engine.library import estimate as estimating
-from engine.library.estimate import estimate
+from engine.library.estimate import estimate, fitting_beside
 from engine.library.facts import facts_of
 from engine.library.loading import check_memory, effective_system_prompt
 from engine.numerics.draft_length import MAX_LENGTH
@@ -126,3 +126,26 @@ def test_settings_are_filled_up_where_they_say_nothing() -> None:
     mine, others = TargetSettings(context_size=64), TargetSettings(context_size=128, threads=2, gpu_layers=0)
     assert mine.filled_up(others) == TargetSettings(64, 2, 0)
     assert others.filled_up(mine) == others
+
+
+def test_beside_a_chat_only_a_small_part_of_the_memory_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = facts_of(starter_path())
+    assert facts.memory is not None
+    each = 768 * facts.memory.token_bytes
+
+    def fitting(free: int) -> int:
+        monkeypatch.setattr(estimating, "free_memory", lambda: free)
+        number, num_bytes = fitting_beside(facts, 8, 768)
+        assert num_bytes >= number * each
+        assert num_bytes <= free // 4 or number == 0
+        return number
+
+    assert [fitting(free) for free in (16 << 30, 20 * each, 0)] == [8, 4, 0]
+    large = facts_of(write(tmp_path / "large.gguf", {"llama.attention.key_length": 1 << 15}))
+    monkeypatch.setattr(estimating, "free_memory", lambda: 1 << 40)
+    number, num_bytes = fitting_beside(large, 8, 768)
+    assert number < 8
+    assert num_bytes <= 512 << 20
+    assert fitting_beside(facts_of(write(tmp_path / "odd.gguf", {"llama.block_count": 0})), 8, 768) == (0, 0)
