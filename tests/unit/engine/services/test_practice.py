@@ -43,6 +43,11 @@ class Taught:
         self.target_fingerprint = VOCABULARY.fingerprint
         self.pair = (VOCABULARY.fingerprint, "drafter")
         self.taken: list[tuple[int, bool]] = []
+        self._changed = threading.Condition()
+
+    def has(self, number: int) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: len(self.taken) == number, PATIENCE_S)
 
     @property
     def teachable(self) -> Taught:
@@ -56,10 +61,14 @@ class Taught:
         assert adapter is None
 
     def take(self, number: int, _turns: object, _reply: object, is_new: bool = True) -> None:
-        self.taken.append((number, is_new))
+        with self._changed:
+            self.taken.append((number, is_new))
+            self._changed.notify_all()
 
     def forget(self, numbers: list[int]) -> None:
-        self.taken = [each for each in self.taken if each[0] not in numbers]
+        with self._changed:
+            self.taken = [each for each in self.taken if each[0] not in numbers]
+            self._changed.notify_all()
 
 
 class Home(Desk):
@@ -159,8 +168,7 @@ def test_while_nobody_waits_earlier_prompts_are_answered_again_and_nothing_shows
     home.wait()
     assert home.hears(False)
     assert home.num_kept == 4, "so many answers to one prompt, and none to one that is incognito"
-    with home._news:
-        assert home._news.wait_for(lambda: len(home.taught.taken) == 5, PATIENCE_S)
+    assert home.taught.has(5)
     assert [is_new for number, is_new in home.taught.taken if number < 0] == [False] * 4
     (opened,) = home.opened
     assert opened.is_closed
@@ -342,6 +350,24 @@ def test_what_was_forgotten_meanwhile_is_not_stored(home: Home) -> None:
     assert home.hears(False)
     found = {lesson.conversation_id for lesson in home.repository.load_practice(VOCABULARY.fingerprint, 100)}
     assert found == {kept.conversation_id}
+
+
+def test_the_learner_has_it_after_a_restart_and_until_its_chat_is_deleted(home: Home) -> None:
+    home.start()
+    number = home.say("Hi there").message.conversation_id
+    home.say("Another chat")
+    home.wait()
+    assert home.hears(False)
+    again: Any = Taught()
+    service = LearningService(lambda: home.repository, LearningSettings(share=1.0), home._hear, lambda: False)
+    service.open(again)
+    assert again.has(10)
+    assert sorted(again.taken)[:8] == [(-each, False) for each in range(8, 0, -1)]
+    home.repository.delete_conversation(number)
+    service.forget(number)
+    assert again.has(5)
+    service.close()
+    assert service.join(PATIENCE_S)
 
 
 def test_prompts_are_sampled_as_their_chat_and_never_greedily(home: Home) -> None:
