@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from engine.config import LearningSettings, ReplySettings, SamplingSettings
 from engine.errors import ConversationMissing, MendableError
-from engine.messages.learned import Exercise, Lesson
+from engine.messages.learned import Exercise, Lesson, VerifiedReply
 from engine.services.era import Era
 from engine.stop_signal import StopSignal
 
@@ -36,6 +36,8 @@ _NUM_PROMPTS = MOST_PRACTICE // _MOST_ANSWERS  # the latest: so nothing is pract
 _USUAL_SLOTS, _MOST_SLOTS = 4, 8
 _ENOUGH = 0.9  # of the most tokens per second that passes over several sequences bring
 
+_Key = tuple[str, int]  # the fingerprint of a vocabulary, and an era
+_Answer = tuple[Exercise, VerifiedReply]
 OpenBeside = Callable[["Target", int, int], "ParallelTarget"]  # with numbers of sequences and of tokens of each
 
 
@@ -85,7 +87,8 @@ class Practice:
         self._budget = Budget(clock)
         self._quiet_since = clock()
         self._is_through = False  # nothing is left to practise, or it cannot be done
-        self._is_done = False  # the same of what is under way
+        self._is_done = self._is_spent = False  # what is under way came to its end; its time did
+        self._left: list[tuple[_Key, Exercise, VerifiedReply]] = []  # to be stored when nobody waits
         self._stop: StopSignal | None = None
         self._at_hand: TargetAtHand | None = None
 
@@ -122,7 +125,7 @@ class Practice:
 
     def begin(self) -> None:
         """`work` and `end` are to follow."""
-        self._stop, self._is_done = StopSignal(), False
+        self._stop, self._is_done, self._is_spent = StopSignal(), False, False
 
     def end(self) -> None:
         self._is_through = self._is_done and self._stop is not None and not self._stop.is_set()
@@ -134,8 +137,13 @@ class Practice:
         began, era, stop, at_hand = self._clock(), self._era.number, self._stop, self._at_hand
         assert stop is not None
         assert at_hand is not None
+        repository, key = self._open_repository(), (at_hand.target.vocabulary.fingerprint, era)
         try:
-            yield from self._practised(at_hand, settings, era, stop)
+            for exercise, reply in self._replies(repository, at_hand, settings, key, stop):
+                if stop.is_set() and not self._is_spent:  # somebody waits, whose words are to be stored first
+                    self._left.append((key, exercise, reply))
+                elif lesson := self._store(repository, key, exercise, reply):
+                    yield lesson
             self._is_done = True
         except MendableError as error:
             _logger.warning("nothing more is practised for now: %s", error)
@@ -143,35 +151,36 @@ class Practice:
         finally:
             self._budget.note(began)
 
-    def _practised(
-        self, at_hand: TargetAtHand, settings: LearningSettings, era: int, stop: StopSignal
-    ) -> Iterator[Lesson]:
+    def _replies(
+        self, repository: Repository, at_hand: TargetAtHand, settings: LearningSettings, key: _Key, stop: StopSignal
+    ) -> Iterator[_Answer]:
+        """Those that are left from the last time, then new ones."""
         from engine.replies.side_by_side import write_side_by_side
 
         assert self._open_beside is not None
-        repository, fingerprint = self._open_repository(), at_hand.target.vocabulary.fingerprint
-
-        def exercises() -> Sequence[Exercise]:
-            return repository.list_exercises(fingerprint, _NUM_PROMPTS, _MOST_ANSWERS)
-
-        if not exercises():
+        left, self._left = self._left, []
+        yield from ((exercise, reply) for known, exercise, reply in left if known == key)
+        if not repository.list_exercises(key[0], _NUM_PROMPTS, _MOST_ANSWERS):
             return
         watch = self._watch(settings, stop)
         with closing(self._open_beside(at_hand.target, num_slots(at_hand.passes()), CONTEXT_SIZE)) as target:
-            has_stored = True
-            while has_stored and not stop.is_set():
-                has_stored = False
-                tasks = _tasks(target, exercises(), at_hand.sampling())
-                for exercise, reply in write_side_by_side(target, tasks, _TIMES, stop, watch):
-                    with self._era.lasting(era) as lasts:
-                        if not lasts:
-                            return  # the user forgot or replaced what was learned
-                        try:
-                            lesson = repository.save_practice(fingerprint, exercise, reply, MOST_PRACTICE)
-                        except ConversationMissing:
-                            continue  # deleted or changed meanwhile
-                    has_stored = True
-                    yield lesson
+            for _ in range(_MOST_ANSWERS // _TIMES):
+                if stop.is_set():
+                    return
+                exercises = repository.list_exercises(key[0], _NUM_PROMPTS, _MOST_ANSWERS)
+                tasks = _tasks(target, exercises, at_hand.sampling())
+                yield from write_side_by_side(target, tasks, _TIMES, stop, watch)
+
+    def _store(self, repository: Repository, key: _Key, exercise: Exercise, reply: VerifiedReply) -> Lesson | None:
+        """None where it was forgotten, deleted or changed meanwhile."""
+        fingerprint, era = key
+        with self._era.lasting(era) as lasts:
+            if not lasts:
+                return None
+            try:
+                return repository.save_practice(fingerprint, exercise, reply, MOST_PRACTICE)
+            except ConversationMissing:
+                return None
 
     def _watch(self, settings: LearningSettings, stop: StopSignal) -> Callable[[], None]:
         """Sets `stop` when the time is spent, or the machine is unplugged."""
@@ -181,11 +190,12 @@ class Practice:
         def watch() -> None:
             nonlocal look_at
             now = self._clock()
+            is_spent = now >= end
             if now >= look_at:
                 look_at = now + _GLANCE_S
-                if not settings.on_battery and self._on_battery():
-                    stop.set()
-            if now >= end:
+                is_spent = is_spent or (not settings.on_battery and self._on_battery())
+            if is_spent and not stop.is_set():
+                self._is_spent = True
                 stop.set()
 
         return watch

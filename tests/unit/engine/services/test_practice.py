@@ -275,6 +275,14 @@ def test_it_gives_way_at_once(home: Home, interrupt: Interrupt) -> None:
         assert home.learning._changed.wait_for(lambda: not home.learning._practice.is_under_way, PATIENCE_S)
     assert opened.is_closed
     assert opened.num_passes <= 22
+    if interrupt is unplug:
+        assert home.num_kept == 2, "nobody waits"
+    if interrupt is send:
+        assert home.num_kept == 0, "what somebody wants to store comes first"
+        home.wait()
+        assert home.hears(False, times=2)
+        assert home.num_kept == 2
+        assert len(home.repository.load_practice(VOCABULARY.fingerprint, 9)[0].reply.tokens) >= 16
 
 
 def test_the_budget_of_an_hour_is_kept(home: Home) -> None:
