@@ -32,7 +32,8 @@ from engine.messages.replies import OriginRun
 SHOWN_CHARACTERS = 200_000  # of a reply
 _SHOWN_LINES = 5_000
 _BLOCKS_SHOWN = 600
-_BLOCKS_AT_ONCE = 3  # that are built
+_BLOCKS_AT_ONCE = 3  # that are built …
+_LETTERS_AT_ONCE = 4_000  # … and about how long they are together
 _ARRANGED_AT_ONCE = 40
 
 
@@ -123,17 +124,18 @@ class ReplyView(MessageView):
 
     def _show_wanted(self) -> None:
         """A few blocks now, and the others when the window has nothing else to do."""
-        num_built = 0
+        num_built = num_letters = 0
         for index, block in enumerate(self._wanted):
             last = index == len(self._wanted) - 1
             if index < len(self._blocks) and self._blocks[index] == block and not (self._is_finished and last):
                 continue
-            if num_built == _BLOCKS_AT_ONCE:
+            if num_built == _BLOCKS_AT_ONCE or num_letters >= _LETTERS_AT_ONCE:
                 self._blocks = (*self._wanted[:index], *self._blocks[index:])
                 self._later.start()
                 return
             self._show_block(index, block, self._is_finished or not last)
             num_built += 1
+            num_letters += len(block.code if isinstance(block, CodeBlock) else block.html)
         for view in self._views[len(self._wanted) :]:
             discard(view)
         for kept in (self._views, self._heights, self._widths):

@@ -19,7 +19,7 @@ MOST_EVENTS = 40_000_000  # of the parser, for all files of an archive: two or t
 MOST_VALUE_BYTES = 64 * 2**20  # of one conversation, with all that nobody reads
 # Of one string, as it is in the file; of a longer one, a picture as a rule, the rest is not parsed. The parser scans a
 # string again whenever more of it comes, and other threads wait meanwhile: for hundredths of a second.
-MOST_STRING_BYTES = 8 * 2**20
+MOST_STRING_BYTES = 4 * 2**20
 MOST_TEXT_BYTES = 64 * 2**20  # of all strings of a conversation, as Python holds them: up to four for a character
 MOST_KEPT = 300_000  # values of a conversation: fifteen of each of the most messages that are read
 NAMED = "mapping"  # the field whose value is an object with names in place of fields
