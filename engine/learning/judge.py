@@ -26,8 +26,8 @@ ERROR = 0.05  # at most, of ever publishing where no candidate is better than wh
 RETURN_ERRORS = 2.0  # standard errors by which what is published must have become worse than what it replaced
 
 # Of the gamblers, from what each owns: one waits, one is careful and wins where little is saved, one is bold.
-_STAKES = np.array([0.0, 0.3, 0.9])
-_SHARES = np.array([0.2, 0.2, 0.6])  # of what all own, at the beginning
+_STAKES = (0.0, 0.3, 0.9)
+_SHARES = (0.2, 0.2, 0.6)  # of what all own, at the beginning
 _HANDED_ON = 0.01  # of what all own is dealt out anew before every bet: who lost can win again
 _LARGEST = 0.1  # share of a usual reply's rounds, the most that one reply can save or lose in the eyes of the gamblers
 _MOST_WEIGHT = 50.0  # replies: a new one changes by as much what is usual
@@ -71,7 +71,7 @@ class Score:
 class Bets:
     """What gamblers own who stake, on every reply, each another share of it on one outcome."""
 
-    owned: tuple[float, ...] = tuple(_SHARES)
+    owned: tuple[float, ...] = _SHARES
 
     @property
     def total(self) -> float:
@@ -84,9 +84,9 @@ class Bets:
 
     def after(self, gain: float) -> Bets:
         """`gain` from -1 to 1, whose expectation is at most 0 where the gamblers are wrong."""
-        owned = np.array(self.owned)
-        owned = (1 - _HANDED_ON) * owned + _HANDED_ON * owned.sum() * _SHARES
-        return Bets(tuple((owned * (1 + _STAKES * gain)).tolist()))
+        kept, dealt = 1 - _HANDED_ON, _HANDED_ON * self.total
+        before = (kept * each + dealt * share for each, share in zip(self.owned, _SHARES, strict=True))
+        return Bets(tuple(each * (1 + stake * gain) for each, stake in zip(before, _STAKES, strict=True)))
 
 
 @dataclass(slots=True)
@@ -182,7 +182,7 @@ class Capital:
         """Rounds that the candidate saved, and those with what is in use."""
         self.weight = min(self.weight + 1, _MOST_WEIGHT)
         self.usual += (rounds - self.usual) / self.weight
-        gain = float(np.clip(saved / (_LARGEST * self.usual), -1, 1))
+        gain = max(-1.0, min(1.0, saved / (_LARGEST * self.usual)))
         self.better, self.worse = self.better.after(gain), self.worse.after(-gain)
 
 

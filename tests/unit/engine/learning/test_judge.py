@@ -84,9 +84,9 @@ def test_a_conversation_counts_as_one_long_reply_at_most() -> None:
 
 def test_a_candidate_that_does_worse_is_dropped_and_the_next_one_can_be_published() -> None:
     judge = Judge()
-    rulings = [judge.hear(score(chat, 60.0, 66.0)) for chat in range(12)]
+    rulings = [judge.hear(score(chat, 60.0, 66.0)) for chat in range(8)]
     assert rulings.count(Ruling.DROPPED) == 1
-    later = [judge.hear(score(chat, 60.0, 54.0)) for chat in range(12, 80)]
+    later = [judge.hear(score(chat, 60.0, 54.0)) for chat in range(8, 80)]
     assert Ruling.PUBLISHED in later
 
 
