@@ -63,7 +63,7 @@ def test_a_drafter_carries_an_adapter_and_puts_it_down_again(model: AdaptedModel
 
     def found(with_it: bool) -> list[float]:
         carrying = model.carrying(adapter if with_it else None)
-        return chances(carrying, replies, LabelTable.of((), 1), 1.0, never_stop).tolist()
+        return [*map(float, chances(carrying, replies, LabelTable.of((), 1), 1.0, never_stop))]
 
     original, adapted = found(False), found(True)
     assert original != adapted
