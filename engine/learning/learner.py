@@ -66,6 +66,11 @@ class Trial:
         return self.ruling is Ruling.PUBLISHED
 
     @property
+    def begins_anew(self) -> bool:
+        """Whether the candidate is what is in use."""
+        return self.ruling is not Ruling.KEPT
+
+    @property
     def is_change(self) -> bool:
         return self.ruling in (Ruling.PUBLISHED, Ruling.RETURNED, Ruling.RESET)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from engine.errors import AdapterUnusable
+from engine.errors import AdapterUnusable, StoreUnusable
 from engine.messages.events import DrafterLearned, Listener
 from engine.messages.learned import NO_GAIN, CandidateRecord, Lesson
 from engine.services.era import Era
@@ -157,9 +157,13 @@ class Pupil:
             self._num_unsaved += 1
             if trial.is_change:
                 self._use(trial)
+            if trial.begins_anew:
                 self._save_candidate(b"")
-            else:
+                return
+            try:
                 self._repository.note_trial(*self._pair, trial.gain, self._scored_until, trial.capital)
+            except StoreUnusable as error:  # the next note has all of this one
+                _logger.warning("what a reply showed was not stored: %s", error)
 
     def _save_candidate(self, weights: bytes) -> None:
         assert self._trial is not None

@@ -21,7 +21,7 @@ from engine.learning.judge import Capital, Ruling, Score
 from engine.learning.learner import Learner, Trial
 from engine.messages.conversations import ChatTurn, Message, Role
 from engine.messages.events import DrafterLearned, Event, LearningChanged
-from engine.messages.learned import Gain, Learned, NgramRecord
+from engine.messages.learned import CandidateRecord, Gain, Learned, NgramRecord
 from engine.messages.replies import ReplyStatistics, StopReason
 from engine.proposers.teachable import TeachableDrafting, open_teachable
 from engine.services import learning_service, pupil
@@ -508,6 +508,32 @@ class HeldTrial:
     def of(self, home: Home) -> HeldTrial:
         self.adapter = home.drafting.make_learner().candidate
         return self
+
+
+def test_a_candidate_that_is_dropped_is_not_gone_on_from_and_a_locked_store_ends_no_learning(
+    homes: Callable[..., Home], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    home = homes(LearningSettings(enabled=False))
+    home.service.open(home.drafting)
+    (message,) = home.talk(FOXES[:1])
+    known = CandidateRecord(None, 1, 1, 1, Capital().numbers, home.drafting.make_learner().candidate.to_bytes())
+    home.repository.save_candidate(*pair_of(home), known)
+    learner = pupil.Pupil(home.drafting, home.repository, home.events.append, home.service.era, home.service.era.number)
+    score = Score(message.conversation_id, 100, 50.0, 50.0, 50.0, 60.0)
+
+    def fail(*_what: object) -> None:
+        raise StoreUnusable("It is locked.")
+
+    with monkeypatch.context() as locked, caplog.at_level(logging.WARNING, "slipstream.learning"):
+        locked.setattr(Repository, "note_trial", fail)
+        learner._take_note(Trial(message.id, score, Ruling.KEPT, None, Gain(), Capital().numbers))
+    assert "It is locked." in caplog.text
+    learner._take_note(Trial(message.id, score, Ruling.DROPPED, None, Gain(), Capital().numbers))
+    kept = home.repository.candidate(*pair_of(home))
+    assert kept is not None
+    assert kept.weights == b""
+    assert kept.scored_until == message.id
+    assert home.events == []
 
 
 def test_what_is_learned_while_all_is_forgotten_is_not_published(
