@@ -7,6 +7,7 @@ may raise to end a pass early.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -72,12 +73,21 @@ class AdaptedModel:
             {name: LowRank(part.down.detach().clone(), part.up.detach().clone()) for name, part in self._parts.items()}
         )
 
-    def start_from(self, adapter: Adapter) -> None:
-        """Replaces the adapter by this one, of the same rank."""
+    def start_from(self, adapter: Adapter | None) -> None:
+        """Replaces the adapter by this one, of the same rank; None: by one without effect."""
         with torch.no_grad():
             for name, part in self._parts.items():
-                part.down.copy_(adapter.parts[name].down)
-                part.up.copy_(adapter.parts[name].up)
+                if adapter is None:
+                    part.up.zero_()
+                else:
+                    part.down.copy_(adapter.parts[name].down)
+                    part.up.copy_(adapter.parts[name].up)
+
+    def carrying(self, adapter: Adapter | None) -> AdaptedModel:
+        """The same drafter with this adapter, of any rank, or with none. The frozen weights are shared."""
+        other = copy.copy(self)
+        other._parts = {} if adapter is None else dict(adapter.parts)
+        return other
 
     def states(self, tokens: Sequence[int], check: Check = never_stop) -> torch.Tensor:
         """The final state after each token, which the head takes, float32 [tokens, hidden]."""
@@ -102,10 +112,11 @@ class AdaptedModel:
         return functional.rms_norm(states, (self.shape.hidden,), weight, self.shape.norm_epsilon)
 
     def _times(self, name: str, rows: torch.Tensor, check: Check) -> torch.Tensor:
-        part, bias = self._parts[name], self._biases[name]
+        part, bias = self._parts.get(name), self._biases[name]
         rows = _Checked.apply(rows, check)  # type: ignore[no-untyped-call]
-        frozen = (rows.to(torch.bfloat16) @ self._dense[name].t()).to(torch.float32)
-        product = frozen + (rows @ part.down.t()) @ part.up.t()
+        product = (rows.to(torch.bfloat16) @ self._dense[name].t()).to(torch.float32)
+        if part is not None:
+            product = product + (rows @ part.down.t()) @ part.up.t()
         return product if bias is None else product + bias
 
     def _attend(self, heads: torch.Tensor) -> torch.Tensor:
