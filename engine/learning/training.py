@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
 from engine.drafter.adapter import Adapter, layer_of, matrix_sizes
 from engine.drafter.model import LlamaWeights
 from engine.drafter.shape import LlamaShape
+from engine.learning.acceptance_head import fit_head
 from engine.learning.adapting import AdaptedModel, Check
+from engine.learning.evaluation import chances
 from engine.learning.losses import Loss, losses, wanted
 from engine.learning.samples import MAX_TOKENS, LabelTable, Sample
+
+_JUDGES_OF_HEAD = 4  # one of so many replies tells whether an acceptance head is better than none
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +42,11 @@ class Example:
     sample: Sample
     table: LabelTable
 
+    @property
+    def num_tokens(self) -> int:
+        """Of the reply."""
+        return len(self.sample.tokens) - self.sample.reply_start
+
 
 class Training:
     """An adapter, the optimizer that moves it, and the gradients gathered for its next step."""
@@ -42,8 +54,7 @@ class Training:
     def __init__(
         self, shape: LlamaShape, weights: LlamaWeights, settings: TrainingSettings, published: Adapter | None = None
     ) -> None:
-        """`weights` are the drafter's own, and only read. It begins as the drafter itself, with additions that
-        `published` fits into if there is one."""
+        """`weights` are the drafter's own, and only read. It goes on from `published`, or from the drafter itself."""
         self._settings = settings
         self._shape = shape
         upper = range(shape.num_layers - settings.layers, shape.num_layers)
@@ -52,7 +63,7 @@ class Training:
         if published is not None:
             names, rank = names | published.parts.keys(), published.rank
         self._model = AdaptedModel(shape, weights, rank, MAX_TOKENS, settings.seed, names=names)
-        self.start_from(None)
+        self.start_from(published)
 
     @property
     def adapter(self) -> Adapter:
@@ -92,6 +103,19 @@ class Training:
         self._num_gradients += 1
         if self._num_gradients >= self._settings.batch:
             self._step()
+
+    def chances(
+        self, adapter: Adapter | None, sample: Sample, table: LabelTable, temperature: float, check: Check
+    ) -> npt.NDArray[np.float64]:
+        """As `evaluation.chances`, for the drafter with that adapter, or as it came."""
+        return chances(self._model.carrying(adapter), sample, table, temperature, check)
+
+    def finished(self, samples: Sequence[Sample], check: Check) -> Adapter:
+        """The adapter as it is now, with an acceptance head made from these replies, the oldest first."""
+        num_judges = len(samples) // _JUDGES_OF_HEAD
+        adapter = self.adapter
+        head = fit_head(self._model.carrying(adapter), samples[num_judges:], samples[:num_judges], check)
+        return replace(adapter, head=head)
 
     def _step(self) -> None:
         for parameter, gradient in zip(self._model.parameters, self._gradients, strict=True):

@@ -328,8 +328,6 @@ class DrafterLearned(Event):
     """From the next reply on the drafter uses another adapter, or the stored one after a start."""
 
     number: int | None  # of the adapter; None: the original drafter
-    before: float  # tokens accepted per round on replies that it did not learn from, by the original drafter
-    after: float  # and with the adapter
     num_learned: int  # replies learned from so far
 
 

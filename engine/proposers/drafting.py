@@ -10,7 +10,7 @@ from engine.config import SpeculationSettings
 from engine.drafter.gguf import load_gguf
 from engine.drafter.interface import Drafter, DrafterVocabulary
 from engine.messages.drafters import DrafterSource
-from engine.messages.learned import NgramRecord
+from engine.messages.learned import NO_GAIN, Gain, NgramRecord
 from engine.numerics.ngram_cache import NgramCache
 from engine.numerics.string_trie import StringTrie
 from engine.numerics.vocabulary_map import VocabularyMap, open_map
@@ -46,8 +46,16 @@ class Teachable(Protocol):
         """Of the drafter's matrices."""
         ...
 
-    def make_learner(self, *, adapter: Adapter | None = None) -> Learner:
-        """One that goes on from `adapter`, by default the one in use; for any one thread."""
+    def make_learner(
+        self,
+        *,
+        adapter: Adapter | None = None,
+        candidate: Adapter | None = None,
+        gain: Gain = NO_GAIN,
+        capital: Sequence[float] = (),
+    ) -> Learner:
+        """One for `adapter`, by default the one in use, that goes on from `candidate`, by default from the same; for
+        any one thread. Its judge goes on from what the adapter brought and from what is known of the candidate."""
         ...
 
     def read_adapter(self, data: bytes) -> Adapter:

@@ -144,8 +144,7 @@ class LearningService:
                 self._renew_ngrams(drafting)
             stored = self._use_stored_adapter(drafting)
             if stored is not None:
-                learned = stored.number, stored.before, stored.after, stored.num_learned
-                self._emit(DrafterLearned(*learned))
+                self._emit(DrafterLearned(stored.number, stored.num_learned))
             with self._changed:
                 self._drafting = drafting
                 if self._thread is None and not self._closed and can_learn:

@@ -25,16 +25,18 @@ from engine.storage.texts import encodable
 _TOKEN_BYTES = 4
 _LOG_BYTES = 2
 _NUM_TOKENS = 2**31  # the ids that fit
+_HIGHEST = 1e3  # temperature, far above any that can be set
 _ROLES = {role.value: role for role in Role}
 _LATEST_SHARE = 4  # one in so many is among the latest, which all stay
 
 # SQLite holds any kind of value in any column, whatever the schema says, so damaged rows are left out here.
 _READ = f"""
 SELECT lessons.message_id, conversations.id, messages.created_at, messages.parent_id, lessons.system_prompt,
-width, tokens, law_tokens, law_logs FROM lessons JOIN messages ON messages.id = lessons.message_id
+temperature, width, tokens, law_tokens, law_logs FROM lessons JOIN messages ON messages.id = lessons.message_id
 JOIN conversations ON conversations.id = messages.conversation_id
 WHERE vocabulary_id = (SELECT id FROM vocabularies WHERE fingerprint = ?) AND conversations.deleted_at IS NULL
 AND typeof(lessons.system_prompt) = 'text' AND typeof(messages.created_at) = 'text'
+AND typeof(temperature) = 'real' AND temperature BETWEEN 0 AND {_HIGHEST}
 AND typeof(width) = 'integer' AND width > 0
 AND typeof(tokens) = 'blob' AND length(tokens) > 0 AND length(tokens) % {_TOKEN_BYTES} = 0
 AND typeof(law_tokens) = 'blob' AND length(law_tokens) = length(tokens) * width
@@ -59,7 +61,10 @@ _PROMPT_NOW = (
 _new = insert(LessonRow)
 _SAVE = _new.on_conflict_do_update(
     index_elements=[LessonRow.vocabulary_id, LessonRow.message_id],
-    set_={name: _new.excluded[name] for name in ("width", "tokens", "law_tokens", "law_logs", "system_prompt")},
+    set_={
+        name: _new.excluded[name]
+        for name in ("width", "tokens", "law_tokens", "law_logs", "system_prompt", "temperature")
+    },
 )
 
 
@@ -72,11 +77,11 @@ def read_lessons(connection: Connection, fingerprint: str, most: int | None) -> 
         for number, parent, role, text in raw_rows(connection, _BRANCHES, fingerprint)
         if role in _ROLES  # else it is damaged
     }
-    for message_id, found_in, created_at, parent_id, system_prompt, width, *blobs in raw_rows(
+    for message_id, found_in, created_at, parent_id, system_prompt, *values in raw_rows(
         connection, _READ, fingerprint, -1 if most is None else most
     ):
         turns = _turns(system_prompt, above, message_id, parent_id)
-        reply = _reply(width, *blobs)
+        reply = _reply(*values)
         made = read_time(created_at)
         if turns is not None and reply is not None and made is not None:
             lessons.append(Lesson(message_id, found_in, made, turns, reply))
@@ -117,7 +122,7 @@ def write_lesson(
     system_prompt: str | None,
 ) -> None:
     """Raises ValueError for an invalid lesson, and when none may be stored."""
-    row = _row(reply.tokens, reply.top_tokens, reply.top_logs)
+    row = _row(reply)
     if most < 1:
         raise ValueError("Of the lessons to be saved, there is room for none.")
     vocabulary_id = id_of(connection, VocabularyRow, fingerprint=fingerprint)
@@ -140,12 +145,16 @@ def _thin_out(connection: Connection, vocabulary_id: int, most: int, chance: ran
     connection.execute(delete(LessonRow).where(of_vocabulary, LessonRow.message_id.in_(gone)))
 
 
-def _row(tokens: npt.NDArray[Any], law_tokens: npt.NDArray[Any], law_logs: npt.NDArray[Any]) -> dict[str, object]:
+def _row(reply: VerifiedReply) -> dict[str, object]:
+    tokens, law_tokens, law_logs = reply.tokens, reply.top_tokens, reply.top_logs
     if law_tokens.shape != law_logs.shape or law_tokens.shape[:1] != tokens.shape or law_tokens.ndim != 2:
         raise ValueError("A lesson to be saved has no row of tokens with a distribution for each.")
     if not (law_tokens.size and _are_tokens(tokens) and _are_tokens(law_tokens) and _are_logs(law_logs)):
         raise ValueError("A lesson to be saved has numbers that are no tokens, or no probabilities.")
+    if not 0 <= reply.temperature <= _HIGHEST:
+        raise ValueError("A lesson to be saved has a temperature that there is not.")
     return {
+        "temperature": float(reply.temperature),
         "width": law_tokens.shape[1],
         "tokens": tokens.astype("<i4").tobytes(),
         "law_tokens": law_tokens.astype("<i4").tobytes(),
@@ -153,11 +162,12 @@ def _row(tokens: npt.NDArray[Any], law_tokens: npt.NDArray[Any], law_logs: npt.N
     }
 
 
-def _reply(width: int, tokens: bytes, law_tokens: bytes, law_logs: bytes) -> VerifiedReply | None:
+def _reply(temperature: float, width: int, tokens: bytes, law_tokens: bytes, law_logs: bytes) -> VerifiedReply | None:
     row = np.frombuffer(tokens, "<i4").astype(np.int32, copy=False)
     ids = np.frombuffer(law_tokens, "<i4").astype(np.int32, copy=False).reshape(-1, width)
     logs = np.frombuffer(law_logs, "<f2").astype(np.float16, copy=False).reshape(-1, width)
-    return VerifiedReply(row, ids, logs) if _are_tokens(row) and _are_tokens(ids) and _are_logs(logs) else None
+    is_whole = _are_tokens(row) and _are_tokens(ids) and _are_logs(logs)
+    return VerifiedReply(row, ids, logs, temperature) if is_whole else None
 
 
 def _are_tokens(ids: npt.NDArray[Any]) -> bool:

@@ -326,12 +326,12 @@ def test_what_cannot_be_read_is_told(desk: Desk) -> None:
 
 
 def test_what_is_shown_follows_what_is_learned_and_loaded(desk: Desk) -> None:
-    desk.tell(READY, DrafterLearned(3, 1.0, 2.0, 5))
+    desk.tell(READY, DrafterLearned(3, 5))
     assert desk.posted == [], "nobody looks"
     desk.open()
     ready = SpeculationChanged("Tiny", "The drafter is ready.", True)
     for events, num_asked in (
-        ([DrafterLearned(3, 1.0, 2.0, 5)], 1),
+        ([DrafterLearned(3, 5)], 1),
         ([ready, SpeculationChanged("Tiny", "Drafter guesses 3 ahead.", True)], 2),
         ([READY], 3),
     ):

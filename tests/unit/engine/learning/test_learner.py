@@ -12,18 +12,17 @@ from engine.drafter.adapter import Adapter, adapted
 from engine.drafter.checkpoint import LoadedDrafter, load_drafter
 from engine.drafter.matrices import WeightForm
 from engine.learning import learner as learners
+from engine.learning.judge import Ruling
 from engine.learning.learner import Learner, LearnerSettings, Trial
 from engine.learning.losses import Loss
 from engine.learning.samples import SampleMaker, spellings
-from engine.learning.training import TrainingSettings
+from engine.learning.training import Training, TrainingSettings
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.learned import VerifiedReply
 from tests.unit.engine.learning.made import TARGET, drafter_folder, ids
 
-QUICK = LearnerSettings(
-    TrainingSettings(4, 0.02, batch=2), replies_per_lesson=6, max_replies_per_lesson=6, judge_every=4
-)
-STILL = LearnerSettings(TrainingSettings(4, 1e-9, batch=2), replies_per_lesson=4, judge_every=2)
+QUICK = LearnerSettings(TrainingSettings(4, 0.02, batch=2), replies_per_lesson=6, max_replies_per_lesson=6)
+STILL = LearnerSettings(TrainingSettings(4, 1e-9, batch=2), replies_per_lesson=2)
 TURNS = (ChatTurn(Role.USER, "Hi"),)
 
 
@@ -36,7 +35,9 @@ def drafter(tmp_path_factory: pytest.TempPathFactory) -> LoadedDrafter:
 def make(drafter: LoadedDrafter, settings: LearnerSettings = QUICK, published: Adapter | None = None) -> Learner:
     strings = spellings(TARGET, drafter.tokenizer, drafter.model.shape.outputs)
     maker = SampleMaker(TARGET, drafter.tokenizer, strings)
-    return Learner(drafter.model.shape, drafter.model.weights, maker, settings, published)
+    return Learner(
+        Training(drafter.model.shape, drafter.model.weights, settings.training, published), maker, settings, published
+    )
 
 
 def reply(text: bytes) -> VerifiedReply:
@@ -53,7 +54,7 @@ def go_on() -> None: ...
 def teach(learner: Learner, texts: list[bytes], first: int = 0) -> list[Trial]:
     trials = []
     for number, text in enumerate(texts, first):
-        learner.take(number, TURNS, reply(text))
+        learner.take(number, number, TURNS, reply(text))
         while learner.has_work:
             trial = learner.work(go_on)
             if trial is not None:
@@ -77,11 +78,16 @@ def published(drafter: LoadedDrafter) -> Adapter:
 def test_what_a_target_says_again_and_again_is_guessed_better(drafter: LoadedDrafter, loss: Loss) -> None:
     settings = replace(QUICK, training=replace(QUICK.training, loss=loss))
     trials = teach(make(drafter, settings), FOXES)
-    published = [trial for trial in trials if trial.adapter is not None and not trial.is_rollback]
+    assert [trial.number for trial in trials] == [*range(20)], "each reply is scored, before it is learned from"
+    first = trials[0].score
+    assert first.original == first.earlier == first.published == pytest.approx(first.candidate)
+    published = [trial for trial in trials if trial.ruling is Ruling.PUBLISHED]
     assert published
-    assert published[0].candidate > published[0].published == published[0].base
-    assert trials[-1].published > trials[-1].base + 0.3
-    assert [trial.num_replies for trial in trials] == sorted(trial.num_replies for trial in trials)
+    assert published[0].score.candidate < published[0].score.published == published[0].score.original
+    last = trials[-1]
+    assert last.score.published < last.score.original / 1.5
+    assert last.gain.num_replies == len(trials) - 1 - trials.index(published[-1])
+    assert last.gain.after > last.gain.before + 0.3
 
 
 def test_the_adapter_that_is_published_guesses_better(drafter: LoadedDrafter, published: Adapter) -> None:
@@ -106,9 +112,9 @@ def test_the_adapter_that_is_published_guesses_better(drafter: LoadedDrafter, pu
 
 def test_a_reply_that_is_not_new_is_no_work(drafter: LoadedDrafter) -> None:
     learner = make(drafter)
-    learner.take(1, TURNS, reply(FOXES[0]), is_new=False)
+    learner.take(1, 1, TURNS, reply(FOXES[0]), is_new=False)
     assert not learner.has_work
-    learner.take(2, TURNS, reply(FOXES[1]))
+    learner.take(2, 2, TURNS, reply(FOXES[1]))
     assert learner.has_work
     learner.forget([1, 2])
     assert not learner.has_work, "nothing is left to read"
@@ -116,9 +122,18 @@ def test_a_reply_that_is_not_new_is_no_work(drafter: LoadedDrafter) -> None:
 
 def test_nothing_is_published_that_does_not_guess_better(drafter: LoadedDrafter) -> None:
     noise = [bytes(np.random.default_rng(number).integers(97, 123, 40).tolist()) for number in range(20)]
-    trials = teach(make(drafter, STILL), noise)
-    assert trials
-    assert all(trial.adapter is None for trial in trials)
+    assert all(trial.adapter is None for trial in teach(make(drafter, STILL), noise))
+
+
+def test_a_reply_that_was_regenerated_or_scored_before_is_learned_from_and_no_evidence(drafter: LoadedDrafter) -> None:
+    learner = make(drafter)
+    assert len(teach(learner, FOXES[:1])) == 1
+    learner.take(1, 0, TURNS, reply(FOXES[1]))
+    learner.take(2, 2, TURNS, reply(FOXES[2]), is_scored=True)
+    found = [learner.work(go_on) for _ in range(12)]
+    assert found == [None] * 12
+    assert not learner.has_work
+    assert list(learner._examples) == [0, 1, 2]
 
 
 def test_what_does_worse_on_later_replies_is_returned_from(drafter: LoadedDrafter, published: Adapter) -> None:
@@ -135,12 +150,15 @@ def test_what_does_worse_on_later_replies_is_returned_from(drafter: LoadedDrafte
             said.append(max(words, key=lambda token: row[token]))
             row = model.read(said[-1:])
         texts.append(b"%d" % number + b"".join(drafter.tokenizer.pieces[token] for token in said[1:]))
-    trials = teach(make(drafter, STILL, published), texts)
-    returns = [trial for trial in trials if trial.is_rollback]
-    assert len(returns) == 1
-    assert returns[0].base > returns[0].published
-    after = trials[trials.index(returns[0]) + 1 :]
-    assert all(trial.published == pytest.approx(trial.base) for trial in after)
+    learner = make(drafter, STILL, published)
+    trials = teach(learner, texts)
+    (back,) = (trial for trial in trials if trial.is_change)
+    assert back.ruling in (Ruling.RETURNED, Ruling.RESET)
+    assert back.score.original < back.score.published
+    assert back.adapter is None
+    assert learner.candidate.parts["0.qkv"].up.abs().max() < 1e-3, "it begins again from the original drafter"
+    after = trials[trials.index(back) + 1 :]
+    assert all(trial.score.published == trial.score.original for trial in after)
 
 
 class SomebodyCame(Exception):
@@ -151,7 +169,7 @@ def test_a_step_that_is_ended_is_begun_anew(drafter: LoadedDrafter) -> None:
     interrupted, undisturbed = make(drafter), make(drafter)
     for learner in (interrupted, undisturbed):
         for number in range(6):
-            learner.take(number, TURNS, reply(FOXES[number]))
+            learner.take(number, number, TURNS, reply(FOXES[number]))
     calls = 0
 
     def come() -> None:
@@ -180,27 +198,10 @@ def test_old_replies_thin_out_and_the_latest_stay(drafter: LoadedDrafter, monkey
     monkeypatch.setattr(learners, "_NUM_NEWEST", 4)
     learner = make(drafter, LearnerSettings(TrainingSettings(4), max_tokens=600))
     for number in range(60):
-        learner.take(number, TURNS, reply(FOXES[number % 20]))
+        learner.take(number, number, TURNS, reply(FOXES[number % 20]), is_new=False)
     kept = list(learner._examples)
     assert sum(len(lesson.sample.tokens) for lesson in learner._examples.values()) <= 600
-    latest = [number for number in range(60) if number not in learner._held_back][-4:]
-    assert set(latest) <= set(kept)
-
-
-def test_the_judges_are_the_latest_of_those_held_back(drafter: LoadedDrafter, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(learners, "_MAX_HELD_BACK", 3)
-    learner = make(drafter)
-    for number in range(40):
-        learner.take(number, TURNS, reply(FOXES[number % 20]))
-    assert sorted(learner._held_back) == [25, 30, 35]
-    assert {0, 5, 20} <= set(learner._examples), "those before are learned from"
-    assert list(learner._examples)[-4:] == [36, 37, 38, 39], "but do not count as new"
-    again = make(drafter)
-    for number in reversed(range(20, 40)):
-        again.take(number, TURNS, reply(FOXES[number % 20]), is_new=False)
-    assert set(again._held_back) == {25, 30, 35}, "the same ones after a restart"
-    again.take(25, TURNS, reply(FOXES[1]))
-    assert 25 not in again._examples
+    assert kept[-4:] == [56, 57, 58, 59]
 
 
 def test_the_drafters_own_weights_are_only_read(drafter: LoadedDrafter) -> None:
@@ -216,10 +217,9 @@ def test_marks_of_the_target_in_the_middle_of_a_reply_are_not_spelled_out(drafte
     mark = ids(b"!!", False)[0]
     target = replace(TARGET, special=frozenset({mark}))
     strings = spellings(target, drafter.tokenizer, drafter.model.shape.outputs)
-    learner = Learner(
-        drafter.model.shape, drafter.model.weights, SampleMaker(target, drafter.tokenizer, strings), QUICK
-    )
-    learner.take(1, TURNS, reply(b"The quick brown fox!! The dog."))
+    training = Training(drafter.model.shape, drafter.model.weights, QUICK.training)
+    learner = Learner(training, SampleMaker(target, drafter.tokenizer, strings), QUICK)
+    learner.take(1, 1, TURNS, reply(b"The quick brown fox!! The dog."), is_new=False)
     (lesson,) = learner._examples.values()
     said = lesson.sample.tokens[lesson.sample.reply_start :].tolist()
     assert said == [*(drafter.tokenizer.encode(b"The quick brown fox The dog.") or []), drafter.tokenizer.end]
@@ -227,18 +227,18 @@ def test_marks_of_the_target_in_the_middle_of_a_reply_are_not_spelled_out(drafte
 
 def test_an_adapter_of_another_rank_is_gone_on_from(drafter: LoadedDrafter, published: Adapter) -> None:
     learner = make(drafter, LearnerSettings(TrainingSettings(8)), published)
-    learner.take(1, TURNS, reply(FOXES[0]))
-    learner.work(go_on)
-    assert learner._training.adapter.rank == QUICK.training.rank
+    assert learner.candidate.rank == QUICK.training.rank
+    teach(learner, FOXES[:1])
 
 
 def test_replies_are_read_more_often_while_that_brings_something(drafter: LoadedDrafter) -> None:
-    settings = replace(QUICK, replies_per_lesson=4, max_replies_per_lesson=8)
-    learner = make(drafter, settings)
-    trials = teach(learner, FOXES)
-    published = [trial.adapter is not None and not trial.is_rollback for trial in trials]
-    assert published[0]
+    learner = make(drafter, replace(QUICK, replies_per_lesson=4, max_replies_per_lesson=8))
+    rulings = [trial.ruling for trial in teach(learner, FOXES)]
+    assert Ruling.PUBLISHED in rulings
     reads = 4
-    for was_better in published:
-        reads = min(8, 2 * reads) if was_better else max(2, reads // 2)
+    for ruling in rulings:
+        if ruling is Ruling.PUBLISHED:
+            reads = min(8, 2 * reads)
+        elif ruling is not Ruling.KEPT:
+            reads = max(2, reads // 2)
     assert learner._reads == reads
