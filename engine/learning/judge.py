@@ -135,7 +135,7 @@ class Comparison:
     @classmethod
     def of(cls, gain: Gain) -> Comparison:
         """It goes on from what is known of these replies."""
-        if not gain.num_tokens:
+        if not (gain.num_tokens and gain.num_chats):
             return cls()
         before, after = gain.num_tokens / (1 + gain.before), gain.num_tokens / (1 + gain.after)
         error, number = gain.error * after**2 / gain.num_tokens, gain.num_chats

@@ -70,6 +70,7 @@ class Gain:
 
 
 NO_GAIN = Gain()
+_FEWEST_CHATS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,11 @@ class AdapterSummary:
     error: float = field(default=0.0, kw_only=True)  # see `Gain`
     num_chats: int = field(default=0, kw_only=True)
     num_tokens: int = field(default=0, kw_only=True)  # 0: its figures are of replies that judged it, or it has none
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether its figures are of enough conversations to be told."""
+        return self.num_replies > 0 and (self.num_tokens == 0 or self.num_chats >= _FEWEST_CHATS)
 
     @property
     def gain(self) -> Gain:

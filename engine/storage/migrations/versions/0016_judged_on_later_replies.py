@@ -10,8 +10,8 @@ down_revision = "0015"
 
 
 def upgrade() -> None:
-    op.add_column("lessons", sa.Column("temperature", sa.Float(), server_default=sa.text("0"), nullable=False))
-    op.add_column("adapters", sa.Column("error", sa.Float(), server_default=sa.text("0"), nullable=False))
+    op.add_column("lessons", sa.Column("temperature", sa.Double(), server_default=sa.text("0"), nullable=False))
+    op.add_column("adapters", sa.Column("error", sa.Double(), server_default=sa.text("0"), nullable=False))
     for name in ("num_chats", "num_tokens"):
         op.add_column("adapters", sa.Column(name, sa.Integer(), server_default=sa.text("0"), nullable=False))
     op.create_table(

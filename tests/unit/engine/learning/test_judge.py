@@ -120,7 +120,8 @@ def test_a_gain_is_known_with_its_error_and_goes_on_after_a_restart() -> None:
     assert (whole.gain.num_replies, whole.gain.num_chats, whole.gain.num_tokens) == (40, 40, 4000)
     for name in ("before", "after", "error", "num_replies", "num_chats", "num_tokens"):
         assert getattr(first.gain, name) == pytest.approx(getattr(whole.gain, name)), name
-    assert Comparison.of(Gain()).gain == Gain()
+    for unknown in (Gain(), Gain(0.9, 1.0, 0.1, 24, 0, 900)):
+        assert Comparison.of(unknown).gain == Gain()
 
 
 def test_capital_is_stored_in_a_few_numbers_and_without_it_betting_begins_anew() -> None:
