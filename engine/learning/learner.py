@@ -27,8 +27,8 @@ from engine.messages.learned import Gain, VerifiedReply
 @dataclass(frozen=True, slots=True)
 class LearnerSettings:
     training: TrainingSettings = TrainingSettings()
-    replies_per_lesson: int = 8  # that are read for each new reply, at first: the reply itself, and older ones again
-    max_replies_per_lesson: int = 16  # while adapters get better; otherwise ever fewer are read
+    replies_per_lesson: int = 4  # that are read for each new reply, at first: the reply itself, and older ones again
+    max_replies_per_lesson: int = 8  # while adapters get better; otherwise ever fewer are read
     max_tokens: int = 200_000  # of the replies to learn from
 
 

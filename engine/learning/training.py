@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from engine.drafter.adapter import Adapter
+from engine.drafter.adapter import Adapter, layer_of, matrix_sizes
 from engine.drafter.model import LlamaWeights
 from engine.drafter.shape import LlamaShape
 from engine.learning.acceptance_head import fit_head
@@ -23,11 +24,13 @@ _JUDGES_OF_HEAD = 4  # one of so many replies tells whether an acceptance head i
 
 @dataclass(frozen=True, slots=True)
 class TrainingSettings:
-    rank: int = 32
-    learning_rate: float = 3e-4
+    rank: int = 8
+    learning_rate: float = 1e-3
     loss: Loss = Loss.DISTRIBUTION
     token_share: float = 0.2  # of the loss, where the target's distribution is known: the token that it wrote
-    batch: int = 8  # replies of an optimizer step
+    batch: int = 2  # replies of an optimizer step
+    averaging: float = 0.9  # what a step leaves of the average of those before
+    layers: int = 15  # the last ones of a drafter, to which is added
     seed: int = 0
 
 
@@ -54,14 +57,18 @@ class Training:
         """`weights` are the drafter's own, and only read. It goes on from `published`, or from the drafter itself."""
         self._settings = settings
         self._shape = shape
-        rank = settings.rank if published is None else published.rank
-        self._model = AdaptedModel(shape, weights, rank, MAX_TOKENS, settings.seed)
+        upper = range(shape.num_layers - settings.layers, shape.num_layers)
+        names = {name for name in matrix_sizes(shape) if layer_of(name, shape) in upper}
+        rank = settings.rank
+        if published is not None:
+            names, rank = names | published.parts.keys(), published.rank
+        self._model = AdaptedModel(shape, weights, rank, MAX_TOKENS, settings.seed, names=names)
         self.start_from(published)
 
     @property
     def adapter(self) -> Adapter:
-        """A copy of the adapter as it is now."""
-        return self._model.adapter
+        """The average of the latest steps, a copy."""
+        return self._model.as_adapter(self._average)
 
     def start_from(self, adapter: Adapter | None) -> None:
         """Goes on from this adapter, of the same rank, or from the original drafter, with nothing gathered."""
@@ -69,6 +76,8 @@ class Training:
         self._optimizer = torch.optim.AdamW(
             self._model.parameters, lr=self._settings.learning_rate, betas=(0.9, 0.99), weight_decay=0.01
         )
+        self._average = [parameter.detach().clone() for parameter in self._model.parameters]
+        self._num_steps = 0
         self._gradients: list[torch.Tensor] = []
         self._num_gradients = 0
 
@@ -78,17 +87,19 @@ class Training:
         want = wanted(sample.tokens, sample.weights, sample.rows, example.table, self._shape.outputs)
         if not len(want.places):
             return
-        states = self._model.states(sample.tokens[:-1].tolist(), check)
-        logits = self._model.logits(states[want.places], check)
-        each = losses(self._settings.loss, logits, want, self._settings.token_share)
-        loss = (each * want.weights).sum() / want.weights.sum()
-        gradients = torch.autograd.grad(loss, self._model.parameters)  # all of them or, if `check` raises, none
-        if not bool(torch.isfinite(loss)):
+        total = float(want.weights.sum())
+
+        def loss(logits: torch.Tensor, rows: slice) -> torch.Tensor:
+            part = want.part(rows)
+            return (losses(self._settings.loss, logits, part, self._settings.token_share) * part.weights).sum() / total
+
+        value, gradients = self._model.gradients(sample.tokens[:-1].tolist(), want.places, loss, check)
+        if not math.isfinite(value):
             return
         if self._gradients:
-            torch._foreach_add_(self._gradients, list(gradients))
+            torch._foreach_add_(self._gradients, gradients)
         else:
-            self._gradients = list(gradients)
+            self._gradients = gradients
         self._num_gradients += 1
         if self._num_gradients >= self._settings.batch:
             self._step()
@@ -102,12 +113,17 @@ class Training:
     def finished(self, samples: Sequence[Sample], check: Check) -> Adapter:
         """The adapter as it is now, with an acceptance head made from these replies, the oldest first."""
         num_judges = len(samples) // _JUDGES_OF_HEAD
-        head = fit_head(self._model, samples[num_judges:], samples[:num_judges], check)
-        return replace(self.adapter, head=head)
+        adapter = self.adapter
+        head = fit_head(self._model.carrying(adapter), samples[num_judges:], samples[:num_judges], check)
+        return replace(adapter, head=head)
 
     def _step(self) -> None:
         for parameter, gradient in zip(self._model.parameters, self._gradients, strict=True):
-            parameter.grad = gradient / self._num_gradients
+            parameter.grad = gradient.div_(self._num_gradients)
         torch.nn.utils.clip_grad_norm_(self._model.parameters, 1.0)
         self._optimizer.step()
+        self._optimizer.zero_grad()
         self._gradients, self._num_gradients = [], 0
+        self._num_steps += 1
+        share = max(1 - self._settings.averaging, 3 / (4 + self._num_steps))  # so that the first steps count little
+        torch._foreach_lerp_(self._average, [each.detach() for each in self._model.parameters], share)

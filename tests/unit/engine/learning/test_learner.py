@@ -156,7 +156,7 @@ def test_what_does_worse_on_later_replies_is_returned_from(drafter: LoadedDrafte
     assert back.ruling in (Ruling.RETURNED, Ruling.RESET)
     assert back.score.original < back.score.published
     assert back.adapter is None
-    assert learner.candidate.parts["head"].up.abs().max() < 1e-3, "it begins again from the original drafter"
+    assert learner.candidate.parts["0.qkv"].up.abs().max() < 1e-3, "it begins again from the original drafter"
     after = trials[trials.index(back) + 1 :]
     assert all(trial.score.published == trial.score.original for trial in after)
 
