@@ -21,8 +21,8 @@ from engine.drafter.shape import LlamaShape
 from engine.learning.acceptance_head import fit_head
 from engine.learning.adapting import AdaptedModel, Check
 from engine.learning.evaluation import accepted_per_round
-from engine.learning.losses import Loss, losses, wanted
-from engine.learning.samples import MAX_TOKENS, CorpusLesson, Labels, LabelTable, Sample, SampleMaker
+from engine.learning.samples import MAX_TOKENS, CorpusLesson, Labels, Sample, SampleMaker
+from engine.learning.training import Example, Training, TrainingSettings
 from engine.memory import return_free_memory
 from engine.messages.conversations import ChatTurn
 from engine.messages.learned import VerifiedReply
@@ -30,16 +30,11 @@ from engine.messages.learned import VerifiedReply
 
 @dataclass(frozen=True, slots=True)
 class LearnerSettings:
-    rank: int = 32
-    learning_rate: float = 3e-4
-    loss: Loss = Loss.DISTRIBUTION
-    token_share: float = 0.2  # of the loss, where the target's distribution is known: the token that it wrote
-    batch: int = 8  # replies of an optimizer step
+    training: TrainingSettings = TrainingSettings()
     replies_per_lesson: int = 8  # that are read for each new reply, at first: the reply itself, and older ones again
     max_replies_per_lesson: int = 16  # while adapters get better; otherwise ever fewer are read
     judge_every: int = 8  # new replies
     max_tokens: int = 200_000  # of the replies to learn from
-    seed: int = 0
 
 
 _HELD_BACK_EVERY = 5  # one of so many numbers is of a reply to judge by: the same ones after a restart
@@ -50,15 +45,6 @@ _NUM_FOR_HEAD = 64  # replies that the acceptance head learns from
 _READS_BETWEEN_SWEEPS = 8  # until free memory is returned
 _MIN_READS = 2  # for each new reply
 _MAX_FAILURES = 4  # judgements in a row without a better adapter; then it starts from the published one
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Example:
-    """A lesson in the drafter's tokens."""
-
-    number: int
-    sample: Sample
-    table: LabelTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,18 +84,15 @@ class Learner:
         self._maker = maker
         self._shape = shape
         self._weights = weights
-        rank = settings.rank if published is None else published.rank
-        self._model = AdaptedModel(shape, weights, rank, MAX_TOKENS, settings.seed)
-        self._base = self._published = self._previous = _Scored(self._model.adapter)
-        self._random = np.random.default_rng(settings.seed)
-        self._examples: dict[int, _Example] = {}  # to learn from, oldest first
-        self._held_back: dict[int, _Example] = {}  # to judge by
+        self._training = Training(shape, weights, settings.training, published)
+        self._base = self._published = self._previous = _Scored(self._training.adapter)
+        self._random = np.random.default_rng(settings.training.seed)
+        self._examples: dict[int, Example] = {}  # to learn from, oldest first
+        self._held_back: dict[int, Example] = {}  # to judge by
         self._reads = settings.replies_per_lesson
         self._num_due = 0  # replies to read
         self._num_read = 0  # since the last judgement
         self._num_failed = 0
-        self._gradients: list[torch.Tensor] = []
-        self._num_gradients = 0
         if published is not None:
             self._published = _Scored(published)
         self._start_from(self._published.adapter)
@@ -135,10 +118,10 @@ class Learner:
         labels = Labels(reply.top_tokens[visible], reply.top_logs[visible])
         samples, table = self._maker.make([lesson], {number: labels})
         if samples:
-            self._add(_Example(number, samples[0], table))
+            self._add(Example(number, samples[0], table))
             self._num_due += self._reads if is_new else 0
 
-    def _add(self, example: _Example) -> None:
+    def _add(self, example: Example) -> None:
         if example.number % _HELD_BACK_EVERY == 0:
             self._held_back[example.number] = example
             if len(self._held_back) > _MAX_HELD_BACK:
@@ -161,7 +144,7 @@ class Learner:
             self._num_read = 0
             return_free_memory()
             return trial
-        self._read(self._choose(), check)
+        self._training.read(self._choose(), check)
         self._num_due -= 1
         self._num_read += 1
         if self._num_read % _READS_BETWEEN_SWEEPS == 0:
@@ -173,40 +156,13 @@ class Learner:
         is_much = self._num_read >= self._settings.judge_every * self._reads
         return is_much and len(self._held_back) >= _MIN_HELD_BACK
 
-    def _choose(self) -> _Example:
+    def _choose(self) -> Example:
         numbers = list(self._examples)
         pool = numbers[-_NUM_NEWEST:] if self._random.random() < 0.5 else numbers
         return self._examples[pool[int(self._random.integers(len(pool)))]]
 
-    def _read(self, example: _Example, check: Check) -> None:
-        sample = example.sample
-        want = wanted(sample.tokens, sample.weights, sample.rows, example.table, self._shape.outputs)
-        if not len(want.places):
-            return
-        states = self._model.states(sample.tokens[:-1].tolist(), check)
-        logits = self._model.logits(states[want.places], check)
-        each = losses(self._settings.loss, logits, want, self._settings.token_share)
-        loss = (each * want.weights).sum() / want.weights.sum()
-        gradients = torch.autograd.grad(loss, self._model.parameters)  # all of them or, if `check` raises, none
-        if not bool(torch.isfinite(loss)):
-            return
-        if self._gradients:
-            torch._foreach_add_(self._gradients, list(gradients))
-        else:
-            self._gradients = list(gradients)
-        self._num_gradients += 1
-        if self._num_gradients >= self._settings.batch:
-            self._step()
-
-    def _step(self) -> None:
-        for parameter, gradient in zip(self._model.parameters, self._gradients, strict=True):
-            parameter.grad = gradient / self._num_gradients
-        torch.nn.utils.clip_grad_norm_(self._model.parameters, 1.0)
-        self._optimizer.step()
-        self._gradients, self._num_gradients = [], 0
-
     def _judge(self, check: Check) -> Trial:
-        candidate = _Scored(self._model.adapter)
+        candidate = _Scored(self._training.adapter)
         base, previous, published, found = (
             self._scores(each, check) for each in (self._base, self._previous, self._published, candidate)
         )
@@ -237,11 +193,8 @@ class Learner:
         return AdaptedModel(self._shape, adapted(self._weights, adapter, check), 1, MAX_TOKENS, check=check)
 
     def _start_from(self, adapter: Adapter) -> None:
-        self._model.start_from(adapter)
-        self._optimizer = torch.optim.AdamW(
-            self._model.parameters, lr=self._settings.learning_rate, betas=(0.9, 0.99), weight_decay=0.01
-        )
-        self._gradients, self._num_gradients, self._num_failed = [], 0, 0
+        self._training.start_from(adapter)
+        self._num_failed = 0
 
     def _scores(self, scored: _Scored, check: Check) -> npt.NDArray[np.float64]:
         """Tokens accepted per round, for each reply held back; each is computed once."""

@@ -15,11 +15,15 @@ from engine.learning import learner as learners
 from engine.learning.learner import Learner, LearnerSettings, Trial
 from engine.learning.losses import Loss
 from engine.learning.samples import SampleMaker, spellings
+from engine.learning.training import TrainingSettings
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.learned import VerifiedReply
 from tests.unit.engine.learning.made import TARGET, drafter_folder, ids
 
-QUICK = LearnerSettings(4, 0.02, batch=2, replies_per_lesson=6, max_replies_per_lesson=6, judge_every=4)
+QUICK = LearnerSettings(
+    TrainingSettings(4, 0.02, batch=2), replies_per_lesson=6, max_replies_per_lesson=6, judge_every=4
+)
+STILL = LearnerSettings(TrainingSettings(4, 1e-9, batch=2), replies_per_lesson=4, judge_every=2)
 TURNS = (ChatTurn(Role.USER, "Hi"),)
 
 
@@ -71,7 +75,7 @@ def published(drafter: LoadedDrafter) -> Adapter:
 
 @pytest.mark.parametrize("loss", list(Loss))
 def test_what_a_target_says_again_and_again_is_guessed_better(drafter: LoadedDrafter, loss: Loss) -> None:
-    settings = replace(QUICK, loss=loss)
+    settings = replace(QUICK, training=replace(QUICK.training, loss=loss))
     trials = teach(make(drafter, settings), FOXES)
     published = [trial for trial in trials if trial.adapter is not None and not trial.is_rollback]
     assert published
@@ -112,8 +116,7 @@ def test_a_reply_that_is_not_new_is_no_work(drafter: LoadedDrafter) -> None:
 
 def test_nothing_is_published_that_does_not_guess_better(drafter: LoadedDrafter) -> None:
     noise = [bytes(np.random.default_rng(number).integers(97, 123, 40).tolist()) for number in range(20)]
-    still = LearnerSettings(4, 1e-9, batch=2, replies_per_lesson=4, judge_every=2)
-    trials = teach(make(drafter, still), noise)
+    trials = teach(make(drafter, STILL), noise)
     assert trials
     assert all(trial.adapter is None for trial in trials)
 
@@ -132,8 +135,7 @@ def test_what_does_worse_on_later_replies_is_returned_from(drafter: LoadedDrafte
             said.append(max(words, key=lambda token: row[token]))
             row = model.read(said[-1:])
         texts.append(b"%d" % number + b"".join(drafter.tokenizer.pieces[token] for token in said[1:]))
-    still = LearnerSettings(4, 1e-9, batch=2, replies_per_lesson=4, judge_every=2)
-    trials = teach(make(drafter, still, published), texts)
+    trials = teach(make(drafter, STILL, published), texts)
     returns = [trial for trial in trials if trial.is_rollback]
     assert len(returns) == 1
     assert returns[0].base > returns[0].published
@@ -169,14 +171,14 @@ def test_a_step_that_is_ended_is_begun_anew(drafter: LoadedDrafter) -> None:
     assert not interrupted.has_work
     while undisturbed.has_work:
         undisturbed.work(go_on)
-    moved = [part.up.abs().max() for part in interrupted._model.adapter.parts.values()]
+    moved = [part.up.abs().max() for part in interrupted._training.adapter.parts.values()]
     assert min(moved) > 0
     assert all(torch.isfinite(size) for size in moved)
 
 
 def test_old_replies_thin_out_and_the_latest_stay(drafter: LoadedDrafter, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(learners, "_NUM_NEWEST", 4)
-    learner = make(drafter, LearnerSettings(4, max_tokens=600))
+    learner = make(drafter, LearnerSettings(TrainingSettings(4), max_tokens=600))
     for number in range(60):
         learner.take(number, TURNS, reply(FOXES[number % 20]))
     kept = list(learner._examples)
@@ -224,14 +226,14 @@ def test_marks_of_the_target_in_the_middle_of_a_reply_are_not_spelled_out(drafte
 
 
 def test_an_adapter_of_another_rank_is_gone_on_from(drafter: LoadedDrafter, published: Adapter) -> None:
-    learner = make(drafter, LearnerSettings(8), published)
+    learner = make(drafter, LearnerSettings(TrainingSettings(8)), published)
     learner.take(1, TURNS, reply(FOXES[0]))
     learner.work(go_on)
-    assert learner._model.adapter.rank == QUICK.rank
+    assert learner._training.adapter.rank == QUICK.training.rank
 
 
 def test_replies_are_read_more_often_while_that_brings_something(drafter: LoadedDrafter) -> None:
-    settings = LearnerSettings(4, 0.02, batch=2, replies_per_lesson=4, max_replies_per_lesson=8, judge_every=4)
+    settings = replace(QUICK, replies_per_lesson=4, max_replies_per_lesson=8)
     learner = make(drafter, settings)
     trials = teach(learner, FOXES)
     published = [trial.adapter is not None and not trial.is_rollback for trial in trials]

@@ -163,7 +163,7 @@ def test_what_was_learned_is_used_kept_and_gone_on_from_after_a_restart(
     assert again.service._pupil._num_learned >= kept.num_learned + 3
     (adapter,) = begun_with
     assert adapter is not None
-    assert torch.equal(adapter.parts["head"].up, again.drafting.read_adapter(kept.weights).parts["head"].up)
+    assert torch.equal(adapter.parts["0.qkv"].up, again.drafting.read_adapter(kept.weights).parts["0.qkv"].up)
 
 
 def test_replies_that_nobody_had_time_for_are_learned_from_after_a_restart(homes: Callable[..., Home]) -> None:
@@ -478,7 +478,7 @@ def keep_two_adapters(home: Home) -> list[int]:
     """Of which the second is in use; their numbers."""
     first, second = (home.drafting.make_learner().adapters[0] for _ in range(2))
     with torch.no_grad():
-        second.parts["head"].up.add_(0.01)
+        second.parts["0.qkv"].up.add_(0.01)
     return [
         home.repository.save_adapter(*pair_of(home), 1.0, gain, 5, 5, adapter.to_bytes()).number
         for gain, adapter in ((2.0, first), (3.0, second))
