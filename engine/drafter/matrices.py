@@ -248,8 +248,8 @@ class StoredMatrix:
         """bfloat16 [outputs, inputs]"""
         return self.read()
 
-    def plus(self, addition: torch.Tensor) -> DenseMatrix:
-        return self._loaded().plus(addition)
+    def plus(self, addition: torch.Tensor) -> StoredMatrix:
+        return StoredMatrix(lambda: self.read() + addition.to(torch.bfloat16), self.bias)
 
     def _loaded(self) -> DenseMatrix:
         return DenseMatrix(self.read().t().to(torch.float32), self.bias)

@@ -131,6 +131,11 @@ class Learner:
             self._examples[example.number] = example
         self._thin_out()
 
+    def rest(self) -> None:
+        """Gives back memory: nothing is to be learned for a while."""
+        self._training.rest()
+        return_free_memory()
+
     def forget(self, numbers: Sequence[int]) -> None:
         for number in numbers:
             self._examples.pop(number, None)
@@ -190,7 +195,7 @@ class Learner:
 
     def _as_used(self, adapter: Adapter, check: Check) -> AdaptedModel:
         """The drafter as it would run: with the adapter in its matrices, rounded as they are."""
-        return AdaptedModel(self._shape, adapted(self._weights, adapter, check), 1, MAX_TOKENS, check=check)
+        return AdaptedModel(self._shape, adapted(self._weights, adapter, check), 1, MAX_TOKENS)
 
     def _start_from(self, adapter: Adapter) -> None:
         self._training.start_from(adapter)

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from engine.learning.learner import Learner
 
 _QUICK_BYTES = 200_000_000  # of weights, which llama.cpp loads in tenths of a second
-_RANK = 8  # of additions: llama.cpp computes two small products more for each matrix (decision 27)
 
 
 class TeachableGgufDrafting(Drafting):
@@ -66,8 +65,8 @@ class TeachableGgufDrafting(Drafting):
 
         strings = (self._translator or self._make_translator()).map.strings
         maker = SampleMaker(self.vocabulary, self._drafter_vocabulary, strings)
-        settings = LearnerSettings(rank=_RANK)
-        return Learner(self._model.shape, stored_weights(self._model), maker, settings, adapter or self._adapter)
+        weights = stored_weights(self._model)
+        return Learner(self._model.shape, weights, maker, LearnerSettings(), adapter or self._adapter)
 
     def read_adapter(self, data: bytes) -> Adapter:
         preload_torch()
