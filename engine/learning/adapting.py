@@ -127,6 +127,7 @@ class AdaptedModel:
             states = last[rows].requires_grad_()
             logits = self.logits(self._norm(states, self._final_norm), check)
             value = loss(logits, slice(start, start + len(rows)))
+            check()
             gradients = torch.autograd.grad(value, [states, *self._of_layer(self.shape.num_layers)])
             total += float(value.detach())
             behind.index_add_(0, rows, gradients[0])
@@ -161,7 +162,8 @@ class AdaptedModel:
 
     def _layer(self, number: int, states: torch.Tensor, check: Check) -> torch.Tensor:
         attention_norm, mlp_norm = self._norms[number]
-        mixed = self._attend(self._times(f"{number}.qkv", self._norm(states, attention_norm), check))
+        heads = self._times(f"{number}.qkv", self._norm(states, attention_norm), check)
+        mixed = self._attend(_Checked.apply(heads, check))  # type: ignore[no-untyped-call]
         states = states + self._times(f"{number}.attention_out", mixed, check)
         gate, up = self._times(f"{number}.gate_up", self._norm(states, mlp_norm), check).chunk(2, 1)
         return states + self._times(f"{number}.down", functional.silu(gate) * up, check)

@@ -141,15 +141,13 @@ class Course:
 
 
 def compared(taught: Sequence[Score], untaught: Sequence[Score]) -> str:
-    def gain(measure: str) -> float:
-        return sum(getattr(each, measure) for each in untaught) / sum(getattr(each, measure) for each in taught) - 1
-
+    gain = sum(each.rounds for each in untaught) / sum(each.rounds for each in taught) - 1
     num_tokens = sum(len(each.hits) for each in taught)
     right = sum(int(each.hits.sum()) for each in taught) / num_tokens
     before = sum(int(each.hits.sum()) for each in untaught) / num_tokens
     surprises = [sum(each.surprise for each in scores) / num_tokens for scores in (untaught, taught)]
     return (
-        f"tokens per round {gain('rounds'):+6.1%}, right {before:.3f} to {right:.3f}, "
+        f"tokens per round {gain:+6.1%}, right {before:.3f} to {right:.3f}, "
         f"nats {surprises[0]:.3f} to {surprises[1]:.3f}"
     )
 
