@@ -150,6 +150,7 @@ class LearningService:
                 self._emit(DrafterLearned(*learned))
             with self._changed:
                 self._drafting = drafting
+                self._tell(is_learning=False)
                 if self._thread is None and not self._closed and can_learn:
                     self._thread = threading.Thread(target=self._run, name="slipstream-learner", daemon=True)
                     self._thread.start()
@@ -283,7 +284,8 @@ class LearningService:
 
     def _tell(self, is_learning: bool) -> None:
         """Where that has changed; with the lock, so that nothing is told out of order."""
-        now = LearningChanged(is_learning, self._is_held)
+        can_learn = self._drafting is None or _pupil_of(self._drafting) is not None
+        now = LearningChanged(is_learning, self._is_held, can_learn)
         if now != self._told:
             self._told = now
             self._emit(now)
