@@ -68,6 +68,7 @@ class LearningPage(QWidget):
         self.share_words.setMinimumWidth(widest)  # else the slider would change its width while it is dragged
         self.on_battery = set_up(QCheckBox(self.tr("Also on battery"), self), tip=self.tr(_ABOUT_BATTERY))
         self.on_battery.setChecked(settings.on_battery)
+        self.about = words(self.tr(_ABOUT), self, kind="quiet")
         self.cannot_learn = words(cannot_learn_words(), self, kind="quiet")
         self._arrange()
         self.show_can_learn(True)
@@ -80,6 +81,7 @@ class LearningPage(QWidget):
 
     def show_can_learn(self, can_learn: bool) -> None:
         """Whether the drafter in use can."""
+        self.about.setVisible(can_learn)
         self.cannot_learn.setVisible(not can_learn)
 
     def _arrange(self) -> None:
@@ -95,7 +97,7 @@ class LearningPage(QWidget):
         )
         in_column(
             [
-                words(self.tr(_ABOUT), self, kind="quiet"),
+                self.about,
                 self.cannot_learn,
                 self.enabled,
                 details,

@@ -65,8 +65,8 @@ def cells(prospect: DrafterProspect, is_chosen: bool) -> tuple[str, ...]:
 def cannot_learn_words() -> str:
     """Of a drafter that learns no adapters."""
     return Drafters.tr(
-        "The drafter in use cannot learn from chats itself. Word patterns and earlier text are still learned, and so "
-        "is how far its guesses can be trusted."
+        "The drafter in use cannot learn from your chats itself; word patterns, earlier text and how far its guesses "
+        "can be trusted are learned all the same."
     )
 
 

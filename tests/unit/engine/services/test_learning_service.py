@@ -241,6 +241,7 @@ def test_who_waits_comes_first(homes: Callable[..., Home], monkeypatch: pytest.M
 
     def watched(learner: Learner, check: Callable[[], None]) -> object:
         steps.append(time.monotonic())
+        time.sleep(0.05)  # a drafter of some size takes as long
         return work(learner, check)
 
     monkeypatch.setattr(Learner, "work", watched)
