@@ -19,8 +19,8 @@ TargetOption = Annotated[
 DrafterOption = Annotated[
     str,
     typer.Option(
-        help="Who guesses ahead: `automatic` (whoever is quickest), `built-in`, `starter`, `starter-torch` (which "
-        "learns), a GGUF file, the name of a model in the library, a folder, or a name on the Hugging Face hub "
+        help="Who guesses ahead: `automatic` (whoever is quickest), `built-in`, `starter`, `starter-torch` (run "
+        "by torch), a GGUF file, the name of a model in the library, a folder, or a name on the Hugging Face hub "
         "(OWNER/NAME, or OWNER/NAME:FILE for a GGUF), which is downloaded once."
     ),
 ]

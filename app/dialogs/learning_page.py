@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QLabel, QSlider, QWidget
 
 from app.text.amounts import percent_words
+from app.text.drafters import cannot_learn_words
 from app.text.translation import QT_TRANSLATE_NOOP, translate
 from app.widgets.layouts import Placed, Stretch, in_column, in_grid
 from app.widgets.parts import line, set_up, words
@@ -67,13 +68,21 @@ class LearningPage(QWidget):
         self.share_words.setMinimumWidth(widest)  # else the slider would change its width while it is dragged
         self.on_battery = set_up(QCheckBox(self.tr("Also on battery"), self), tip=self.tr(_ABOUT_BATTERY))
         self.on_battery.setChecked(settings.on_battery)
+        self.about = words(self.tr(_ABOUT), self, kind="quiet")
+        self.cannot_learn = words(cannot_learn_words(), self, kind="quiet")
         self._arrange()
+        self.show_can_learn(True)
         self._show_enabled()
         self._show_share()
         self.enabled.toggled.connect(self._on_changed)
         self.share.valueChanged.connect(self._on_share_changed)
         self.share.sliderReleased.connect(self._on_changed)
         self.on_battery.toggled.connect(self._on_changed)
+
+    def show_can_learn(self, can_learn: bool) -> None:
+        """Whether the drafter in use can."""
+        self.about.setVisible(can_learn)
+        self.cannot_learn.setVisible(not can_learn)
 
     def _arrange(self) -> None:
         details = in_grid(
@@ -88,7 +97,8 @@ class LearningPage(QWidget):
         )
         in_column(
             [
-                words(self.tr(_ABOUT), self, kind="quiet"),
+                self.about,
+                self.cannot_learn,
                 self.enabled,
                 details,
                 line(self),

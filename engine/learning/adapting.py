@@ -15,9 +15,10 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from engine.drafter.adapter import Adapter, LowRank, layer_of, matrices
+from engine.drafter.adapter import Adapter, LowRank, layer_of, matrices, matrix_sizes
 from engine.drafter.model import LlamaWeights, rope_tables
 from engine.drafter.shape import LlamaShape
+from engine.memory import return_free_memory
 
 Check = Callable[[], None]
 RowsLoss = Callable[[torch.Tensor, slice], torch.Tensor]  # of logits, float32 [rows, outputs], and which rows they are
@@ -42,26 +43,21 @@ class AdaptedModel:
         rank: int,
         max_length: int,
         seed: int = 0,
-        check: Check = never_stop,
         names: Collection[str] | None = None,
     ) -> None:
         """It begins as the drafter itself: the additions are zero. `max_length`: tokens of a sequence. `names`: of the
         matrices that are added to, by default all."""
         self.shape = shape
         self._weights = weights
-        self._dense: dict[str, torch.Tensor] = {}
-        self._biases: dict[str, torch.Tensor | None] = {}
-        for name, matrix in matrices(weights):
-            check()
-            self._dense[name] = matrix.dense().to(torch.bfloat16)
-            self._biases[name] = None if matrix.bias is None else _plain(matrix.bias)
+        self._matrices = dict(matrices(weights))
+        self._dense: dict[str, torch.Tensor] = {}  # made when they are needed
+        self._biases = {name: None if each.bias is None else _plain(each.bias) for name, each in self._matrices.items()}
         self._norms = [(_plain(layer.attention_norm), _plain(layer.mlp_norm)) for layer in weights.layers]
         self._final_norm = _plain(weights.final_norm)
         generator = torch.Generator().manual_seed(seed)
         self._parts: dict[str, LowRank] = {}
-        for name, dense in self._dense.items():
+        for name, (outputs, inputs) in matrix_sizes(shape).items():
             if names is None or name in names:
-                outputs, inputs = dense.shape
                 down = torch.randn((rank, inputs), generator=generator) / rank**0.5
                 self._parts[name] = LowRank(down.requires_grad_(), torch.zeros((outputs, rank)).requires_grad_())
         self._first = min((layer_of(name, shape) for name in self._parts), default=shape.num_layers)  # that learns
@@ -101,6 +97,10 @@ class AdaptedModel:
         other._parts = {} if adapter is None else dict(adapter.parts)
         return other
 
+    def rest(self) -> None:
+        """Gives back what most of the memory is for, until the next pass."""
+        self._dense.clear()
+
     @torch.no_grad()
     def states(self, tokens: Sequence[int], check: Check = never_stop) -> torch.Tensor:
         """The final state after each token, which the head takes, float32 [tokens, hidden]."""
@@ -135,6 +135,7 @@ class AdaptedModel:
                 sum_.add_(part)
         for number in reversed(range(self._first, self.shape.num_layers)):
             check()
+            return_free_memory()  # the holes that a layer leaves are many times what the next one takes
             states = entered.pop().requires_grad_()
             left = self._layer(number, states, check)
             behind, *gradients_of = torch.autograd.grad(left, [states, *self._of_layer(number)], behind)
@@ -167,13 +168,19 @@ class AdaptedModel:
         gate, up = self._times(f"{number}.gate_up", self._norm(states, mlp_norm), check).chunk(2, 1)
         return states + self._times(f"{number}.down", functional.silu(gate) * up, check)
 
+    def _frozen(self, name: str) -> torch.Tensor:
+        """bfloat16 [outputs, inputs]"""
+        if name not in self._dense:
+            self._dense[name] = self._matrices[name].dense().to(torch.bfloat16)
+        return self._dense[name]
+
     def _norm(self, states: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         return functional.rms_norm(states, (self.shape.hidden,), weight, self.shape.norm_epsilon)
 
     def _times(self, name: str, rows: torch.Tensor, check: Check) -> torch.Tensor:
         part, bias = self._parts.get(name), self._biases[name]
         rows = _Checked.apply(rows, check)  # type: ignore[no-untyped-call]
-        product = (rows.to(torch.bfloat16) @ self._dense[name].t()).to(torch.float32)
+        product = (rows.to(torch.bfloat16) @ self._frozen(name).t()).to(torch.float32)
         if part is not None:
             product = product + (rows @ part.down.t()) @ part.up.t()
         return product if bias is None else product + bias

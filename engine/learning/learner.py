@@ -159,6 +159,11 @@ class Learner:
         self._num_due += self._reads if is_new else 0
         self._thin_out()
 
+    def rest(self) -> None:
+        """Gives back memory: nothing is to be learned for a while."""
+        self._training.rest()
+        return_free_memory()
+
     def forget(self, numbers: Sequence[int]) -> None:
         for number in numbers:
             self._examples.pop(number, None)

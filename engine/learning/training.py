@@ -14,12 +14,14 @@ from engine.drafter.adapter import Adapter, layer_of, matrix_sizes
 from engine.drafter.model import LlamaWeights
 from engine.drafter.shape import LlamaShape
 from engine.learning.acceptance_head import fit_head
+from engine.learning.adamw import AdamW
 from engine.learning.adapting import AdaptedModel, Check
 from engine.learning.evaluation import chances
 from engine.learning.losses import Loss, losses, wanted
 from engine.learning.samples import MAX_TOKENS, LabelTable, Sample
 
 _JUDGES_OF_HEAD = 4  # one of so many replies tells whether an acceptance head is better than none
+_MOST = 1.0  # norm of the gradients of a step
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +72,14 @@ class Training:
         """The average of the latest steps, a copy."""
         return self._model.as_adapter(self._average)
 
+    def rest(self) -> None:
+        """See `AdaptedModel.rest`."""
+        self._model.rest()
+
     def start_from(self, adapter: Adapter | None) -> None:
         """Goes on from this adapter, of the same rank, or from the original drafter, with nothing gathered."""
         self._model.start_from(adapter)
-        self._optimizer = torch.optim.AdamW(
-            self._model.parameters, lr=self._settings.learning_rate, betas=(0.9, 0.99), weight_decay=0.01
-        )
+        self._optimizer = AdamW(self._model.parameters, self._settings.learning_rate)
         self._average = [parameter.detach().clone() for parameter in self._model.parameters]
         self._num_steps = 0
         self._gradients: list[torch.Tensor] = []
@@ -118,11 +122,8 @@ class Training:
         return replace(adapter, head=head)
 
     def _step(self) -> None:
-        for parameter, gradient in zip(self._model.parameters, self._gradients, strict=True):
-            parameter.grad = gradient.div_(self._num_gradients)
-        torch.nn.utils.clip_grad_norm_(self._model.parameters, 1.0)
-        self._optimizer.step()
-        self._optimizer.zero_grad()
+        torch._foreach_div_(self._gradients, self._num_gradients)
+        self._optimizer.step(self._gradients, _MOST)
         self._gradients, self._num_gradients = [], 0
         self._num_steps += 1
         share = max(1 - self._settings.averaging, 3 / (4 + self._num_steps))  # so that the first steps count little

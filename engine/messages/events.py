@@ -332,10 +332,11 @@ class DrafterLearned(Event):
 
 
 class LearningChanged(Event):
-    """The drafter began to learn, while nobody waits for a reply, or ended."""
+    """The drafter began to learn, while nobody waits for a reply, or ended; or another one is in use."""
 
     is_learning: bool
     is_paused: bool = False  # by `PauseLearning`
+    can_learn: bool = True  # whether the drafter in use learns adapters; also where none is in use
 
 
 class HistoryRead(Event):

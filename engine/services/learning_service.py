@@ -31,6 +31,7 @@ _logger = logging.getLogger("slipstream.learning")
 
 _MAX_STORED_LESSONS = 2000  # of a vocabulary
 _MAX_WEIGHTS = 400_000_000  # of a drafter that learns: a larger one takes too long for a step, and too much memory
+_REST_AFTER_S = 300.0  # without anything to learn; making the training copy of the weights takes a second or two
 _LOOK_AGAIN_S = 30.0  # whether the machine is still on battery
 _NICENESS = 10  # of the thread, where threads have one
 _SAVE_TIME_EVERY_S = 15.0  # of learning: a write takes some milliseconds
@@ -95,6 +96,7 @@ class LearningService:
         self._changes: list[Callable[[Pupil], None]] = []  # to make before the next step
         self._pupil: Pupil | None = None  # of the learner's thread
         self._time = LearningTime(open_repository)  # of the learner's thread
+        self._worked_at: float | None = None  # likewise; None: the pupil rests
         self._num_waiting = 0
         self._is_held = False
         self._told = LearningChanged(is_learning=False)
@@ -147,6 +149,7 @@ class LearningService:
                 self._emit(DrafterLearned(stored.number, stored.num_learned))
             with self._changed:
                 self._drafting = drafting
+                self._tell(is_learning=False)
                 if self._thread is None and not self._closed and can_learn:
                     self._thread = threading.Thread(target=self._run, name="slipstream-learner", daemon=True)
                     self._thread.start()
@@ -253,11 +256,14 @@ class LearningService:
                 self._changed.wait_for(lambda: self._closed or self._is_due, _LOOK_AGAIN_S)
                 if self._closed:
                     break
-                if not self._is_due:
-                    continue
-                self._tell(self._has_work)
-                drafting, settings, era = _pupil_of(self._drafting), self._settings, self.era.number
-                changes, self._changes = self._changes, []
+                is_due = self._is_due
+                if is_due:
+                    self._tell(self._has_work)
+                    drafting, settings, era = _pupil_of(self._drafting), self._settings, self.era.number
+                    changes, self._changes = self._changes, []
+            if not is_due:
+                self._rest_for_long()
+                continue
             assert drafting is not None
             try:
                 self._learn(drafting, era, changes)
@@ -277,7 +283,8 @@ class LearningService:
 
     def _tell(self, is_learning: bool) -> None:
         """Where that has changed; with the lock, so that nothing is told out of order."""
-        now = LearningChanged(is_learning, self._is_held)
+        can_learn = self._drafting is None or _pupil_of(self._drafting) is not None
+        now = LearningChanged(is_learning, self._is_held, can_learn)
         if now != self._told:
             self._told = now
             self._emit(now)
@@ -290,6 +297,7 @@ class LearningService:
             self._pupil = pupil = Pupil(drafting, self._open_repository(), self._emit, self.era, era)
         for change in changes:
             change(pupil)
+        self._worked_at = time.monotonic()
         with self._time.running():
             pupil.work(self._check)
 
@@ -336,6 +344,13 @@ class LearningService:
     def _check(self) -> None:
         if self._must_wait or self._closed or not self._settings.enabled:
             raise _Preempted
+
+    def _rest_for_long(self) -> None:
+        """Where nothing was learned for a while, the pupil gives back memory, once."""
+        worked_at = self._worked_at
+        if self._pupil is not None and worked_at is not None and time.monotonic() - worked_at >= _REST_AFTER_S:
+            self._pupil.rest()
+            self._worked_at = None
 
     def _rest(self, settings: LearningSettings) -> None:
         """Until the last step has taken its share of the time, or the settings change."""

@@ -88,6 +88,10 @@ class Pupil:
         self._waiting = deque(each for each in self._waiting if each[0].conversation_id != conversation_id)
         self._learner.forget(forgotten)
 
+    def rest(self) -> None:
+        """Gives back memory until there is something to learn."""
+        self._learner.rest()
+
     def restore(self, conversation_id: int) -> None:
         lessons = self._repository.load_lessons(self.drafting.target_fingerprint, _MAX_LOADED)
         self._take_stored([each for each in lessons if each.conversation_id == conversation_id])

@@ -40,6 +40,7 @@ from engine.messages.events import (
     Failed,
     LearnedForgotten,
     LearnedRead,
+    LearningChanged,
     ProfileExported,
     ProfileImported,
     ProfileShown,
@@ -107,6 +108,10 @@ def test_the_menu_opens_the_dialog_and_asks_what_is_learned(desk: Desk) -> None:
     assert not desk.dialog.learned.notice.isVisible()
     assert len(desk.dialog.learned.cards) == 1
     assert desk.dialog.learning.share_words.text() == "a quarter of the time"
+    desk.dialog.show_page(desk.dialog.learning)
+    assert not desk.dialog.learning.cannot_learn.isVisible()
+    desk.tell(LearningChanged(is_learning=False, can_learn=False))
+    assert desk.dialog.learning.cannot_learn.isVisible()
 
 
 def test_how_to_learn_is_told_to_the_engine_and_kept(desk: Desk) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -23,6 +24,7 @@ from engine.messages.conversations import ChatTurn, Message, Role
 from engine.messages.events import DrafterLearned, Event, LearningChanged
 from engine.messages.learned import CandidateRecord, Gain, Learned, NgramRecord
 from engine.messages.replies import ReplyStatistics, StopReason
+from engine.proposers.drafting import Drafting
 from engine.proposers.teachable import TeachableDrafting, open_teachable
 from engine.services import learning_service, pupil
 from engine.services.learning_service import LearningService, LearningTime
@@ -243,6 +245,7 @@ def test_who_waits_comes_first(homes: Callable[..., Home], monkeypatch: pytest.M
 
     def watched(learner: Learner, check: Callable[[], None]) -> object:
         steps.append(time.monotonic())
+        time.sleep(0.05)  # a drafter of some size takes as long
         return work(learner, check)
 
     monkeypatch.setattr(Learner, "work", watched)
@@ -277,6 +280,10 @@ def test_learning_is_announced_and_rests_while_it_is_held(
     monkeypatch.setattr(Learner, "work", work)
     home.service.open(home.drafting)
     assert home.told == [], "there is nothing to learn from yet"
+    source, proposer = home.drafting.source, home.drafting.proposer
+    home.service.open(Drafting(source, "", TARGET, proposer, None))
+    home.service.open(home.drafting)
+    assert home.told == [LearningChanged(False, can_learn=False), LearningChanged(False)]
     home.talk(FOXES[:3])
     assert home.is_told(LearningChanged(is_learning=True))
     assert working.wait(PATIENCE_S)
@@ -295,6 +302,26 @@ def test_learning_is_announced_and_rests_while_it_is_held(
     home.service.hold(False)
     assert working.wait(PATIENCE_S)
     assert home.is_told(LearningChanged(is_learning=True))
+
+
+def test_the_learner_rests_once_where_there_is_nothing_to_learn(
+    homes: Callable[..., Home], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rested: queue.Queue[Learner] = queue.Queue()
+    monkeypatch.setattr(learning_service, "_REST_AFTER_S", 0.0)
+
+    def rest(learner: Learner) -> None:
+        rested.put(learner)
+
+    monkeypatch.setattr(Learner, "rest", rest)
+    home = homes()
+    home.service.open(home.drafting)
+    for text in FOXES[:2]:
+        home.talk([text])
+        learner = rested.get(timeout=PATIENCE_S)
+        assert not learner.has_work
+        time.sleep(0.2)  # it looks again every 0.05 s
+        assert rested.empty()
 
 
 def test_a_pause_is_told_before_the_step_has_noticed(
