@@ -242,8 +242,8 @@ class Chooser:
 
     def _note(self, verdict: Verdict, change_s: float) -> None:
         draft, single_s = verdict.draft, self._passes.of(1)
-        keys = {key for key, _ in draft.parts}
-        step_s = next((each.costs.step_s for each in self._costly if each.proposer.origin.key in keys), 0.0)
+        asked = (each for each in self._costly if each.proposer.origin.key in draft.proposers)
+        step_s = next((each.costs.step_s for each in asked), 0.0)
         seconds = self._passes.of(len(draft.tokens) + 1) + step_s * draft.num_steps
         self._purse.note(len(verdict.tokens), (seconds - single_s + change_s) / single_s)
         if self._surest is not None and not draft.tokens:

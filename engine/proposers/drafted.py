@@ -26,7 +26,7 @@ from engine.numerics.ngram_cache import NgramCache
 from engine.numerics.sampling import Distribution
 from engine.numerics.string_trie import StringTrie
 from engine.proposers.blending import Blend, Hopes, Outlook, blended, outlook_of
-from engine.proposers.catalogue import DRAFTER
+from engine.proposers.catalogue import DRAFTER, RECALL
 from engine.proposers.interface import Context, Proposer, Supplies, Worth
 
 StoreNgrams = Callable[[Sequence[NgramRecord]], None]
@@ -39,6 +39,7 @@ _NEWEST_STEP = 0.05  # weight of the newest step
 _ROOM_SHARE = 8  # of what the drafter can hold, an eighth is for drafts
 _CONFIDENCES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)  # borders between kinds of guesses
 _PRIORS = (0.05, 0.12, 0.2, 0.28, 0.36, 0.45, 0.53, 0.62, 0.72, 0.82, 0.9, 0.95)  # that each kind is accepted
+_MOST = 0.5
 _SURE = 0.95  # probability of the drafter's likeliest, from which on it is not mixed with anything
 _WEIGHT = 0.05  # of what the user's texts let expect, before anything was seen
 
@@ -52,6 +53,11 @@ class Guess:
     proposed: Distribution | None = None  # what it was, or would have been, drawn from; None: it is certain
     inner: Collection[int] = ()  # of these, tokens of the drafter that make the token before it longer
     blend: Blend | None = None  # with what the user's texts let expect; None: the drafter's alone
+
+    @property
+    def is_of_texts(self) -> bool:
+        """Whether most of its probability came from there."""
+        return self.blend is not None and self.blend.share_of(self.token) > _MOST
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,8 +292,10 @@ class DrafterProposer(Proposer):
             del self._drafted[limit:]
             self._refused = None  # was meant for a place further on
         passes = self._num_passes, self._drafter_s, self._reading_s
-        chances = tuple(self._chances())
-        return Draft(tuple(tokens[:limit]), path, chances, *passes, self.origin.key, num_read=self._num_read)
+        chances, own, texts = tuple(self._chances()), self.origin.key, RECALL.key
+        of_texts = [guess.is_of_texts for guess in self._drafted]
+        origins = tuple(texts if each else own for each in of_texts) if any(of_texts) else ()
+        return Draft(tuple(tokens[:limit]), path, chances, *passes, own, num_read=self._num_read, origins=origins)
 
 
 def measure_step(drafter: Drafter) -> float:

@@ -191,7 +191,7 @@ def mixing(seed: int, make: Callable[[], DrafterProposer]) -> Callable[[], Specu
     return lambda: choosing(Expecting(seed), weighing(make(), 0.6))
 
 
-@settings(max_examples=3)
+@settings(max_examples=2)
 @given(seed=st.integers(0, 10_000), merge=st.booleans())
 def test_it_does_so_where_a_drafter_is_mixed_with_what_is_expected(seed: int, merge: bool) -> None:
     def make() -> DrafterProposer:
@@ -200,7 +200,7 @@ def test_it_does_so_where_a_drafter_is_mixed_with_what_is_expected(seed: int, me
     assert Sum(seed, 3, mixing(seed, make)).error() < 1e-9
 
 
-@settings(max_examples=3)
+@settings(max_examples=2)
 @given(seed=st.integers(0, 10_000))
 def test_it_does_so_where_one_with_the_targets_vocabulary_is_mixed(seed: int) -> None:
     assert Sum(seed, 3, mixing(seed, lambda: shared_drafter(seed))).error() < 1e-9
