@@ -10,8 +10,9 @@ import pytest
 
 from engine.drafter.interface import LogitRow
 from engine.messages.origins import Origin
+from engine.messages.pace import KnownChances
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict, common_prefix_length
-from engine.numerics.habits import Expected
+from engine.numerics.habits import NUM_KINDS, Expected
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.blending import Hopes, blended, hopes_at, outlook_of
 from engine.proposers.candidate import ProposerFailed
@@ -114,6 +115,34 @@ def test_the_weight_follows_what_proves_right(is_shared: bool) -> None:
     assert num_right == 0
     assert first.calibration.share(12 + 3) > 0.3
     assert second.calibration.share(12 + 3) < 0.02
+
+
+def test_a_drafter_that_is_sure_asks_nobody() -> None:
+    def logits(_held: Sequence[int]) -> LogitRow:
+        row = np.zeros(270, np.float32)
+        row[1 + ord("x")] = 12.0
+        return row
+
+    def expect(_ahead: Sequence[int]) -> Expected | None:
+        raise AssertionError
+
+    drafter = neural_proposer(FakeTarget().vocabulary, logits)
+    context = replace(context_of(tokens_of("th")), expect=expect)
+    assert drafter.propose(context, 2, Generous()).tokens == (ord("x"), ord("x"))
+
+
+def test_what_the_texts_decided_counts_as_theirs() -> None:
+    drafter = sharing_proposer(FakeTarget().vocabulary, tells("q"))
+    drafter.calibration.know(KnownChances((*[0.5] * 12, *[0.6] * NUM_KINDS), (1.0,) * (12 + NUM_KINDS)))
+
+    def expect(ahead: Sequence[int]) -> Expected:
+        return Expected({ord("q" if ahead else "z"): 0.9}, kind=0)
+
+    draft = drafter.propose(replace(context_of(tokens_of("th")), expect=expect), 2, Generous())
+    assert [key for key, _ in draft.parts] == ["recall"]
+    assert draft.place_of("drafter") == (0, 2), "which judges its guess all the same"
+    alone = drafter.propose(context_of(tokens_of("th")), 2, Generous())
+    assert alone.parts == (("drafter", 2),)
 
 
 class Broken(Proposer):
