@@ -12,6 +12,7 @@ from app.settings.app_settings import AppSettings, SettingsFile, not_saved
 from app.settings.declaration import SettingValue, shown_settings
 
 SAVE_AFTER_MS = 200  # changes that follow one another are written once
+TRY_AGAIN_AFTER_MS = 1000  # what could not be saved, as on a full disk
 
 
 class SettingsKeeper(QObject):
@@ -19,20 +20,26 @@ class SettingsKeeper(QObject):
 
     Signals:
         changed(): a setting that is shown has another value.
-        failed(str): the settings could not be saved, in a sentence. Emitted on the thread that writes.
+        failed(str): the settings could not be saved, in a sentence, once for each change: they are tried again until
+            they are. Emitted on the thread that writes.
     """
 
     changed = Signal()
     failed = Signal(str)
+    _refused = Signal()  # by the disk, the first time or again
 
     def __init__(self, file: SettingsFile, settings: AppSettings, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.settings = settings
         self._file = file
         self._is_closed = False
+        self._owes_forgetting = False  # of the thread that writes
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="settings")
         self._timer = QTimer(self, singleShot=True, interval=SAVE_AFTER_MS)
         self._timer.timeout.connect(self._save)
+        self._again = QTimer(self, singleShot=True, interval=TRY_AGAIN_AFTER_MS)
+        self._again.timeout.connect(self._save_again)
+        self._refused.connect(self._on_refused)
 
     def change(self, name: str, value: SettingValue | dict[str, str]) -> str:
         """Takes another value of a setting. Returns a sentence if it makes no sense; then the old one stays."""
@@ -63,8 +70,9 @@ class SettingsKeeper(QObject):
         """Saves what is not saved yet. Raises OSError."""
         self._is_closed = True
         self._timer.stop()
+        self._again.stop()
         self._writer.shutdown()
-        self._file.save(self.settings)
+        self._put(self.settings)
 
     def _take(self, settings: AppSettings, is_silent: bool = False) -> None:
         if settings == self.settings:
@@ -79,11 +87,28 @@ class SettingsKeeper(QObject):
     def _save(self) -> None:
         self._writer.submit(self._write, self.settings)  # a change makes other ones, never changes these
 
-    def _write(self, settings: AppSettings, forgets: bool = False) -> None:
+    @Slot()
+    def _save_again(self) -> None:
+        self._writer.submit(self._write, self.settings, is_told=True)
+
+    @Slot()
+    def _on_refused(self) -> None:
+        if not self._is_closed:
+            self._again.start()
+
+    def _write(self, settings: AppSettings, forgets: bool = False, is_told: bool = False) -> None:
+        self._owes_forgetting |= forgets
         try:
-            if forgets:
-                self._file.forget_words(settings)
-            else:
-                self._file.save(settings)
+            self._put(settings)
         except OSError as error:
-            self.failed.emit(not_saved(error))
+            if not is_told:
+                self.failed.emit(not_saved(error))
+            self._refused.emit()
+
+    def _put(self, settings: AppSettings) -> None:
+        """Raises OSError."""
+        if self._owes_forgetting:
+            self._file.forget_words(settings)
+        else:
+            self._file.save(settings)
+        self._owes_forgetting = False

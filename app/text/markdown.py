@@ -32,7 +32,8 @@ LIST_PIECE = 1_500  # characters of a long list that are shown together
 _ITEM = 20  # characters that an item counts for, besides its own
 KNOWN_INLINE = 2_000  # texts
 SLICE = 4_000  # characters of a finished text that are parsed at once
-LONGEST_BLOCK = 24_000  # characters of Markdown
+LONGEST_BLOCK = 16_000  # characters of Markdown
+_MOST_READ_AGAIN = 12_000  # characters, for links that are defined at their end
 MOST_LINES = 800  # of a block
 _MOST_SIGNS = 2_500  # in a block, that may begin a link or emphasis
 _MOST_CELLS = 2_500  # of a table; rows beyond are plain text
@@ -73,7 +74,7 @@ def parsing(text: str, marks: str = "") -> Iterator[tuple[tuple[Block, ...], boo
     stream = MarkdownStream()
     for begin in range(0, len(text), SLICE):
         blocks = stream.feed(text[begin : begin + SLICE], marks[begin : begin + SLICE])
-        if begin + SLICE < len(text):
+        if len(text) > SLICE:  # else the end is soon found, too
             yield blocks, False
     yield stream.finish(), True
 
@@ -124,7 +125,7 @@ class MarkdownStream:
         env = self._environment()
         if len(self._tail) <= LONGEST_BLOCK:
             _top_level_blocks(self._parser, self._tail, env)
-        if env["references"] and sum(map(len, self._text)) <= LONGEST_BLOCK:  # in a longer one, what came before stays
+        if env["references"] and sum(map(len, self._text)) <= _MOST_READ_AGAIN:  # else what came before stays
             env = {"references": {}}
             blocks = _top_level_blocks(self._parser, "".join(self._text), env, "".join(self._marks))
             self.blocks = _Pieces().add_all(blocks, self._parser, env).blocks()

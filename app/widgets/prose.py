@@ -204,11 +204,16 @@ def wrap_mode(text: str) -> QTextOption.WrapMode:
 def _has_long_run(text: str) -> bool:
     """Chinese, Japanese and Thai have no spaces, and many places where a line may be broken."""
     finder = QTextBoundaryFinder(QTextBoundaryFinder.BoundaryType.Line, text)
-    place = 0
-    while (following := finder.toNextBoundary()) >= 0:
-        if following - place >= _LONGEST_RUN:
-            return True
-        place = following
+    finder.toEnd()
+    end, step = finder.position(), _LONGEST_RUN // 2  # a run of this length has two looks in it, one after the other
+    for place in range(0, end, step):
+        finder.setPosition(place)
+        following = finder.toNextBoundary()
+        if following - place >= step:
+            finder.setPosition(place)
+            begin = place if finder.isAtBoundary() else finder.toPreviousBoundary()
+            if following - begin >= _LONGEST_RUN:
+                return True
     return False
 
 

@@ -32,7 +32,8 @@ from engine.messages.replies import OriginRun
 SHOWN_CHARACTERS = 200_000  # of a reply
 _SHOWN_LINES = 5_000
 _BLOCKS_SHOWN = 600
-_BLOCKS_AT_ONCE = 3  # that are built
+_BLOCKS_AT_ONCE = 3  # that are built …
+_LETTERS_AT_ONCE = 4_000  # … and about how long they are together
 _ARRANGED_AT_ONCE = 40
 
 
@@ -62,6 +63,7 @@ class ReplyView(MessageView):
         self._is_finished = False
         self._heights: list[int] = []  # of each view
         self._widths: list[int] = []  # for which each is arranged; 0: it is not
+        self._is_behind = False  # of what it was given
         self._more: Callable[[], None] = _nothing
         self._later = QTimer(self, singleShot=True, interval=0)
         self._later.timeout.connect(self._go_on)
@@ -90,15 +92,26 @@ class ReplyView(MessageView):
             self.waiting = None
             self.height_changed.emit()
 
-    def set_blocks(self, blocks: tuple[Block, ...], finished: bool, more: Callable[[], None] | None = None) -> None:
-        """Shows these blocks; those that are shown already stay as they are. `more` is called when they are there."""
+    def set_blocks(
+        self,
+        blocks: tuple[Block, ...],
+        finished: bool,
+        more: Callable[[], None] | None = None,
+        at_once: bool = True,
+    ) -> None:
+        """Shows these blocks; those that are shown already stay as they are. `more` is called when they are there.
+        Unless `at_once`, it begins when the window has nothing else to do."""
         if finished:
             self.end_waiting()
         self._wanted, self._is_finished = blocks[:_BLOCKS_SHOWN], finished
         self._has_more = len(blocks) > _BLOCKS_SHOWN
         self._more = more or _nothing
-        self._show_wanted()
-        self.height_changed.emit()
+        self._is_behind = True
+        if at_once:
+            self._show_wanted()
+            self.height_changed.emit()
+        else:
+            self._later.start()
 
     def show_cut(self, num_shown: int | None, num_characters: int) -> None:
         """After `set_blocks`: nobody counts the characters of blocks that are not shown."""
@@ -111,28 +124,29 @@ class ReplyView(MessageView):
 
     def _show_wanted(self) -> None:
         """A few blocks now, and the others when the window has nothing else to do."""
-        num_built = 0
+        num_built = num_letters = 0
         for index, block in enumerate(self._wanted):
             last = index == len(self._wanted) - 1
             if index < len(self._blocks) and self._blocks[index] == block and not (self._is_finished and last):
                 continue
-            if num_built == _BLOCKS_AT_ONCE:
+            if num_built == _BLOCKS_AT_ONCE or num_letters >= _LETTERS_AT_ONCE:
                 self._blocks = (*self._wanted[:index], *self._blocks[index:])
                 self._later.start()
                 return
             self._show_block(index, block, self._is_finished or not last)
             num_built += 1
+            num_letters += len(block.code if isinstance(block, CodeBlock) else block.html)
         for view in self._views[len(self._wanted) :]:
             discard(view)
         for kept in (self._views, self._heights, self._widths):
             del kept[len(self._wanted) :]
-        self._blocks = self._wanted
+        self._blocks, self._is_behind = self._wanted, False
         if self._more is not _nothing:
             self._later.start()
 
     @Slot()
     def _go_on(self) -> None:
-        if self._blocks is not self._wanted:
+        if self._is_behind:
             self._show_wanted()
         else:
             more, self._more = self._more, _nothing

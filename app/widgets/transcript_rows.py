@@ -127,22 +127,22 @@ class ReplyRow:
         if self._blocks is None:
             origins = self._origins()
             self._parsing = parsing(text, marks_of(text, origins) if self._colouring and origins else "")
-            self._go_on(view)
+            self._go_on(view, at_once=True)
         else:
-            self._show_blocks(view, self._blocks)
+            self._show_blocks(view, self._blocks, at_once=True)
         view.set_message(self.message)
         view.set_legend(self._origins() if self._colouring else None)
 
-    def _go_on(self, view: ReplyView) -> None:
+    def _go_on(self, view: ReplyView, at_once: bool = False) -> None:
         """Parses the next slice: a long text would hold up the window."""
         if self._parsing is not None:  # else another view has seen to it
             self._blocks, is_done = next(self._parsing)
             self._parsing = None if is_done else self._parsing
-        self._show_blocks(view, self._blocks or ())
+        self._show_blocks(view, self._blocks or (), at_once)
 
-    def _show_blocks(self, view: ReplyView, blocks: tuple[Block, ...]) -> None:
+    def _show_blocks(self, view: ReplyView, blocks: tuple[Block, ...], at_once: bool) -> None:
         is_done = self._parsing is None
-        view.set_blocks(blocks, is_done, None if is_done else partial(self._go_on, view))
+        view.set_blocks(blocks, is_done, None if is_done else partial(self._go_on, view), at_once)
         view.show_cut(self._num_shown, len(self.message.text))
 
     def _origins(self) -> tuple[OriginRun, ...]:

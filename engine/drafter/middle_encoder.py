@@ -3,26 +3,29 @@ recognised."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tokenizers import Tokenizer
 
+from engine.drafter.assembly import digest_of, model_of, tokenizer_of
 from engine.drafter.exact_encoder import STRAY, STRAY_OR_MARK, ExactEncoder
 from engine.drafter.pieces import Spelling, byte_alphabet
 
+_AT_ONCE = 1024  # texts that are split before others may have Python's lock
+
 
 class MiddleEncoder:
-    def __init__(self, content: Mapping[str, Any], spelling: Spelling, pieces: tuple[bytes, ...]) -> None:
-        """`content` is that of a tokenizer.json, `pieces` are the bytes of every token."""
+    def __init__(self, content: Mapping[str, Any], model: Any, spelling: Spelling, pieces: tuple[bytes, ...]) -> None:
+        """`content` is that of a tokenizer.json, `model` its model, `pieces` are the bytes of every token."""
         edited = _without_frame(content, pieces)
-        self.definition = json.dumps(edited, sort_keys=True)  # all that decides the tokens
-        self._tokenizer: Any = Tokenizer.from_str(self.definition)
+        self.digest = digest_of(edited)  # of all that decides the tokens
+        own_model = model_of(edited["model"]) if edited["model"]["type"] == "Unigram" else model
+        self._tokenizer = tokenizer_of(edited, own_model)
         is_byte_level = spelling is Spelling.BYTE_LEVEL
         if is_byte_level:
             # Merges alone, over the alphabet: these encode any bytes, also parts of characters.
-            self._merges: Any = Tokenizer(self._tokenizer.model)
+            self._merges: Any = Tokenizer(own_model)
             self._letters = {byte: letter for letter, byte in byte_alphabet().items()}
         self._exact = ExactEncoder(
             pieces,
@@ -47,10 +50,12 @@ class MiddleEncoder:
                 texts.append(text)
             else:
                 results[place] = self.encode(data)
-        encodings = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-        for place, encoding in zip(places, encodings, strict=True):
-            tokens = encoding.ids
-            results[place] = tokens if self._exact.spells(tokens, items[place]) else self.encode(items[place])
+        for start in range(0, len(texts), _AT_ONCE):
+            some = slice(start, start + _AT_ONCE)
+            encodings = self._tokenizer.encode_batch_fast(texts[some], add_special_tokens=False)
+            for place, encoding in zip(places[some], encodings, strict=True):
+                tokens = encoding.ids
+                results[place] = tokens if self._exact.spells(tokens, items[place]) else self.encode(items[place])
         return results
 
     def _merged(self, data: bytes) -> list[int]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tokenizers import Tokenizer
-
+from engine.drafter.assembly import model_of, tokenizer_of
 from engine.drafter.files import TokenizerFiles, read_json
 from engine.drafter.middle_encoder import MiddleEncoder
 from engine.drafter.pieces import byte_alphabet, names_of, piece_of, spelling_of
@@ -31,7 +29,8 @@ class DrafterTokenizer:
     def __init__(self, content: dict[str, Any], files: TokenizerFiles, name: str) -> None:
         """`content` is that of the tokenizer.json. Raises DrafterUnusable."""
         spelling = spelling_of(content, name)
-        self._prompts: Any = Tokenizer.from_str(json.dumps(content | {"truncation": None, "padding": None}))
+        model = model_of(content["model"])
+        self._prompts = tokenizer_of(content, model)
         names = names_of(content)
         size = files.config.get("vocab_size")
         self._size = size if isinstance(size, int) else max(names, default=-1) + 1
@@ -51,13 +50,13 @@ class DrafterTokenizer:
             if token not in self.special and token not in added:
                 pieces[token] = piece_of(text, spelling, alphabet)
         self.pieces = tuple(pieces)
-        self._middle = MiddleEncoder(content, spelling, self.pieces)
+        self._middle = MiddleEncoder(content, model, spelling, self.pieces)
         self._prompt_start = self._start_of_prompt(files, begin)
         self._marks = Marks({token: names[token].encode() for token in self.special if token in names}, self.pieces)
         self._format = PromptFormat(files.template, *map(self._text_of, (begin, self.end)))
-        digest = hashlib.sha256(self._middle.definition.encode())
+        digest = self._middle.digest.copy()
         digest.update(repr((self._size, sorted(self.special), sorted(added))).encode())
-        self.fingerprint = digest.hexdigest()
+        self.fingerprint: str = digest.hexdigest()
 
     @classmethod
     def from_folder(cls, folder: Path) -> DrafterTokenizer:

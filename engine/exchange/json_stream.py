@@ -5,6 +5,7 @@ what somebody reads. Everything is counted as it comes: a small archive may hold
 from __future__ import annotations
 
 import codecs
+import re
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
@@ -16,12 +17,18 @@ from engine.errors import FileUnusable
 MOST_BYTES = 512 * 2**20  # of a file
 MOST_EVENTS = 40_000_000  # of the parser, for all files of an archive: two or three for each value; about a minute
 MOST_VALUE_BYTES = 64 * 2**20  # of one conversation, with all that nobody reads
-MOST_STRING_BYTES = 32 * 2**20  # of one string, as it is in the file
+# Of one string, as it is in the file; of a longer one, a picture as a rule, the rest is not parsed. The parser scans a
+# string again whenever more of it comes, and other threads wait meanwhile: for hundredths of a second.
+MOST_STRING_BYTES = 4 * 2**20
 MOST_TEXT_BYTES = 64 * 2**20  # of all strings of a conversation, as Python holds them: up to four for a character
 MOST_KEPT = 300_000  # values of a conversation: fifteen of each of the most messages that are read
 NAMED = "mapping"  # the field whose value is an object with names in place of fields
+_TOO_LARGE = "A chat in the file is too large; choose a file without it."
 _MOST_DEPTH = 1000
 _MOST_READ = 2**20  # bytes at once
+_OUTSIDE = re.compile(r'[^"\\/a-fA-Fnrtu0-9]')  # a character that is not part of an escape
+_REST = re.compile(r'(?:[^"\\]++|\\.)*+', re.DOTALL)  # of a string, up to its end or to half an escape
+_TOO_LONG = object()  # in place of such a string
 _DEEPER = {"start_map": 1, "start_array": 1, "end_map": -1, "end_array": -1}
 
 
@@ -53,6 +60,8 @@ class JsonStream:
         self._event_ended = 0
         self._num_kept = 0  # of the value being built
         self._text_bytes = 0
+        self._is_cut = False  # the string that the parser is in
+        self._half = ""  # an escape of that string, which began at the end of what was read
         self.num_events = num_events
         self.events = self._parsed()
 
@@ -60,6 +69,9 @@ class JsonStream:
         try:
             for event in ijson.basic_parse(self, multiple_values=True, use_float=True):
                 self._event_ended = self._num_bytes
+                if self._is_cut:
+                    self._is_cut = False
+                    event = event[0], _TOO_LONG  # noqa: PLW2901
                 self.num_events += 1
                 if self.num_events > MOST_EVENTS:
                     raise FileUnusable("The file has too many values in it; choose one that a chat program wrote.")
@@ -86,8 +98,7 @@ class JsonStream:
                 begun.pop()
             elif event == "map_key":
                 if into is named:
-                    self._text_bytes += sys.getsizeof(value)
-                    key = value
+                    key = self._kept(event, value)
                 elif value in self._fields:
                     key = sys.intern(value)
                 else:
@@ -117,8 +128,8 @@ class JsonStream:
         self._num_kept += 1
         if isinstance(value, str):
             self._text_bytes += sys.getsizeof(value)
-        if self._num_kept > MOST_KEPT or self._text_bytes > MOST_TEXT_BYTES:
-            raise FileUnusable("A chat in the file is too large; choose a file without it.")
+        if self._num_kept > MOST_KEPT or self._text_bytes > MOST_TEXT_BYTES or value is _TOO_LONG:
+            raise FileUnusable(_TOO_LARGE)
         return {} if event == "start_map" else [] if event == "start_array" else value
 
     def read(self, size: int) -> bytes:
@@ -131,14 +142,28 @@ class JsonStream:
             self._num_bytes += len(raw)
             if self._num_bytes > MOST_BYTES:
                 raise FileUnusable(f"The file is too large; chats are imported from at most {MOST_BYTES // 2**20} MB.")
-            if (
-                self._num_bytes - self._value_began > MOST_VALUE_BYTES
-                or self._num_bytes - self._event_ended > MOST_STRING_BYTES
-            ):
-                raise FileUnusable("A chat in the file is too large; choose a file without it.")
+            if self._num_bytes - self._value_began > MOST_VALUE_BYTES:
+                raise FileUnusable(_TOO_LARGE)
             try:
                 text = self._decode(raw, not raw)
             except UnicodeDecodeError as error:
                 raise FileUnusable("The file is not in UTF-8; choose one as a chat program wrote it.") from error
-            if text or not raw:  # no text yet: the beginning of a character
+            if self._num_bytes - self._event_ended > MOST_STRING_BYTES:
+                text = self._without_rest(text)
+            if text or not raw:  # no text yet: the beginning of a character, or inside a string that is too long
                 return text.encode()
+
+    def _without_rest(self, text: str) -> str:
+        """What of this text the parser gets, which is inside a string that is too long."""
+        begin = 0
+        if not self._is_cut:
+            place = _OUTSIDE.search(text)
+            if place is None or 0 <= text.find('"') < place.end():  # it may begin inside an escape: next time
+                if self._num_bytes - self._event_ended > 2 * MOST_STRING_BYTES:
+                    raise FileUnusable(_TOO_LARGE)
+                return text
+            self._is_cut, begin = True, place.end()
+        rest = self._half + text[begin:]
+        end = _REST.match(rest).end()  # type: ignore[union-attr]
+        self._half = rest[end:] if rest[end : end + 1] == "\\" else ""
+        return text[:begin] + ("" if self._half else rest[end:])

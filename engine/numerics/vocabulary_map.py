@@ -68,8 +68,7 @@ class VocabularyMap:
         limit = len(draft_pieces) if num_outputs is None else num_outputs
         tokens = [token for token, piece in enumerate(target_pieces) if piece and token not in target_special]
         direct = {piece: token for token, piece in enumerate(draft_pieces) if piece}
-        mapped: list[int] = []
-        rows: list[list[int]] = []
+        strings = np.full((len(target_pieces), MAX_STRING), NO_TOKEN, dtype=np.int32)
         encoded = encode_many([target_pieces[token] for token in tokens])
         encoded_before_letter = _before_letter(tokens, target_pieces, draft_pieces, encode_many)
         for token, alone in zip(tokens, encoded, strict=True):
@@ -81,10 +80,7 @@ class VocabularyMap:
             else:
                 continue
             if max(string) < limit:
-                mapped.append(token)
-                rows.append(string + [NO_TOKEN] * (MAX_STRING - len(string)))
-        strings = np.full((len(target_pieces), MAX_STRING), NO_TOKEN, dtype=np.int32)
-        strings[np.array(mapped, np.int64)] = np.array(rows, np.int32).reshape(-1, MAX_STRING)
+                strings[token, : len(string)] = string
         return cls._of(strings, limit)
 
     def save(self, path: Path, target_fingerprint: str, drafter_fingerprint: str) -> None:

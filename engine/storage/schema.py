@@ -10,6 +10,7 @@ is a class here and a migration, see `migrations/__init__.py`.
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 from datetime import UTC, datetime
@@ -17,13 +18,29 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, ClassVar
 
-from sqlalchemy import DateTime, Dialect, Enum, ForeignKey, Index, MetaData, Text, TypeDecorator, UniqueConstraint, text
+from sqlalchemy import (
+    ColumnElement,
+    DateTime,
+    Dialect,
+    Enum,
+    ForeignKey,
+    Index,
+    LargeBinary,
+    MetaData,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+    cast,
+    text,
+    type_coerce,
+)
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from engine.messages.conversations import Role
 from engine.messages.replies import OriginRun, StopReason, TextKind
 
 Heads = tuple[int, ...]  # ids of the leaves of branches
+_PIECE_BYTES = 2**20  # of a text, decoded at once
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -64,6 +81,24 @@ class FilePath(TypeDecorator[Path]):
 
     def process_result_value(self, value: str | bytes | None, dialect: Dialect) -> Path | None:  # noqa: ARG002
         return None if value is None else Path(os.fsdecode(value))
+
+
+class LongText(TypeDecorator[str]):
+    """A text that is read as bytes, and decoded in pieces: decoded by its driver, 30 million letters would keep all
+    other threads waiting for a tenth of a second. What is no UTF-8 in a damaged file is replaced by U+FFFD."""
+
+    impl = Text
+    cache_ok = True
+
+    def column_expression(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
+        return type_coerce(cast(column, LargeBinary), self)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> str | None:  # noqa: ARG002
+        if not isinstance(value, bytes) or len(value) <= _PIECE_BYTES:
+            return value.decode(errors="replace") if isinstance(value, bytes) else value
+        decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        starts = range(0, len(value), _PIECE_BYTES)
+        return "".join(decode(value[start : start + _PIECE_BYTES], start == starts[-1]) for start in starts)
 
 
 class OriginRuns(TypeDecorator[tuple[OriginRun, ...]]):
@@ -195,7 +230,7 @@ class MessageRow(Base, holds=Holds.CHATS):
     # No cascade here: along a long branch it would exceed SQLite's depth of 1,000 triggers.
     parent_id: Mapped[int | None] = mapped_column(ForeignKey("messages.id"), index=True)
     role: Mapped[Role]
-    text: Mapped[str]
+    text: Mapped[str] = mapped_column(LongText)
     created_at: Mapped[datetime]
     target_name: Mapped[str | None]
     target_identity: Mapped[str | None]  # None: not known, as in replies from before and in imported chats

@@ -16,7 +16,11 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 def encodable(text: str) -> str:
     """Lone surrogates, which UTF-8 cannot hold, become U+FFFD; everything else stays, NUL included."""
-    return _SURROGATES.sub("\ufffd", text)
+    try:
+        text.encode()  # in a fraction of the time that a search takes
+    except UnicodeEncodeError:
+        return _SURROGATES.sub("\ufffd", text)
+    return text
 
 
 def one_line(text: str) -> str:

@@ -14,7 +14,7 @@ _RUNS = (
 )
 _SURROGATES = range(0xD800, 0xE000)
 _STEP = 61  # beyond the basic plane every so many characters are enough: they are of a few kinds
-_MOST_MARKS = 1000
+_MOST_MARKS, _MOST_PIECES = 1000, 5000
 
 _PROSE = (
     "It's “naïve” — don't you think? 12,345.67 € (or £9)…\n\n"
@@ -36,3 +36,5 @@ def hard_texts(vocabulary: Vocabulary) -> Iterator[str]:
     marks = [vocabulary.pieces[token].decode("utf-8", "replace") for token in sorted(vocabulary.special)[:_MOST_MARKS]]
     yield "".join(marks)
     yield " a😀 ".join(marks)
+    some = vocabulary.pieces[:: 1 + len(vocabulary) // _MOST_PIECES]
+    yield " ".join(piece.decode("utf-8", "replace") for piece in some)

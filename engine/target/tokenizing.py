@@ -9,12 +9,14 @@ import ctypes
 import re
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 from llama_cpp import llama_cpp as lib
 
 from engine.errors import TargetUnsupported, TargetUnusable
 from engine.target.interface import Vocabulary
+from engine.target.marks import Marks
 
 TEXT_BYTES = frozenset((*range(0xC0), *range(0xC2, 0xF5)))  # that occur in UTF-8
 
@@ -34,10 +36,13 @@ _TOO_LONG = (
     # Without a sign between them, many words are one to exaone-moe.
     (re.compile(rf"(?<![^\n\d.,;:!?()])[^\n\d.,;:!?()]{{{2 * _LONGEST_WORD},}}"), _LONGEST_WORD),
 )
+_MOST_MARKS = 64  # of a piece: llama.cpp walks through all that it has found for each one that it finds
 _BORDER = re.compile(r"(?<=[^\W\d_])(?=[^\w\s][^\W\d_]| [^\W\d_])")  # where every vocabulary ends a word or may
 
 _BYTE = "<0x{:02X}>"
 _MARK = "▁"  # how SentencePiece writes a space
+_USERS = lib.LLAMA_TOKEN_ATTR_USER_DEFINED  # recognised in every text, the other two only among special tokens
+_MARKED = _USERS | lib.LLAMA_TOKEN_ATTR_CONTROL | lib.LLAMA_TOKEN_ATTR_UNKNOWN
 _REPLACEMENTS = ("\ufffd", "?", " ")
 
 _REFUSED = {
@@ -60,10 +65,13 @@ class Tokenizer:
     def __init__(self, model: Any, vocabulary: Vocabulary, name: str) -> None:
         """`name`: of the model's file. Raises TargetUnusable for a vocabulary that cannot write every text."""
         self._vocab = lib.llama_model_get_vocab(model)
-        self._vocabulary = vocabulary
         kind = lib.llama_vocab_type(self._vocab)
         if kind == lib.LLAMA_VOCAB_TYPE_RWKV:
             _check_bytes(vocabulary, name)
+        marked = [token for token in range(len(vocabulary)) if self._is_any_of(_MARKED, token)]
+        self._texts = {token: vocabulary.pieces[token] for token in marked}
+        if not all(map(_is_text, self._texts.values())):  # it would leave half a character
+            raise _lacks_tokens(name)
         self._cuts = kind == lib.LLAMA_VOCAB_TYPE_BPE and _kind_of_words(model) not in _SPLIT_BY_HAND
         self._strays = _Strays(self._vocab, vocabulary, name) if kind == lib.LLAMA_VOCAB_TYPE_SPM else None
 
@@ -73,17 +81,26 @@ class Tokenizer:
         if self._strays is not None:
             text = self._strays.replaced(text)
         tokens: list[int] = []
-        for piece in self._pieces(text):
+        for piece in self._pieces(text, with_special):
             tokens += _tokenize(self._vocab, piece, with_special)
         return tokens
 
-    def _pieces(self, text: str) -> list[str]:
-        """Apart only where a word is too long, whose tokens may differ there from those of the whole."""
-        pieces = [text]
+    def _pieces(self, text: str, with_special: bool) -> list[str]:
+        """Apart where a piece has many marks; and where a word is too long, whose tokens may differ there from those of
+        the whole."""
+        pieces = list(self._between_marks(text, self._marks if with_special else self._users_marks))
         if self._cuts and len(text) > _LONGEST_NUMBER:
             for pattern, most in _TOO_LONG:
                 pieces = [part for piece in pieces for part in self._cut(piece, pattern, most)]
         return pieces
+
+    def _between_marks(self, text: str, marks: Marks) -> Iterator[str]:
+        """Cut before marks, where llama.cpp takes it apart in any case."""
+        start = 0
+        for begin, _end, _is_said in islice(marks.find(text), _MOST_MARKS, None, _MOST_MARKS):
+            yield text[start:begin]
+            start = begin
+        yield text[start:]
 
     def _cut(self, text: str, pattern: re.Pattern[str], most: int) -> Iterator[str]:
         start = 0
@@ -99,19 +116,21 @@ class Tokenizer:
         """Where to cut: at a border between words if there is one, and not inside of a mark."""
         borders = [border.start() for border in _BORDER.finditer(text, low, high)]
         place = borders[-1] if borders else high
-        for mark in self._marks:
-            found = text.find(mark, max(low + 1, place - len(mark) + 1), place + len(mark) - 1)
-            if found >= 0:
-                place = found
-        return place
+        found = self._marks.find(text[low : high + _LONGEST_RUN])
+        return next((low + begin for begin, end, _ in found if 0 < begin < place - low < end), place)
 
     @cached_property
-    def _marks(self) -> tuple[str, ...]:
+    def _marks(self) -> Marks:
         """Texts that the tokenizer recognises before it splits the rest into words."""
-        marked = lib.LLAMA_TOKEN_ATTR_CONTROL | lib.LLAMA_TOKEN_ATTR_UNKNOWN | lib.LLAMA_TOKEN_ATTR_USER_DEFINED
-        pieces = self._vocabulary.pieces
-        found = (pieces[token] for token in range(len(pieces)) if lib.llama_vocab_get_attr(self._vocab, token) & marked)
-        return tuple(piece.decode("utf-8", "replace") for piece in found if 1 < len(piece) <= _LONGEST_RUN)
+        return Marks(self._texts, ())
+
+    @cached_property
+    def _users_marks(self) -> Marks:
+        """Likewise, also where no special tokens are recognised."""
+        return Marks({token: text for token, text in self._texts.items() if self._is_any_of(_USERS, token)}, ())
+
+    def _is_any_of(self, kinds: int, token: int) -> bool:
+        return bool(lib.llama_vocab_get_attr(self._vocab, token) & kinds)
 
 
 class _Strays:
@@ -125,7 +144,8 @@ class _Strays:
             return
         self._known = frozenset(lib.llama_vocab_get_text(vocab, token) for token in range(len(vocabulary)))
         self._lacking = frozenset(byte for byte in self._lacking if not self._is_known(byte))
-        self._check(vocab, vocabulary, name)
+        if not self._can_write(" "):  # every text begins with one
+            raise _lacks_tokens(name)
         self._replacement = next(each for each in _REPLACEMENTS if self._can_write(each))
 
     def replaced(self, text: str) -> str:
@@ -140,15 +160,6 @@ class _Strays:
 
     def _is_known(self, byte: int) -> bool:
         return _BYTE.format(byte).encode() in self._known or (byte != 0 and bytes((byte,)) in self._known)
-
-    def _check(self, vocab: Any, vocabulary: Vocabulary, name: str) -> None:
-        """Every text begins with a space, and marks take whole characters out of it."""
-        marked = lib.LLAMA_TOKEN_ATTR_USER_DEFINED | lib.LLAMA_TOKEN_ATTR_CONTROL | lib.LLAMA_TOKEN_ATTR_UNKNOWN
-        marks = (
-            piece for token, piece in enumerate(vocabulary.pieces) if lib.llama_vocab_get_attr(vocab, token) & marked
-        )
-        if not self._can_write(" ") or any(not _is_text(mark) for mark in marks):
-            raise _lacks_tokens(name)
 
 
 def _byte_tokens(vocab: Any, vocabulary: Vocabulary) -> Iterator[int]:

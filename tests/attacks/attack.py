@@ -57,13 +57,14 @@ class Memory:
         self.most = 0  # bytes, of all that was watched
 
     @contextmanager
-    def watched(self) -> Iterator[None]:
+    def watched(self, own: int = 0) -> Iterator[None]:
+        """`own`: bytes of what is held because it is shown, which do not count."""
         _forget_peak()
         before = psutil.Process().memory_info().rss
         try:
             yield
         finally:
-            self.most = max(self.most, _peak() - before)
+            self.most = max(self.most, _peak() - before - own)
 
     @property
     def is_within_bar(self) -> bool:

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QApplication
 
 from app.application import LOCK_INTERVAL_S
 from app.engine_bridge import EngineBridge
+from app.startup.desktop_application import DesktopApplication
 from engine import BUILT_IN
 from engine.messages.events import Event
 from tests.attacks.beside import Beside
@@ -70,7 +71,7 @@ class Desk:
             (self.store / "settings.json").write_text(
                 f'{{"version": 1, "has_chatted": true, "reply_length": {_REPLY}}}'
             )
-        self.application = QApplication.instance() or QApplication(["slipstream", "-platform", "offscreen"])
+        self.application = QApplication.instance() or DesktopApplication(["-platform", "offscreen"])
         assert isinstance(self.application, QApplication)
         self._heartbeat, self._beside = Heartbeat(), Beside()
         self.studio = Studio(self.application, self.store, folder, "", BUILT_IN, EngineBridge)

@@ -235,6 +235,7 @@ class _Known:
 
     messages: dict[int, dict[int, str]] = field(default_factory=dict)  # by chat and id
     uncertain: set[int] = field(default_factory=set)  # chats that were about to be forgotten
+    is_forgetting: bool = False  # everything: what is stored meanwhile may go, too
     forgotten: set[int] = field(default_factory=set)
     secrets: set[bytes] = field(default_factory=set)  # words of forgotten chats
     imported: list[str] = field(default_factory=list)
@@ -246,6 +247,8 @@ class _Known:
             case ("said", Message() as message):
                 self.messages.setdefault(message.conversation_id, {})[message.id] = message.text
                 self.growing.clear()  # one reply at a time
+                if self.is_forgetting:
+                    self.uncertain.add(message.conversation_id)
             case ("more", chat, text, at):
                 self.growing.setdefault(chat, []).append((text, at))
             case ("forgetting", chat):
@@ -253,12 +256,14 @@ class _Known:
             case ("forgetting all",):
                 self.uncertain.update(self.messages)
                 self.imported.clear()
+                self.is_forgetting = True
             case ("forgotten", chat):
                 self._forget(chat)
             case ("all forgotten",):
                 for chat in list(self.messages):
                     self._forget(chat)
-            case ("imported", first):
+                self.is_forgetting = False
+            case ("imported", first) if not self.is_forgetting:
                 self.imported.append(first)
             case ("failed", command, sentence) if "Something went wrong" in sentence:
                 self.failures.append(f"{command}: {sentence}")
@@ -352,6 +357,7 @@ def _check(number: int, folder: Path, known: _Known, killed_at: float, outcome: 
         if chat not in stored:  # it was forgotten, and the kill came before that was told
             known._forget(chat)
     known.uncertain.clear()
+    known.is_forgetting = False
     for chat, messages in known.messages.items():
         for message_id, text in messages.items():
             is_there = stored.get(chat, {}).get(message_id, ("", None, ""))[0] == text

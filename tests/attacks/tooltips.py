@@ -32,7 +32,6 @@ from PySide6.QtWidgets import (
 from shiboken6 import isValid
 
 from app.dialogs.parts import question_box
-from app.startup.desktop_application import InterfaceGarbage
 from app.text.hub_files import Download, DownloadState
 from app.theme import ThemeKeeper
 from engine import AddTargets
@@ -128,7 +127,6 @@ def run(plan: Plan) -> Outcome:
     num_tips = 0
     try:
         with Desk(plan.folder) as desk, _opens_noted(trap.pipe) as opened:
-            InterfaceGarbage(desk.application)  # as in the app: no other thread frees a widget
             desk.ask("Name two colours.")
             _open_dialogs(desk)
             for number in range(plan.count):

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from itertools import groupby
 from pathlib import Path
 
-from tests.benchmarks.draw import draw, read_sources
+from tests.benchmarks.draw import draw, in_visits, read_sources
 
 NUM_LINES = {"alpaca/koala": 30, "mt_bench/writing": 5, "code/senior": 2}
 
@@ -73,3 +74,13 @@ def test_tasks_can_take_turns_instead_of_sources(tmp_path: Path) -> None:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
     both = draw(read_sources([path], "task"), 12, 7, even=True)
     assert Counter(json.loads(line)["task"] for line in both) == {"math": 6, "chat": 6}
+
+
+def test_one_person_asks_some_of_a_subject_in_a_row_and_comes_back_to_it(tmp_path: Path) -> None:
+    found = read_sources([trace(tmp_path / "a.jsonl")])
+    everything = in_visits(found, 1000, 7)
+    assert sorted(everything) == sorted(line for lines in found.values() for line in lines)
+    assert in_visits(found, 20, 7) == everything[:20]
+    visits = [source for source, _ in groupby(sources(in_visits(found, 30, 2)))]
+    assert len(visits) < 12
+    assert visits.count("alpaca/koala") > 1

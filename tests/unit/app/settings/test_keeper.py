@@ -81,6 +81,21 @@ def test_a_disk_that_refuses_is_told_in_a_sentence(qtbot: QtBot, tmp_path: Path)
         keeper.close()
 
 
+def test_what_a_disk_refused_is_saved_when_it_takes_it(qtbot: QtBot, keeper: SettingsKeeper, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.write_text("no folder")
+    keeper.change("top_k", 7)
+    with qtbot.waitSignal(keeper.failed):
+        keeper.forget_words()
+    with qtbot.assertNotEmitted(keeper.failed, wait=1200):
+        pass  # it is tried again meanwhile
+    data.unlink()
+    data.mkdir()
+    left = data / ".settings.json.abc.part"
+    left.write_text("quicksilver")
+    qtbot.waitUntil(lambda: kept(tmp_path).sampling.top_k == 7 and not left.exists())
+
+
 def test_what_the_user_wrote_leaves_the_settings_and_all_their_files(
     qtbot: QtBot, keeper: SettingsKeeper, tmp_path: Path
 ) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import random
 import tracemalloc
 import zipfile
 from datetime import UTC, datetime, timedelta, timezone
@@ -355,6 +356,21 @@ def test_what_python_unpacks_without_bound_is_not_unpacked(tmp_path: Path, how: 
     path = packed(tmp_path / "bomb.zip", json.dumps([TALK]).encode(), how=how)
     with pytest.raises(FileUnusable, match="packed in an unusual way"):
         read_chats(path)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_picture_of_any_length_does_not_keep_its_chat_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    monkeypatch.setattr(json_stream, "MOST_STRING_BYTES", 2**17)
+    dice = random.Random(seed)
+    pieces = [r"\\", r"\"", r"\u00e9", "é", "😀", "x", "0a", "{", r"\n" * 50_000, r"\\" * 50_001, "a" * 99_999][seed:]
+    picture = "z" * 2**21 + "".join(dice.choices(pieces, k=60))
+    chat = json.dumps([TALK]).encode()
+    begin = f'[{{"picture": "{picture}", "{picture}": 1, '
+    assert list(read_text(begin.encode() + chat[2:], tmp_path).trees) == list(read_text(chat, tmp_path).trees)
+    with pytest.raises(FileUnusable, match="A chat in the file is too large"):
+        read_text(f'[{{"title": "{picture}", "messages": []}}]'.encode(), tmp_path)
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")

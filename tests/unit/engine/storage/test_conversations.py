@@ -41,6 +41,14 @@ def test_times_are_aware_and_utc_after_reopening(open_repository: Callable[[], R
     assert before <= read.updated_at <= datetime.now(UTC)
 
 
+def test_a_text_of_any_length_is_read_as_it_was_written(repository: Repository) -> None:
+    chat = repository.create_conversation("long", "")
+    text = "aé漢😀\0" * 400_000
+    repository.add_message(chat.id, None, Role.USER, text)
+    (message,) = repository.open_conversation(chat.id).messages
+    assert message.text == text
+
+
 def test_system_prompt_is_kept(repository: Repository) -> None:
     summary = repository.create_conversation("poet", "Answer in rhymes.\n")
     assert repository.open_conversation(summary.id).system_prompt == "Answer in rhymes.\n"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -53,6 +55,23 @@ def test_a_long_word_is_not_cut_inside_of_a_mark(tmp_path: Path, opened: ExitSta
     for length in range(4080, 4100):
         assert file.tokenize("a" * length + "<|mark|>" + "a" * 5000).count(1) == 1
         assert 1 not in file.spell("a" * length + "<|mark|>" + "a" * 5000)
+
+
+def test_many_marks_take_no_time_by_their_square(tmp_path: Path, opened: ExitStack) -> None:
+    file = vocabulary_in(byte_pairs(tmp_path / "words.gguf", "gpt-2"), opened)
+    start = time.process_time()
+    assert file.tokenize("<|mark|>" * LONG) == [1] * LONG
+    assert time.process_time() - start < 10  # else two minutes
+
+
+@pytest.mark.parametrize("make", [partial(byte_pairs, words="gpt-2"), partial(byte_pairs, words="tekken"), tiny_llama])
+def test_many_marks_are_found_as_llama_cpp_finds_them(
+    tmp_path: Path, make: Callable[[Path], Path], opened: ExitStack
+) -> None:
+    file = vocabulary_in(make(tmp_path / "words.gguf"), opened)
+    text = "ab <s>  aa\n<|mark|><|mark|>a<s><s> a<|mark" * 200
+    assert file.tokenize(text) == _tokenize(file._tokenizer._vocab, text, True)
+    assert file.spell(text) == _tokenize(file._tokenizer._vocab, text, False)
 
 
 def test_what_a_vocabulary_without_bytes_cannot_write_is_replaced(tmp_path: Path, opened: ExitStack) -> None:
