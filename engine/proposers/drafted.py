@@ -40,7 +40,7 @@ _ROOM_SHARE = 8  # of what the drafter can hold, an eighth is for drafts
 _CONFIDENCES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)  # borders between kinds of guesses
 _PRIORS = (0.05, 0.12, 0.2, 0.28, 0.36, 0.45, 0.53, 0.62, 0.72, 0.82, 0.9, 0.95)  # that each kind is accepted
 _MOST = 0.5
-_SURE = 0.98  # probability of the drafter's likeliest, from which on it is not mixed with anything
+_SURE = 0.95  # probability of the drafter's likeliest, from which on it is not mixed with anything
 _WEIGHT = 0.05  # of what the user's texts let expect, before anything was seen
 
 
