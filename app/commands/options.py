@@ -49,6 +49,12 @@ ProfileOption = Annotated[
 LengthOption = Annotated[int, typer.Option(min=1, help="Length of a reply at most.")]
 TemperatureOption = Annotated[float, typer.Option(help=parameter(SamplingSettings, "temperature").option_help)]
 SeedOption = Annotated[int, typer.Option(min=0, help="The same seed gives the same plain replies.")]
+TeachingOption = Annotated[
+    bool, typer.Option("--teaching/--no-teaching", help="Teach the drafter between the replies, where it can learn.")
+]
+MemoryOption = Annotated[
+    bool, typer.Option("--memory/--no-memory", help="Remember a chat's text in those after it, to guess from.")
+]
 ReportOption = Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Write all figures into this file.")]
 BodyOption = Annotated[
     Path | None,
