@@ -55,6 +55,7 @@ PLACES = (
     Place("crashes/*.native", Fate.EMPTIED),
     Place("crashes/*.new", Fate.REMOVED),
     Place("crashes/*.txt", Fate.REMOVED),
+    Place("adapters/*", Fate.REMOVED),  # there for as long as llama.cpp reads them, unless the process is killed
     Place("suspects/*", Fate.REMOVED),
     Place("running.lock", Fate.STAYS),
     Place("models/**/*", Fate.STAYS),

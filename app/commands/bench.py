@@ -19,10 +19,12 @@ from app.commands.options import (
     DraftLengthOption,
     LengthOption,
     MeasuredTargetOption,
+    MemoryOption,
     PassCostsOption,
     ProfileOption,
     ReportOption,
     SeedOption,
+    TeachingOption,
     TemperatureOption,
 )
 from app.commands.terminal import INTERRUPTED, chosen_drafter, progress_bar, stopped_by_ctrl_c
@@ -55,6 +57,8 @@ def bench(
     merge: Annotated[
         str, typer.Option(help="on, or off: draft only tokens that are equal in both vocabularies.")
     ] = "on",
+    teaching: TeachingOption = False,
+    memory: MemoryOption = False,
     drafter_cost: DrafterCostOption = "0.075",
     pass_costs: PassCostsOption = "1",
 ) -> None:
@@ -79,6 +83,8 @@ def bench(
         speculation=SpeculationSettings(
             drafter=chosen_drafter(drafter, data_dir()), device=drafter_device, merge=merge == "on"
         ),
+        teaches=teaching,
+        remembers=memory,
     )
     _measure(order, report)
 
@@ -102,9 +108,9 @@ def replay(
     max_tokens: LengthOption = 128,
     temperature: TemperatureOption = 0.0,
     seed: SeedOption = 0,
-    learning: Annotated[
-        bool, typer.Option(help="Remember a chat in those after it, and teach the drafter; without, as a control.")
-    ] = True,
+    teaching: TeachingOption = True,
+    memory: MemoryOption = True,
+    learning: Annotated[bool, typer.Option(help="--no-learning: neither of both, as a control.")] = True,
     report: ReportOption = None,
     drafter: DrafterOption = AUTOMATIC,
     drafter_cost: DrafterCostOption = "0.075",
@@ -128,7 +134,8 @@ def replay(
         seed=seed,
         costs=engine.SimulatedCosts.parse(drafter_cost, pass_costs),
         speculation=SpeculationSettings(drafter=chosen_drafter(drafter, data_dir())),
-        learns=learning,
+        teaches=teaching and learning,
+        remembers=memory and learning,
         window=window,
     )
     _measure(order, report)

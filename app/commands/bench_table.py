@@ -101,10 +101,10 @@ def _windows(mode: str, windows: list[dict[str, Any]]) -> Table:
 
 
 def _trials(mode: str, trials: list[dict[str, Any]]) -> Table:
-    table = _table(f"{mode}: learned after", "original", "in use", "candidate", "held back", "outcome")
+    table = _table(f"{mode}: learned after", "original", "in use", "candidate", "replies", "outcome")
     for trial in trials:
-        figures = (f"{trial[name]:.3f}" for name in ("base", "published", "candidate"))
-        table.add_row(str(trial["after"]), *figures, str(trial["held_back"]), trial["outcome"])
+        figures = (f"{trial[name]:.3f}" for name in ("original", "published", "candidate"))
+        table.add_row(str(trial["after"]), *figures, str(trial["replies"]), trial["outcome"])
     return table
 
 

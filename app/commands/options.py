@@ -19,8 +19,8 @@ TargetOption = Annotated[
 DrafterOption = Annotated[
     str,
     typer.Option(
-        help="Who guesses ahead: `automatic` (whoever is quickest), `built-in`, `starter`, `starter-torch` (which "
-        "learns), a GGUF file, the name of a model in the library, a folder, or a name on the Hugging Face hub "
+        help="Who guesses ahead: `automatic` (whoever is quickest), `built-in`, `starter`, `starter-torch` (run "
+        "by torch), a GGUF file, the name of a model in the library, a folder, or a name on the Hugging Face hub "
         "(OWNER/NAME, or OWNER/NAME:FILE for a GGUF), which is downloaded once."
     ),
 ]
@@ -49,6 +49,12 @@ ProfileOption = Annotated[
 LengthOption = Annotated[int, typer.Option(min=1, help="Length of a reply at most.")]
 TemperatureOption = Annotated[float, typer.Option(help=parameter(SamplingSettings, "temperature").option_help)]
 SeedOption = Annotated[int, typer.Option(min=0, help="The same seed gives the same plain replies.")]
+TeachingOption = Annotated[
+    bool, typer.Option("--teaching/--no-teaching", help="Teach the drafter between the replies, where it can learn.")
+]
+MemoryOption = Annotated[
+    bool, typer.Option("--memory/--no-memory", help="Remember a chat's text in those after it, to guess from.")
+]
 ReportOption = Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Write all figures into this file.")]
 BodyOption = Annotated[
     Path | None,

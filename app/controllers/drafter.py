@@ -14,7 +14,7 @@ from app.dialogs.parts import show_in_front
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
-from app.text.drafters import choice_words, heading, offer_words
+from app.text.drafters import cannot_learn_words, choice_words, heading, offer_words
 from engine import (
     AUTOMATIC,
     HUB_EXAMPLES,
@@ -32,6 +32,7 @@ from engine.messages.events import (
     DrafterFetching,
     Event,
     Failed,
+    LearningChanged,
     SpeculationChanged,
     TargetInfo,
     TargetReady,
@@ -93,6 +94,7 @@ class DrafterController(Controller):
         self._trial: _Trial | None = None
         self._in_use: TargetInfo | None = None
         self._targets: tuple[LibraryTarget, ...] = ()
+        self._can_learn = True  # the drafter in use
         self._drafting: dict[str, _Drafting] = {}  # by the target's name
         self.dialog = DrafterDialog(HUB_EXAMPLES, window)
         self.dialog.chosen.connect(self._choose)
@@ -222,6 +224,9 @@ class DrafterController(Controller):
                 found.sentence, found.is_drafting, found.awaits = sentence, is_drafting, awaits
                 found.has_failed = has_failed
                 self._on_changed(name)
+            case LearningChanged():
+                self._can_learn = event.can_learn
+                self._show_state()
             case TargetReady(target):
                 self._in_use = target
                 found = self._of(target.name)
@@ -322,7 +327,8 @@ class DrafterController(Controller):
             return
         known = self._of(target.name)
         why = "" if known.choice is None else known.choice.why
-        sentences = dict.fromkeys(filter(None, (why, known.sentence)))  # the same reason is told once
+        learning = "" if self._can_learn or not known.is_drafting else cannot_learn_words()
+        sentences = dict.fromkeys(filter(None, (why, known.sentence, learning)))  # the same reason is told once
         words = heading(known.choice, target.name, known.is_drafting, known.awaits)
         self.dialog.show_state(words, " ".join(sentences))
         self.dialog.show_choice(known.choice, target.name)

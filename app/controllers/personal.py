@@ -34,6 +34,7 @@ from engine.messages.events import (
     Failed,
     LearnedForgotten,
     LearnedRead,
+    LearningChanged,
     ProfileExported,
     ProfileImported,
     ProfileShown,
@@ -182,6 +183,8 @@ class PersonalController(Controller):
                 self._show_left(left)
             case DrafterLearned():
                 self._read_again()
+            case LearningChanged():
+                self.dialog.learning.show_can_learn(event.can_learn)
             case SpeculationChanged(name, _, is_drafting) if (name, is_drafting) != self._drafting:
                 self._drafting = name, is_drafting
                 self._read_again()

@@ -44,7 +44,7 @@ class SpeedUpController(Controller):
                 self._show(target.can_draft, target.awaits_drafter, target.speculation)
             case SpeculationChanged() if event.target_name == self._target:
                 self._show(event.can_draft, event.awaits_drafter, event.sentence)
-            case LearningChanged(is_learning, is_paused, is_practising):
+            case LearningChanged(is_learning, is_paused, _, is_practising):
                 share = self._keeper.settings.learning_share
                 self._window.meter.show_learning(is_learning, is_paused, share, is_practising)
 

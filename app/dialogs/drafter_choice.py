@@ -24,8 +24,14 @@ _ABOUT_HUB = QT_TRANSLATE_NOOP(
 _WORDS = (
     (AUTOMATIC, QT_TRANSLATE_NOOP("DrafterChoiceForm", "Whichever is expected to make replies fastest")),
     (BUILT_IN, QT_TRANSLATE_NOOP("DrafterChoiceForm", "The drafter that comes with Slipstream; it learns")),
-    (STARTER, QT_TRANSLATE_NOOP("DrafterChoiceForm", "The starter model, as quick as this computer runs it")),
-    (STARTER_TORCH, QT_TRANSLATE_NOOP("DrafterChoiceForm", "The starter model, slower, but it learns")),
+    (
+        STARTER,
+        QT_TRANSLATE_NOOP("DrafterChoiceForm", "The starter model, as fast as this computer runs it; it learns"),
+    ),
+    (
+        STARTER_TORCH,
+        QT_TRANSLATE_NOOP("DrafterChoiceForm", "The starter model, run by torch, which is slower; it learns"),
+    ),
 )
 _LEAST_COMBO = 24  # letters of a list; longer names are shortened
 

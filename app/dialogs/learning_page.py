@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QLabel, QSlider, QWidget
 
 from app.text.amounts import percent_words
+from app.text.drafters import cannot_learn_words
 from app.text.translation import QT_TRANSLATE_NOOP, translate
 from app.widgets.layouts import Placed, Stretch, in_column, in_grid, in_row
 from app.widgets.number_field import label_of, number_box, show_number
@@ -80,7 +81,10 @@ class LearningPage(QWidget):
         show_number(self.minutes, settings.practice_minutes)
         self.minutes.setKeyboardTracking(False)  # while it is typed, 10 is 1 first
         self.minutes_label = label_of(self.minutes, self)
+        self.about = words(self.tr(_ABOUT), self, kind="quiet")
+        self.cannot_learn = words(cannot_learn_words(), self, kind="quiet")
         self._arrange()
+        self.show_can_learn(True)
         self._show_enabled()
         self._show_share()
         self.enabled.toggled.connect(self._on_changed)
@@ -89,6 +93,11 @@ class LearningPage(QWidget):
         self.on_battery.toggled.connect(self._on_changed)
         self.practises.toggled.connect(self._on_changed)
         self.minutes.valueChanged.connect(self._on_changed)
+
+    def show_can_learn(self, can_learn: bool) -> None:
+        """Whether the drafter in use can."""
+        self.about.setVisible(can_learn)
+        self.cannot_learn.setVisible(not can_learn)
 
     def _arrange(self) -> None:
         practice = in_column(
@@ -113,7 +122,8 @@ class LearningPage(QWidget):
         )
         in_column(
             [
-                words(self.tr(_ABOUT), self, kind="quiet"),
+                self.about,
+                self.cannot_learn,
                 self.enabled,
                 details,
                 line(self),

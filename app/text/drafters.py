@@ -62,6 +62,14 @@ def cells(prospect: DrafterProspect, is_chosen: bool) -> tuple[str, ...]:
     )
 
 
+def cannot_learn_words() -> str:
+    """Of a drafter that learns no adapters."""
+    return Drafters.tr(
+        "The drafter in use cannot learn from your chats itself; word patterns, earlier text and how far its guesses "
+        "can be trusted are learned all the same."
+    )
+
+
 def heading(choice: DrafterChoice | None, model: str, is_drafting: bool, awaits: bool) -> str:
     """Who drafts for the model in use, in a sentence."""
     if choice is None or choice.chosen is None or not (is_drafting or awaits):

@@ -151,18 +151,22 @@ def _which(drafter: str, in_use: FingerprintPair | None) -> str:
 
 def _adapter_views(adapters: Sequence[AdapterSummary]) -> Iterator[AdapterView]:
     for each in adapters:
-        judged = Learned.tr(
-            "Right guesses in a row, before learning and with this snapshot, in {number} repl(y|ies) that it did "
-            "not learn from.",
-            "",
-            each.num_replies,
-        )
+        judged = Learned.tr("What it brings is measured with the next replies.")
+        if each.is_measured:
+            judged = Learned.tr(
+                "Right guesses in a row, before learning and with this snapshot, in {number} repl(y|ies) that it did "
+                "not learn from.",
+                "",
+                each.num_replies,
+            )
+        if each.is_measured and each.error:
+            judged += " " + Learned.tr("The difference is known to ±{error}.", error=f"{each.error:.2f}")
         made = Learned.tr("It had learned from {number} repl(y|ies).", "", each.num_learned)
         yield AdapterView(
             each.number,
             Learned.tr("Snapshot {number}", number=str(each.ordinal)),
             day_words(each.created_at),
-            f"{each.before:.2f} → {each.after:.2f}",
+            f"{each.before:.2f} → {each.after:.2f}" if each.is_measured else "",
             f"{judged} {made}",
             each.is_published,
         )
@@ -173,7 +177,14 @@ def _adapter_views(adapters: Sequence[AdapterSummary]) -> Iterator[AdapterView]:
 
 def _sentences(summary: LearnedSummary, vocabulary: str, adapters: Sequence[AdapterSummary]) -> Iterator[str]:
     used = _published(adapters)
-    if used is not None:
+    if used is not None and not used.is_measured:
+        yield Learned.tr(
+            "After learning from {number} repl(y|ies), the drafter has got better; by how much is measured with the "
+            "next ones.",
+            "",
+            used.num_learned,
+        )
+    elif used is not None:
         yield Learned.tr(
             "After learning from {number} repl(y|ies), the drafter guesses {after} tokens right in a row; "
             "before, {before}.",
@@ -223,7 +234,7 @@ def _num_ngrams(learned: LearnedSummary, vocabulary: str) -> int:
 def _amounts(learned: LearnedSummary, vocabulary: str) -> Iterator[str]:
     adapters = [each for (target, _), found in learned.adapters.items() if target == vocabulary for each in found]
     used = _published(adapters)
-    if used is not None:
+    if used is not None and used.is_measured:
         yield Learned.tr(
             "{snapshots} ({before} → {after} right guesses in a row, from {number} repl(y|ies))",
             "",

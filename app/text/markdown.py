@@ -31,11 +31,13 @@ PROSE_PIECE = 2_000  # characters of HTML after which a new prose block begins, 
 LIST_PIECE = 1_500  # characters of a long list that are shown together
 _ITEM = 20  # characters that an item counts for, besides its own
 KNOWN_INLINE = 2_000  # texts
-SLICE = 4_000  # characters of a finished text that are parsed at once
+SLICE = 4_000  # characters of a finished text that are parsed at once …
+_FIRST_SLICE = 1_000  # … and shown at once, too, unless …
+_SHORT = 2_000  # … there are no more
 LONGEST_BLOCK = 16_000  # characters of Markdown
 _MOST_READ_AGAIN = 12_000  # characters, for links that are defined at their end
 MOST_LINES = 800  # of a block
-_MOST_SIGNS = 2_500  # in a block, that may begin a link or emphasis
+_MOST_SIGNS = 1_500  # in a block, that may begin a link or emphasis
 _MOST_CELLS = 2_500  # of a table; rows beyond are plain text
 _MOST_COLUMNS = 64
 _MOST_LOOKED_AT = 1_000_000  # characters, for the ends of all links in a paragraph
@@ -72,10 +74,12 @@ def parse(text: str, marks: str = "") -> tuple[Block, ...]:
 def parsing(text: str, marks: str = "") -> Iterator[tuple[tuple[Block, ...], bool]]:
     """The blocks so far, slice by slice, and whether these are all."""
     stream = MarkdownStream()
-    for begin in range(0, len(text), SLICE):
-        blocks = stream.feed(text[begin : begin + SLICE], marks[begin : begin + SLICE])
-        if len(text) > SLICE:  # else the end is soon found, too
+    begin, end = 0, len(text) if len(text) <= _SHORT else _FIRST_SLICE
+    while begin < len(text):
+        blocks = stream.feed(text[begin:end], marks[begin:end])
+        if len(text) > _SHORT:  # else the end is soon found, too
             yield blocks, False
+        begin, end = end, end + SLICE
     yield stream.finish(), True
 
 

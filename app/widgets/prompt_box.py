@@ -14,7 +14,7 @@ from app.widgets.attachment_chips import AttachmentChips
 from app.widgets.icon_button import IconButton
 from app.widgets.layouts import Placed, in_column, in_row
 from app.widgets.parts import set_up
-from app.widgets.prompt_editor import BUTTON_PX, LONGEST_TYPED, SHARE_OF_WINDOW, PromptEditor
+from app.widgets.prompt_editor import BUTTON_PX, SHARE_OF_WINDOW, PromptEditor, is_too_long
 from engine.messages.prompts import Attachment, join_prompt, split_prompt
 
 COUNT_ROOM = 888_888  # tokens; there is always room for these words, so that nothing moves when a number appears
@@ -92,7 +92,7 @@ class PromptBox(QWidget):
     def set_text(self, text: str) -> None:
         """A prompt as it was sent, with its attachments."""
         attachments, words = split_prompt(text)
-        if len(words) > LONGEST_TYPED:
+        if is_too_long(words):
             attachments, words = (*attachments, self.pasted(words)), ""
         self.chips.set_attachments(attachments)
         self.editor.set_text(words)

@@ -15,12 +15,18 @@ from app.widgets.prose import wrap_mode
 
 BUTTON_PX = 32  # the height of the button beside it, and so of one line
 SHARE_OF_WINDOW = 0.4  # the largest share of its height that a field takes
-LONGEST_TYPED = 100_000  # characters of a field
-_LONGEST_PASTED = 20_000  # of them at once
+_LONGEST = 100_000  # characters of a field …
+_MOST_LINES = 5_000
+_LONGEST_PASTED = 20_000  # … and of them at once
 _MOST_LINES_PASTED = 1_000
 _MARGIN_PX = 12  # of an earlier prompt
 _ENTER_KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _BREAKING = (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier)
+
+
+def is_too_long(text: str) -> bool:
+    """For a field, which would hold up the window."""
+    return len(text) > _LONGEST or text.count("\n") > _MOST_LINES
 
 
 class PromptEditor(QPlainTextEdit):
@@ -148,7 +154,7 @@ class PromptEditor(QPlainTextEdit):
         if not source.hasText():
             return
         text = source.text()
-        room = LONGEST_TYPED - self.document().characterCount()
+        room = _LONGEST - self.document().characterCount()
         if len(text) > min(room, _LONGEST_PASTED) or text.count("\n") > _MOST_LINES_PASTED:
             self.long_pasted.emit(text)
         else:

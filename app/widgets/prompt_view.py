@@ -23,7 +23,6 @@ SHORTENED_LINES = 24  # of a long prompt, until its button is pressed
 SHORTENED_CHARACTERS = 2_400
 SHOWN_OF_PROMPT = 20_000  # characters, when its button was pressed: they are in one widget
 _SHOWN_LINES = 2_000
-LONGEST_REVISED = 100_000  # characters of a prompt that can be edited
 
 
 class PromptView(MessageView):

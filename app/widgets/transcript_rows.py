@@ -15,7 +15,8 @@ from app.text.markdown import Block, MarkdownStream, parsing
 from app.text.origin_marks import marks_of
 from app.theme import ThemeKeeper
 from app.widgets.appearance import reading_font
-from app.widgets.prompt_view import BUBBLE_SHARE, LONGEST_REVISED, SHORTENED_LINES, PromptView
+from app.widgets.prompt_editor import is_too_long
+from app.widgets.prompt_view import BUBBLE_SHARE, SHORTENED_LINES, PromptView
 from app.widgets.reply_view import SHOWN_CHARACTERS, ReplyView, shown_of
 from app.widgets.row_view import NoteView
 from engine.messages.conversations import Message
@@ -63,7 +64,7 @@ class PromptRow:
     @property
     def is_revisable(self) -> bool:
         """A longer prompt would hold up the window with every key. Its attachments are edited with it, as text."""
-        return len(self.message.text) <= LONGEST_REVISED
+        return not is_too_long(self.message.text)
 
     def estimate(self, width: int) -> int:
         num_characters = min(len(self.message.text), TYPICAL_PROMPT_CHARACTERS)

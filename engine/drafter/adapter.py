@@ -39,7 +39,8 @@ class LowRank:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Adapter:
-    """Additions by the name of the matrix that each is added to: see `matrix_sizes`."""
+    """Additions, all of one rank, by the name of the matrix that each is added to: see `matrix_sizes`. Matrices that
+    are not named stay as they are."""
 
     parts: Mapping[str, LowRank]
     head: AcceptanceHead | None = None  # where it predicts better than the probability of a draft token alone
@@ -66,9 +67,9 @@ class Adapter:
             tensors = load(data)
         except (SafetensorError, ValueError, KeyError, OverflowError, MemoryError) as error:  # KeyError: of its numbers
             raise AdapterUnusable("What the drafter had learned is damaged; it learns anew.") from error
-        first = tensors.get(_HEAD + _DOWN)
+        sizes = {name: size for name, size in matrix_sizes(shape).items() if name + _DOWN in tensors}
+        first = next((tensors[name + _DOWN] for name in sizes), None)
         rank = first.shape[0] if first is not None and first.ndim else 0
-        sizes = matrix_sizes(shape)
         expected: dict[str, tuple[int, ...]] = {name + _DOWN: (rank, inputs) for name, (_, inputs) in sizes.items()}
         expected |= {name + _UP: (outputs, rank) for name, (outputs, _) in sizes.items()}
         has_head = _OF_STATE in tensors
@@ -96,6 +97,11 @@ def matrix_sizes(shape: LlamaShape) -> dict[str, tuple[int, int]]:
     return sizes | {_HEAD: (shape.outputs, hidden)}
 
 
+def layer_of(name: str, shape: LlamaShape) -> int:
+    """The number of the layer that a matrix belongs to; the head comes after the last one."""
+    return shape.num_layers if name == _HEAD else int(name.partition(".")[0])
+
+
 def matrices(weights: LlamaWeights) -> Iterator[tuple[str, Matrix]]:
     """With the names of `matrix_sizes`, in their order."""
     for number, layer in enumerate(weights.layers):
@@ -111,7 +117,8 @@ def adapted(weights: LlamaWeights, adapter: Adapter, check: Callable[[], None] =
     with torch.inference_mode(False), torch.no_grad():
         for name, matrix in matrices(weights):
             check()
-            new[name] = matrix.plus(adapter.parts[name].product())
+            part = adapter.parts.get(name)
+            new[name] = matrix if part is None else matrix.plus(part.product())
     layers = tuple(
         replace(layer, **{part: new[f"{number}.{part}"] for part in _OF_LAYER})
         for number, layer in enumerate(weights.layers)

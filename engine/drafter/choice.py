@@ -126,7 +126,7 @@ def starter_drafter() -> DrafterSource:
 
 
 def starter_in_torch(starter: DrafterSource | None = None) -> DrafterSource:
-    """The starter, run by torch, so that it learns. Raises TargetMissing."""
+    """The starter, run by torch. Raises TargetMissing."""
     return replace(starter or starter_drafter(), key=STARTER_TORCH, name="Starter in torch", runner=DrafterRunner.TORCH)
 
 

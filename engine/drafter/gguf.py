@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import weakref
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from engine.config import TargetSettings
 from engine.drafter.exact_encoder import STRAY, STRAY_OR_MARK, WORD_MARK, ExactEncoder
+from engine.drafter.gguf_adapter import Addition, adapter_file
 from engine.drafter.interface import LogitRow
 from engine.drafter.prompt_format import PromptFormat
 from engine.errors import Cancelled, CardsTooSmall, DrafterUnusable, MendableError
@@ -16,7 +19,7 @@ from engine.library.facts import TargetFacts, facts_of
 from engine.library.loading import check_memory, fitted
 from engine.messages.conversations import ChatTurn
 from engine.stop_signal import StopSignal
-from engine.target.interface import SpellingVocabulary
+from engine.target.interface import FloatRow, SpellingVocabulary
 from engine.target.llama_cpp import LlamaCppTarget
 from engine.target.model_files import model_name
 from engine.target.preflight import preflight
@@ -26,14 +29,21 @@ _MIN_HELD = 64
 _CONTEXT_BYTES = 128 << 20  # or more, where the weights take more, too
 _GUARD = "\x01"  # a character that no tokenizer merges with another
 _NUM_JOINED = 256
+_WITH_STATE = 4  # of the last tokens that are read at once: all of them pass the head, but none takes a pass of its own
+
+_logger = logging.getLogger("slipstream.drafters")
 
 
 class GgufDrafter:
     """Implements `engine.drafter.interface.Drafter`. The model is freed with it."""
 
-    def __init__(self, model: LlamaCppTarget) -> None:
-        """Owns the model from here on."""
+    def __init__(self, model: LlamaCppTarget, adapters: Path | None = None) -> None:
+        """Owns the model from here on. `adapters`: the folder for what llama.cpp is to read of what it learns."""
         self._model = model
+        self._adapters = adapters
+        self._offered: deque[Addition | None] = deque(maxlen=1)
+        self._addition: Addition | None = None  # in use
+        self._state: FloatRow | None = None  # after the last token, where the addition needs it
         self._never = StopSignal()
         self._free = weakref.finalize(self, model.close)
 
@@ -53,28 +63,64 @@ class GgufDrafter:
         self._model.use_threads(num_threads)
 
     def read(self, tokens: Sequence[int]) -> LogitRow:
-        most = self._model.limits.max_tokens
-        for start in range(0, len(tokens), most):
-            rows = self._model.evaluate(tokens[start : start + most], 1, self._never)
-        last: LogitRow = rows[-1]
+        addition, most = self._addition, self._model.limits.max_tokens
+        needs_state = addition is not None and (addition.head is not None or addition.chance is not None)
+        num_last = min(len(tokens), _WITH_STATE) if needs_state else 0
+        for start in range(0, len(tokens) - num_last, most):
+            end = min(start + most, len(tokens) - num_last)
+            row = self._model.evaluate(tokens[start:end], 1, self._never)[-1]
+        if addition is not None and num_last:
+            row, state = self._model.evaluate_with_state(tokens[-num_last:], self._never)
+            self._state = state.copy()
+            if addition.head is not None:
+                row = addition.head.added(row, self._state)
+        last: LogitRow = row
         return last
 
     def roll_back(self, num_kept: int) -> None:
         self._model.roll_back(num_kept)
 
     def chance(self, probability: float) -> float:
-        return probability
+        addition = self._addition
+        if addition is None or addition.chance is None or self._state is None:
+            return probability
+        return addition.chance(self._state, probability)
+
+    def offer(self, addition: Addition | None) -> None:
+        """Offers what was learned, or None: what the file holds alone; the next `refresh` takes it. From any thread."""
+        self._offered.append(addition)
 
     def refresh(self) -> bool:
-        return False
+        try:
+            addition = self._offered.pop()
+        except IndexError:
+            return False
+        self._state = None
+        try:
+            self._use(addition)
+        except (MendableError, OSError) as error:
+            _logger.warning("a drafter goes on without what it has learned: %s", error)
+            self._use(None)
+        return True
+
+    def _use(self, addition: Addition | None) -> None:
+        self._addition = None
+        if addition is None or not addition.tensors:
+            self._model.use_adapter(None)
+        else:
+            assert self._adapters is not None
+            with adapter_file(self._adapters, addition.architecture, addition.tensors) as path:
+                self._model.use_adapter(path)
+        self._addition = addition
 
 
 class GgufVocabulary:
-    """Implements `engine.drafter.interface.DrafterVocabulary` with llama.cpp's own tokenizer."""
+    """Implements `engine.drafter.interface.TurnVocabulary` with llama.cpp's own tokenizer."""
 
     def __init__(self, source: SpellingVocabulary, chat_template: str | None = None) -> None:
         vocabulary = source.vocabulary
         self.special = vocabulary.special | vocabulary.end_of_generation
+        self.end = vocabulary.end
         self.pieces = tuple(b"" if token in self.special else piece for token, piece in enumerate(vocabulary.pieces))
         self.fingerprint = vocabulary.fingerprint
         self._source = source
@@ -139,9 +185,11 @@ def _is_joinable(data: bytes) -> bool:
     return first.isalnum() and not text[-1].isspace() and _GUARD not in text and WORD_MARK not in text
 
 
-def load_gguf(path: Path, name: str, trusted: bool, stop: StopSignal) -> tuple[GgufDrafter, GgufVocabulary]:
-    """`trusted`: a file that was run before; another one is first tried in a process of its own. Raises DrafterUnusable
-    and Cancelled."""
+def load_gguf(
+    path: Path, name: str, trusted: bool, stop: StopSignal, adapters: Path | None = None
+) -> tuple[GgufDrafter, GgufVocabulary]:
+    """`trusted`: a file that was run before; another one is first tried in a process of its own. `adapters`: see
+    `GgufDrafter`. Raises DrafterUnusable and Cancelled."""
     try:
         model = _load(path, name, trusted, stop)
     except Cancelled:
@@ -151,7 +199,7 @@ def load_gguf(path: Path, name: str, trusted: bool, stop: StopSignal) -> tuple[G
     try:
         if not model.limits.rolls_back_freely:
             raise DrafterUnusable(f"{name} cannot draft: it cannot take back what it has read; choose another drafter.")
-        return GgufDrafter(model), GgufVocabulary(model, model.description.chat_template)
+        return GgufDrafter(model, adapters), GgufVocabulary(model, model.description.chat_template)
     except BaseException:
         model.close()
         raise
@@ -166,9 +214,9 @@ def _load(path: Path, name: str, trusted: bool, stop: StopSignal) -> LlamaCppTar
     if not trusted:
         preflight(path, stop)
     try:
-        return LlamaCppTarget.load(path, name, fitted(path, settings), _ignore, stop, max_rows=1)
+        return LlamaCppTarget.load(path, name, fitted(path, settings), _ignore, stop, max_rows=_WITH_STATE)
     except CardsTooSmall:
-        return LlamaCppTarget.load(path, name, replace(settings, gpu_layers=0), _ignore, stop, max_rows=1)
+        return LlamaCppTarget.load(path, name, replace(settings, gpu_layers=0), _ignore, stop, max_rows=_WITH_STATE)
 
 
 def _most_held(found: TargetFacts) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import platform
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from enum import StrEnum
@@ -231,8 +231,42 @@ class Int8Embedding:
         return self.rows.values.index_select(0, chosen) * self.rows.scales.index_select(0, chosen)[:, None]
 
 
-Matrix = DenseMatrix | Int8Matrix | Int4Matrix
-Embedding = DenseEmbedding | Int8Embedding
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredMatrix:
+    """One that stays in its file until it is asked for: llama.cpp runs the drafter, and torch only learns from it."""
+
+    read: Callable[[], torch.Tensor]  # bfloat16 [outputs, inputs]
+    bias: torch.Tensor | None = None  # float32 [outputs]
+
+    def times(self, rows: torch.Tensor) -> torch.Tensor:
+        return self._loaded().times(rows)
+
+    def added(self, states: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        return states + self.times(rows)
+
+    def dense(self) -> torch.Tensor:
+        """bfloat16 [outputs, inputs]"""
+        return self.read()
+
+    def plus(self, addition: torch.Tensor) -> StoredMatrix:
+        return StoredMatrix(lambda: self.read() + addition.to(torch.bfloat16), self.bias)
+
+    def _loaded(self) -> DenseMatrix:
+        return DenseMatrix(self.read().t().to(torch.float32), self.bias)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredEmbedding:
+    """Rows are read from their file."""
+
+    read: Callable[[Sequence[int]], torch.Tensor]  # tokens to float32 [tokens, hidden]
+
+    def look_up(self, tokens: Sequence[int]) -> torch.Tensor:
+        return self.read(tokens)
+
+
+Matrix = DenseMatrix | Int8Matrix | Int4Matrix | StoredMatrix
+Embedding = DenseEmbedding | Int8Embedding | StoredEmbedding
 
 
 def _whole_blocks(num_outputs: int) -> int:

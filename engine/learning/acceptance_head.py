@@ -14,6 +14,7 @@ from engine.learning.samples import Sample
 
 _PENALTY = 1e-3  # on the squares of the weights of the state, whose components are scaled to variance 1 / their number
 _MAX_STEPS = 60
+_ROWS = 64  # whose logits are in memory at once
 _MIN_TOKENS = 1000
 
 
@@ -44,9 +45,10 @@ def _examples(model: AdaptedModel, samples: Sequence[Sample], check: Check) -> _
     states, probabilities, accepted = [torch.zeros((0, model.shape.hidden))], [torch.zeros(0)], [torch.zeros(0)]
     for sample in samples:
         states.append(model.states(sample.tokens[:-1].tolist(), check)[sample.reply_start - 1 :])
-        likeliest, tokens = model.logits(states[-1], check).softmax(-1).max(-1)
-        probabilities.append(likeliest)
-        accepted.append((tokens == torch.from_numpy(sample.tokens[sample.reply_start :])).float())
+        rows = [model.logits(part, check).softmax(-1).max(-1) for part in torch.split(states[-1], _ROWS)]
+        probabilities += [each.values for each in rows]
+        likeliest = torch.cat([each.indices for each in rows])
+        accepted.append((likeliest == torch.from_numpy(sample.tokens[sample.reply_start :])).float())
     return _Examples(torch.cat(states), features(torch.cat(probabilities)), torch.cat(accepted))
 
 

@@ -1,4 +1,4 @@
-"""How well a drafter in training guesses replies that were held back, when it drafts along the text of the target."""
+"""How well a drafter in training guesses replies that it did not learn from, along the text of the target."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from engine.learning.samples import Sample
+from engine.learning.adapting import AdaptedModel, Check
+from engine.learning.judge import DRAFT_LENGTH
+from engine.learning.samples import LabelTable, Sample
 
-DRAFT_LENGTH = 4
+_ROWS = 64  # of a vocabulary's size that are held at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ def count_hits(model: Any, num_outputs: int, samples: Sequence[Sample]) -> Hits:
             states = model.model(input_ids=tokens[:, :-1], use_cache=False).last_hidden_state[0, start:]
             likeliest = (states @ model.lm_head.weight[:num_outputs].T).argmax(-1)
         hits.append((likeliest == tokens[0, start + 1 :]).cpu().numpy())
-        rounds += _rounds(hits[-1])
+        rounds += rounds_of(hits[-1])
     model.train(was_training)
     all_hits = np.concatenate(hits)
     checked, accepted = np.array(rounds, np.int64).reshape(-1, 2, 1).transpose(1, 0, 2) > np.arange(DRAFT_LENGTH)
@@ -51,13 +53,37 @@ def count_hits(model: Any, num_outputs: int, samples: Sequence[Sample]) -> Hits:
     )
 
 
-def accepted_per_round(hits: npt.NDArray[np.bool_]) -> float:
-    """In one reply, with drafts of DRAFT_LENGTH tokens; `hits` marks the tokens that the drafter would have guessed."""
-    rounds = [*_rounds(hits)]
-    return sum(accepted for _, accepted in rounds) / max(1, len(rounds))
+@torch.no_grad()
+def chances(
+    model: AdaptedModel, sample: Sample, table: LabelTable, temperature: float, check: Check
+) -> npt.NDArray[np.float64]:
+    """How likely a drafter's token would be accepted at each place of a reply, given that those before it were: the
+    overlap of both distributions at the temperature of the reply. `table` has the target's, at that temperature. Where
+    it has none, the token that was written counts as certain; for a greedy reply, what counts is whether the drafter's
+    likeliest token is that one."""
+    places = np.arange(sample.reply_start, len(sample.tokens))
+    states = model.states(sample.tokens[:-1].tolist(), check)[sample.reply_start - 1 :]
+    found = np.zeros(len(places))
+    for start in range(0, len(places), _ROWS):
+        part = places[start : start + _ROWS]
+        logits = model.logits(states[start : start + _ROWS], check)
+        written = torch.from_numpy(sample.tokens[part].astype(np.int64))[:, None]
+        if temperature == 0:
+            found[start : start + _ROWS] = (logits.argmax(-1, keepdim=True) == written)[:, 0].numpy()
+            continue
+        drafted = (logits / temperature).softmax(-1)
+        guessable = written < logits.shape[1]
+        overlap = (drafted.gather(1, written.clamp_max(logits.shape[1] - 1)) * guessable)[:, 0].numpy()
+        rows = sample.rows[part]
+        known = np.flatnonzero(rows >= 0)
+        wanted = torch.from_numpy(table.probabilities[rows[known]].astype(np.float32))
+        tokens = torch.from_numpy(table.tokens[rows[known]].astype(np.int64))
+        overlap[known] = torch.minimum(drafted[torch.from_numpy(known)].gather(1, tokens), wanted).sum(-1).numpy()
+        found[start : start + _ROWS] = overlap
+    return found
 
 
-def _rounds(hits: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+def rounds_of(hits: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
     """For each round of a reply, how many tokens of its draft are checked and accepted."""
     place = 0
     while place < len(hits):

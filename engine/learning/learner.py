@@ -1,280 +1,247 @@
-"""Teaches a drafter what its target writes for this user: an adapter, trained on the latest replies and on older ones,
-and published only if it drafts better on replies that it did not learn from.
+"""Teaches a drafter what its target writes for this user: an adapter, trained on the latest replies and on older ones.
 
 It follows OmniDraft's online training (arXiv 2507.02659, algorithm 2) and adds replay, so that old topics are not
-forgotten, some of the latest replies held back to judge by, and a rollback. It is synchronous and in small steps; its
-driver decides when.
+forgotten, and a judge. A new reply is scored first, with each adapter in question; then the judge says whether another
+one is to be used; then it is learned from, and the next one is scored. The learner is synchronous and works in small
+steps; its driver decides when.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
-import torch
 
-from engine.drafter.adapter import Adapter, adapted
-from engine.drafter.model import LlamaWeights
-from engine.drafter.shape import LlamaShape
-from engine.learning.acceptance_head import fit_head
-from engine.learning.adapting import AdaptedModel, Check
-from engine.learning.evaluation import accepted_per_round
-from engine.learning.losses import Loss, losses, wanted
-from engine.learning.samples import MAX_TOKENS, CorpusLesson, Labels, LabelTable, Sample, SampleMaker
+from engine.drafter.adapter import Adapter
+from engine.learning.adapting import Check
+from engine.learning.judge import Judge, Ruling, Score, expected_rounds
+from engine.learning.samples import CorpusLesson, Labels, LabelTable, SampleMaker
+from engine.learning.training import Example, Training, TrainingSettings
 from engine.memory import return_free_memory
 from engine.messages.conversations import ChatTurn
-from engine.messages.learned import VerifiedReply
+from engine.messages.learned import Gain, VerifiedReply
 
 
 @dataclass(frozen=True, slots=True)
 class LearnerSettings:
-    rank: int = 32
-    learning_rate: float = 3e-4
-    loss: Loss = Loss.DISTRIBUTION
-    token_share: float = 0.2  # of the loss, where the target's distribution is known: the token that it wrote
-    batch: int = 8  # replies of an optimizer step
-    replies_per_lesson: int = 8  # that are read for each new reply, at first: the reply itself, and older ones again
-    max_replies_per_lesson: int = 16  # while adapters get better; otherwise ever fewer are read
-    judge_every: int = 8  # new replies
+    training: TrainingSettings = TrainingSettings()
+    replies_per_lesson: int = 4  # that are read for each new reply, at first: the reply itself, and older ones again
+    max_replies_per_lesson: int = 8  # while adapters get better; otherwise ever fewer are read
     max_tokens: int = 200_000  # of the replies to learn from
-    seed: int = 0
+    max_practised: int = 25_000  # of those that were practised, beside them: about a hundred
 
 
-_HELD_BACK_EVERY = 5  # one of so many numbers is of a reply to judge by: the same ones after a restart
-_MAX_HELD_BACK = 24  # beyond that, the oldest of them is learned from
-_MIN_HELD_BACK = 4  # for a judgement
 _NUM_NEWEST = 16  # replies, from which every second reply that is read is chosen
 _NUM_FOR_HEAD = 64  # replies that the acceptance head learns from
 _READS_BETWEEN_SWEEPS = 8  # until free memory is returned
 _MIN_READS = 2  # for each new reply
-_MAX_FAILURES = 4  # judgements in a row without a better adapter; then it starts from the published one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Example:
-    """A lesson in the drafter's tokens."""
+class _Unscored:
+    """A new reply, and what it takes to score it."""
 
-    number: int
-    sample: Sample
-    table: LabelTable
+    example: Example
+    conversation: int
+    table: LabelTable  # the target's distributions at the temperature of the reply
+    temperature: float
+    rounds: list[float] = field(default_factory=list)  # found so far, as `Score` has them in its order
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Trial:
-    """The outcome of a judgement: tokens accepted per round on the replies that were held back."""
+    """What came of a new reply."""
 
-    base: float  # of the original drafter
-    published: float  # of the adapter in use
-    candidate: float
-    num_replies: int
-    adapter: Adapter | None = None  # to use from now on, where that changed; one without effect: the original drafter
-    is_rollback: bool = False  # whether it is an earlier adapter
+    number: int  # of the reply
+    score: Score
+    ruling: Ruling
+    adapter: Adapter | None  # in use from now on; None: the original drafter
+    gain: Gain  # of what is in use now, on replies since it is
+    capital: tuple[float, ...]  # see `judge.Capital`
 
+    @property
+    def is_publication(self) -> bool:
+        """Whether the adapter is new."""
+        return self.ruling is Ruling.PUBLISHED
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Scored:
-    """An adapter, and its scores on replies held back, by number."""
+    @property
+    def begins_anew(self) -> bool:
+        """Whether the candidate is what is in use."""
+        return self.ruling is not Ruling.KEPT
 
-    adapter: Adapter
-    scores: dict[int, float] = field(default_factory=dict)
+    @property
+    def is_change(self) -> bool:
+        return self.ruling in (Ruling.PUBLISHED, Ruling.RETURNED, Ruling.RESET)
 
 
 class Learner:
-    """Trains one drafter for one target. Replies are handed to it and read in small steps of work; every so often a
-    step judges the adapter that came of it. Used by one thread at a time."""
+    """Teaches one drafter for one target. Replies are handed to it, scored, and read in small steps of work. Used by
+    one thread at a time."""
 
     def __init__(
         self,
-        shape: LlamaShape,
-        weights: LlamaWeights,
+        training: Training,
         maker: SampleMaker,
         settings: LearnerSettings = LearnerSettings(),
         published: Adapter | None = None,
+        judge: Judge | None = None,
     ) -> None:
-        """`weights` are the drafter's own, and only read; `published` is the adapter to continue from."""
+        """`published` is the adapter in use, if any; `training` goes on from it, or from what came of it so far, which
+        `judge` knows."""
         self._settings = settings
         self._maker = maker
-        self._shape = shape
-        self._weights = weights
-        rank = settings.rank if published is None else published.rank
-        self._model = AdaptedModel(shape, weights, rank, MAX_TOKENS, settings.seed)
-        self._base = self._published = self._previous = _Scored(self._model.adapter)
-        self._random = np.random.default_rng(settings.seed)
-        self._examples: dict[int, _Example] = {}  # to learn from, oldest first
-        self._held_back: dict[int, _Example] = {}  # to judge by
+        self._training = training
+        self._judge = judge or Judge()
+        self._published = published
+        self._earlier: Adapter | None = None
+        self._random = np.random.default_rng(settings.training.seed)
+        self._unscored: deque[_Unscored] = deque()
+        self._examples: dict[int, Example] = {}  # to learn from, oldest first
+        self._practised: dict[int, Example] = {}  # likewise, with negative numbers
+        self._prompts: set[tuple[int, int]] = set()  # that were answered: conversations and digests of the turns
+        self._ruled: tuple[int, Score, Ruling] | None = None  # of the reply with that number; not carried out yet
         self._reads = settings.replies_per_lesson
         self._num_due = 0  # replies to read
-        self._num_read = 0  # since the last judgement
-        self._num_failed = 0
-        self._gradients: list[torch.Tensor] = []
-        self._num_gradients = 0
-        if published is not None:
-            self._published = _Scored(published)
-        self._start_from(self._published.adapter)
+        self._num_read = 0
         return_free_memory()  # of the learner before this one
 
     @property
     def has_work(self) -> bool:
-        return (self._num_due > 0 and bool(self._examples)) or self._is_trial_due
+        return bool(self._unscored) or self._ruled is not None or self._may_read
 
     @property
-    def adapters(self) -> tuple[Adapter, ...]:
-        """Those that a rollback may return to: none (the original drafter), the one used before, and the one in use."""
-        return self._base.adapter, self._previous.adapter, self._published.adapter
+    def _may_read(self) -> bool:
+        return self._num_due > 0 and bool(self._examples)
 
-    def take(self, number: int, turns: Sequence[ChatTurn], reply: VerifiedReply, is_new: bool = True) -> None:
+    @property
+    def candidate(self) -> Adapter:
+        """What training has come to."""
+        return self._training.adapter
+
+    @property
+    def adapters(self) -> tuple[Adapter | None, ...]:
+        """The one used before and the one in use."""
+        return self._earlier, self._published
+
+    def take(
+        self,
+        number: int,
+        conversation: int,
+        turns: Sequence[ChatTurn],
+        reply: VerifiedReply,
+        is_new: bool = True,
+        is_scored: bool = False,
+    ) -> None:
         """A reply and the turns it answers; later ones have higher numbers. One that is not new was learned from
-        before: it is read again only beside new ones. One that is known is ignored. Negative numbers are those of
-        replies that were practised: nothing is judged by them, they count as old, and leave before others."""
-        if number in self._examples or number in self._held_back:
+        before: it is read again only beside new ones. One that is known is ignored. One that `is_scored` already, or
+        answers the same turns as another one of its conversation, is no evidence. Negative numbers are those of replies
+        that were practised: they are never new."""
+        if number in {*self._examples, *self._practised, *(each.example.number for each in self._unscored)}:
             return
         visible = self._maker.visible(reply.tokens)
         ids = np.concatenate([np.zeros(1, np.int32), reply.tokens[visible]])
         lesson = CorpusLesson(number, tuple(turns), ids, 1)
         labels = Labels(reply.top_tokens[visible], reply.top_logs[visible])
         samples, table = self._maker.make([lesson], {number: labels})
-        if samples:
-            self._add(_Example(number, samples[0], table))
-            self._num_due += self._reads if is_new else 0
-
-    def _add(self, example: _Example) -> None:
-        if example.number < 0:
-            self._examples = {example.number: example, **self._examples}
-        elif example.number % _HELD_BACK_EVERY == 0:
-            self._held_back[example.number] = example
-            if len(self._held_back) > _MAX_HELD_BACK:
-                oldest = self._held_back.pop(min(self._held_back))
-                self._examples = {oldest.number: oldest, **self._examples}  # among the older ones
+        if not samples:
+            return
+        example, prompt = Example(number, samples[0], table), (conversation, hash(tuple(turns)))
+        if is_new and not is_scored and prompt not in self._prompts:
+            if reply.temperature not in (0, 1):
+                _, table = self._maker.make([lesson], {number: labels.at(reply.temperature)})
+            self._unscored.append(_Unscored(example, conversation, table, reply.temperature))
         else:
-            self._examples[example.number] = example
+            self._judge.know(conversation, example.num_tokens)
+            self._learn_from(example, is_new)
+        self._prompts.add(prompt)
+
+    def _learn_from(self, example: Example, is_new: bool) -> None:
+        kept = self._practised if example.number < 0 else self._examples
+        kept[example.number] = example
+        self._num_due += self._reads if is_new else 0
         self._thin_out()
+
+    def rest(self) -> None:
+        """Gives back memory: nothing is to be learned for a while."""
+        self._training.rest()
+        return_free_memory()
 
     def forget(self, numbers: Sequence[int]) -> None:
         for number in numbers:
             self._examples.pop(number, None)
-            self._held_back.pop(number, None)
+            self._practised.pop(number, None)
+        self._unscored = deque(each for each in self._unscored if each.example.number not in numbers)
 
     def work(self, check: Check) -> Trial | None:
-        """Reads one reply, or judges and returns the outcome. `check` is called often and may raise: the step is then
-        begun anew the next time."""
-        if self._is_trial_due:
-            trial = self._judge(check)
-            self._num_read = 0
-            return_free_memory()
-            return trial
-        self._read(self._choose(), check)
+        """One step: scores a new reply with one adapter, or reads a reply. Returns what came of a reply that is scored.
+        `check` is called often and may raise: the step is then begun anew the next time."""
+        if self._ruled is not None:
+            return self._carry_out(*self._ruled, check)
+        if self._unscored and (not self._may_read or self._unscored[0].rounds):
+            return self._score(self._unscored[0], check)
+        self._training.read(self._choose(), check)
         self._num_due -= 1
         self._num_read += 1
         if self._num_read % _READS_BETWEEN_SWEEPS == 0:
             return_free_memory()
         return None
 
-    @property
-    def _is_trial_due(self) -> bool:
-        is_much = self._num_read >= self._settings.judge_every * self._reads
-        return is_much and len(self._held_back) >= _MIN_HELD_BACK
-
-    def _choose(self) -> _Example:
-        numbers = list(self._examples)
-        pool = numbers[-_NUM_NEWEST:] if self._random.random() < 0.5 else numbers
-        return self._examples[pool[int(self._random.integers(len(pool)))]]
-
-    def _read(self, example: _Example, check: Check) -> None:
-        sample = example.sample
-        want = wanted(sample.tokens, sample.weights, sample.rows, example.table, self._shape.outputs)
-        if not len(want.places):
-            return
-        states = self._model.states(sample.tokens[:-1].tolist(), check)
-        logits = self._model.logits(states[want.places], check)
-        each = losses(self._settings.loss, logits, want, self._settings.token_share)
-        loss = (each * want.weights).sum() / want.weights.sum()
-        gradients = torch.autograd.grad(loss, self._model.parameters)  # all of them or, if `check` raises, none
-        if not bool(torch.isfinite(loss)):
-            return
-        if self._gradients:
-            torch._foreach_add_(self._gradients, list(gradients))
+    def _score(self, new: _Unscored, check: Check) -> Trial | None:
+        """With one more adapter; after the last one, the judge hears of it."""
+        adapters = (None, *self.adapters)
+        number, sample = len(new.rounds), new.example.sample
+        adapter = adapters[number] if number < len(adapters) else self.candidate
+        if number < len(adapters) and any(adapter is known for known in adapters[:number]):
+            new.rounds.append(new.rounds[adapters.index(adapter)])
         else:
-            self._gradients = list(gradients)
-        self._num_gradients += 1
-        if self._num_gradients >= self._settings.batch:
-            self._step()
+            chances = self._training.chances(adapter, sample, new.table, new.temperature, check)
+            new.rounds.append(float(expected_rounds(chances)))
+        if number < len(adapters):
+            return None
+        self._unscored.remove(new)
+        score = Score(new.conversation, new.example.num_tokens, *new.rounds)
+        ruling = self._judge.hear(score)
+        self._learn_from(new.example, is_new=True)
+        self._ruled = new.example.number, score, ruling
+        return self._carry_out(*self._ruled, check)
 
-    def _step(self) -> None:
-        for parameter, gradient in zip(self._model.parameters, self._gradients, strict=True):
-            parameter.grad = gradient / self._num_gradients
-        torch.nn.utils.clip_grad_norm_(self._model.parameters, 1.0)
-        self._optimizer.step()
-        self._gradients, self._num_gradients = [], 0
+    def _carry_out(self, number: int, score: Score, ruling: Ruling, check: Check) -> Trial:
+        match ruling:
+            case Ruling.PUBLISHED:
+                latest = [example.sample for example in list(self._examples.values())[-_NUM_FOR_HEAD:]]
+                self._earlier, self._published = self._published, self._training.finished(latest, check)
+                self._reads = min(2 * self._reads, self._settings.max_replies_per_lesson)
+            case Ruling.RETURNED:
+                self._published = self._earlier
+            case Ruling.RESET:
+                self._earlier = self._published = None
+            case _:
+                pass
+        if ruling in (Ruling.RETURNED, Ruling.RESET, Ruling.DROPPED):
+            self._training.start_from(self._published)
+            self._reads = max(_MIN_READS, self._reads // 2)
+        self._ruled = None
+        return_free_memory()
+        return Trial(number, score, ruling, self._published, self._judge.since.gain, self._judge.capital.numbers)
 
-    def _judge(self, check: Check) -> Trial:
-        candidate = _Scored(self._model.adapter)
-        base, previous, published, found = (
-            self._scores(each, check) for each in (self._base, self._previous, self._published, candidate)
-        )
-        trial = Trial(float(base.mean()), float(published.mean()), float(found.mean()), len(self._held_back))
-        if _is_better(found, published):
-            better = _Scored(self._with_head(candidate.adapter, check), candidate.scores)
-            self._previous, self._published, self._num_failed = self._published, better, 0
-            self._reads = min(2 * self._reads, self._settings.max_replies_per_lesson)
-            return replace(trial, adapter=better.adapter)
-        self._num_failed += 1
-        self._reads = max(_MIN_READS, self._reads // 2)
-        for earlier, scores in ((self._previous, previous), (self._base, base)):
-            if earlier is not self._published and _is_better(scores, published):
-                self._published = earlier
-                self._start_from(earlier.adapter)
-                return replace(trial, adapter=earlier.adapter, is_rollback=True)
-        if self._num_failed >= _MAX_FAILURES:
-            self._start_from(self._published.adapter)
-        return trial
-
-    def _with_head(self, adapter: Adapter, check: Check) -> Adapter:
-        latest = [example.sample for example in list(self._examples.values())[-_NUM_FOR_HEAD:]]
-        judges = [example.sample for example in self._held_back.values()]
-        return replace(adapter, head=fit_head(self._as_used(adapter, check), latest, judges, check))
-
-    def _as_used(self, adapter: Adapter, check: Check) -> AdaptedModel:
-        """The drafter as it would run: with the adapter in its matrices, rounded as they are."""
-        return AdaptedModel(self._shape, adapted(self._weights, adapter, check), 1, MAX_TOKENS, check=check)
-
-    def _start_from(self, adapter: Adapter) -> None:
-        self._model.start_from(adapter)
-        self._optimizer = torch.optim.AdamW(
-            self._model.parameters, lr=self._settings.learning_rate, betas=(0.9, 0.99), weight_decay=0.01
-        )
-        self._gradients, self._num_gradients, self._num_failed = [], 0, 0
-
-    def _scores(self, scored: _Scored, check: Check) -> npt.NDArray[np.float64]:
-        """Tokens accepted per round, for each reply held back; each is computed once."""
-        missing = [number for number in self._held_back if number not in scored.scores]
-        if missing:
-            model = self._as_used(scored.adapter, check)
-            return_free_memory()
-            for number in missing:
-                scored.scores[number] = _score(model, self._held_back[number].sample, check)
-        return np.array([scored.scores[number] for number in self._held_back])
+    def _choose(self) -> Example:
+        replies = list(self._examples.values())
+        pool = replies[-_NUM_NEWEST:] if self._random.random() < 0.5 else [*self._practised.values(), *replies]
+        return pool[int(self._random.integers(len(pool)))]
 
     def _thin_out(self) -> None:
-        """While there are too many tokens, drops any of the older replies: the older, the fewer are left."""
-        while sum(len(example.sample.tokens) for example in self._examples.values()) > self._settings.max_tokens:
-            old = [number for number in self._examples if number < 0] or list(self._examples)[:-_NUM_NEWEST]
+        """While there are too many tokens, drops any of the older replies: the older, the fewer are left. Of those that
+        were practised the oldest go."""
+        while _num_tokens(self._practised) > self._settings.max_practised:
+            del self._practised[next(iter(self._practised))]
+        while _num_tokens(self._examples) > self._settings.max_tokens:
+            old = list(self._examples)[:-_NUM_NEWEST]
             if not old:
                 return
             del self._examples[old[int(self._random.integers(len(old)))]]
 
 
-@torch.no_grad()
-def _score(model: AdaptedModel, sample: Sample, check: Check) -> float:
-    states = model.states(sample.tokens[:-1].tolist(), check)[sample.reply_start - 1 :]
-    likeliest = model.logits(states, check).argmax(-1).numpy()
-    return accepted_per_round(likeliest == sample.tokens[sample.reply_start :])
-
-
-def _is_better(these: npt.NDArray[np.float64], those: npt.NDArray[np.float64]) -> bool:
-    """Reply by reply: by more than half the standard error of the difference, which happens by chance one time in
-    three. An adapter that is not really better does worse on later replies, and is rolled back."""
-    difference = these - those
-    error = float(difference.std(ddof=1)) / len(difference) ** 0.5
-    return bool(difference.mean() > max(error / 2, 1e-6))
+def _num_tokens(examples: Mapping[int, Example]) -> int:
+    return sum(len(example.sample.tokens) for example in examples.values())

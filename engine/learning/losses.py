@@ -42,6 +42,19 @@ class Wanted:
     def to(self, device: str) -> Wanted:
         return Wanted(*(getattr(self, field.name).to(device) for field in fields(self)))
 
+    def part(self, rows: slice) -> Wanted:
+        """What is wanted at some of the n places."""
+        chosen = (self.known >= rows.start) & (self.known < rows.stop)
+        return Wanted(
+            self.places[rows],
+            self.tokens[rows],
+            self.guessable[rows],
+            self.weights[rows],
+            self.known[chosen] - rows.start,
+            self.top_tokens[chosen],
+            self.distribution[chosen],
+        )
+
 
 def wanted(
     tokens: npt.NDArray[np.integer],

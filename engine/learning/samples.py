@@ -48,6 +48,13 @@ class Labels:
     tokens: Tokens  # shape (n, k), the target's, likeliest first
     log_probabilities: npt.NDArray[np.float16]  # shape (n, k), at temperature 1
 
+    def at(self, temperature: float) -> Labels:
+        """At another temperature above 0, as if there were no tokens beyond these."""
+        logs = self.log_probabilities.astype(np.float32) / temperature
+        logs -= logs.max(-1, keepdims=True)
+        logs -= np.log(np.exp(logs).sum(-1, keepdims=True))
+        return replace(self, log_probabilities=logs.astype(np.float16))
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:

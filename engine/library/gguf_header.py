@@ -7,7 +7,8 @@ lists of a vocabulary are skipped and only counted: a header of 150,000 tokens t
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
 from typing import BinaryIO
@@ -49,6 +50,16 @@ class ListOf:
 
 
 @dataclass(frozen=True, slots=True)
+class TensorPlace:
+    """Where a tensor is in its file."""
+
+    shape: tuple[int, ...]  # as the file has it: the inputs of a matrix first
+    kind: int  # of its numbers, as in `gguf.GGMLQuantizationType`
+    start: int  # byte
+    num_bytes: int  # 0 for a kind that we do not know
+
+
+@dataclass(frozen=True, slots=True)
 class GgufHeader:
     values: dict[str, Scalar | ListOf]
     num_tensors: int
@@ -57,6 +68,7 @@ class GgufHeader:
     layer_bytes: int = 0  # of these, in the layers that repeat
     output_bytes: int = 0  # and in the matrix behind them, or, where there is none, the one before them in its place
     has_own_output: bool = True  # whether there is one behind them
+    tensors: Mapping[str, TensorPlace] = field(default_factory=dict)  # by name
 
     def text(self, key: str) -> str:
         value = self.values.get(key)
@@ -127,12 +139,14 @@ class _HeaderReader:
         num_weights = end = layer_bytes = 0
         type_bytes: dict[int, int] = {}
         ends: dict[str, int] = {}  # bytes of the matrices before and behind the layers
+        tensors: dict[str, TensorPlace] = {}
         for _ in range(num_tensors):
             name = self._text(_LONGEST_KEY, must_fit=True)
             num_dimensions = self._number(4)
             if num_dimensions > _MOST_DIMENSIONS:
                 raise self._damaged()
-            weights = prod(self._number(8) for _ in range(num_dimensions))
+            shape = tuple(self._number(8) for _ in range(num_dimensions))
+            weights = prod(shape)
             kind, offset = self._number(4), self._number(8)
             num_weights += weights
             if num_weights > _MOST_WEIGHTS:
@@ -146,15 +160,18 @@ class _HeaderReader:
             elif name in (_INPUT, _OUTPUT):
                 ends[name] = size
             end = max(end, offset + size)
+            tensors[name] = TensorPlace(shape, kind, offset, size)
         alignment = values.get("general.alignment", 32)
         if not isinstance(alignment, int) or not 0 < alignment <= _BUFFER_BYTES:
             raise self._damaged()
-        if num_tensors:
-            start = -(-(self._start + self._at) // alignment) * alignment
-            if start + end > self._size:
-                raise self._cut_short()
+        start = -(-(self._start + self._at) // alignment) * alignment
+        if num_tensors and start + end > self._size:
+            raise self._cut_short()
+        tensors = {name: replace(place, start=start + place.start) for name, place in tensors.items()}
         output_bytes = ends.get(_OUTPUT, ends.get(_INPUT, 0))
-        return GgufHeader(values, num_tensors, num_weights, type_bytes, layer_bytes, output_bytes, _OUTPUT in ends)
+        return GgufHeader(
+            values, num_tensors, num_weights, type_bytes, layer_bytes, output_bytes, _OUTPUT in ends, tensors
+        )
 
     def _value(self, kind: int) -> Scalar | ListOf:
         if kind == _STRING:

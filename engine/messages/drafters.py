@@ -10,7 +10,7 @@ _MOST_COUNTED = 2000  # guesses: what was seen before weighs less and less
 
 
 class DrafterRunner(StrEnum):
-    TORCH = "torch"  # learns adapters
+    TORCH = "torch"
     LLAMA_CPP = "llama.cpp"
 
 

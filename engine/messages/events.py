@@ -328,16 +328,15 @@ class DrafterLearned(Event):
     """From the next reply on the drafter uses another adapter, or the stored one after a start."""
 
     number: int | None  # of the adapter; None: the original drafter
-    before: float  # tokens accepted per round on replies that it did not learn from, by the original drafter
-    after: float  # and with the adapter
     num_learned: int  # replies learned from so far
 
 
 class LearningChanged(Event):
-    """The drafter began to learn, while nobody waits for a reply, or ended."""
+    """The drafter began to learn, while nobody waits for a reply, or ended; or another one is in use."""
 
     is_learning: bool
     is_paused: bool = False  # by `PauseLearning`
+    can_learn: bool = True  # whether the drafter in use learns adapters; also where none is in use
     is_practising: bool = False  # the target answers earlier prompts again, for it to learn from
 
 

@@ -121,7 +121,7 @@ class AdapterNote:
 
     number: int
     created_at: datetime
-    before: float  # tokens accepted per round, on replies that it did not learn from
+    before: float  # tokens accepted per round, on replies that it did not learn from; 0: not known yet
     after: float
     num_learned: int  # replies learned from
     is_published: bool  # in use now

@@ -22,6 +22,7 @@ class VerifiedReply:
     tokens: npt.NDArray[np.int32]  # shape (n,), with the one that ended it
     top_tokens: npt.NDArray[np.int32]  # shape (n, k), likeliest first
     top_logs: npt.NDArray[np.float16]  # shape (n, k), natural logarithms of their probabilities at temperature 1
+    temperature: float = 0.0  # that it was written at; 0 also where that is unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,22 +68,63 @@ class Exercise:
 
 
 @dataclass(frozen=True, slots=True)
+class Gain:
+    """What an adapter brought, on replies that were written since it is in use and were scored before anything was
+    learned from them. An adapter without any has zeros."""
+
+    before: float = 0.0  # tokens accepted per round by the original drafter
+    after: float = 0.0  # and with the adapter
+    error: float = 0.0  # standard error of the difference; 0: unknown
+    num_replies: int = 0
+    num_chats: int = 0  # that they belong to
+    num_tokens: int = 0  # the drafter's
+
+
+NO_GAIN = Gain()
+_FEWEST_CHATS = 6
+
+
+@dataclass(frozen=True, slots=True)
 class AdapterSummary:
-    """What a drafter learned for one target, judged by held-back replies."""
+    """What a drafter learned for one target."""
 
     number: int  # never given twice in a store; larger is later
     created_at: datetime
-    before: float  # tokens accepted per round on held-back replies, without it
-    after: float  # and with it
-    num_replies: int  # held back
+    before: float  # see `Gain`
+    after: float
+    num_replies: int
     num_learned: int  # replies learned from so far
     is_published: bool  # in use
     ordinal: int = field(default=0, kw_only=True)  # among all adapters its target ever had here, from 1; 0: unknown
+    error: float = field(default=0.0, kw_only=True)  # see `Gain`
+    num_chats: int = field(default=0, kw_only=True)
+    num_tokens: int = field(default=0, kw_only=True)  # 0: its figures are of replies that judged it, or it has none
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether its figures are of enough conversations to be told."""
+        return self.num_replies > 0 and (self.num_tokens == 0 or self.num_chats >= _FEWEST_CHATS)
+
+    @property
+    def gain(self) -> Gain:
+        return Gain(self.before, self.after, self.error, self.num_replies, self.num_chats, self.num_tokens)
 
 
 @dataclass(frozen=True, slots=True)
 class AdapterRecord(AdapterSummary):
     weights: bytes = field(repr=False)  # a safetensors file
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateRecord:
+    """What training has come to since an adapter was put in use, and what its judge knows."""
+
+    adapter: int | None  # the number of the one in use; None: the original drafter
+    scored_until: int  # the message of the last reply that was scored
+    learned_until: int  # the message of the last reply that `weights` have learned from
+    num_learned: int  # replies learned from by then
+    capital: tuple[float, ...]  # see `engine.learning.judge.Capital`
+    weights: bytes = field(repr=False)  # a safetensors file; empty: what is in use
 
 
 FingerprintPair = tuple[str, str]  # of a target's vocabulary, then of a drafter or of its vocabulary

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from engine.numerics.sampling import Distribution
 from engine.numerics.string_trie import StringTrie
@@ -39,6 +40,7 @@ class Draft:
     proposer: str = ""  # the key of its origin
     before: Draft | None = None  # the first of `tokens`, where another proposer guessed them; certain of each
     num_read: int = 0  # tokens that the drafter read in `reading_s`
+    origins: tuple[str, ...] = ()  # of its own tokens, where others had a say in them; empty: all are the proposer's
 
     @property
     def num_before(self) -> int:
@@ -48,22 +50,27 @@ class Draft:
     @property
     def parts(self) -> tuple[tuple[str, int], ...]:
         """Who guessed how many of the tokens, in order."""
-        own = (self.proposer, len(self.tokens) - self.num_before)
-        return (*self.before.parts, own) if self.before else (own,)
+        num_own = len(self.tokens) - self.num_before
+        own = [(key, len([*run])) for key, run in groupby(self.origins)] if self.origins else [(self.proposer, num_own)]
+        return (*self.before.parts, *own) if self.before else tuple(own)
+
+    @property
+    def proposers(self) -> frozenset[str]:
+        """All who drafted."""
+        return frozenset({self.proposer}) | (self.before.proposers if self.before else frozenset())
 
     def place_of(self, proposer: str) -> tuple[int, int]:
-        """Where that proposer's tokens begin, and how many there are."""
-        start = 0
-        for key, length in self.parts:
-            if key == proposer:
-                return start, length
-            start += length
-        return start, 0
+        """Where the tokens begin that it guessed, whoever had a say in them, and how many there are."""
+        part: Draft | None = self
+        while part is not None and part.proposer != proposer:
+            part = part.before
+        return (len(self.tokens), 0) if part is None else (part.num_before, len(part.tokens) - part.num_before)
 
     def first(self, num_tokens: int) -> Draft:
         """Its first tokens alone; only of one without a path."""
         assert self.path is None
-        return replace(self, tokens=self.tokens[:num_tokens], chances=self.chances[:num_tokens])
+        first = slice(num_tokens)
+        return replace(self, tokens=self.tokens[first], chances=self.chances[first], origins=self.origins[first])
 
     def after(self, before: Draft) -> Draft:
         """Another draft, which is certain of its tokens, and this one after it."""

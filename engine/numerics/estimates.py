@@ -32,9 +32,12 @@ class Calibration:
 
     def chances(self, kinds: Sequence[int]) -> tuple[float, ...]:
         odds = math.exp(-self._lean)
-        accepted, tried = self._accepted, self._tried
-        shares = (min(max(accepted[kind] / tried[kind], 1 - _HIGHEST_SHARE), _HIGHEST_SHARE) for kind in kinds)
+        shares = map(self.share, kinds)
         return tuple(share / (share + (1 - share) * odds) for share in shares)
+
+    def share(self, kind: int) -> float:
+        """Without the lean."""
+        return min(max(self._accepted[kind] / self._tried[kind], 1 - _HIGHEST_SHARE), _HIGHEST_SHARE)
 
     @property
     def known(self) -> KnownChances:

@@ -140,7 +140,9 @@ def _log_sum_exp(logits: LogitRow, maximum: np.float32) -> float:
 class DistributionNotes:
     """The target's likeliest tokens before each token of a reply, from the passes that wrote it."""
 
-    def __init__(self) -> None:
+    def __init__(self, temperature: float = 0.0) -> None:
+        """`temperature`: the one that the reply is written at."""
+        self._temperature = temperature
         self._tokens: list[int] = []
         self._outlines: list[Outline] = []  # of the last rows
         self._likeliest: list[Ids] = []  # of those before
@@ -164,7 +166,7 @@ class DistributionNotes:
         weights = np.exp(logits - logits[:, :1])
         logs = np.log(weights / weights.sum(1, keepdims=True), where=weights > 0, out=np.full_like(weights, -np.inf))
         likeliest = np.stack(self._likeliest[: len(tokens)]).astype(np.int32)
-        return VerifiedReply(np.array(tokens, np.int32), likeliest, logs.astype(np.float16))
+        return VerifiedReply(np.array(tokens, np.int32), likeliest, logs.astype(np.float16), self._temperature)
 
     def _look_into_outlines(self) -> None:
         for outline in self._outlines:

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.numerics.draft import common_prefix_length
+from engine.numerics.habits import GrowingHabits, Habits
 
 Tokens = npt.NDArray[np.int32]
 
@@ -33,6 +34,7 @@ _BORDER = -1  # between two texts; no token
 _SIZE = 4  # bytes of a token
 _BITS = np.uint64(21)  # of a token, so that three of them are one number
 _MAX_TOKEN = 2**21 - 2
+_MOST_COUNTED = 8192  # tokens of a growing text that came at once, the latest
 
 
 class Occurrence(NamedTuple):
@@ -138,6 +140,7 @@ class SuffixIndex(SortedPlaces):
         is_place[1:-1] = (tokens[1:-1] != _BORDER) & (tokens[2:] != _BORDER) & (tokens[:-2] != _BORDER)
         order = _sorted_places(tokens)
         self._order = order[is_place[order]].astype(np.int32).data
+        self.habits = Habits(tokens)
 
 
 class GrowingText(SortedPlaces):
@@ -151,6 +154,8 @@ class GrowingText(SortedPlaces):
         self.tokens: list[int] = [_BORDER] * LONGEST_MATCH
         self._data: bytearray = bytearray(_packed(self.tokens))
         self._order: list[int] = []
+        self._habits = GrowingHabits()
+        self._num_counted = 0  # of the tokens, in these
 
     def __len__(self) -> int:
         return len(self.tokens) - LONGEST_MATCH
@@ -159,6 +164,13 @@ class GrowingText(SortedPlaces):
     def last(self) -> int | None:
         """The last token."""
         return self.tokens[-1] if len(self) else None
+
+    @property
+    def habits(self) -> GrowingHabits:
+        """Brought up to date only when they are asked for."""
+        self._habits.extend(self.tokens[LONGEST_MATCH + max(self._num_counted, len(self) - _MOST_COUNTED) :])
+        self._num_counted = len(self)
+        return self._habits
 
     def become(self, tokens: Sequence[int]) -> None:
         """Changes the text to `tokens`; the part at the beginning that stays the same costs little."""
@@ -186,6 +198,8 @@ class GrowingText(SortedPlaces):
 
     def _cut(self, length: int) -> None:
         """Leaves only its first tokens."""
+        if length < self._num_counted:
+            self._habits, self._num_counted = GrowingHabits(), 0
         end = length + LONGEST_MATCH
         del self.tokens[end:]
         del self._data[end * _SIZE :]

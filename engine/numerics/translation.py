@@ -99,6 +99,11 @@ class Translation:
         self.settled: list[int] = []  # their target tokens
 
     @property
+    def open(self) -> Sequence[int]:
+        """The draft tokens that lead from the root to `node`."""
+        return self._tail
+
+    @property
     def num_tokens(self) -> int:
         """Target tokens, the open one at the end included."""
         return len(self.settled) + bool(self._tail)

@@ -56,6 +56,9 @@ class AdapterItem(_Strict):
     num_replies: Count
     num_learned: Count
     is_published: bool
+    error: Figure = 0.0  # these are missing in profiles of older programs
+    num_chats: Count = 0
+    num_tokens: Count = 0
 
 
 class RecallItem(_Strict):

@@ -36,7 +36,7 @@ def call(proposer: Proposer, action: Callable[P, T], *args: P.args, **kwargs: P.
     """What `action` of the proposer returns. Raises ProposerFailed."""
     try:
         return action(*args, **kwargs)
-    except (KeyboardInterrupt, SystemExit):
+    except (KeyboardInterrupt, SystemExit, ProposerFailed):  # the last: of one that it asked
         raise
     except BaseException as error:  # panics of Rust libraries are no Exception
         raise ProposerFailed(proposer.origin, label_of(proposer)) from error

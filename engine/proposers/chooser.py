@@ -15,6 +15,7 @@ from engine.messages.pace import KnownCosts, KnownPace
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.draft_length import MAX_LENGTH, USUAL_LENGTH, PassCosts, best_gain
 from engine.numerics.estimates import Baseline
+from engine.numerics.habits import Expected
 from engine.proposers.candidate import Always, Candidate, GoingRate, call, expected_tokens
 from engine.proposers.costs import RoundCosts
 from engine.proposers.interface import Context, Proposer, label_of
@@ -133,6 +134,7 @@ class Chooser:
         self._surest = max((guess for guess in guesses if guess.tokens), key=lambda each: each.chances[0], default=None)
         if self._costs.wants_plain:
             return NO_DRAFT
+        context = replace(context, expect=self._expect)
         return self._choose(context, guesses, min(longest, USUAL_LENGTH), rate)
 
     def observe(self, verdict: Verdict, round_s: float) -> None:
@@ -181,6 +183,11 @@ class Chooser:
         if asked is None:
             return best
         return self._with_more(context, asked.ask(context, start, longest, rate), longest, rate)
+
+    def _expect(self, ahead: Sequence[int]) -> Expected | None:
+        """What the first free proposer expects that expects anything. Raises ProposerFailed."""
+        found = (call(proposer, proposer.expect, ahead) for proposer in self._free)
+        return next((each for each in found if each is not None), None)
 
     def _with_more(self, context: Context, draft: Draft, longest: int, rate: float) -> Draft:
         """The draft, and behind it what a free proposer makes of it, where that is worth its rows. Not behind a sampled
@@ -235,8 +242,8 @@ class Chooser:
 
     def _note(self, verdict: Verdict, change_s: float) -> None:
         draft, single_s = verdict.draft, self._passes.of(1)
-        keys = {key for key, _ in draft.parts}
-        step_s = next((each.costs.step_s for each in self._costly if each.proposer.origin.key in keys), 0.0)
+        asked = (each for each in self._costly if each.proposer.origin.key in draft.proposers)
+        step_s = next((each.costs.step_s for each in asked), 0.0)
         seconds = self._passes.of(len(draft.tokens) + 1) + step_s * draft.num_steps
         self._purse.note(len(verdict.tokens), (seconds - single_s + change_s) / single_s)
         if self._surest is not None and not draft.tokens:

@@ -13,8 +13,6 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-import numpy as np
-
 from engine.config import SamplingSettings
 from engine.drafter.interface import Drafter, LogitRow
 from engine.errors import DrafterUnusable
@@ -23,10 +21,12 @@ from engine.messages.drafters import Guesses
 from engine.messages.learned import NgramRecord
 from engine.numerics.draft import NO_DRAFT, Draft, DraftPath, Verdict, common_prefix_length
 from engine.numerics.estimates import Calibration
+from engine.numerics.habits import NUM_KINDS
 from engine.numerics.ngram_cache import NgramCache
 from engine.numerics.sampling import Distribution
 from engine.numerics.string_trie import StringTrie
-from engine.proposers.catalogue import DRAFTER
+from engine.proposers.blending import Blend, Hopes, Outlook, blended, outlook_of
+from engine.proposers.catalogue import DRAFTER, RECALL
 from engine.proposers.interface import Context, Proposer, Supplies, Worth
 
 StoreNgrams = Callable[[Sequence[NgramRecord]], None]
@@ -39,6 +39,9 @@ _NEWEST_STEP = 0.05  # weight of the newest step
 _ROOM_SHARE = 8  # of what the drafter can hold, an eighth is for drafts
 _CONFIDENCES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)  # borders between kinds of guesses
 _PRIORS = (0.05, 0.12, 0.2, 0.28, 0.36, 0.45, 0.53, 0.62, 0.72, 0.82, 0.9, 0.95)  # that each kind is accepted
+_MOST = 0.5
+_SURE = 0.95  # probability of the drafter's likeliest, from which on it is not mixed with anything
+_WEIGHT = 0.05  # of what the user's texts let expect, before anything was seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,12 @@ class Guess:
     token: int  # the drafter's: its likeliest, or the one that was drawn
     proposed: Distribution | None = None  # what it was, or would have been, drawn from; None: it is certain
     inner: Collection[int] = ()  # of these, tokens of the drafter that make the token before it longer
+    blend: Blend | None = None  # with what the user's texts let expect; None: the drafter's alone
+
+    @property
+    def is_of_texts(self) -> bool:
+        """Whether most of its probability came from there."""
+        return self.blend is not None and self.blend.share_of(self.token) > _MOST
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +94,7 @@ class DrafterProposer(Proposer):
         self._last = -1  # of these
         self._held: list[int] = []  # what the drafter holds
         self._num_certain = 0  # of these, what it holds for good while the reply goes on
-        self._calibration = Calibration(_PRIORS)
+        self._calibration = Calibration([*_PRIORS, *[_WEIGHT] * NUM_KINDS])  # chances of guesses; weights of blends
         self._counts = True  # whether the guesses of the draft under way are to be noted in `_guesses`
         self._drafted: list[Guess] = []  # at each token of the draft under way
         self._refused: Guess | None = None  # the one behind them, that was not worth checking
@@ -112,7 +121,7 @@ class DrafterProposer(Proposer):
             return NO_DRAFT
         logits = self._catch_up(ending)
         if context.sampling.temperature == 0:
-            return self._guess(logits, limit, worth)
+            return self._guess(logits, limit, worth, context)
         return self._sample(logits, limit, worth, context)
 
     def observe(self, verdict: Verdict) -> None:
@@ -120,6 +129,9 @@ class DrafterProposer(Proposer):
         guesses = self._drafted if self._refused is None else [*self._drafted, self._refused]
         num_reached = max(0, len(verdict.tokens) - start)
         for place, guess in enumerate(guesses[:num_reached]):
+            if guess.blend is not None:
+                share = guess.blend.share_of(self._first_of(verdict.tokens[start + place]))
+                self._calibration.note(len(_PRIORS) + guess.blend.kind, share, leans=False)
             accepted = self._judged(guess, verdict, start + place, is_drafted=place < length)
             if accepted is not None:
                 self._calibration.note(guess.kind, accepted)
@@ -164,13 +176,17 @@ class DrafterProposer(Proposer):
         written; None where it has no tokens for the end of that."""
 
     @abstractmethod
-    def _guess(self, logits: LogitRow, limit: int, worth: Worth) -> Draft:
+    def _guess(self, logits: LogitRow, limit: int, worth: Worth, context: Context) -> Draft:
         """The drafter's likeliest path."""
 
     @abstractmethod
     def _sample(self, logits: LogitRow, limit: int, worth: Worth, context: Context) -> Draft:
         """A path drawn from its distributions. Whether it goes on may depend on what was drafted so far, but not on
         what would be drawn next."""
+
+    @abstractmethod
+    def _first_of(self, written: int) -> int:
+        """The drafter's token with which that one of the target begins; -1 where it has none."""
 
     @abstractmethod
     def _is_right(self, guess: int, written: int) -> bool:
@@ -246,9 +262,18 @@ class DrafterProposer(Proposer):
         self._held += tokens
         return logits
 
-    def _kind_of(self, logits: LogitRow, token: int) -> int:
-        """Of a guess that is the drafter's likeliest token, or what is left when others are ruled out."""
-        return kind_of(self._drafter.chance(_probability(logits, token)))
+    def _outlook(self, logits: LogitRow, hopes: Callable[[int], Hopes | None]) -> Outlook:
+        """What is drafted from: the drafter's distribution, mixed with what is hoped for where that may matter. `hopes`
+        is given the drafter's likeliest token."""
+        outlook, likeliest = outlook_of(logits), int(logits.argmax())
+        found = hopes(likeliest) if outlook.probability(likeliest) < _SURE else None
+        if found is None:
+            return outlook
+        return blended(outlook, found, self._calibration.share(len(_PRIORS) + found.kind))
+
+    def _kind_of(self, outlook: Outlook, token: int) -> int:
+        """Of a guess that is the likeliest token, or what is left when others are ruled out."""
+        return kind_of(self._drafter.chance(outlook.probability(token)))
 
     def _is_worth_checking(self, guess: Guess, worth: Worth) -> bool:
         """Whether that guess should be at the next place of the draft; it is refused otherwise."""
@@ -267,8 +292,10 @@ class DrafterProposer(Proposer):
             del self._drafted[limit:]
             self._refused = None  # was meant for a place further on
         passes = self._num_passes, self._drafter_s, self._reading_s
-        chances = tuple(self._chances())
-        return Draft(tuple(tokens[:limit]), path, chances, *passes, self.origin.key, num_read=self._num_read)
+        chances, own, texts = tuple(self._chances()), self.origin.key, RECALL.key
+        of_texts = [guess.is_of_texts for guess in self._drafted]
+        origins = tuple(texts if each else own for each in of_texts) if any(of_texts) else ()
+        return Draft(tuple(tokens[:limit]), path, chances, *passes, own, num_read=self._num_read, origins=origins)
 
 
 def measure_step(drafter: Drafter) -> float:
@@ -310,8 +337,3 @@ def drafting(sampling: SamplingSettings) -> SamplingSettings:
 
 def kind_of(confidence: float) -> int:
     return bisect_right(_CONFIDENCES, confidence)
-
-
-def _probability(logits: LogitRow, token: int) -> float:
-    """Of the drafter's token at temperature 1."""
-    return 1 / float(np.exp(logits - logits[token]).sum())

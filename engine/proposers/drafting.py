@@ -6,25 +6,20 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from engine.config import SpeculationSettings
-from engine.drafter.gguf import load_gguf
 from engine.drafter.interface import Drafter, DrafterVocabulary
 from engine.messages.drafters import DrafterSource
-from engine.messages.learned import NgramRecord
+from engine.messages.learned import NO_GAIN, Gain, NgramRecord
 from engine.numerics.ngram_cache import NgramCache
 from engine.numerics.string_trie import StringTrie
 from engine.numerics.vocabulary_map import VocabularyMap, open_map
 from engine.proposers.drafted import DrafterProposer
-from engine.proposers.shared_vocabulary import SharedVocabularyDrafter, shares_vocabulary
+from engine.proposers.shared_vocabulary import SharedVocabularyDrafter
 from engine.proposers.translated import TranslatedDrafter
-from engine.stop_signal import StopSignal
 from engine.target.interface import Vocabulary
 
 if TYPE_CHECKING:
     from engine.drafter.adapter import Adapter
     from engine.learning.learner import Learner
-
-_QUICK_BYTES = 200_000_000  # of weights, which llama.cpp loads in tenths of a second
 
 
 class NgramMemory(Protocol):
@@ -46,8 +41,16 @@ class Teachable(Protocol):
         """Of the drafter's matrices."""
         ...
 
-    def make_learner(self, *, adapter: Adapter | None = None) -> Learner:
-        """One that goes on from `adapter`, by default the one in use; for any one thread."""
+    def make_learner(
+        self,
+        *,
+        adapter: Adapter | None = None,
+        candidate: Adapter | None = None,
+        gain: Gain = NO_GAIN,
+        capital: Sequence[float] = (),
+    ) -> Learner:
+        """One for `adapter`, by default the one in use, that goes on from `candidate`, by default from the same; for
+        any one thread. Its judge goes on from what the adapter brought and from what is known of the candidate."""
         ...
 
     def read_adapter(self, data: bytes) -> Adapter:
@@ -137,25 +140,6 @@ class Drafting:
             trie, cache, store = self._translator.open(memory)
             if cache is not None:
                 self.proposer.offer_ngrams(trie, cache, store)
-
-
-def open_gguf(
-    settings: SpeculationSettings,
-    source: DrafterSource,
-    maps: Path,
-    target: Vocabulary,
-    memory: NgramMemory | None,
-    pause: Callable[[], None] = lambda: None,
-) -> Drafting:
-    """Calls `pause` before what takes long. Raises DrafterUnusable, StoreUnusable, and what `pause` raises."""
-    if not source.trusted or source.size_bytes > _QUICK_BYTES:
-        pause()
-    drafter, vocabulary = load_gguf(source.path, source.name, source.trusted, StopSignal())
-    translator = None
-    if not shares_vocabulary(target, vocabulary.pieces):
-        translator = Translator(maps, target, vocabulary, merges=settings.merge, pause=pause)
-    proposer = make_proposer(source, drafter, vocabulary, target, translator, memory)
-    return Drafting(source, source.key, target, proposer, translator)
 
 
 def make_proposer(

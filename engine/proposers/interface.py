@@ -11,6 +11,7 @@ from engine.messages.conversations import ChatTurn
 from engine.messages.origins import Origin
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.estimates import Calibration
+from engine.numerics.habits import Expected
 from engine.numerics.sampling import Dice
 from engine.numerics.suffix_index import SuffixIndex
 from engine.target.interface import Target, TargetFeature
@@ -28,6 +29,8 @@ class Context:
     dice: Dice  # for proposers that draw
     learns: bool = True  # whether proposers may learn from the reply
     ahead: tuple[int, ...] = ()  # another proposer's guess at the tokens after the pending one, to continue
+    # What the user's texts usually go on with, after the pending token and these.
+    expect: Callable[[Sequence[int]], Expected | None] = lambda _ahead: None
 
 
 class Worth(Protocol):
@@ -104,6 +107,11 @@ class Proposer(Protocol):
         """Of a free proposer that has proposed in this round: at most `limit` tokens to follow `context.ahead`, as for
         `propose`."""
         return NO_DRAFT
+
+    def expect(self, ahead: Sequence[int]) -> Expected | None:  # noqa: ARG002
+        """Of a free proposer that has proposed in this round: what it takes to be likely after the pending token and
+        these, for others to weigh against what they think themselves."""
+        return None
 
     def observe(self, verdict: Verdict) -> None:  # noqa: ARG002
         """The outcome of the round, whoever drafted in it."""

@@ -23,6 +23,7 @@ from engine.messages.conversations import ChatTurn
 from engine.messages.learned import RecallText
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict, common_prefix_length
 from engine.numerics.estimates import Calibration
+from engine.numerics.habits import LONGEST_CONTEXT, Expected, expected
 from engine.numerics.suffix_index import GrowingText, Occurrence, SortedPlaces, SuffixIndex
 from engine.proposers.catalogue import RECALL
 from engine.proposers.interface import Context, Proposer, Supplies, Worth
@@ -151,6 +152,11 @@ class RecallProposer(Proposer):
     def follow(self, context: Context, limit: int) -> Draft:
         quoted = self._quoted.moved(context.ahead)
         return self._quote([*self._text.tail(), *context.ahead], quoted, limit, len(context.ahead))[0]
+
+    def expect(self, ahead: Sequence[int]) -> Expected | None:
+        """By what followed the last few tokens elsewhere, in all places: see `engine.numerics.habits`."""
+        tail = [*self._text.tail()[-LONGEST_CONTEXT:], *ahead]
+        return expected([self._text.habits, *(index.habits for index in self._indexes())], tail[-LONGEST_CONTEXT:])
 
     def _quote(
         self, tail: Sequence[int], quoted: _Quoted, limit: int, num_ahead: int = 0

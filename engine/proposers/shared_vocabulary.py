@@ -6,6 +6,7 @@ Nothing is tokenized again or translated, and sampled drafts are checked by the 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from engine.drafter.interface import Drafter, LogitRow
 from engine.numerics.acceptance import acceptance_chance
 from engine.numerics.draft import Draft, DraftPath
 from engine.numerics.sampling import Distribution, make_distribution
+from engine.proposers.blending import Hopes
 from engine.proposers.drafted import DrafterProposer, Ending, Guess, drafting
 from engine.proposers.interface import Context, Worth
 from engine.target.interface import Vocabulary
@@ -56,13 +58,14 @@ class SharedVocabularyDrafter(DrafterProposer):
     def _known(self, tokens: Sequence[int]) -> list[int]:
         return [token for token in tokens if token < self._num_tokens]
 
-    def _guess(self, logits: LogitRow, limit: int, worth: Worth) -> Draft:
+    def _guess(self, logits: LogitRow, limit: int, worth: Worth, context: Context) -> Draft:
         tokens: list[int] = []
         while True:
-            token = int(logits.argmax())
+            outlook = self._outlook(logits, partial(self._hopes, context, tokens))
+            token = int(outlook.logits.argmax())
             if self._mask[token]:
                 break
-            guess = Guess(self._kind_of(logits, token), token)
+            guess = Guess(self._kind_of(outlook, token), token, blend=outlook.blend)
             if not self._is_worth_checking(guess, worth):
                 break
             self._drafted.append(guess)
@@ -76,10 +79,11 @@ class SharedVocabularyDrafter(DrafterProposer):
         settings = drafting(context.sampling)
         tokens: list[int] = []
         distributions: list[Distribution] = []
-        while not self._mask[int(logits.argmax())]:
-            distribution = make_distribution(logits + self._mask, settings, ())
+        while not self._mask[int(logits.argmax())]:  # the drafter would end the reply here
+            outlook = self._outlook(logits, partial(self._hopes, context, tokens))
+            distribution = make_distribution(outlook.logits + self._mask, settings, ())
             likeliest = int(distribution.ids[0])
-            guess = Guess(self._kind_of(logits, likeliest), likeliest, distribution)
+            guess = Guess(self._kind_of(outlook, likeliest), likeliest, distribution, blend=outlook.blend)
             if not self._is_worth_checking(guess, worth):
                 break
             self._drafted.append(guess)
@@ -90,6 +94,16 @@ class SharedVocabularyDrafter(DrafterProposer):
             logits = self._read(tokens[-1:])
         path = DraftPath(tuple(tokens), tuple(distributions), None) if tokens else None
         return self._draft(tokens, limit, path)
+
+    def _hopes(self, context: Context, drafted: Sequence[int], _likeliest: int) -> Hopes | None:
+        expected = context.expect([*context.ahead, *drafted])
+        if expected is None:
+            return None
+        masses = {t: p for t, p in expected.probabilities.items() if t < len(self._mask) and not self._mask[t]}
+        return Hopes(masses, expected.kind) if masses else None
+
+    def _first_of(self, written: int) -> int:
+        return written
 
     def _is_right(self, guess: int, written: int) -> bool:
         return guess == written

@@ -16,7 +16,8 @@ from engine.messages.targets import TargetRecord
 from engine.numerics.draft_length import PassCosts
 from engine.proposers.applicants import Applicants
 from engine.proposers.drafted import DrafterProposer
-from engine.proposers.drafting import Drafting, NgramMemory, open_gguf
+from engine.proposers.drafting import Drafting, NgramMemory
+from engine.proposers.gguf_drafting import open_gguf
 from engine.proposers.selection import GivenStep, Selection, seen_again
 from engine.spare_time import SpareTime
 from engine.target.interface import Target, Vocabulary
@@ -186,9 +187,9 @@ def open_drafting(
     """
     if is_cancelled():
         raise Cancelled("Loading the drafter was cancelled.")
-    maps = config.data_dir / "vocabulary-maps"
     if source.runner is DrafterRunner.LLAMA_CPP:
-        return open_gguf(config.speculation, source, maps, target, memory, pause)
+        return open_gguf(config.speculation, source, config.data_dir, target, memory, pause)
+    maps = config.data_dir / "vocabulary-maps"
     pause()
     preload_torch()
     pause()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from engine.config import SpeculationSettings
@@ -10,9 +10,12 @@ from engine.drafter.adapter import Adapter, adapted, matrix_sizes
 from engine.drafter.checkpoint import LoadedDrafter, load_drafter
 from engine.drafter.tokenizer import DrafterTokenizer
 from engine.drafter.tokenizer_apart import TokenizerApart
+from engine.learning.judge import Capital, Comparison, Judge
 from engine.learning.learner import Learner, LearnerSettings
 from engine.learning.samples import SampleMaker
+from engine.learning.training import Training
 from engine.messages.drafters import DrafterSource
+from engine.messages.learned import NO_GAIN, Gain
 from engine.proposers.drafted import DrafterProposer
 from engine.proposers.drafting import Drafting, NgramMemory, Translator, make_proposer
 from engine.proposers.shared_vocabulary import shares_vocabulary
@@ -47,10 +50,21 @@ class TeachableDrafting(Drafting):
     def num_weights(self) -> int:
         return sum(outputs * inputs for outputs, inputs in matrix_sizes(self._drafter.model.shape).values())
 
-    def make_learner(self, settings: LearnerSettings | None = None, *, adapter: Adapter | None = None) -> Learner:
+    def make_learner(
+        self,
+        settings: LearnerSettings | None = None,
+        *,
+        adapter: Adapter | None = None,
+        candidate: Adapter | None = None,
+        gain: Gain = NO_GAIN,
+        capital: Sequence[float] = (),
+    ) -> Learner:
         maker = SampleMaker(self.vocabulary, self._drafter.tokenizer, self._strings)
-        shape, settings = self._drafter.model.shape, settings or LearnerSettings()
-        return Learner(shape, self._own_weights, maker, settings, adapter or self._adapter)
+        settings, adapter = settings or LearnerSettings(), adapter or self._adapter
+        training = Training(self._drafter.model.shape, self._own_weights, settings.training, adapter)
+        if candidate is not None and candidate.rank == training.adapter.rank:
+            training.start_from(candidate)
+        return Learner(training, maker, settings, adapter, Judge(Capital.of(capital), Comparison.of(gain)))
 
     def read_adapter(self, data: bytes) -> Adapter:
         return Adapter.from_bytes(data, self._drafter.model.shape)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from engine.numerics.ngram_cache import NgramCache
 from engine.numerics.sampling import Distribution, make_distribution
 from engine.numerics.string_trie import Node, StringTrie
 from engine.numerics.translation import Segment, Speller, Translation
+from engine.proposers.blending import Hopes, hopes_at
 from engine.proposers.drafted import DrafterProposer, Ending, Guess, StoreNgrams, drafting
 from engine.proposers.interface import Context, Worth
 from engine.proposers.reply_tail import NgramLessons, ReplyTail
@@ -124,14 +126,15 @@ class TranslatedDrafter(DrafterProposer):
                 self._lessons.learn(new, self._tail.tokens, self._tail.num_settled)
         return spelled
 
-    def _guess(self, logits: LogitRow, limit: int, worth: Worth) -> Draft:
+    def _guess(self, logits: LogitRow, limit: int, worth: Worth, context: Context) -> Draft:
         translation = Translation(self._trie, self._speller)
         steps: list[Guess] = []
         for _ in range(self._most_steps(limit)):
-            node, token = translation.node, _likeliest(logits, translation.node)
+            outlook = self._outlook(logits, partial(self._hopes, context, translation))
+            node, token = translation.node, _likeliest(outlook.logits, translation.node)
             if not self._vocabulary.pieces[token]:
                 break
-            guess = Guess(self._kind_of(logits, token), token)
+            guess = Guess(self._kind_of(outlook, token), token, blend=outlook.blend)
             begins = node is self._trie.root or token not in node.children
             if begins and not self._is_worth_checking(guess, worth):
                 break
@@ -153,20 +156,21 @@ class TranslatedDrafter(DrafterProposer):
             if not self._vocabulary.pieces[int(logits.argmax())]:  # the drafter would end the reply here
                 break
             node = translation.node
-            masked = self._masked(logits, node)
+            outlook = self._outlook(logits, partial(self._hopes, context, translation))
+            blend, masked = outlook.blend, self._masked(outlook.logits, node)
             if masked is None:
                 break
             distribution = make_distribution(masked, settings, ())
             inner = {} if node is self._trie.root else node.children  # these would make the open token longer
             likeliest = int(distribution.ids[0])
-            guess = Guess(self._kind_of(logits, likeliest), likeliest, distribution, inner)
+            guess = Guess(self._kind_of(outlook, likeliest), likeliest, distribution, inner, blend)
             if not self._is_worth_checking(guess, worth):
                 break
             token = int(distribution.ids[context.dice.choose(distribution.probabilities)])
             tokens.append(token)
             distributions.append(distribution)
             # One that was read as part of a longer token is known by the time it begins one of its own.
-            steps.append(Guess(guess.kind, token) if token in inner else replace(guess, token=token))
+            steps.append(Guess(guess.kind, token, blend=blend) if token in inner else replace(guess, token=token))
             goes_on = translation.push(token)
             self._drafted = _begun(translation, steps)
             if not goes_on or translation.num_tokens >= limit or not worth.goes_on(self._chances()):
@@ -180,6 +184,13 @@ class TranslatedDrafter(DrafterProposer):
     ) -> Draft:
         self._drafted = _spread(translation.whole(), steps)
         return self._draft(translation.finish(), limit, path)
+
+    def _hopes(self, context: Context, translation: Translation, likeliest: int) -> Hopes | None:
+        drafted = [*context.ahead, *translation.settled]
+        return hopes_at(context.expect, drafted, self._trie, translation.open, likeliest)
+
+    def _first_of(self, written: int) -> int:
+        return next(iter(self._trie.string_of(written)), -1)
 
     def _is_right(self, guess: int, written: int) -> bool:
         """Of a token that one of them begins with the other."""

@@ -141,7 +141,7 @@ class _Run:
         self._settings = settings
         self._stop = stop
         self._listener = listener
-        self._notes = DistributionNotes() if settings.keeps_distributions else None
+        self._notes = DistributionNotes(settings.sampling.temperature) if settings.keeps_distributions else None
         self._decoder = Decoder(
             target, session, settings.sampling, prepared.turns, speculation, learns=settings.learns, notes=self._notes
         )

@@ -66,7 +66,7 @@ class _Writing(Generic[_Key]):
         self._task = task
         self._ends = ends
         self._dice = dice
-        self._notes = DistributionNotes()
+        self._notes = DistributionNotes(task.sampling.temperature)
         self.tokens: list[int] = []
         self.repeats = False
 

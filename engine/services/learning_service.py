@@ -33,6 +33,7 @@ _logger = logging.getLogger("slipstream.learning")
 
 _MAX_STORED_LESSONS = 2000  # of a vocabulary
 _MAX_WEIGHTS = 400_000_000  # of a drafter that learns: a larger one takes too long for a step, and too much memory
+_REST_AFTER_S = 300.0  # without anything to learn; making the training copy of the weights takes a second or two
 _LOOK_AGAIN_S = 30.0  # whether the machine is still on battery
 _NICENESS = 10  # of the thread, where threads have one
 _SAVE_TIME_EVERY_S = 15.0  # of learning: a write takes some milliseconds
@@ -101,6 +102,7 @@ class LearningService:
         self._changes: list[Callable[[Pupil], None]] = []  # to make before the next step
         self._pupil: Pupil | None = None  # of the learner's thread
         self._time = LearningTime(open_repository)  # of the learner's thread
+        self._worked_at: float | None = None  # likewise; None: the pupil rests
         self._num_waiting = 0
         self._is_held = False
         self._told = LearningChanged(is_learning=False)
@@ -152,10 +154,10 @@ class LearningService:
                 self._renew_ngrams(drafting)
             stored = self._use_stored_adapter(drafting)
             if stored is not None:
-                learned = stored.number, stored.before, stored.after, stored.num_learned
-                self._emit(DrafterLearned(*learned))
+                self._emit(DrafterLearned(stored.number, stored.num_learned))
             with self._changed:
                 self._drafting = drafting
+                self._tell(is_learning=False)
                 if self._thread is None and not self._closed and can_learn:
                     self._thread = threading.Thread(target=self._run, name="slipstream-learner", daemon=True)
                     self._thread.start()
@@ -285,21 +287,23 @@ class LearningService:
                 if self._closed:
                     break
                 drafting, settings, era = _pupil_of(self._drafting), self._settings, self.era.number
-                if self._is_due:
+                is_due = self._is_due
+                if is_due:
                     self._tell(self._has_work)
                     changes, self._changes = self._changes, []
                 elif self._may_practise:
                     self._tell(is_learning=False, is_practising=True)
                     self._practice.begin()
-                else:
-                    continue
+            if not (is_due or self._practice.is_under_way):
+                self._rest_for_long()
+                continue
             assert drafting is not None
             try:
-                if self._practice.is_under_way:
-                    self._practise(drafting, settings)
-                else:
+                if is_due:
                     self._learn(drafting, era, changes)
                     self._rest(settings)
+                else:
+                    self._practise(drafting, settings)
             except (_Preempted, Outdated):
                 pass
             except Forgotten:
@@ -315,7 +319,8 @@ class LearningService:
 
     def _tell(self, is_learning: bool, is_practising: bool = False) -> None:
         """Where that has changed; with the lock, so that nothing is told out of order."""
-        now = LearningChanged(is_learning, self._is_held, is_practising)
+        can_learn = self._drafting is None or _pupil_of(self._drafting) is not None
+        now = LearningChanged(is_learning, self._is_held, can_learn, is_practising)
         if now != self._told:
             self._told = now
             self._emit(now)
@@ -328,11 +333,13 @@ class LearningService:
             self._pupil = pupil = Pupil(drafting, self._open_repository(), self._emit, self.era, era)
         for change in changes:
             change(pupil)
+        self._worked_at = time.monotonic()
         with self._time.running():
             pupil.work(self._check)
 
     def _practise(self, drafting: Teachable, settings: LearningSettings) -> None:
         try:
+            self._give_back()  # practice takes memory, too
             for lesson in self._practice.work(settings):
                 with self._changed:
                     self._changes.append(partial(_give, drafting, lesson))
@@ -394,6 +401,17 @@ class LearningService:
     def _check(self) -> None:
         if self._must_wait or self._closed or not self._settings.enabled:
             raise _Preempted
+
+    def _rest_for_long(self) -> None:
+        """Gives back memory where nothing was learned for a while."""
+        if self._worked_at is not None and time.monotonic() - self._worked_at >= _REST_AFTER_S:
+            self._give_back()
+
+    def _give_back(self) -> None:
+        """The pupil's memory, until there is something to learn."""
+        if self._pupil is not None and self._worked_at is not None:
+            self._pupil.rest()
+            self._worked_at = None
 
     def _rest(self, settings: LearningSettings) -> None:
         """Until the last step has taken its share of the time, or the settings change."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from engine.errors import AdapterUnusable
+from engine.errors import AdapterUnusable, StoreUnusable
 from engine.messages.events import DrafterLearned, Listener
-from engine.messages.learned import Lesson
+from engine.messages.learned import NO_GAIN, CandidateRecord, Lesson
 from engine.services.era import Era
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ _logger = logging.getLogger("slipstream.learning")
 
 _MAX_LOADED = 400  # lessons at a start: about as many as a learner has room for
 _MAX_DUE = 16  # of these, the latest that count as new
-_MAX_PRACTISED = 100  # of the latest that were practised: real replies are to weigh more
+_MAX_PRACTISED = 100  # of those that were practised, likewise
+_SAVE_EVERY = 4  # new replies: the candidate takes some megabytes
 
 
 class Forgotten(Exception):
@@ -44,21 +46,32 @@ class Pupil:
         self._emit = emit
         self._pair = drafting.pair
         stored = repository.published_adapter(*self._pair)
-        adapter = None
-        if stored is not None:
-            try:
-                adapter = drafting.read_adapter(stored.weights)
-            except AdapterUnusable as error:
-                _logger.warning("%s", error)
-                stored = None
-        self._learner: Learner = drafting.make_learner(adapter=adapter)
+        adapter = None if stored is None else self._read(stored.weights)
+        stored = stored if adapter is not None else None
+        known = repository.candidate(*self._pair)
+        self._learner: Learner = drafting.make_learner(
+            adapter=adapter,
+            candidate=self._read(known.weights) if known is not None and known.weights else None,
+            gain=NO_GAIN if stored is None else stored.gain,
+            capital=() if known is None else known.capital,
+        )
         self._numbers: list[tuple[Adapter, int]] = [(adapter, stored.number)] if adapter and stored else []
-        self._num_learned = stored.num_learned if stored else 0
-        self._learned_until = stored.created_at if stored else None
+        self._scored_until = 0 if known is None else known.scored_until
+        self._num_learned = known.num_learned if known else stored.num_learned if stored else 0
+        self._trial: Trial | None = None  # the last one
+        self._num_unsaved = 0  # trials since the candidate was stored
         self._conversations: dict[int, int] = {}  # of each lesson that is waiting or was taken, by its message
+        self._new: set[int] = set()  # messages whose lessons the learner was given, and is learning from
         self._counted: set[int] = set()  # messages whose lessons are in `_num_learned`
         self._waiting: deque[tuple[Lesson, bool]] = deque()  # and whether it is new
-        self._load()
+        lessons = self._load()
+        self._learned_until = 0  # the last message that was learned from
+        if known is not None:
+            self._learned_until = known.learned_until
+        elif stored is not None:
+            before = (each.message_id for each in lessons if each.created_at <= stored.created_at)
+            self._learned_until = max([0, *before])
+        self._take_stored(lessons)
 
     @property
     def has_work(self) -> bool:
@@ -76,8 +89,12 @@ class Pupil:
         self._waiting = deque(each for each in self._waiting if each[0].conversation_id != conversation_id)
         self._learner.forget(forgotten)
 
+    def rest(self) -> None:
+        """Gives back memory until there is something to learn."""
+        self._learner.rest()
+
     def restore(self, conversation_id: int) -> None:
-        self._load(conversation_id)
+        self._take_stored([each for each in self._load() if each.conversation_id == conversation_id])
 
     def work(self, check: Callable[[], None]) -> None:
         """One step, which ends early if `check` raises. Raises Forgotten and Outdated."""
@@ -85,57 +102,99 @@ class Pupil:
             check()
             self._learn_from(*self._waiting[0])
             self._waiting.popleft()  # not before the learner has it: `has_work` is read meanwhile
-        elif self._learner.has_work:
+            return
+        if self._learner.has_work:
             trial = self._learner.work(check)
-            if trial is not None and trial.adapter is not None:
-                self._use(trial, trial.adapter)
+            if trial is not None:
+                self._take_note(trial)
+        if not self.has_work:
+            self._has_learned(max(self._conversations, default=0))
+            if self._num_unsaved >= _SAVE_EVERY:
+                with self._current():
+                    self._save_candidate(self._learner.candidate.to_bytes())
 
-    def _load(self, conversation_id: int | None = None) -> None:
-        """Takes the stored lessons; new are the latest of those since the adapter in use."""
-        lessons = self._repository.load_lessons(self.drafting.target_fingerprint, _MAX_LOADED)
-        lessons = tuple(each for each in lessons if conversation_id in (None, each.conversation_id))
-        until = self._learned_until
-        since = sorted(lesson.message_id for lesson in lessons if until is None or lesson.created_at > until)
+    def _load(self) -> list[Lesson]:
+        """What is stored. First what was practised: a reply to the same prompt is no evidence then."""
+        fingerprint = self.drafting.target_fingerprint
+        practised = self._repository.load_practice(fingerprint, _MAX_PRACTISED)
+        return [*practised, *self._repository.load_lessons(fingerprint, _MAX_LOADED)]
+
+    def _take_stored(self, lessons: Sequence[Lesson]) -> None:
+        """New are the latest of those that were not learned from yet, and none that were practised."""
+        since = sorted(lesson.message_id for lesson in lessons if lesson.message_id > self._learned_until)
         for lesson in lessons:
             self.take(lesson, lesson.message_id in since[-_MAX_DUE:])
-        for practised in self._repository.load_practice(self.drafting.target_fingerprint, _MAX_PRACTISED):
-            if conversation_id in (None, practised.conversation_id):
-                self.take(practised, is_new=False)
 
     def _learn_from(self, lesson: Lesson, is_new: bool) -> None:
         """Skips a damaged lesson: the learner must not read what is no token."""
-        tokens, distributions = lesson.reply.tokens, lesson.reply.top_tokens
-        if max(int(tokens.max()), int(distributions.max())) < len(self.drafting.vocabulary):
-            self._learner.take(lesson.message_id, lesson.turns, lesson.reply, is_new)
-            if is_new and lesson.message_id not in self._counted:  # it may have been forgotten and come back
-                self._counted.add(lesson.message_id)
-                self._num_learned += 1
+        number, reply = lesson.message_id, lesson.reply
+        if max(int(reply.tokens.max()), int(reply.top_tokens.max())) < len(self.drafting.vocabulary):
+            is_scored = number <= self._scored_until
+            self._learner.take(number, lesson.conversation_id, lesson.turns, reply, is_new, is_scored)
+            if is_new:
+                self._new.add(number)
 
-    def _use(self, trial: Trial, adapter: Adapter) -> None:
+    def _has_learned(self, until: int) -> None:
+        """From all new replies up to that message."""
+        done = {number for number in self._new if number <= until}
+        self._new -= done
+        self._num_learned += len(done - self._counted)  # one may have been forgotten and come back
+        self._counted |= done
+        self._learned_until = max(self._learned_until, until)
+
+    def _read(self, weights: bytes) -> Adapter | None:
+        try:
+            return self.drafting.read_adapter(weights)
+        except AdapterUnusable as error:
+            _logger.warning("%s", error)
+            return None
+
+    @contextmanager
+    def _current(self) -> Iterator[None]:
+        """What is stored inside was learned from what is still there. Raises Forgotten and Outdated."""
         with self._eras.lasting(self.era) as lasts:
             if not lasts:
                 raise Outdated
             if not self._repository.load_lessons(self.drafting.target_fingerprint, 1):
                 self.drafting.use(None)
                 raise Forgotten  # by another process
-            self._publish(trial, adapter)
+            yield
 
-    def _publish(self, trial: Trial, adapter: Adapter) -> None:
-        number: int | None
-        if trial.is_rollback:
-            number = next((number for known, number in self._numbers if known is adapter), None)
-            self._repository.publish_adapter(*self._pair, number)
+    def _take_note(self, trial: Trial) -> None:
+        with self._current():
+            self._has_learned(trial.number - 1)  # before it was scored
+            self._trial, self._scored_until = trial, max(self._scored_until, trial.number)
+            self._num_unsaved += 1
+            if trial.is_change:
+                self._use(trial)
+            if trial.begins_anew:
+                self._save_candidate(b"")
+                return
+            try:
+                self._repository.note_trial(*self._pair, trial.gain, self._scored_until, trial.capital)
+            except StoreUnusable as error:  # the next note has all of this one
+                _logger.warning("what a reply showed was not stored: %s", error)
+
+    def _save_candidate(self, weights: bytes) -> None:
+        assert self._trial is not None
+        number, capital = self._number_of(self._trial.adapter), self._trial.capital
+        record = CandidateRecord(number, self._scored_until, self._learned_until, self._num_learned, capital, weights)
+        self._repository.save_candidate(*self._pair, record)
+        self._num_unsaved = 0
+
+    def _use(self, trial: Trial) -> None:
+        """Puts another adapter in use."""
+        adapter = trial.adapter
+        if trial.is_publication:
+            assert adapter is not None
+            saved = self._repository.save_adapter(*self._pair, 0.0, 0.0, 0, self._num_learned, adapter.to_bytes())
+            self._numbers.append((adapter, saved.number))
         else:
-            number = self._repository.save_adapter(
-                *self._pair,
-                trial.base,
-                trial.candidate,
-                trial.num_replies,
-                self._num_learned,
-                adapter.to_bytes(),
-            ).number
-            self._numbers.append((adapter, number))
+            self._repository.publish_adapter(*self._pair, self._number_of(adapter))
         within_reach = self._learner.adapters
         self._numbers = [each for each in self._numbers if any(each[0] is known for known in within_reach)]
         self.drafting.use(adapter)
-        self._emit(DrafterLearned(number, trial.base, trial.candidate, self._num_learned))
+        self._emit(DrafterLearned(self._number_of(adapter), self._num_learned))
+
+    def _number_of(self, adapter: Adapter | None) -> int | None:
+        return next((number for known, number in self._numbers if known is adapter), None)

@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from hashlib import sha256
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select, update
 
-from engine.messages.learned import AdapterRecord, AdapterSummary, FingerprintPair
+from engine.messages.learned import AdapterRecord, AdapterSummary, CandidateRecord, FingerprintPair, Gain
 from engine.storage.connections import raw_rows
-from engine.storage.schema import AdapterRow, read_time
+from engine.storage.schema import AdapterRow, CandidateRow, read_time
 
 _COUNTERS = range(2**63)  # what SQLite can hold
 
 # SQLite holds any kind of value in any column, whatever the schema says, so damaged rows are left out here.
 _READ = """
-SELECT id, created_at, accepted_before, accepted_after, num_replies, num_learned, is_published, ordinal, {weights}
-FROM adapters
+SELECT id, created_at, accepted_before, accepted_after, num_replies, num_learned, is_published, ordinal, error,
+num_chats, num_tokens, {weights} FROM adapters
 WHERE target_fingerprint = ? AND drafter_fingerprint = ? AND {which} AND typeof(created_at) = 'text'
 AND typeof(accepted_before) = 'real' AND typeof(accepted_after) = 'real'
 AND typeof(num_replies) = 'integer' AND num_replies >= 0 AND typeof(num_learned) = 'integer' AND num_learned >= 0
 AND typeof(is_published) = 'integer' AND is_published IN (0, 1)
+AND typeof(error) = 'real' AND typeof(num_chats) = 'integer' AND num_chats >= 0
+AND typeof(num_tokens) = 'integer' AND num_tokens >= 0
 AND typeof(ordinal) = 'integer' AND typeof(weights) = 'blob' AND length(weights) > 0
 ORDER BY id DESC
 """
 _SUMMARIES = _READ.format(weights="NULL", which="TRUE")
 _PUBLISHED = _READ.format(weights="weights", which="is_published = 1")
 _ALL = _READ.format(weights="weights", which="TRUE")
+_CANDIDATE = """
+SELECT adapter, scored_until, learned_until, num_learned, capital, weights FROM candidates
+WHERE target_fingerprint = ? AND drafter_fingerprint = ? AND typeof(scored_until) = 'integer'
+AND typeof(learned_until) = 'integer' AND typeof(num_learned) = 'integer' AND num_learned >= 0
+AND typeof(adapter) IN ('integer', 'null') AND typeof(capital) = 'text' AND typeof(weights) = 'blob'
+"""
 
 
 def read_summaries(connection: Connection, pair: FingerprintPair) -> list[AdapterSummary]:
@@ -87,6 +96,9 @@ def write_adapter(
         is_published=adapter.is_published,
         weights=weights,
         ordinal=ordinal,
+        error=float(adapter.error),
+        num_chats=adapter.num_chats,
+        num_tokens=adapter.num_tokens,
     )
     return replace(adapter, number=int(connection.execute(new).lastrowid), ordinal=ordinal)
 
@@ -102,9 +114,10 @@ def publish(connection: Connection, pair: FingerprintPair, number: int | None) -
     return True
 
 
-def is_any_published(connection: Connection, pair: FingerprintPair) -> bool:
-    published = select(AdapterRow.id).where(_is_pair(pair), AdapterRow.is_published)
-    return connection.execute(published).first() is not None
+def published_number(connection: Connection, pair: FingerprintPair) -> int | None:
+    """Of the adapter in use, also of a damaged one."""
+    published = select(AdapterRow.id).where(_is_pair(pair), AdapterRow.is_published).order_by(AdapterRow.id.desc())
+    return connection.execute(published.limit(1)).scalar_one_or_none()
 
 
 def thin_out(connection: Connection, pair: FingerprintPair, most: int) -> None:
@@ -112,6 +125,43 @@ def thin_out(connection: Connection, pair: FingerprintPair, most: int) -> None:
     of_pair = _is_pair(pair)
     latest = select(AdapterRow.id).where(of_pair).order_by(AdapterRow.id.desc()).limit(most)
     connection.execute(delete(AdapterRow).where(of_pair, ~AdapterRow.is_published, AdapterRow.id.not_in(latest)))
+
+
+def note_gain(connection: Connection, pair: FingerprintPair, gain: Gain) -> None:
+    """Replaces what is known of the adapter in use, if there is one. Raises ValueError for invalid figures."""
+    _check_gain(gain)
+    figures = asdict(gain)
+    figures |= {"accepted_before": figures.pop("before"), "accepted_after": figures.pop("after")}
+    connection.execute(update(AdapterRow).where(_is_pair(pair), AdapterRow.is_published).values(figures))
+
+
+def write_candidate(connection: Connection, pair: FingerprintPair, candidate: CandidateRecord) -> None:
+    """In place of the one before. Raises ValueError for invalid numbers."""
+    if candidate.num_learned not in _COUNTERS or not _are_figures(*candidate.capital):
+        raise ValueError("A candidate to be saved has figures that are none.")
+    figures = {**asdict(candidate), "capital": json.dumps(candidate.capital)}
+    row = insert(CandidateRow).prefix_with("OR REPLACE")
+    connection.execute(row.values(target_fingerprint=pair[0], drafter_fingerprint=pair[1], **figures))
+
+
+def note_candidate(connection: Connection, pair: FingerprintPair, scored_until: int, capital: Sequence[float]) -> None:
+    """Replaces these numbers of the stored one."""
+    if not _are_figures(*capital):
+        raise ValueError("A candidate to be saved has figures that are none.")
+    of_pair = and_(CandidateRow.target_fingerprint == pair[0], CandidateRow.drafter_fingerprint == pair[1])
+    numbers = {"scored_until": scored_until, "capital": json.dumps(capital)}
+    connection.execute(update(CandidateRow).where(of_pair).values(numbers))
+
+
+def read_candidate(connection: Connection, pair: FingerprintPair) -> CandidateRecord | None:
+    """None also where it is damaged."""
+    for adapter, scored, learned, num_learned, capital, weights in raw_rows(connection, _CANDIDATE, *pair):
+        try:
+            figures = tuple(float(number) for number in json.loads(capital))
+        except (TypeError, ValueError, RecursionError):
+            return None
+        return CandidateRecord(adapter, scored, learned, num_learned, figures, weights)
+    return None
 
 
 def _is_pair(pair: FingerprintPair) -> ColumnElement[bool]:
@@ -127,20 +177,38 @@ def _read(connection: Connection, statement: str, pair: FingerprintPair) -> Iter
 
 def _summary(number: int, created_at: str, before: float, after: float, *more: Any) -> AdapterSummary | None:
     made = read_time(created_at)
-    if made is None or not _are_figures(before, after):
+    num_replies, num_learned, is_published, ordinal, error, num_chats, num_tokens = more
+    if made is None or not _are_figures(before, after, error):
         return None
-    num_replies, num_learned, is_published, ordinal = more
-    return AdapterSummary(number, made, before, after, num_replies, num_learned, bool(is_published), ordinal=ordinal)
+    return AdapterSummary(
+        number,
+        made,
+        before,
+        after,
+        num_replies,
+        num_learned,
+        bool(is_published),
+        ordinal=ordinal,
+        error=error,
+        num_chats=num_chats,
+        num_tokens=num_tokens,
+    )
 
 
 def _are_figures(*figures: float) -> bool:
     return all(0 <= figure < math.inf for figure in figures)
 
 
+def _check_gain(gain: Gain) -> None:
+    if not _are_figures(gain.before, gain.after, gain.error):
+        raise ValueError("An adapter to be saved has figures that are no numbers of tokens.")
+    if not all(number in _COUNTERS for number in (gain.num_replies, gain.num_chats, gain.num_tokens)):
+        raise ValueError("An adapter to be saved has a negative count.")
+
+
 def _check(adapter: AdapterSummary, weights: bytes) -> None:
     if not weights:
         raise ValueError("An adapter to be saved has no weights.")
-    if not _are_figures(adapter.before, adapter.after):
-        raise ValueError("An adapter to be saved has figures that are no numbers of tokens.")
-    if not all(number in _COUNTERS for number in (adapter.num_replies, adapter.num_learned)):
+    _check_gain(adapter.gain)
+    if adapter.num_learned not in _COUNTERS:
         raise ValueError("An adapter to be saved has a negative count.")

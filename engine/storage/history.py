@@ -185,8 +185,8 @@ def _read_adapters(connection: Connection, names: dict[str, str]) -> tuple[Adapt
         AdapterNote(
             number=found.number,
             created_at=found.created_at,
-            before=found.before,
-            after=found.after,
+            before=found.before if found.is_measured else 0.0,
+            after=found.after if found.is_measured else 0.0,
             num_learned=found.num_learned,
             is_published=found.is_published,
             target_names=tuple(sorted(targets[target])),

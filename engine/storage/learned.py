@@ -12,7 +12,9 @@ from engine.messages.history import History
 from engine.messages.learned import (
     AdapterRecord,
     AdapterSummary,
+    CandidateRecord,
     Exercise,
+    Gain,
     ImportOutcome,
     Learned,
     LearnedSummary,
@@ -149,6 +151,29 @@ class LearnedRepository(Transactions):
                 raise AdapterUnusable(
                     f"Adapter {number} is no longer in the store; choose another one, or the drafter without any."
                 )
+
+    def note_trial(
+        self, target_fingerprint: str, drafter_fingerprint: str, gain: Gain, scored_until: int, capital: Sequence[float]
+    ) -> None:
+        """What came of the reply in message `scored_until`: what the adapter in use brought so far, and what is known
+        of the candidate, see CandidateRecord. Raises ValueError for invalid figures."""
+        pair = target_fingerprint, drafter_fingerprint
+        with self._writing(patience_s=SHORT_PATIENCE_S) as connection:
+            adapters.note_gain(connection, pair, gain)
+            adapters.note_candidate(connection, pair, scored_until, capital)
+
+    def save_candidate(self, target_fingerprint: str, drafter_fingerprint: str, candidate: CandidateRecord) -> None:
+        """In place of the one before. Raises ValueError for invalid numbers."""
+        with self._writing(patience_s=SHORT_PATIENCE_S) as connection:
+            adapters.write_candidate(connection, (target_fingerprint, drafter_fingerprint), candidate)
+
+    def candidate(self, target_fingerprint: str, drafter_fingerprint: str) -> CandidateRecord | None:
+        """The one for the place of the adapter in use; None also when it is damaged."""
+        pair = target_fingerprint, drafter_fingerprint
+        with self._reading() as connection:
+            found = adapters.read_candidate(connection, pair)
+            published = adapters.published_number(connection, pair)
+        return found if found is not None and found.adapter == published else None
 
     def published_adapter(self, target_fingerprint: str, drafter_fingerprint: str) -> AdapterRecord | None:
         """The one in use; None also when it is damaged."""

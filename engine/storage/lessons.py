@@ -26,6 +26,7 @@ from engine.storage.texts import encodable
 _TOKEN_BYTES = 4
 _LOG_BYTES = 2
 _NUM_TOKENS = 2**31  # the ids that fit
+_HIGHEST = 1e3  # temperature, far above any that can be set
 TurnsById = dict[int, tuple[int | None, ChatTurn]]  # with the id of the parent of each
 _ROLES = {role.value: role for role in Role}
 _LATEST_SHARE = 4  # one in so many is among the latest, which all stay
@@ -33,10 +34,11 @@ _LATEST_SHARE = 4  # one in so many is among the latest, which all stay
 # SQLite holds any kind of value in any column, whatever the schema says, so damaged rows are left out here.
 _READ = f"""
 SELECT {{number}}, conversations.id, {{made}}, {{answered}}, {{table}}.system_prompt,
-width, tokens, law_tokens, law_logs FROM {{table}} JOIN messages ON messages.id = {{table}}.message_id
+temperature, width, tokens, law_tokens, law_logs FROM {{table}} JOIN messages ON messages.id = {{table}}.message_id
 JOIN conversations ON conversations.id = messages.conversation_id
 WHERE vocabulary_id = (SELECT id FROM vocabularies WHERE fingerprint = ?) AND conversations.deleted_at IS NULL
 AND typeof({{table}}.system_prompt) = 'text' AND typeof({{made}}) = 'text'
+AND typeof(temperature) = 'real' AND temperature BETWEEN 0 AND {_HIGHEST}
 AND typeof(width) = 'integer' AND width > 0
 AND typeof(tokens) = 'blob' AND length(tokens) > 0 AND length(tokens) % {_TOKEN_BYTES} = 0
 AND typeof(law_tokens) = 'blob' AND length(law_tokens) = length(tokens) * width
@@ -73,7 +75,10 @@ _PROMPT_NOW = (
 _new = insert(LessonRow)
 _SAVE = _new.on_conflict_do_update(
     index_elements=[LessonRow.vocabulary_id, LessonRow.message_id],
-    set_={name: _new.excluded[name] for name in ("width", "tokens", "law_tokens", "law_logs", "system_prompt")},
+    set_={
+        name: _new.excluded[name]
+        for name in ("width", "tokens", "law_tokens", "law_logs", "system_prompt", "temperature")
+    },
 )
 
 
@@ -91,11 +96,11 @@ def read_practice(connection: Connection, fingerprint: str, most: int) -> tuple[
 def _read(connection: Connection, names: Mapping[str, str], fingerprint: str, most: int | None) -> tuple[Lesson, ...]:
     lessons = []
     above = turns_by_id(raw_rows(connection, _BRANCHES.format_map(names), fingerprint))
-    for message_id, found_in, created_at, parent_id, system_prompt, width, *blobs in raw_rows(
+    for message_id, found_in, created_at, parent_id, system_prompt, *values in raw_rows(
         connection, _READ.format_map(names), fingerprint, -1 if most is None else most
     ):
         turns = turns_of(system_prompt, above, message_id, parent_id)
-        reply = _reply(width, *blobs)
+        reply = _reply(*values)
         made = read_time(created_at)
         if turns is not None and reply is not None and made is not None:
             lessons.append(Lesson(message_id, found_in, made, turns, reply))
@@ -175,7 +180,10 @@ def row_of(reply: VerifiedReply) -> dict[str, object]:
         raise ValueError("A lesson to be saved has no row of tokens with a distribution for each.")
     if not (law_tokens.size and _are_tokens(tokens) and _are_tokens(law_tokens) and _are_logs(law_logs)):
         raise ValueError("A lesson to be saved has numbers that are no tokens, or no probabilities.")
+    if not 0 <= reply.temperature <= _HIGHEST:
+        raise ValueError("A lesson to be saved has a temperature that there is not.")
     return {
+        "temperature": float(reply.temperature),
         "width": law_tokens.shape[1],
         "tokens": tokens.astype("<i4").tobytes(),
         "law_tokens": law_tokens.astype("<i4").tobytes(),
@@ -183,11 +191,12 @@ def row_of(reply: VerifiedReply) -> dict[str, object]:
     }
 
 
-def _reply(width: int, tokens: bytes, law_tokens: bytes, law_logs: bytes) -> VerifiedReply | None:
+def _reply(temperature: float, width: int, tokens: bytes, law_tokens: bytes, law_logs: bytes) -> VerifiedReply | None:
     row = np.frombuffer(tokens, "<i4").astype(np.int32, copy=False)
     ids = np.frombuffer(law_tokens, "<i4").astype(np.int32, copy=False).reshape(-1, width)
     logs = np.frombuffer(law_logs, "<f2").astype(np.float16, copy=False).reshape(-1, width)
-    return VerifiedReply(row, ids, logs) if _are_tokens(row) and _are_tokens(ids) and _are_logs(logs) else None
+    is_whole = _are_tokens(row) and _are_tokens(ids) and _are_logs(logs)
+    return VerifiedReply(row, ids, logs, temperature) if is_whole else None
 
 
 def _are_tokens(ids: npt.NDArray[Any]) -> bool:

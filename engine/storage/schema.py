@@ -391,6 +391,7 @@ class LessonRow(
     law_logs: Mapped[bytes]  # little-endian float16, row by row
     # The one the reply was given; its conversation may have another one by now. Empty: none.
     system_prompt: Mapped[str] = mapped_column(server_default=text("''"))
+    temperature: Mapped[float] = mapped_column(server_default=text("0"))
 
 
 class PracticeRow(
@@ -413,7 +414,7 @@ class PracticeRow(
     law_tokens: Mapped[bytes]
     law_logs: Mapped[bytes]
     system_prompt: Mapped[str]
-    temperature: Mapped[float] = mapped_column(server_default=text("0"))  # 0 also where it is not known
+    temperature: Mapped[float] = mapped_column(server_default=text("0"))
 
 
 class AdapterRow(Base, holds=Holds.LEARNED, in_profile=True, num_bytes="length(weights)"):
@@ -436,6 +437,25 @@ class AdapterRow(Base, holds=Holds.LEARNED, in_profile=True, num_bytes="length(w
     is_published: Mapped[bool]
     weights: Mapped[bytes]
     ordinal: Mapped[int] = mapped_column(server_default=text("0"))
+    error: Mapped[float] = mapped_column(server_default=text("0"))
+    num_chats: Mapped[int] = mapped_column(server_default=text("0"))
+    num_tokens: Mapped[int] = mapped_column(server_default=text("0"))
+
+
+class CandidateRow(Base, holds=Holds.LEARNED, num_bytes="length(weights)"):
+    """One column for each field of `CandidateRecord`, under the same name."""
+
+    __tablename__ = "candidates"
+    __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012
+
+    target_fingerprint: Mapped[str] = mapped_column(primary_key=True)
+    drafter_fingerprint: Mapped[str] = mapped_column(primary_key=True)
+    adapter: Mapped[int | None]
+    scored_until: Mapped[int]
+    learned_until: Mapped[int]
+    num_learned: Mapped[int]
+    capital: Mapped[str]  # as JSON, see adapters.py
+    weights: Mapped[bytes]
 
 
 class DrafterFiguresRow(Base, holds=Holds.LEARNED):

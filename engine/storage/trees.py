@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, LargeBinary, cast, insert, select, update
 
 from engine.messages.conversations import ConversationTree, TreeMessage
 from engine.storage.schema import ConversationRow, MessageRow
 from engine.storage.texts import encodable, fit_title
 
 _MESSAGES = select(MessageRow.__table__).order_by(MessageRow.id)  # a parent is always older than its children
+
+_PRESENT = (  # with texts as the bytes they are stored in: decoding and encoding long ones would hold up other threads
+    select(
+        MessageRow.conversation_id,
+        MessageRow.id.label("number"),
+        MessageRow.parent_id.label("parent"),
+        MessageRow.role,
+        MessageRow.created_at,
+        cast(MessageRow.text, LargeBinary).label("text"),
+    )
+    .join(ConversationRow, ConversationRow.id == MessageRow.conversation_id)
+    .where(ConversationRow.deleted_at.is_(None))
+    .order_by(MessageRow.conversation_id, MessageRow.id)
+)
 
 
 def read_tree(connection: Connection, conversation_id: int) -> ConversationTree:
@@ -33,36 +47,34 @@ class KnownTrees:
 
     def __init__(self, connection: Connection) -> None:
         self._digests: set[bytes] = set()
-        present = _MESSAGES.join(ConversationRow, ConversationRow.id == MessageRow.conversation_id).where(
-            ConversationRow.deleted_at.is_(None)
-        )
-        rows = connection.execute(present.order_by(None).order_by(MessageRow.conversation_id, MessageRow.id))
+        rows = connection.execute(_PRESENT)
         for _, of_conversation in groupby(rows, lambda row: row.conversation_id):
-            self._take(list(map(_message, of_conversation)))
+            self._digests.update(*_digests(of_conversation))
 
     def add(self, tree: ConversationTree) -> bool:
         """False for a tree that is known, as it is or with messages that were added since."""
         has_times = all(message.created_at for message in tree.messages)
-        digests = set(_digests(tree.messages, has_times))
-        if digests <= self._digests:
+        digests = list(_digests(tree.messages))
+        if all(pair[has_times] in self._digests for pair in digests):
             return False
-        self._take(tree.messages)
+        self._digests.update(*digests)
         return True
 
-    def _take(self, messages: Sequence[TreeMessage]) -> None:
-        for with_times in (True, False):
-            self._digests.update(_digests(messages, with_times))
 
-
-def _digests(messages: Iterable[TreeMessage], with_times: bool) -> Iterator[bytes]:
-    of: dict[int | None, bytes] = {None: b"times" if with_times else b""}
+def _digests(messages: Iterable[Any]) -> Iterator[tuple[bytes, bytes]]:
+    """Of each message of a tree, or row of `_PRESENT`, without times and with them."""
+    of: dict[int | None, tuple[bytes, bytes]] = {None: (b"", b"times")}
     for message in messages:
         if message.parent not in of:
             continue  # a damaged store
-        time = message.created_at.astimezone(UTC).isoformat() if with_times and message.created_at else ""
-        digest = sha256(of[message.parent] + f"{message.role}\0{time}\0".encode())
-        digest.update(encodable(message.text).encode())
-        of[message.number] = digest.digest()
+        time = message.created_at.astimezone(UTC).isoformat() if message.created_at else ""
+        text = message.text if isinstance(message.text, bytes) else encodable(message.text).encode()
+        text_digest = sha256(text).digest()
+        before, before_with_times = of[message.parent]
+        of[message.number] = (
+            sha256(before + f"{message.role}\0".encode() + text_digest).digest(),
+            sha256(before_with_times + f"{message.role}\0{time}\0".encode() + text_digest).digest(),
+        )
         yield of[message.number]
 
 

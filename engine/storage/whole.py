@@ -125,7 +125,7 @@ def _add_adapters(connection: Connection, pair: FingerprintPair, imported: Seque
         if adapter.is_published:
             chosen = numbers[digest]
         del adapter  # before the next one is read: it may take much memory
-    publishes = chosen is not None and not adapters.is_any_published(connection, pair)
+    publishes = chosen is not None and adapters.published_number(connection, pair) is None
     if publishes:
         adapters.publish(connection, pair, chosen)
     return len(numbers) - num_known, publishes

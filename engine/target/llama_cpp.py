@@ -7,6 +7,7 @@ them, and ignores whether a rollback worked.
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -22,10 +23,18 @@ from engine.config import TargetSettings
 from engine.errors import Cancelled, TargetUnusable
 from engine.numerics.draft_length import MAX_LENGTH
 from engine.stop_signal import StopSignal
-from engine.target.interface import FloatRows, Interrupted, TargetDescription, TargetFeature, TargetLimits, Vocabulary
+from engine.target.interface import (
+    FloatRow,
+    FloatRows,
+    Interrupted,
+    TargetDescription,
+    TargetFeature,
+    TargetLimits,
+    Vocabulary,
+)
 from engine.target.opening import context_parameters, describe, free_model, number_of, open_context, open_model
 from engine.target.passes import sample_tokens
-from engine.target.runtime import last_error
+from engine.target.runtime import forget_errors, last_error
 from engine.target.states import num_copies, state_bytes
 from engine.target.tokenizing import Tokenizer
 from engine.target.vocabulary import read_vocabulary
@@ -129,6 +138,7 @@ class LlamaCppTarget(LoadedModel):
     ) -> None:
         """Use `load`. Owns model and context from here on, also when it raises."""
         self._row_views: dict[tuple[int, int], FloatRows] = {}
+        self._adapter: Any = None
         self.num_held = 0
         self._num_revocable = 0  # of the last tokens, where the model keeps a few states
         context_size = lib.llama_n_ctx(context)
@@ -225,8 +235,44 @@ class LlamaCppTarget(LoadedModel):
         """For passes over one token; larger ones go on with all threads."""
         lib.llama_set_n_threads(self._context, num_threads, self.description.threads)
 
+    def use_adapter(self, path: Path | None) -> None:
+        """From the next pass on, with the low-rank additions in this GGUF file, or None, and with no others; it holds
+        nothing then. The file is not needed any more. llama.cpp checks little: `engine.drafter.gguf_adapter` has
+        checked the file. Raises TargetUnusable where llama.cpp refuses it; then there are none."""
+        self._clear()
+        # The model may be that of another context, too, so it would outlive this one with all its adapters.
+        lib.llama_set_adapters_lora(self._context, None, 0, None)
+        if self._adapter is not None:
+            lib.llama_adapter_lora_free(self._adapter)
+            self._adapter = None
+        if path is None:
+            return
+        forget_errors()
+        adapter = lib.llama_adapter_lora_init(self._model, os.fsencode(path))
+        if not adapter:
+            raise TargetUnusable(
+                f"What {self.description.name} has learned cannot be used (llama.cpp: {last_error()})."
+            )
+        self._adapter = adapter
+        adapters = (lib.llama_adapter_lora_p_ctypes * 1)(adapter)
+        lib.llama_set_adapters_lora(self._context, adapters, 1, (ctypes.c_float * 1)(1.0))
+
+    def evaluate_with_state(self, tokens: Sequence[int], stop: StopSignal) -> tuple[FloatRow, FloatRow]:
+        """Reads a few tokens, at most `limits.max_rows`. The logits after the last of them, shape (vocabulary,), and
+        the state that the head made them of, shape (hidden,): views that the next pass may overwrite. Raises
+        Interrupted."""
+        lib.llama_set_embeddings(self._context, True)  # every token then gets a row
+        try:
+            row = self.evaluate(tokens, len(tokens), stop)[-1]
+            state = lib.llama_get_embeddings_ith(self._context, -1)
+            return row, np.ctypeslib.as_array(state, (lib.llama_model_n_embd(self._model),))
+        finally:
+            lib.llama_set_embeddings(self._context, False)
+
     def close(self) -> None:
         self._row_views.clear()
+        if self._context is not None:
+            self.use_adapter(None)
         super().close()
 
     def _rows(self, num_rows: int) -> FloatRows:

@@ -127,19 +127,24 @@ class Filters(Formats):
         return jinja2.filters.do_round(value, precision, method)
 
     def sort(self, value: Any, reverse: bool = False, case_sensitive: bool = False, attribute: Any = None) -> list[Any]:
-        items = self.list_of(value)
-        keys = [self._sort_key(self._attribute_of(each, attribute), case_sensitive) for each in items]
+        items = self._few(value)
+        keys = [self._sort_key(self._attribute_of(each, attribute), case_sensitive) for each in self._paid(items)]
         return [items[place] for place in self._order(keys, reverse)]
 
-    def _order(self, keys: Sequence[Any], reverse: bool = False) -> list[int]:
-        if len(keys) > _MAX_SORTED:
+    def _few(self, value: Any) -> list[Any]:
+        """Items that can be sorted."""
+        items = self.list_of(value)
+        if len(items) > _MAX_SORTED:
             raise TemplateError(TOO_LARGE)
+        return items
+
+    def _order(self, keys: Sequence[Any], reverse: bool = False) -> list[int]:
         self.budget.take(self.weigh(keys) * len(keys).bit_length())
         return sorted(range(len(keys)), key=keys.__getitem__, reverse=reverse)
 
     def groupby(self, value: Any, attribute: Any, default: Any = None, case_sensitive: bool = False) -> list[Group]:
-        items = self.list_of(value)
-        found = [self._attribute_of(each, attribute) for each in items]
+        items = self._few(value)
+        found = [self._attribute_of(each, attribute) for each in self._paid(items)]
         found = [default if isinstance(each, Undefined) and default is not None else each for each in found]
         keys = [self._sort_key(each, case_sensitive) for each in found]
         order = self._order(keys)

@@ -76,7 +76,7 @@ def _text(dice: random.Random, number: int) -> str:
 
 
 def run(plan: Plan) -> Outcome:
-    outcome, memory, held = Outcome(), Memory(), Held()
+    outcome, held, most = Outcome(), Held(), 0
     slowest: dict[str, float] = {}
     with Desk(plan.folder) as desk:
         desk.ask("Hello.")
@@ -88,6 +88,7 @@ def run(plan: Plan) -> Outcome:
             steps = way(desk, text)
             next(steps)
             shown = 2 if way is _stored else 1
+            memory = Memory()
             with desk.watching() as now, memory.watched(shown * sys.getsizeof(text)):
                 began = monotonic()
                 next(steps)
@@ -95,12 +96,16 @@ def run(plan: Plan) -> Outcome:
             outcome.failures += [f"{about}: {complaint}" for complaint in steps]
             outcome.check(now.is_within_bar, f"{about}: the interface thread was {now}")
             outcome.check(memory.is_within_bar, f"{about} took {memory}")
-            held = held.worst(now)
+            held, most = held.worst(now), max(most, memory.most)
             outcome.tried += 1
         _begin(desk)
         outcome.check(bool(desk.ask("Name a colour.")), "the chat does not go on")
     times = ", ".join(f"{way[1:]} {seconds:.1f} s" for way, seconds in sorted(slowest.items()))
-    outcome.figures = {"interface": str(held), "memory": f"{memory} and the text itself", "slowest": times}
+    outcome.figures = {
+        "interface": str(held),
+        "memory": f"{most / 2**20:.0f} MB over idle and the text itself",
+        "slowest": times,
+    }
     return outcome
 
 

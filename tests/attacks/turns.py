@@ -118,9 +118,11 @@ def _template(dice: random.Random) -> str:
 def _against_window(plan: Plan, outcome: Outcome, marks: Sequence[str], special: frozenset[int], start: int) -> None:
     """What is typed, attached and imported: the tokens that the starter reads are those that it is given."""
     held, read, evaluate = Held(), list[int](), LlamaCppTarget.evaluate
+    targets = list[LlamaCppTarget]()
 
     def watched(self: LlamaCppTarget, tokens: Sequence[int], num_rows: int, stop: StopSignal) -> FloatRows:
-        read[self.num_held :] = tokens  # what it will hold
+        read[self.num_held :] = tokens  # what it will hold, until it takes back what was rejected of a draft
+        targets[:] = [self]
         return evaluate(self, tokens, num_rows, stop)
 
     with Desk(plan.folder) as desk, patch.object(LlamaCppTarget, "evaluate", watched):
@@ -133,6 +135,7 @@ def _against_window(plan: Plan, outcome: Outcome, marks: Sequence[str], special:
                     way(desk, plan.folder, words)
                     with desk.watching() as now:
                         desk.ask(".")
+                    del read[targets[0].num_held :]
                     turns = len(read) - read[::-1].index(start)  # behind it comes the reply, with what ends it
                     num_marks.append((way.__name__[1:], sum(token in special for token in read[:turns])))
                     held = held.worst(now)

@@ -40,7 +40,7 @@ from engine.target.sources import starter_source
 from tests.fakes.drafter import PIECES, random_logits
 from tests.fakes.proposers import Generous, drafting, neural_proposer, sharing_proposer
 from tests.fakes.target import FakeTarget
-from tests.unit.engine.decoding.test_loop_distribution import LETTERS, Sum
+from tests.unit.engine.decoding.test_loop_distribution import LETTERS, Sum, mixing, shared_drafter
 from tests.unit.engine.numerics.test_acceptance import VOCABULARIES, SharedToy, Toy
 
 TURNS = (ChatTurn(Role.USER, "Tell me about a lighthouse."),)
@@ -180,6 +180,15 @@ def largest_errors() -> Iterator[tuple[str, float]]:
 
     yield "whole rounds, a drafter that is translated", max(rounds(seed, False) for seed in seeds)
     yield "whole rounds, a drafter with the target's vocabulary", max(rounds(seed, True) for seed in seeds)
+
+    def mixed_rounds(seed: int, is_shared: bool) -> float:
+        def make() -> DrafterProposer:
+            return shared_drafter(seed) if is_shared else neural_proposer(vocabulary, random_logits(seed, LETTERS))
+
+        return Sum(seed, 3, mixing(seed, make)).error()
+
+    yield "whole rounds, translated and mixed with what is expected", max(mixed_rounds(seed, False) for seed in seeds)
+    yield "whole rounds, the target's vocabulary and mixed", max(mixed_rounds(seed, True) for seed in seeds)
 
 
 def main() -> None:

@@ -78,7 +78,6 @@ def figures(folder: Path, profile: Path | None) -> dict[str, Any]:
 def test_what_chats_teach_lasts_travels_and_is_forgotten(tmp_path: Path) -> None:
     home, other = tmp_path / "home", tmp_path / "other"
     learned = chat_until_something_is_learned(home)
-    assert learned.after > learned.before
     assert learned.number == 1
     kept = summarize_learned(config(home))
     ((adapter, *_),) = kept.adapters.values()

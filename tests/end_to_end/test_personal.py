@@ -130,7 +130,7 @@ def desk(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Desk]:
 
 def keep_two_adapters(drafting: TeachableDrafting, folder: Path) -> None:
     """As learning would, and some n-grams; the second is in use."""
-    adapter = drafting.make_learner().adapters[0]
+    adapter = drafting.make_learner().candidate
     pair = drafting.target_fingerprint, drafting.drafter_fingerprint
     with closing(Repository.open(folder)) as repository:
         for gain in (1.1, 1.2):

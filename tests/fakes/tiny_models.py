@@ -1,5 +1,5 @@
-"""Tiny models with random weights that llama.cpp really loads and runs: a llama, a Mamba, an LFM2 and a BERT; and a
-vocabulary alone."""
+"""Tiny models with random weights that llama.cpp really loads and runs: a llama, a Qwen 2, a Mamba, an LFM2 and a BERT;
+and a vocabulary alone."""
 
 from __future__ import annotations
 
@@ -41,6 +41,32 @@ def tiny_llama(
     inside = {"blk.0.ffn_gate.weight": wide, "blk.0.ffn_up.weight": wide, "blk.0.ffn_down.weight": wide[::-1]}
     norms = {f"{name}.weight": (_WIDTH,) for name in ("blk.0.attn_norm", "blk.0.ffn_norm", "output_norm")}
     return _write(path, writer, {"token_embd.weight": (_NUM_SPM, _WIDTH), **attention, **inside, **norms})
+
+
+def tiny_qwen2(path: Path) -> Path:
+    """A model that can draft, with a head of its own, biases, and fewer heads of keys than of queries."""
+    writer = _begin("qwen2", num_layers=2)
+    writer.add_head_count(_HEADS)
+    writer.add_head_count_kv(_HEADS // 2)
+    writer.add_layer_norm_rms_eps(1e-5)
+    _add_sentencepiece(writer)
+    keys = _WIDTH // 2
+    shapes: _Shapes = {
+        "token_embd.weight": (_NUM_SPM, _WIDTH),
+        "output.weight": (_NUM_SPM, _WIDTH),
+        "output_norm.weight": (_WIDTH,),
+    }
+    for layer in range(2):
+        shapes |= {f"blk.{layer}.{part}_norm.weight": (_WIDTH,) for part in ("attn", "ffn")}
+        for part, outputs in (("q", _WIDTH), ("k", keys), ("v", keys)):
+            shapes |= {
+                f"blk.{layer}.attn_{part}.weight": (outputs, _WIDTH),
+                f"blk.{layer}.attn_{part}.bias": (outputs,),
+            }
+        shapes[f"blk.{layer}.attn_output.weight"] = (_WIDTH, _WIDTH)
+        shapes |= {f"blk.{layer}.ffn_{part}.weight": (_INNER, _WIDTH) for part in ("gate", "up")}
+        shapes[f"blk.{layer}.ffn_down.weight"] = (_WIDTH, _INNER)
+    return _write(path, writer, shapes)
 
 
 def tiny_mamba(path: Path) -> Path:

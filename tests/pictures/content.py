@@ -416,7 +416,7 @@ def keep_adapters(bridge: EngineBridge, folder: Path) -> None:
     drafting = bridge._engine._services._learning._drafting
     assert drafting is not None
     assert drafting.teachable is not None
-    adapter = drafting.teachable.make_learner().adapters[0].to_bytes()
+    adapter = drafting.teachable.make_learner().candidate.to_bytes()
     pair = drafting.target_fingerprint, drafting.drafter_fingerprint
     with closing(Repository.open(folder)) as repository:
         numbers = [

@@ -138,6 +138,8 @@ def plot_words(points: Sequence[Point], grouping: Grouping) -> str:
 
 def note_words(note: AdapterNote) -> str:
     """Of a line in the plot."""
+    if not note.after:
+        return Speed.tr("Learned since {day}", day=day_words(note.created_at))
     return Speed.tr(
         "Learned since {day}: {before} → {after} guesses are accepted in a round",
         day=day_words(note.created_at),
@@ -172,7 +174,9 @@ def _learned(history: History) -> Iterator[str]:
 
 
 def _adapter_words(note: AdapterNote) -> str:
-    if note.target_names:
+    if not note.after:
+        words = Speed.tr("{day}: learned from {replies}; what that brings is measured with the next ones.")
+    elif note.target_names:
         words = Speed.tr("{day} for {models}: after {replies}, {before} → {after} guesses are accepted in each round.")
         if note.is_published:
             words = Speed.tr(

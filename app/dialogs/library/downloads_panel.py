@@ -8,6 +8,7 @@ from PySide6.QtCore import Signal, SignalInstance
 from PySide6.QtWidgets import QFrame, QPushButton, QWidget
 
 from app.text.hub_files import Download, DownloadState
+from app.text.unseen import one_line
 from app.widgets.layouts import Placed, ScrollArea, Stretch, in_column, in_row
 from app.widgets.parts import ElidedLabel, ProgressLine, button, discard, set_up
 from engine.messages.targets import HubFile
@@ -85,15 +86,15 @@ class DownloadRow(QFrame):
 
     def show_download(self, download: Download) -> None:
         self._download = download
-        state = download.state
-        self.name.set_words(download.file.name)
+        state, name = download.state, one_line(download.file.name)
+        self.name.set_words(name)
         self.name.setToolTip(f"{download.file.repository}\n{download.file.name}")
         self.words.set_words(download.words)
         self.words.setToolTip(
             download.problem or self.tr("Speed as it was measured lately; the time left is what that speed would take")
         )
         self.progress.show_share(download.share)
-        self.progress.setAccessibleName(self.tr("Downloading {file}").format(file=download.file.name))
+        self.progress.setAccessibleName(self.tr("Downloading {file}").format(file=name))
         self.pause_button.setVisible(state in _ACTIVE)
         self.resume_button.setVisible(state in _RESTING)
         self.resume_button.setText(self.tr("Retry") if state is DownloadState.FAILED else self.tr("Resume"))
@@ -102,7 +103,7 @@ class DownloadRow(QFrame):
         self.use_button.setVisible(state is DownloadState.FINISHED)
         self.dismiss_button.setVisible(state is DownloadState.FINISHED)
         for each in (self.pause_button, self.resume_button, self.discard_button, self.use_button):
-            each.setAccessibleName(self.tr("{action}: {file}").format(action=each.text(), file=download.file.name))
+            each.setAccessibleName(self.tr("{action}: {file}").format(action=each.text(), file=name))
 
     def _button(self, words: str, signal: SignalInstance) -> QPushButton:
         return button(words, "link", self, lambda: signal.emit(self._download))

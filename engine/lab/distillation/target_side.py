@@ -17,7 +17,7 @@ from engine.lab.distillation.teacher import TargetTeacher, Teacher, TorchTeacher
 from engine.lab.measuring.measurement import Measurement
 from engine.lab.measuring.order import ALWAYS_DRAFTING, TRACE, BenchOrder
 from engine.lab.measuring.prompts import read_prompts
-from engine.learning.evaluation import DRAFT_LENGTH
+from engine.learning.judge import DRAFT_LENGTH
 from engine.messages.targets import TargetSource
 from engine.stop_signal import StopSignal
 from engine.target.batch import BatchTarget

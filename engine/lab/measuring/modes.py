@@ -102,10 +102,9 @@ class ReplayMode:
         session = Session(self._target)
         rows = session.read(prompt, stop)
         read = now()
-        notes = DistributionNotes() if self._settings.keeps_distributions else None
-        decoder = Decoder(
-            self._target, session, self._settings.sampling, question.turns, self._speculation, notes=notes
-        )
+        sampling = self._settings.sampling
+        notes = DistributionNotes(sampling.temperature) if self._settings.keeps_distributions else None
+        decoder = Decoder(self._target, session, sampling, question.turns, self._speculation, notes=notes)
         limit = self._limit(num_recorded)
         tokens, ended = self._write(decoder.rounds(rows, stop, max_tokens=limit), limit)
         wall_s = now() - read

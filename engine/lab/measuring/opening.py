@@ -82,9 +82,9 @@ def open_measurement(
             chooser = Chooser(costs, step_s=step_s, always=_always(order) if mode == ALWAYS_DRAFTING else None)
             speculations[mode] = _speculation(mode, chooser, _supplies(target, memory, drafting))
         drafters = {mode: drafting.source for mode, drafting in draftings.items()}
-        if not order.learns:
-            return Measurement(order, chats, target, speculations, drafters=drafters)
-        schoolings = {mode: Schooling(each.teachable) for mode, each in draftings.items() if each.teachable is not None}
+        taught = {mode: each.teachable for mode, each in draftings.items() if order.teaches}
+        schoolings = {mode: Schooling(teachable) for mode, teachable in taught.items() if teachable is not None}
+        memories = memories if order.remembers else {}
         return Measurement(order, chats, target, speculations, memories, schoolings, drafters)
     except BaseException:
         target.close()

@@ -110,7 +110,8 @@ class BenchOrder:
     seed: int = 0
     speculation: SpeculationSettings = SpeculationSettings()
     costs: SimulatedCosts = SimulatedCosts()  # where seconds are computed from them
-    learns: bool = False  # whether a chat is remembered in those after it, as the app remembers a user's chats
+    teaches: bool = False  # whether drafters that can learn are taught between two replies
+    remembers: bool = False  # whether a chat is recalled in those after it, as the app recalls a user's chats
     window: int | None = None  # replies of a stretch whose figures are told apart; None = only all together
     profile: Path | None = None  # what was learned before; None: nothing
     shift: Path | None = None  # prompts of another kind, that are asked after the others; as many of them at most

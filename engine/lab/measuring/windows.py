@@ -9,12 +9,11 @@ from dataclasses import replace
 from engine.lab.measuring.bench import Comparison
 from engine.lab.measuring.modes import Answer
 from engine.lab.measuring.order import PLAIN
+from engine.learning.judge import Ruling
 from engine.learning.learner import Trial
-from engine.messages.conversations import ChatTurn
+from engine.messages.conversations import ChatTurn, Role
 from engine.messages.learned import VerifiedReply
 from engine.proposers.drafting import Teachable
-
-KEPT, PUBLISHED, RETURNED = "kept", "published", "returned"
 
 
 class Schooling:
@@ -25,22 +24,23 @@ class Schooling:
         self._drafting = drafting
         self._learner = drafting.make_learner()
         self._num_replies = 0
-        self.trials: list[tuple[int, Trial, str]] = []  # after how many replies; what was found; what came of it
+        self._chats: dict[str, int] = {}  # by what the user said first
+        self.trials: list[Trial] = []
 
     def teach(self, turns: Sequence[ChatTurn], reply: VerifiedReply | None) -> None:
         """One more reply; all that is to be learned of it is learned here and now."""
         self._num_replies += 1
         if reply is None:
             return
-        self._learner.take(self._num_replies, turns, reply)
+        opening = next((turn.text for turn in turns if turn.role is Role.USER), "")
+        chat = self._chats.setdefault(opening, len(self._chats))
+        self._learner.take(self._num_replies, chat, turns, reply)
         while self._learner.has_work:
             trial = self._learner.work(_go_on)
-            if trial is None:
-                continue
-            if trial.adapter is not None:
-                self._drafting.use(trial.adapter)
-            outcome = KEPT if trial.adapter is None else RETURNED if trial.is_rollback else PUBLISHED
-            self.trials.append((self._num_replies, replace(trial, adapter=None), outcome))
+            if trial is not None:
+                if trial.is_change:
+                    self._drafting.use(trial.adapter)
+                self.trials.append(replace(trial, adapter=None))
 
 
 def _go_on() -> None: ...
@@ -57,18 +57,20 @@ def windows(mode: str, comparisons: Sequence[Comparison], size: int) -> list[Win
 
 
 def trials(schooling: Schooling) -> list[dict[str, object]]:
-    """What each trial of an adapter found: tokens accepted per round of the replies that were held back."""
-    return [
-        {
-            "after": num_replies,
-            "base": round(trial.base, 4),
-            "published": round(trial.published, 4),
-            "candidate": round(trial.candidate, 4),
-            "held_back": trial.num_replies,
-            "outcome": outcome,
-        }
-        for num_replies, trial, outcome in schooling.trials
-    ]
+    """What came of the replies on which the judge ruled, and of the last one: tokens accepted per round since another
+    adapter was put in use before."""
+    found, since = [], 0
+    for place, trial in enumerate(schooling.trials, 1):
+        if trial.ruling is not Ruling.KEPT or place == len(schooling.trials):
+            scores = [each.score for each in schooling.trials[since:place]]
+            num_tokens = sum(score.num_tokens for score in scores)
+            rounds = {
+                name: sum(getattr(score, name) for score in scores) for name in ("original", "published", "candidate")
+            }
+            figures = {name: round(num_tokens / each - 1, 4) for name, each in rounds.items()}
+            found.append({"after": trial.number, **figures, "replies": len(scores), "outcome": trial.ruling.value})
+            since = place if trial.is_change else since
+    return found
 
 
 def _window(mode: str, comparisons: Sequence[Comparison], first: int) -> Window:

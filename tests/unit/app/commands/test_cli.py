@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+import engine
 from app.application import CannotOpenWindow, check_machine
 from app.commands import cli
 from engine.config import SamplingSettings
+from engine.errors import SettingInvalid
 from engine.parameters import Scope, parameters
 
 
@@ -149,3 +151,28 @@ def test_every_library_qt_links_to_is_in_our_table() -> None:
     # These come with every libxcb-dev-less install of libx11 and libxcb-cursor.
     with_others = {"libxcb.so.1", "libxcb-render.so.0", "libxcb-shm.so.0"}
     assert {name for name in needed if not name.startswith(basic)} - ours - with_others == set()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "teaches", "remembers"),
+    [
+        (("replay",), True, True),
+        (("replay", "--no-teaching"), False, True),
+        (("replay", "--no-memory"), True, False),
+        (("replay", "--no-learning"), False, False),
+        (("bench",), False, False),
+        (("bench", "--memory", "--no-teaching"), False, True),
+    ],
+)
+def test_teaching_and_memory_are_switched_apart_or_together(
+    monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], teaches: bool, remembers: bool
+) -> None:
+    orders: list[engine.BenchOrder] = []
+
+    def refuse(_config: object, order: engine.BenchOrder, _stop: object) -> None:
+        orders.append(order)
+        raise SettingInvalid("Nothing is measured here.")
+
+    monkeypatch.setattr(engine, "open_bench", refuse)
+    assert run(monkeypatch, *arguments, "--prompts", "prompts.jsonl") == 2
+    assert [(order.teaches, order.remembers) for order in orders] == [(teaches, remembers)]

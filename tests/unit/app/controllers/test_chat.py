@@ -583,7 +583,7 @@ def test_learning_is_paused_until_it_is_resumed(ready: Desk) -> None:
         (False, False, True, "Practising on earlier questions"),
         (False, True, False, "Learning paused"),
     ):
-        ready.tell(LearningChanged(is_learning, is_paused, is_practising))
+        ready.tell(LearningChanged(is_learning, is_paused, is_practising=is_practising))
         assert meter.learning.text().startswith(words)
         QTest.mouseClick(meter.pause_button, Qt.MouseButton.LeftButton)
         assert ready.take() == [PauseLearning(not is_paused)]

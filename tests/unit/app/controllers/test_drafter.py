@@ -31,6 +31,7 @@ from engine.messages.events import (
     DrafterFetching,
     Failed,
     Finished,
+    LearningChanged,
     SpeculationChanged,
     TargetInfo,
     TargetReady,
@@ -100,6 +101,10 @@ def test_the_dialog_follows_who_drafts_and_why(desk: Desk, bridge: FakeBridge) -
     assert desk.dialog.state.text() == f"{CHOICE.why} The starter is being loaded."
     bridge.tell(SpeculationChanged(QWEN.name, "The starter guesses 3 ahead.", True))
     assert desk.heading == f"The starter guesses ahead for {QWEN.name}."
+    bridge.tell(LearningChanged(is_learning=False, can_learn=False))
+    assert "cannot learn from your chats itself" in desk.dialog.state.text()
+    bridge.tell(LearningChanged(is_learning=False))
+    assert "cannot learn" not in desk.dialog.state.text()
     assert desk.dialog.table.rowCount() == 3
     another = replace(PLAIN, chosen=BUILT_IN, why="With the built-in drafter it is faster.")
     bridge.tell(DrafterChosen(QWEN.name, another))

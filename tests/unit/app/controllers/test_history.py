@@ -39,7 +39,7 @@ def tell(bridge: FakeBridge, *events: Event) -> None:
     bridge.tell(*events)
 
 
-LEARNED = DrafterLearned(1, 0.9, 1.1, 10)
+LEARNED = DrafterLearned(1, 10)
 
 
 def test_it_is_read_when_it_is_opened(controller: HistoryController, window: MainWindow, bridge: FakeBridge) -> None:

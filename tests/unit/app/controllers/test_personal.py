@@ -40,6 +40,7 @@ from engine.messages.events import (
     Failed,
     LearnedForgotten,
     LearnedRead,
+    LearningChanged,
     ProfileExported,
     ProfileImported,
     ProfileShown,
@@ -107,6 +108,10 @@ def test_the_menu_opens_the_dialog_and_asks_what_is_learned(desk: Desk) -> None:
     assert not desk.dialog.learned.notice.isVisible()
     assert len(desk.dialog.learned.cards) == 1
     assert desk.dialog.learning.share_words.text() == "a quarter of the time"
+    desk.dialog.show_page(desk.dialog.learning)
+    assert not desk.dialog.learning.cannot_learn.isVisible()
+    desk.tell(LearningChanged(is_learning=False, can_learn=False))
+    assert desk.dialog.learning.cannot_learn.isVisible()
 
 
 def test_how_to_learn_is_told_to_the_engine_and_kept(desk: Desk) -> None:
@@ -326,12 +331,12 @@ def test_what_cannot_be_read_is_told(desk: Desk) -> None:
 
 
 def test_what_is_shown_follows_what_is_learned_and_loaded(desk: Desk) -> None:
-    desk.tell(READY, DrafterLearned(3, 1.0, 2.0, 5))
+    desk.tell(READY, DrafterLearned(3, 5))
     assert desk.posted == [], "nobody looks"
     desk.open()
     ready = SpeculationChanged("Tiny", "The drafter is ready.", True)
     for events, num_asked in (
-        ([DrafterLearned(3, 1.0, 2.0, 5)], 1),
+        ([DrafterLearned(3, 5)], 1),
         ([ready, SpeculationChanged("Tiny", "Drafter guesses 3 ahead.", True)], 2),
         ([READY], 3),
     ):

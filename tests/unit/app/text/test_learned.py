@@ -29,7 +29,19 @@ def test_a_model_is_told_in_plain_words_and_numbers() -> None:
         (1, day_words(WHEN + timedelta(days=1)), "0.98 → 1.10", False),
         (None, "", "", False),
     ]
-    assert "in 24 replies that it did not learn from" in pair.adapters[0].about
+    assert "in 24 replies that it did not learn from. It had" in pair.adapters[0].about
+
+
+def test_what_a_snapshot_brings_is_told_when_enough_replies_have_shown_it() -> None:
+    newest, older = adapters(2, 2)
+    measured = replace(newest, num_chats=9, num_tokens=900, error=0.04)
+    (view,) = model_views(replace(learned(), adapters={("v0", "d"): (measured, older)}), IN_USE, "Tiny")
+    assert view.pairs[0].adapters[0].about.endswith("The difference is known to ±0.04. It had learned from 80 replies.")
+    few = replace(measured, num_chats=3)
+    (view,) = model_views(replace(learned(), adapters={("v0", "d"): (few, older)}), IN_USE, "Tiny")
+    assert view.sentences.startswith("After learning from 80 replies, the drafter has got better; by how much is")
+    assert view.pairs[0].adapters[0].gain == ""
+    assert view.pairs[0].adapters[0].about.startswith("What it brings is measured with the next replies.")
 
 
 def test_the_first_adapter_of_a_model_is_its_first_whatever_its_number_in_the_store() -> None:

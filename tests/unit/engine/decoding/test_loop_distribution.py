@@ -17,10 +17,16 @@ from engine.decoding.session import Session
 from engine.decoding.speculation import Speculation
 from engine.drafter.interface import LogitRow
 from engine.messages.conversations import ChatTurn, Role
+from engine.messages.origins import Origin
+from engine.messages.pace import KnownChances
+from engine.numerics.draft import NO_DRAFT, Draft
 from engine.numerics.draft_length import FixedCosts
+from engine.numerics.habits import NUM_KINDS, Expected
 from engine.numerics.sampling import Dice, make_distribution
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.chooser import Chooser
+from engine.proposers.drafted import DrafterProposer
+from engine.proposers.interface import Context, Proposer, Worth
 from engine.proposers.recall import RecallProposer
 from engine.proposers.shared_vocabulary import SharedVocabularyDrafter
 from engine.stop_signal import StopSignal
@@ -152,6 +158,52 @@ def test_it_does_so_where_both_have_one_vocabulary(seed: int, slope: float) -> N
         return Speculation(Chooser(FixedCosts({1: 1.0, 16: slope}), [shared_drafter(seed)], step_s=0.0))
 
     assert Sum(seed, 3, speculate).error() < 1e-9
+
+
+class Expecting(Proposer):
+    """Guesses nothing, but expects something of every token; some of it no drafter can draw."""
+
+    origin = Origin("expecting", "Expecting", "", "")
+    is_free = True
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+
+    def propose(self, context: Context, limit: int, worth: Worth) -> Draft:  # noqa: ARG002
+        return NO_DRAFT
+
+    def expect(self, ahead: Sequence[int]) -> Expected:
+        random = np.random.default_rng([self._seed, *ahead])
+        tokens = random.permutation(LIKELY)[:3].tolist()
+        return Expected(dict(zip(tokens, random.dirichlet(np.ones(4))[:3].tolist(), strict=True)), kind=0)
+
+
+def weighing(drafter: DrafterProposer, weight: float) -> DrafterProposer:
+    """Has learned that weight of what others expect."""
+    tried = drafter.calibration.known.tried
+    accepted = [*drafter.calibration.known.accepted]
+    accepted[-NUM_KINDS:] = [weight * each for each in tried[-NUM_KINDS:]]
+    drafter.calibration.know(KnownChances(tuple(accepted), tried))
+    return drafter
+
+
+def mixing(seed: int, make: Callable[[], DrafterProposer]) -> Callable[[], Speculation]:
+    return lambda: choosing(Expecting(seed), weighing(make(), 0.6))
+
+
+@settings(max_examples=2)
+@given(seed=st.integers(0, 10_000), merge=st.booleans())
+def test_it_does_so_where_a_drafter_is_mixed_with_what_is_expected(seed: int, merge: bool) -> None:
+    def make() -> DrafterProposer:
+        return neural_proposer(FakeTarget().vocabulary, random_logits(seed, LETTERS), merge)
+
+    assert Sum(seed, 3, mixing(seed, make)).error() < 1e-9
+
+
+@settings(max_examples=2)
+@given(seed=st.integers(0, 10_000))
+def test_it_does_so_where_one_with_the_targets_vocabulary_is_mixed(seed: int) -> None:
+    assert Sum(seed, 3, mixing(seed, lambda: shared_drafter(seed))).error() < 1e-9
 
 
 @settings(max_examples=8)

@@ -12,14 +12,17 @@ from engine.drafter.adapter import Adapter, adapted
 from engine.drafter.checkpoint import LoadedDrafter, load_drafter
 from engine.drafter.matrices import WeightForm
 from engine.learning import learner as learners
+from engine.learning.judge import Ruling
 from engine.learning.learner import Learner, LearnerSettings, Trial
 from engine.learning.losses import Loss
 from engine.learning.samples import SampleMaker, spellings
+from engine.learning.training import Training, TrainingSettings
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.learned import VerifiedReply
 from tests.unit.engine.learning.made import TARGET, drafter_folder, ids
 
-QUICK = LearnerSettings(4, 0.02, batch=2, replies_per_lesson=6, max_replies_per_lesson=6, judge_every=4)
+QUICK = LearnerSettings(TrainingSettings(4, 0.02, batch=2), replies_per_lesson=6, max_replies_per_lesson=6)
+STILL = LearnerSettings(TrainingSettings(4, 1e-9, batch=2), replies_per_lesson=2)
 TURNS = (ChatTurn(Role.USER, "Hi"),)
 
 
@@ -32,7 +35,9 @@ def drafter(tmp_path_factory: pytest.TempPathFactory) -> LoadedDrafter:
 def make(drafter: LoadedDrafter, settings: LearnerSettings = QUICK, published: Adapter | None = None) -> Learner:
     strings = spellings(TARGET, drafter.tokenizer, drafter.model.shape.outputs)
     maker = SampleMaker(TARGET, drafter.tokenizer, strings)
-    return Learner(drafter.model.shape, drafter.model.weights, maker, settings, published)
+    return Learner(
+        Training(drafter.model.shape, drafter.model.weights, settings.training, published), maker, settings, published
+    )
 
 
 def reply(text: bytes) -> VerifiedReply:
@@ -49,7 +54,7 @@ def go_on() -> None: ...
 def teach(learner: Learner, texts: list[bytes], first: int = 0) -> list[Trial]:
     trials = []
     for number, text in enumerate(texts, first):
-        learner.take(number, TURNS, reply(text))
+        learner.take(number, number, TURNS, reply(text))
         while learner.has_work:
             trial = learner.work(go_on)
             if trial is not None:
@@ -71,13 +76,18 @@ def published(drafter: LoadedDrafter) -> Adapter:
 
 @pytest.mark.parametrize("loss", list(Loss))
 def test_what_a_target_says_again_and_again_is_guessed_better(drafter: LoadedDrafter, loss: Loss) -> None:
-    settings = replace(QUICK, loss=loss)
+    settings = replace(QUICK, training=replace(QUICK.training, loss=loss))
     trials = teach(make(drafter, settings), FOXES)
-    published = [trial for trial in trials if trial.adapter is not None and not trial.is_rollback]
+    assert [trial.number for trial in trials] == [*range(20)], "each reply is scored, before it is learned from"
+    first = trials[0].score
+    assert first.original == first.earlier == first.published == pytest.approx(first.candidate)
+    published = [trial for trial in trials if trial.ruling is Ruling.PUBLISHED]
     assert published
-    assert published[0].candidate > published[0].published == published[0].base
-    assert trials[-1].published > trials[-1].base + 0.3
-    assert [trial.num_replies for trial in trials] == sorted(trial.num_replies for trial in trials)
+    assert published[0].score.candidate < published[0].score.published == published[0].score.original
+    last = trials[-1]
+    assert last.score.published < last.score.original / 1.5
+    assert last.gain.num_replies == len(trials) - 1 - trials.index(published[-1])
+    assert last.gain.after > last.gain.before + 0.3
 
 
 def test_the_adapter_that_is_published_guesses_better(drafter: LoadedDrafter, published: Adapter) -> None:
@@ -102,40 +112,50 @@ def test_the_adapter_that_is_published_guesses_better(drafter: LoadedDrafter, pu
 
 def test_a_reply_that_is_not_new_is_no_work(drafter: LoadedDrafter) -> None:
     learner = make(drafter)
-    learner.take(1, TURNS, reply(FOXES[0]), is_new=False)
+    learner.take(1, 1, TURNS, reply(FOXES[0]), is_new=False)
     assert not learner.has_work
-    learner.take(2, TURNS, reply(FOXES[1]))
+    learner.take(2, 2, TURNS, reply(FOXES[1]))
     assert learner.has_work
     learner.forget([1, 2])
     assert not learner.has_work, "nothing is left to read"
 
 
-def test_what_was_practised_is_no_evidence_and_leaves_first(
-    drafter: LoadedDrafter, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    learner = make(drafter)
-    for number in range(1, 4):
-        learner.take(number, TURNS, reply(FOXES[number]))
+def test_what_was_practised_is_read_beside_new_replies_and_is_no_evidence(drafter: LoadedDrafter) -> None:
+    other = (ChatTurn(Role.USER, "Why?"),)
+    learner = make(drafter, replace(QUICK, max_practised=200))
     for number in range(1, 21):
-        learner.take(-number, TURNS, reply(FOXES[number % 20]), is_new=False)
-    assert not learner._held_back
-    assert list(learner._examples)[-3:] == [1, 2, 3], "the newest are real replies"
-    monkeypatch.setattr(learners, "_NUM_NEWEST", 1)
-    sizes = {number: len(example.sample.tokens) for number, example in learner._examples.items()}
-    learner._settings = replace(QUICK, max_tokens=sum(sizes[number] for number in (1, 2, 3)) + 1)
-    learner._thin_out()
-    assert [number for number in learner._examples if number > 0] == [1, 2, 3]
-    assert sum(number < 0 for number in learner._examples) == 0
-    learner.forget([1, -1])
-    assert list(learner._examples) == [2, 3]
+        learner.take(-number, 1, TURNS, reply(FOXES[number % 20]), is_new=False)
+    assert not learner.has_work
+    learner.take(1, 1, TURNS, reply(FOXES[1]))
+    assert not learner._unscored, "its prompt was practised"
+    learner.take(2, 1, other, reply(FOXES[2]))
+    (trial,) = (trial for trial in (learner.work(go_on) for _ in range(16)) if trial is not None)
+    assert not learner.has_work
+    assert learner._judge.capital.better.total == pytest.approx(1), "so much of its chat was practised"
+    assert trial.number == 2
+    assert list(learner._examples) == [1, 2]
+    assert list(learner._practised)[-1] == -20
+    assert 0 < sum(len(example.sample.tokens) for example in learner._practised.values()) <= 200
+    assert {learner._choose().number > 0 for _ in range(50)} == {True, False}
+    learner.forget([1, 2, *range(-20, 0)])
+    assert not learner._examples
+    assert not learner._practised
 
 
 def test_nothing_is_published_that_does_not_guess_better(drafter: LoadedDrafter) -> None:
     noise = [bytes(np.random.default_rng(number).integers(97, 123, 40).tolist()) for number in range(20)]
-    still = LearnerSettings(4, 1e-9, batch=2, replies_per_lesson=4, judge_every=2)
-    trials = teach(make(drafter, still), noise)
-    assert trials
-    assert all(trial.adapter is None for trial in trials)
+    assert all(trial.adapter is None for trial in teach(make(drafter, STILL), noise))
+
+
+def test_a_reply_that_was_regenerated_or_scored_before_is_learned_from_and_no_evidence(drafter: LoadedDrafter) -> None:
+    learner = make(drafter)
+    assert len(teach(learner, FOXES[:1])) == 1
+    learner.take(1, 0, TURNS, reply(FOXES[1]))
+    learner.take(2, 2, TURNS, reply(FOXES[2]), is_scored=True)
+    found = [learner.work(go_on) for _ in range(12)]
+    assert found == [None] * 12
+    assert not learner.has_work
+    assert list(learner._examples) == [0, 1, 2]
 
 
 def test_what_does_worse_on_later_replies_is_returned_from(drafter: LoadedDrafter, published: Adapter) -> None:
@@ -152,13 +172,15 @@ def test_what_does_worse_on_later_replies_is_returned_from(drafter: LoadedDrafte
             said.append(max(words, key=lambda token: row[token]))
             row = model.read(said[-1:])
         texts.append(b"%d" % number + b"".join(drafter.tokenizer.pieces[token] for token in said[1:]))
-    still = LearnerSettings(4, 1e-9, batch=2, replies_per_lesson=4, judge_every=2)
-    trials = teach(make(drafter, still, published), texts)
-    returns = [trial for trial in trials if trial.is_rollback]
-    assert len(returns) == 1
-    assert returns[0].base > returns[0].published
-    after = trials[trials.index(returns[0]) + 1 :]
-    assert all(trial.published == pytest.approx(trial.base) for trial in after)
+    learner = make(drafter, STILL, published)
+    trials = teach(learner, texts)
+    (back,) = (trial for trial in trials if trial.is_change)
+    assert back.ruling in (Ruling.RETURNED, Ruling.RESET)
+    assert back.score.original < back.score.published
+    assert back.adapter is None
+    assert learner.candidate.parts["0.qkv"].up.abs().max() < 1e-3, "it begins again from the original drafter"
+    after = trials[trials.index(back) + 1 :]
+    assert all(trial.score.published == trial.score.original for trial in after)
 
 
 class SomebodyCame(Exception):
@@ -169,7 +191,7 @@ def test_a_step_that_is_ended_is_begun_anew(drafter: LoadedDrafter) -> None:
     interrupted, undisturbed = make(drafter), make(drafter)
     for learner in (interrupted, undisturbed):
         for number in range(6):
-            learner.take(number, TURNS, reply(FOXES[number]))
+            learner.take(number, number, TURNS, reply(FOXES[number]))
     calls = 0
 
     def come() -> None:
@@ -189,36 +211,19 @@ def test_a_step_that_is_ended_is_begun_anew(drafter: LoadedDrafter) -> None:
     assert not interrupted.has_work
     while undisturbed.has_work:
         undisturbed.work(go_on)
-    moved = [part.up.abs().max() for part in interrupted._model.adapter.parts.values()]
+    moved = [part.up.abs().max() for part in interrupted._training.adapter.parts.values()]
     assert min(moved) > 0
     assert all(torch.isfinite(size) for size in moved)
 
 
 def test_old_replies_thin_out_and_the_latest_stay(drafter: LoadedDrafter, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(learners, "_NUM_NEWEST", 4)
-    learner = make(drafter, LearnerSettings(4, max_tokens=600))
+    learner = make(drafter, LearnerSettings(TrainingSettings(4), max_tokens=600))
     for number in range(60):
-        learner.take(number, TURNS, reply(FOXES[number % 20]))
+        learner.take(number, number, TURNS, reply(FOXES[number % 20]), is_new=False)
     kept = list(learner._examples)
     assert sum(len(lesson.sample.tokens) for lesson in learner._examples.values()) <= 600
-    latest = [number for number in range(60) if number not in learner._held_back][-4:]
-    assert set(latest) <= set(kept)
-
-
-def test_the_judges_are_the_latest_of_those_held_back(drafter: LoadedDrafter, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(learners, "_MAX_HELD_BACK", 3)
-    learner = make(drafter)
-    for number in range(40):
-        learner.take(number, TURNS, reply(FOXES[number % 20]))
-    assert sorted(learner._held_back) == [25, 30, 35]
-    assert {0, 5, 20} <= set(learner._examples), "those before are learned from"
-    assert list(learner._examples)[-4:] == [36, 37, 38, 39], "but do not count as new"
-    again = make(drafter)
-    for number in reversed(range(20, 40)):
-        again.take(number, TURNS, reply(FOXES[number % 20]), is_new=False)
-    assert set(again._held_back) == {25, 30, 35}, "the same ones after a restart"
-    again.take(25, TURNS, reply(FOXES[1]))
-    assert 25 not in again._examples
+    assert kept[-4:] == [56, 57, 58, 59]
 
 
 def test_the_drafters_own_weights_are_only_read(drafter: LoadedDrafter) -> None:
@@ -234,29 +239,28 @@ def test_marks_of_the_target_in_the_middle_of_a_reply_are_not_spelled_out(drafte
     mark = ids(b"!!", False)[0]
     target = replace(TARGET, special=frozenset({mark}))
     strings = spellings(target, drafter.tokenizer, drafter.model.shape.outputs)
-    learner = Learner(
-        drafter.model.shape, drafter.model.weights, SampleMaker(target, drafter.tokenizer, strings), QUICK
-    )
-    learner.take(1, TURNS, reply(b"The quick brown fox!! The dog."))
+    training = Training(drafter.model.shape, drafter.model.weights, QUICK.training)
+    learner = Learner(training, SampleMaker(target, drafter.tokenizer, strings), QUICK)
+    learner.take(1, 1, TURNS, reply(b"The quick brown fox!! The dog."), is_new=False)
     (lesson,) = learner._examples.values()
     said = lesson.sample.tokens[lesson.sample.reply_start :].tolist()
     assert said == [*(drafter.tokenizer.encode(b"The quick brown fox The dog.") or []), drafter.tokenizer.end]
 
 
 def test_an_adapter_of_another_rank_is_gone_on_from(drafter: LoadedDrafter, published: Adapter) -> None:
-    learner = make(drafter, LearnerSettings(8), published)
-    learner.take(1, TURNS, reply(FOXES[0]))
-    learner.work(go_on)
-    assert learner._model.adapter.rank == QUICK.rank
+    learner = make(drafter, LearnerSettings(TrainingSettings(8)), published)
+    assert learner.candidate.rank == QUICK.training.rank
+    teach(learner, FOXES[:1])
 
 
 def test_replies_are_read_more_often_while_that_brings_something(drafter: LoadedDrafter) -> None:
-    settings = LearnerSettings(4, 0.02, batch=2, replies_per_lesson=4, max_replies_per_lesson=8, judge_every=4)
-    learner = make(drafter, settings)
-    trials = teach(learner, FOXES)
-    published = [trial.adapter is not None and not trial.is_rollback for trial in trials]
-    assert published[0]
+    learner = make(drafter, replace(QUICK, replies_per_lesson=4, max_replies_per_lesson=8))
+    rulings = [trial.ruling for trial in teach(learner, FOXES)]
+    assert Ruling.PUBLISHED in rulings
     reads = 4
-    for was_better in published:
-        reads = min(8, 2 * reads) if was_better else max(2, reads // 2)
+    for ruling in rulings:
+        if ruling is Ruling.PUBLISHED:
+            reads = min(8, 2 * reads)
+        elif ruling is not Ruling.KEPT:
+            reads = max(2, reads // 2)
     assert learner._reads == reads

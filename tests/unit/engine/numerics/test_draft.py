@@ -76,3 +76,15 @@ def test_one_that_others_go_on_from_keeps_what_it_cost() -> None:
     assert both.place_of("drafter") == (3, 2)
     assert both.place_of("nobody") == (7, 0)
     assert (both.path, both.num_steps, both.drafter_s, both.reading_s) == (None, 3, 0.2, 0.1)
+
+
+def test_tokens_that_others_had_a_say_in_are_theirs_and_the_guess_stays_the_proposers() -> None:
+    start = Draft((1, 2), proposer="recall")
+    own = ("drafter", "recall", "recall", "drafter")
+    draft = Draft((3, 4, 5, 6), proposer="drafter", origins=own).after(start)
+    longer = draft.followed_by(Draft((7,), proposer="recall"))
+    assert longer.parts == (("recall", 2), ("drafter", 1), ("recall", 2), ("drafter", 1), ("recall", 1))
+    assert longer.place_of("drafter") == (2, 4)
+    assert longer.proposers == {"recall", "drafter"}
+    assert longer.place_of("nobody") == (7, 0)
+    assert Draft((3, 4), origins=("drafter", "recall")).first(1).parts == (("drafter", 1),)

@@ -15,7 +15,7 @@ import pytest
 from safetensors.numpy import save
 
 from engine.messages.conversations import Role
-from engine.messages.learned import NgramRecord
+from engine.messages.learned import Gain, NgramRecord
 from engine.messages.replies import ReplyStatistics, StopReason
 from engine.profile.archive import read_archive
 from engine.profile.transfer import export_profile
@@ -42,6 +42,7 @@ def taught(tmp_path: Path) -> Iterator[Repository]:
         repository.save_lesson(TARGET, reply.id, reply_of([51, 52], [[1], [2]], np.zeros((2, 1))), 10)
         first = repository.save_adapter(TARGET, DRAFTER, 2.0, 2.5, 30, 200, WEIGHTS[0])
         repository.save_adapter(TARGET, DRAFTER, 2.0, 2.75, 30, 260, WEIGHTS[1])
+        repository.note_trial(TARGET, DRAFTER, Gain(2.0, 2.75, 0.05, 30, 12, 4000), 1, ())
         repository.publish_adapter(TARGET, DRAFTER, first.number)
         yield repository
 

@@ -24,6 +24,7 @@ from engine.proposers.applicants import Applicants
 from engine.proposers.chooser import Chooser
 from engine.proposers.drafted import DrafterProposer
 from engine.proposers.drafting import Drafting
+from engine.proposers.gguf_drafting import TeachableGgufDrafting
 from engine.proposers.selection import Applicant, Pair
 from engine.proposers.supply import DrafterSupply, Known, open_drafting
 from engine.proposers.teachable import TeachableDrafting
@@ -428,8 +429,7 @@ def test_the_real_starter_drafts_for_another_vocabulary(tmp_path: Path) -> None:
     assert key_of(supply.choose(FREE).chosen) == STARTER
     supply.load(never)
     (drafting,) = told
-    assert drafting is not None
-    assert drafting.teachable is None
+    assert isinstance(drafting, TeachableGgufDrafting)
     reply = write(target, drafting)
     assert reply.text == TEXT
     assert reply.statistics.num_drafted

@@ -66,6 +66,7 @@ def test_samples_of_a_prompt_differ() -> None:
     tasks = [task("Hi", 40, sampled)]
     (_, one), (_, other) = write_side_by_side(FakeParallelTarget(), tasks, 2, StopSignal())
     assert one.tokens.tolist() != other.tokens.tolist()
+    assert (one.temperature, other.temperature) == (1, 1)
 
 
 def test_repetition_teaches_nothing() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -16,11 +18,13 @@ from engine.config import LearningSettings, OwnSampling, SpeculationSettings
 from engine.drafter.adapter import Adapter
 from engine.drafter.choice import folder_source
 from engine.errors import StoreUnusable
+from engine.learning.judge import Capital, Ruling, Score
 from engine.learning.learner import Learner, Trial
 from engine.messages.conversations import ChatTurn, Message, Role
 from engine.messages.events import DrafterLearned, Event, LearningChanged
-from engine.messages.learned import Learned, NgramRecord
+from engine.messages.learned import CandidateRecord, Gain, Learned, NgramRecord
 from engine.messages.replies import ReplyStatistics, StopReason
+from engine.proposers.drafting import Drafting
 from engine.proposers.teachable import TeachableDrafting, open_teachable
 from engine.services import learning_service, pupil
 from engine.services.learning_service import LearningService, LearningTime
@@ -28,7 +32,7 @@ from engine.storage import Repository
 from tests.unit.engine.learning.made import TARGET, drafter_folder
 from tests.unit.engine.learning.test_learner import FOXES, QUICK, TURNS, reply
 
-PATIENCE_S = 60.0
+PATIENCE_S = 20.0
 ALWAYS = LearningSettings(share=1.0)
 
 
@@ -90,8 +94,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def drafting(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenDrafting:
     """The same one as often as wanted, as after so many starts."""
 
-    def make_learner(drafting: TeachableDrafting, *, adapter: Adapter | None = None) -> Learner:
-        return original(drafting, QUICK, adapter=adapter)
+    def make_learner(drafting: TeachableDrafting, **known: Any) -> Learner:
+        return original(drafting, QUICK, **known)
 
     original = TeachableDrafting.make_learner
     monkeypatch.setattr(TeachableDrafting, "make_learner", make_learner)
@@ -121,9 +125,9 @@ def begun_with(monkeypatch: pytest.MonkeyPatch) -> list[Adapter | None]:
     begun: list[Adapter | None] = []
     make_learner = TeachableDrafting.make_learner
 
-    def watched(drafting: TeachableDrafting, *, adapter: Adapter | None = None) -> Learner:
-        begun.append(adapter)
-        return make_learner(drafting, adapter=adapter)
+    def watched(drafting: TeachableDrafting, **known: Any) -> Learner:
+        begun.append(known.get("adapter"))
+        return make_learner(drafting, **known)
 
     monkeypatch.setattr(TeachableDrafting, "make_learner", watched)
     return begun
@@ -143,9 +147,7 @@ def test_what_was_learned_is_used_kept_and_gone_on_from_after_a_restart(
     assert not used(home)
     home.talk(FOXES)
     assert home.hears(1)
-    learned = home.events[0]
-    assert isinstance(learned, DrafterLearned)
-    assert learned.after > learned.before
+    assert isinstance(home.events[0], DrafterLearned)
     assert used(home)
     pair = (home.drafting.target_fingerprint, home.drafting.drafter_fingerprint)
 
@@ -156,14 +158,18 @@ def test_what_was_learned_is_used_kept_and_gone_on_from_after_a_restart(
     begun_with.clear()
     again.service.open(again.drafting)
     assert used(again), "before anything is learned"
-    assert again.events == [DrafterLearned(kept.number, kept.before, kept.after, kept.num_learned)]
+    assert again.events == [DrafterLearned(kept.number, kept.num_learned)]
     again.talk(FOXES[:3])
     while again.service._pupil is None or again.service._has_work:
         time.sleep(0.02)
-    assert again.service._pupil._num_learned >= kept.num_learned + 3
+    assert kept.num_learned + 3 <= again.service._pupil._num_learned <= len(FOXES) + 3, "each counts once"
+    (used_now,) = (each for each in again.repository.list_adapters(*pair) if each.is_published)
+    assert used_now.num_replies <= len(FOXES) + 3, "what it brings is measured on each reply once"
+    assert used_now.after > used_now.before
+    assert again.repository.candidate(*pair) is not None
     (adapter,) = begun_with
     assert adapter is not None
-    assert torch.equal(adapter.parts["head"].up, again.drafting.read_adapter(kept.weights).parts["head"].up)
+    assert torch.equal(adapter.parts["0.qkv"].up, again.drafting.read_adapter(kept.weights).parts["0.qkv"].up)
 
 
 def test_replies_that_nobody_had_time_for_are_learned_from_after_a_restart(homes: Callable[..., Home]) -> None:
@@ -239,11 +245,12 @@ def test_who_waits_comes_first(homes: Callable[..., Home], monkeypatch: pytest.M
 
     def watched(learner: Learner, check: Callable[[], None]) -> object:
         steps.append(time.monotonic())
+        time.sleep(0.05)  # a drafter of some size takes as long
         return work(learner, check)
 
     monkeypatch.setattr(Learner, "work", watched)
     home.service.open(home.drafting)
-    home.talk(FOXES[:4])
+    home.talk(FOXES[:12])
     while not steps:
         time.sleep(0.01)
     with home.service.pause():
@@ -273,6 +280,10 @@ def test_learning_is_announced_and_rests_while_it_is_held(
     monkeypatch.setattr(Learner, "work", work)
     home.service.open(home.drafting)
     assert home.told == [], "there is nothing to learn from yet"
+    source, proposer = home.drafting.source, home.drafting.proposer
+    home.service.open(Drafting(source, "", TARGET, proposer, None))
+    home.service.open(home.drafting)
+    assert home.told == [LearningChanged(False, can_learn=False), LearningChanged(False)]
     home.talk(FOXES[:3])
     assert home.is_told(LearningChanged(is_learning=True))
     assert working.wait(PATIENCE_S)
@@ -291,6 +302,26 @@ def test_learning_is_announced_and_rests_while_it_is_held(
     home.service.hold(False)
     assert working.wait(PATIENCE_S)
     assert home.is_told(LearningChanged(is_learning=True))
+
+
+def test_the_learner_rests_once_where_there_is_nothing_to_learn(
+    homes: Callable[..., Home], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rested: queue.Queue[Learner] = queue.Queue()
+    monkeypatch.setattr(learning_service, "_REST_AFTER_S", 0.0)
+
+    def rest(learner: Learner) -> None:
+        rested.put(learner)
+
+    monkeypatch.setattr(Learner, "rest", rest)
+    home = homes()
+    home.service.open(home.drafting)
+    for text in FOXES[:2]:
+        home.talk([text])
+        learner = rested.get(timeout=PATIENCE_S)
+        assert not learner.has_work
+        time.sleep(0.2)  # it looks again every 0.05 s
+        assert rested.empty()
 
 
 def test_a_pause_is_told_before_the_step_has_noticed(
@@ -476,9 +507,9 @@ def pair_of(home: Home) -> tuple[str, str]:
 
 def keep_two_adapters(home: Home) -> list[int]:
     """Of which the second is in use; their numbers."""
-    first, second = (home.drafting.make_learner().adapters[0] for _ in range(2))
+    first, second = (home.drafting.make_learner().candidate for _ in range(2))
     with torch.no_grad():
-        second.parts["head"].up.add_(0.01)
+        second.parts["0.qkv"].up.add_(0.01)
     return [
         home.repository.save_adapter(*pair_of(home), 1.0, gain, 5, 5, adapter.to_bytes()).number
         for gain, adapter in ((2.0, first), (3.0, second))
@@ -498,11 +529,38 @@ class HeldTrial:
             return None
         self.begun.set()
         assert self.go_on.wait(PATIENCE_S)
-        return Trial(1.0, 1.0, 2.0, 5, self.adapter)
+        score = Score(1, 100, 50.0, 50.0, 50.0, 40.0)
+        return Trial(1, score, Ruling.PUBLISHED, self.adapter, Gain(), Capital().numbers)
 
     def of(self, home: Home) -> HeldTrial:
-        self.adapter = home.drafting.make_learner().adapters[0]
+        self.adapter = home.drafting.make_learner().candidate
         return self
+
+
+def test_a_candidate_that_is_dropped_is_not_gone_on_from_and_a_locked_store_ends_no_learning(
+    homes: Callable[..., Home], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    home = homes(LearningSettings(enabled=False))
+    home.service.open(home.drafting)
+    (message,) = home.talk(FOXES[:1])
+    known = CandidateRecord(None, 1, 1, 1, Capital().numbers, home.drafting.make_learner().candidate.to_bytes())
+    home.repository.save_candidate(*pair_of(home), known)
+    learner = pupil.Pupil(home.drafting, home.repository, home.events.append, home.service.era, home.service.era.number)
+    score = Score(message.conversation_id, 100, 50.0, 50.0, 50.0, 60.0)
+
+    def fail(*_what: object) -> None:
+        raise StoreUnusable("It is locked.")
+
+    with monkeypatch.context() as locked, caplog.at_level(logging.WARNING, "slipstream.learning"):
+        locked.setattr(Repository, "note_trial", fail)
+        learner._take_note(Trial(message.id, score, Ruling.KEPT, None, Gain(), Capital().numbers))
+    assert "It is locked." in caplog.text
+    learner._take_note(Trial(message.id, score, Ruling.DROPPED, None, Gain(), Capital().numbers))
+    kept = home.repository.candidate(*pair_of(home))
+    assert kept is not None
+    assert kept.weights == b""
+    assert kept.scored_until == message.id
+    assert home.events == []
 
 
 def test_what_is_learned_while_all_is_forgotten_is_not_published(
@@ -626,7 +684,7 @@ def test_a_restored_conversation_teaches_again(homes: Callable[..., Home]) -> No
 
     def learns_from(*messages: Message) -> bool:
         pupil = home.service._pupil
-        known = set() if pupil is None else {*pupil._learner._examples, *pupil._learner._held_back}
+        known = set() if pupil is None else {*pupil._learner._examples}
         return known == {message.id for message in messages}
 
     def wait_until_it_learns_from(*messages: Message) -> None:
@@ -641,6 +699,8 @@ def test_a_restored_conversation_teaches_again(homes: Callable[..., Home]) -> No
         home.repository.restore_conversation(message.conversation_id)
         home.service.restore(message.conversation_id)
         wait_until_it_learns_from(message, other)
+    while home.service._has_work:
+        time.sleep(0.01)
     assert home.service._pupil is not None
     assert home.service._pupil._num_learned == 2, "a reply that came back counts once"
 

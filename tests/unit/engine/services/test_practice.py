@@ -15,6 +15,7 @@ from engine.errors import TargetUnusable
 from engine.messages.commands import LoadTarget, Send
 from engine.messages.conversations import Role
 from engine.messages.events import DrafterLearned, Event, LearningChanged, ReplyFinished
+from engine.messages.learned import VerifiedReply
 from engine.numerics.draft_length import FixedCosts
 from engine.services import learning_service
 from engine.services.learning_service import LearningService
@@ -43,6 +44,7 @@ class Taught:
         self.target_fingerprint = VOCABULARY.fingerprint
         self.pair = (VOCABULARY.fingerprint, "drafter")
         self.taken: list[tuple[int, bool]] = []
+        self.num_rests = 0
         self._changed = threading.Condition()
 
     def has(self, number: int) -> bool:
@@ -53,17 +55,23 @@ class Taught:
     def teachable(self) -> Taught:
         return self
 
-    def make_learner(self, *, adapter: object = None) -> Taught:
+    def make_learner(self, *, adapter: object, **_known: object) -> Taught:
         assert adapter is None
         return self
 
     def use(self, adapter: object) -> None:
         assert adapter is None
 
-    def take(self, number: int, _turns: object, _reply: object, is_new: bool = True) -> None:
+    def take(
+        self, number: int, _conversation: int, _turns: object, reply: VerifiedReply, is_new: bool, _is_scored: bool
+    ) -> None:
+        assert number > 0 or reply.temperature > 0
         with self._changed:
             self.taken.append((number, is_new))
             self._changed.notify_all()
+
+    def rest(self) -> None:
+        self.num_rests += 1
 
     def forget(self, numbers: list[int]) -> None:
         with self._changed:
@@ -170,6 +178,7 @@ def test_while_nobody_waits_earlier_prompts_are_answered_again_and_nothing_shows
     assert home.num_kept == 4, "so many answers to one prompt, and none to one that is incognito"
     assert home.taught.has(5)
     assert [is_new for number, is_new in home.taught.taken if number < 0] == [False] * 4
+    assert home.taught.num_rests == 1, "both would take memory"
     (opened,) = home.opened
     assert opened.is_closed
     assert (opened.num_slots, opened.limits.context_size) == (4, CONTEXT_SIZE)
@@ -370,7 +379,7 @@ def test_the_learner_has_it_after_a_restart_and_until_its_chat_is_deleted(home: 
     service = LearningService(lambda: home.repository, LearningSettings(share=1.0), home._hear, lambda: False)
     service.open(again)
     assert again.has(10)
-    assert sorted(again.taken)[:8] == [(-each, False) for each in range(8, 0, -1)]
+    assert again.taken[:8] == [(-each, False) for each in range(1, 9)], "before replies to the same prompts"
     home.repository.delete_conversation(number)
     service.forget(number)
     assert again.has(5)

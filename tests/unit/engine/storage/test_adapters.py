@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pytest
 
 from engine.errors import AdapterUnusable, StoreUnusable
 from engine.messages.conversations import Role
-from engine.messages.learned import AdapterSummary
+from engine.messages.learned import AdapterSummary, CandidateRecord, Gain
 from engine.storage import Repository
 
 from .conftest import OnEveryConnection
@@ -181,6 +182,10 @@ def test_figures_that_are_none_are_refused(repository: Repository, wrong: dict[s
         "weights = x''",
         "weights = 'abcd'",
         "weights = 7",
+        "error = -1.0",
+        "error = 'none'",
+        "num_chats = -1",
+        "num_tokens = 'many'",
     ],
 )
 def test_damaged_row_is_left_out(repository: Repository, store: Path, damage: str) -> None:
@@ -191,6 +196,49 @@ def test_damaged_row_is_left_out(repository: Repository, store: Path, damage: st
     assert repository.published_adapter(TARGET, DRAFTER) is None
     repository.publish_adapter(TARGET, DRAFTER, first)
     assert in_use(repository) == first
+
+
+GAIN = Gain(0.9, 1.1, 0.03, 12, 7, 1800)
+CANDIDATE = CandidateRecord(None, 8, 5, 5, (0.25, 1.5, 3.0), b"\x00candidate\xff")
+
+
+def test_what_the_adapter_in_use_brings_is_kept_up_to_date(open_repository: Callable[[], Repository]) -> None:
+    repository = open_repository()
+    first, second = save(repository).number, save(repository).number
+    repository.note_trial(TARGET, DRAFTER, GAIN, 9, (1.0,))
+    kept = open_repository().published_adapter(TARGET, DRAFTER)
+    assert kept is not None
+    assert (kept.number, kept.gain) == (second, GAIN)
+    others = {each.number: each for each in repository.list_adapters(TARGET, DRAFTER)}
+    assert others[first].num_tokens == 0
+    with pytest.raises(ValueError, match="An adapter to be saved has"):
+        repository.note_trial(TARGET, DRAFTER, replace(GAIN, error=float("nan")), 9, (1.0,))
+
+
+def test_the_candidate_comes_back_with_what_is_known_of_it(open_repository: Callable[[], Repository]) -> None:
+    repository = open_repository()
+    repository.note_trial(TARGET, DRAFTER, GAIN, 9, (2.0, 1.0))
+    assert repository.candidate(TARGET, DRAFTER) is None
+    repository.save_candidate(TARGET, DRAFTER, CANDIDATE)
+    repository.note_trial(TARGET, DRAFTER, GAIN, 9, (2.0, 1.0))
+    found = open_repository().candidate(TARGET, DRAFTER)
+    assert found == replace(CANDIDATE, scored_until=9, capital=(2.0, 1.0))
+    mine = save(repository).number
+    assert repository.candidate(TARGET, DRAFTER) is None, "another adapter is in use than it came from"
+    repository.save_candidate(TARGET, DRAFTER, replace(CANDIDATE, adapter=mine))
+    assert repository.candidate(TARGET, DRAFTER) == replace(CANDIDATE, adapter=mine)
+    with pytest.raises(ValueError, match="A candidate to be saved"):
+        repository.save_candidate(TARGET, DRAFTER, replace(CANDIDATE, capital=(float("nan"),)))
+    repository.forget_learned()
+    assert repository.candidate(TARGET, DRAFTER) is None
+
+
+@pytest.mark.parametrize("damage", ["capital = 'none'", "capital = 7", "scored_until = 'all'", "weights = 3"])
+def test_a_damaged_candidate_is_left_out(repository: Repository, store: Path, damage: str) -> None:
+    repository.save_candidate(TARGET, DRAFTER, CANDIDATE)
+    with closing(sqlite3.connect(store)) as connection, connection:
+        assert connection.execute(f"UPDATE candidates SET {damage}").rowcount == 1
+    assert repository.candidate(TARGET, DRAFTER) is None
 
 
 def test_deleting_conversations_keeps_adapters(repository: Repository) -> None:

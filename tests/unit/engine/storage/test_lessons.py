@@ -6,6 +6,7 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,12 @@ def test_a_lesson_comes_back_with_the_turns_that_it_answers(open_repository: Cal
     assert lesson.reply.top_logs.tolist() == LOGS
     kinds = [numbers.dtype.name for numbers in (lesson.reply.tokens, lesson.reply.top_tokens, lesson.reply.top_logs)]
     assert kinds == ["int32", "int32", "float16"]
+    assert lesson.reply.temperature == 0
+    repository.save_lesson(VOCABULARY, reply, replace(lesson.reply, temperature=0.7), ALL)
+    (lesson,) = open_repository().load_lessons(VOCABULARY)
+    assert lesson.reply.temperature == 0.7
+    with pytest.raises(ValueError, match="temperature"):
+        repository.save_lesson(VOCABULARY, reply, replace(lesson.reply, temperature=float("nan")), ALL)
 
 
 def test_every_branch_has_its_own_turns(repository: Repository) -> None:
@@ -324,7 +331,7 @@ def test_two_thousand_lessons_are_loaded_quickly(repository: Repository, store: 
             lessons.append((message_id, bytes(400), bytes(3200), bytes(1600), "Be kind."))
     with closing(sqlite3.connect(store)) as connection, connection:
         connection.executemany("INSERT INTO messages VALUES (?, ?, ?, ?, 'text', '2026-01-02', NULL, NULL)", messages)
-        connection.executemany("INSERT INTO lessons VALUES (1, ?, 8, ?, ?, ?, ?)", lessons)
+        connection.executemany("INSERT INTO lessons VALUES (1, ?, 8, ?, ?, ?, ?, 0.5)", lessons)
     began = time.process_time()
     loaded = repository.load_lessons(VOCABULARY)
     assert time.process_time() - began < 1.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,7 @@ def exercises(repository: Repository, num_prompts: int = 100, most_answers: int 
 def practise(
     repository: Repository, prompt: int, first: int = 1, fingerprint: str = VOCABULARY, most: int = ALL
 ) -> None:
-    reply = reply_of([first, 2], DISTRIBUTION, LOGS)
+    reply = replace(reply_of([first, 2], DISTRIBUTION, LOGS), temperature=0.8)
     repository.save_practice(fingerprint, exercises(repository, most_answers=ALL)[prompt], reply, most)
 
 
@@ -49,7 +50,7 @@ def test_it_comes_back_with_the_turns_that_it_answers(open_repository: Callable[
     said = (Role.SYSTEM, "Be kind."), (Role.USER, "Hi!"), (Role.ASSISTANT, "Hello."), (Role.USER, "Why?")
     assert lesson.turns == tuple(ChatTurn(*turn) for turn in said)
     assert (lesson.conversation_id, lesson.reply.tokens.tolist()) == (number, [7, 2])
-    assert lesson.reply.top_tokens.tolist() == DISTRIBUTION
+    assert (lesson.reply.top_tokens.tolist(), lesson.reply.temperature) == (DISTRIBUTION, 0.8)
     assert lesson.message_id < 0, "it is no message"
     assert [each.message_id for each in repository.load_lessons(VOCABULARY)] == [reply]
     summary = repository.summarize_learned()

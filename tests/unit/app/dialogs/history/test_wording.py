@@ -14,6 +14,7 @@ from app.dialogs.history.wording import (
     exceptions_words,
     headline,
     learned_words,
+    note_words,
     plot_words,
     point_words,
 )
@@ -130,3 +131,8 @@ def test_what_was_learned_is_told_in_plain_words() -> None:
     assert recall == "4,567 tokens of 3 messages are reused when they come up again."
     assert learning.endswith("the drafter has spent 2 minutes learning, while nobody waited.")
     assert adapter.endswith("for Tiny: after 40 replies, 0.90 → 1.15 guesses are accepted in each round, in use.")
+    unknown = replace(history(), adapters=tuple(replace(note, before=0.0, after=0.0) for note in history().adapters))
+    assert learned_words(unknown)[-1].endswith(
+        ": learned from 40 replies; what that brings is measured with the next ones."
+    )
+    assert "→" not in note_words(unknown.adapters[0])

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -11,6 +11,7 @@ from engine.errors import DrafterUnusable, FileUnusable, TargetUnusable
 from engine.lab.measuring.opening import Drafting, MakeDrafting, open_measurement
 from engine.lab.measuring.order import BenchOrder, SimulatedCosts
 from engine.messages.drafters import DrafterRunner, DrafterSource
+from engine.messages.learned import VerifiedReply
 from engine.numerics.draft_length import PassCosts
 from engine.proposers.drafting import Teachable
 from engine.proposers.interface import Proposer
@@ -127,16 +128,41 @@ def test_as_the_app_does_both_may_draft(prompts: Path) -> None:
     assert auto["identical"] == 1
 
 
-@pytest.mark.parametrize("learns", [True, False])
-def test_a_chat_is_remembered_in_the_next_one_where_that_is_asked_for(tmp_path: Path, learns: bool) -> None:
+@dataclass
+class FakePupil:
+    """Implements what a measurement uses of `Teachable`, and of the learner that this makes."""
+
+    has_work = False
+    num_taught = 0
+
+    def make_learner(self) -> FakePupil:
+        return self
+
+    def take(self, _number: int, _turns: object, reply: VerifiedReply) -> None:
+        assert len(reply.tokens)
+        self.num_taught += 1
+
+
+@pytest.mark.parametrize("remembers", [True, False])
+@pytest.mark.parametrize("teaches", [True, False])
+def test_a_chat_is_remembered_and_the_drafter_is_taught_where_that_is_asked_for(
+    tmp_path: Path, teaches: bool, remembers: bool
+) -> None:
     path = tmp_path / "twice.jsonl"
     chats = [{"id": name, "prompt": f"Say {name}.", "response": REPLY[:26]} for name in ("one", "two")]
     path.write_text("".join(json.dumps(chat) + "\n" for chat in chats))
-    recall = replayed(BenchOrder("trace:fake.gguf", path, modes=("plain", "recall"), learns=learns), no_drafter)[
-        "recall"
+    pupil = FakePupil()
+
+    def silent(_target: Target, _passes: PassCosts, _given_step: GivenStep, _must_draft: bool) -> Drafting:
+        return FakeDrafting(Foreteller(b"", wrong_second=False), teachable=cast("Teachable", pupil))
+
+    modes = ("plain", "auto")
+    auto = replayed(BenchOrder("trace:fake.gguf", path, modes=modes, teaches=teaches, remembers=remembers), silent)[
+        "auto"
     ]
-    assert recall["identical"] == 2
-    assert (recall["accepted"] > 10) == learns
+    assert auto["identical"] == 2
+    assert (auto["accepted"] > 10) == remembers
+    assert pupil.num_taught == 2 * teaches
 
 
 def test_a_target_that_cannot_roll_back_is_measured_without_drafts(prompts: Path) -> None:

@@ -1,0 +1,96 @@
+"""The weights of a GGUF file for training: read from the file as they are asked for, a few rows at a time, so that a
+copy in bfloat16 costs what it takes itself and nothing on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from gguf import GGMLQuantizationType
+from gguf.quants import dequantize
+
+from engine.drafter.adapter import Adapter, matrix_sizes
+from engine.drafter.gguf_adapter import Addition, HeadAddition, adapter_tensors, check_tensors
+from engine.drafter.gguf_shape import EMBEDDING, NORM, PARTS, GgufModel
+from engine.drafter.matrices import StoredEmbedding, StoredMatrix
+from engine.drafter.model import LayerWeights, LlamaWeights
+
+_WEIGHTS_AT_ONCE = 1 << 20  # that are spread out to float32
+
+
+def stored_weights(model: GgufModel) -> LlamaWeights:
+    """They stay in the file. Raises OSError where it is gone, also when they are asked for."""
+    tensors = _Tensors(model)
+    layers = tuple(_layer(tensors, number) for number in range(model.shape.num_layers))
+    embedding = StoredEmbedding(tensors.embeddings)
+    return LlamaWeights(embedding, layers, tensors.vector(NORM), tensors.matrix("head"))
+
+
+def addition_of(model: GgufModel, adapter: Adapter) -> Addition:
+    """An adapter of a drafter of this shape, as llama.cpp applies it. Raises AdapterUnusable."""
+    parts = {name: (part.down.numpy(), part.up.numpy()) for name, part in adapter.parts.items()}
+    tensors = adapter_tensors(model, parts)
+    check_tensors(model, tensors)
+    of_head = parts.get("head")
+    head = HeadAddition(*of_head) if model.shape.tied and of_head is not None and of_head[1].any() else None
+    acceptance = adapter.head
+    if acceptance is None:
+        return Addition(model.architecture, tensors, head, None)
+    return Addition(
+        model.architecture, tensors, head, lambda state, chance: acceptance.chance(torch.from_numpy(state), chance)
+    )
+
+
+def _layer(tensors: _Tensors, number: int) -> LayerWeights:
+    qkv, attention_out, gate_up, down = (tensors.matrix(f"{number}.{part}") for part in PARTS)
+    norms = (tensors.vector(f"blk.{number}.{part}_norm.weight") for part in ("attn", "ffn"))
+    return LayerWeights(next(norms), qkv, attention_out, next(norms), gate_up, down)
+
+
+class _Tensors:
+    def __init__(self, model: GgufModel) -> None:
+        self._model = model
+        self._sizes = matrix_sizes(model.shape)
+
+    def matrix(self, name: str) -> StoredMatrix:
+        names = self._model.tensor_names(name)
+        biases = [each.removesuffix("weight") + "bias" for each in names]
+        has_bias = biases[0] in self._model.tensors
+        bias = torch.cat([self.vector(each) for each in biases]) if has_bias else None
+        return StoredMatrix(partial(self._dense, names, self._sizes[name]), bias)
+
+    def vector(self, name: str) -> torch.Tensor:
+        """float32 [outputs]"""
+        return torch.from_numpy(self._model.in_training_order(name, self._rows(name, [(0, 1)])[0]))
+
+    def embeddings(self, tokens: Sequence[int]) -> torch.Tensor:
+        """float32 [tokens, hidden]"""
+        return torch.from_numpy(self._rows(EMBEDDING, [(token, token + 1) for token in tokens]))
+
+    def _dense(self, names: Sequence[str], size: tuple[int, int]) -> torch.Tensor:
+        dense = torch.empty(size, dtype=torch.bfloat16)
+        at_once = max(1, _WEIGHTS_AT_ONCE // size[1])
+        first = 0
+        for name in names:
+            num_rows = self._model.tensors[name].shape[1]
+            places = first + np.argsort(self._model.in_training_order(name, np.arange(num_rows)))
+            for start in range(0, num_rows, at_once):
+                rows = torch.from_numpy(self._rows(name, [(start, min(start + at_once, num_rows))]))
+                dense[torch.from_numpy(places[start : start + at_once])] = rows.to(torch.bfloat16)
+            first += num_rows
+        return dense
+
+    def _rows(self, name: str, spans: Sequence[tuple[int, int]]) -> npt.NDArray[np.float32]:
+        """float32 [rows, inputs], those of all spans; a vector is one row."""
+        place = self._model.tensors[name]
+        row_bytes = place.num_bytes // (place.shape[1] if len(place.shape) == 2 else 1)
+        stored = bytearray()
+        with self._model.path.open("rb") as file:
+            for first, end in spans:
+                file.seek(place.start + first * row_bytes)
+                stored += file.read((end - first) * row_bytes)
+        data = np.frombuffer(stored, np.uint8).reshape(-1, row_bytes)
+        return dequantize(data, GGMLQuantizationType(place.kind)).astype(np.float32, copy=False)

@@ -1,0 +1,130 @@
+"""Trains the adapter of one drafter, reply by reply."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from engine.drafter.adapter import Adapter, layer_of, matrix_sizes
+from engine.drafter.model import LlamaWeights
+from engine.drafter.shape import LlamaShape
+from engine.learning.acceptance_head import fit_head
+from engine.learning.adamw import AdamW
+from engine.learning.adapting import AdaptedModel, Check
+from engine.learning.evaluation import chances
+from engine.learning.losses import Loss, losses, wanted
+from engine.learning.samples import MAX_TOKENS, LabelTable, Sample
+
+_JUDGES_OF_HEAD = 4  # one of so many replies tells whether an acceptance head is better than none
+_MOST = 1.0  # norm of the gradients of a step
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingSettings:
+    rank: int = 8
+    learning_rate: float = 1e-3
+    loss: Loss = Loss.DISTRIBUTION
+    token_share: float = 0.2  # of the loss, where the target's distribution is known: the token that it wrote
+    batch: int = 2  # replies of an optimizer step
+    averaging: float = 0.9  # what a step leaves of the average of those before
+    layers: int = 15  # the last ones of a drafter, to which is added
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Example:
+    """A lesson in the drafter's tokens."""
+
+    number: int
+    sample: Sample
+    table: LabelTable
+
+    @property
+    def num_tokens(self) -> int:
+        """Of the reply."""
+        return len(self.sample.tokens) - self.sample.reply_start
+
+
+class Training:
+    """An adapter, the optimizer that moves it, and the gradients gathered for its next step."""
+
+    def __init__(
+        self, shape: LlamaShape, weights: LlamaWeights, settings: TrainingSettings, published: Adapter | None = None
+    ) -> None:
+        """`weights` are the drafter's own, and only read. It goes on from `published`, or from the drafter itself."""
+        self._settings = settings
+        self._shape = shape
+        upper = range(shape.num_layers - settings.layers, shape.num_layers)
+        names = {name for name in matrix_sizes(shape) if layer_of(name, shape) in upper}
+        rank = settings.rank
+        if published is not None:
+            names, rank = names | published.parts.keys(), published.rank
+        self._model = AdaptedModel(shape, weights, rank, MAX_TOKENS, settings.seed, names=names)
+        self.start_from(published)
+
+    @property
+    def adapter(self) -> Adapter:
+        """The average of the latest steps, a copy."""
+        return self._model.as_adapter(self._average)
+
+    def rest(self) -> None:
+        """See `AdaptedModel.rest`."""
+        self._model.rest()
+
+    def start_from(self, adapter: Adapter | None) -> None:
+        """Goes on from this adapter, of the same rank, or from the original drafter, with nothing gathered."""
+        self._model.start_from(adapter)
+        self._optimizer = AdamW(self._model.parameters, self._settings.learning_rate)
+        self._average = [parameter.detach().clone() for parameter in self._model.parameters]
+        self._num_steps = 0
+        self._gradients: list[torch.Tensor] = []
+        self._num_gradients = 0
+
+    def read(self, example: Example, check: Check) -> None:
+        """Learns from one reply. `check` is called often and may raise: then nothing changes."""
+        sample = example.sample
+        want = wanted(sample.tokens, sample.weights, sample.rows, example.table, self._shape.outputs)
+        if not len(want.places):
+            return
+        total = float(want.weights.sum())
+
+        def loss(logits: torch.Tensor, rows: slice) -> torch.Tensor:
+            part = want.part(rows)
+            return (losses(self._settings.loss, logits, part, self._settings.token_share) * part.weights).sum() / total
+
+        value, gradients = self._model.gradients(sample.tokens[:-1].tolist(), want.places, loss, check)
+        if not math.isfinite(value):
+            return
+        if self._gradients:
+            torch._foreach_add_(self._gradients, gradients)
+        else:
+            self._gradients = gradients
+        self._num_gradients += 1
+        if self._num_gradients >= self._settings.batch:
+            self._step()
+
+    def chances(
+        self, adapter: Adapter | None, sample: Sample, table: LabelTable, temperature: float, check: Check
+    ) -> npt.NDArray[np.float64]:
+        """As `evaluation.chances`, for the drafter with that adapter, or as it came."""
+        return chances(self._model.carrying(adapter), sample, table, temperature, check)
+
+    def finished(self, samples: Sequence[Sample], check: Check) -> Adapter:
+        """The adapter as it is now, with an acceptance head made from these replies, the oldest first."""
+        num_judges = len(samples) // _JUDGES_OF_HEAD
+        adapter = self.adapter
+        head = fit_head(self._model.carrying(adapter), samples[num_judges:], samples[:num_judges], check)
+        return replace(adapter, head=head)
+
+    def _step(self) -> None:
+        torch._foreach_div_(self._gradients, self._num_gradients)
+        self._optimizer.step(self._gradients, _MOST)
+        self._gradients, self._num_gradients = [], 0
+        self._num_steps += 1
+        share = max(1 - self._settings.averaging, 3 / (4 + self._num_steps))  # so that the first steps count little
+        torch._foreach_lerp_(self._average, [each.detach() for each in self._model.parameters], share)

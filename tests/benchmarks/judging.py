@@ -1,0 +1,212 @@
+"""How often the judge publishes what is worth nothing, how soon what is better, and what a bad adapter costs.
+
+    python -m tests.benchmarks.judging [--data ../shared/data] [--replies 120] [--scores FILE.npz] [--runs 2000]
+
+A drafter is trained along recorded replies of DATA/traces: once on them, once on the same with their tokens shuffled.
+Before it learns from a reply, the rounds of that reply are computed with the original drafter and with both; that takes
+seconds for each reply, so they are kept in FILE. From them thousands of runs of the judge are drawn:
+
+- worthless: for each reply a coin says which of both drafters counts as the candidate; in each run 400 replies;
+- shuffled: the candidate is the drafter that learned from shuffled tokens;
+- better by 3, 5 or 10 %: as worthless, but the candidate accepts so many more tokens;
+- harmful: what is in use is worse than the original drafter by 3, 5 or 10 % of the accepted tokens.
+
+Prints the share of runs in which a candidate is published, the replies until then (median, and the share of runs within
+30), and the replies until a harmful adapter is returned from, with what it had cost by then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.config import SpeculationSettings
+from engine.drafter.choice import built_in_source
+from engine.lab.measuring.prompts import read_prompts
+from engine.learning.adapting import never_stop
+from engine.learning.judge import Judge, Ruling, Score, expected_rounds
+from engine.learning.samples import CorpusLesson, Labels, SampleMaker
+from engine.learning.training import Example, Training, TrainingSettings
+from engine.proposers.teachable import open_teachable
+from engine.target.trace import TraceTarget
+from engine.target.vocabulary import load_vocabulary
+
+_ROOT = Path(__file__).parents[2]
+_TRACE, _VOCABULARY = "llama-3-8b-instruct.jsonl", "ggml-vocab-llama-bpe.gguf"
+_MOST_TOKENS = 180  # of a reply
+_READS = 2  # of replies, for each new one
+_SETTINGS = TrainingSettings(rank=16, learning_rate=1e-3, batch=4)  # learns fast, and wavers as much
+_MOST_REPLIES = 400  # of a run
+_SOON = 30
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Rounds of n replies, each found before anything was learned from the reply."""
+
+    num_tokens: Floats
+    original: Floats
+    taught: Floats  # with the drafter that learned from the replies before
+    misled: Floats  # with the one that learned from them with their tokens shuffled
+
+    @classmethod
+    def read(cls, path: Path) -> Scores:
+        with np.load(path) as stored:
+            return cls(*(stored[name] for name in ("num_tokens", "original", "taught", "misled")))
+
+    def save(self, path: Path) -> None:
+        values = {name: getattr(self, name) for name in ("num_tokens", "original", "taught", "misled")}
+        np.savez(path, **values)
+
+
+def score_replies(data: Path, num_replies: int) -> Scores:
+    vocabulary = load_vocabulary(data / "vocabs" / _VOCABULARY)
+    target = TraceTarget(vocabulary, data / "vocabs" / _VOCABULARY)
+    chats = list(read_prompts(data / "traces" / _TRACE, recorded=True))
+    random = np.random.default_rng(1)
+    random.shuffle(chats)
+    with tempfile.TemporaryDirectory() as maps:
+        drafting = open_teachable(
+            SpeculationSettings(device="cpu"), built_in_source(), Path(maps), target.vocabulary, None
+        )
+    maker = SampleMaker(target.vocabulary, drafting._drafter.tokenizer, drafting._strings)
+    taught, misled = (Training(drafting._drafter.model.shape, drafting._own_weights, _SETTINGS) for _ in range(2))
+    lessons: dict[int, tuple[Example, Example]] = {}
+    rows = []
+    for number, chat in enumerate(chats[:num_replies]):
+        assert chat.response is not None
+        said = np.array(target.tokenize(chat.response)[:_MOST_TOKENS], np.int32)
+        turns, end = chat.question([]).turns, np.array([target._end], np.int32)
+        examples = []
+        for tokens in (said, random.permutation(said)):
+            reply = np.concatenate([np.zeros(1, np.int32), tokens, end])
+            labels = Labels(reply[1:, None], np.zeros((len(reply) - 1, 1), np.float16))
+            samples, table = maker.make([CorpusLesson(number, turns, reply, 1)], {number: labels})
+            examples += [Example(number, sample, table) for sample in samples]
+        if len(examples) < 2:
+            continue
+        whole = examples[0]
+        chances = [
+            training.chances(adapter, whole.sample, whole.table, 0.0, never_stop)
+            for training, adapter in ((taught, None), (taught, taught.adapter), (misled, misled.adapter))
+        ]
+        rows.append([whole.num_tokens, *(float(expected_rounds(each)) for each in chances)])
+        lessons[number] = examples[0], examples[1]
+        for _ in range(_READS):
+            known = [*lessons][-16:] if random.random() < 0.5 else [*lessons]
+            chosen = lessons[known[int(random.integers(len(known)))]]
+            for training, example in zip((taught, misled), chosen, strict=True):
+                training.read(example, never_stop)
+        print(f"\rreply {number + 1} of {num_replies}", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    target.close()
+    return Scores(*np.array(rows).T)
+
+
+Draw = Callable[[np.random.Generator], Score]
+
+
+def ended_after(draw: Draw, random: np.random.Generator, wanted: frozenset[Ruling]) -> tuple[int, float] | None:
+    """The replies until one of these rulings, and the rounds lost by then to the original drafter; None: there was
+    none."""
+    judge, lost = Judge(), 0.0
+    for chat in range(_MOST_REPLIES):
+        score = replace(draw(random), conversation=chat)
+        lost += score.published - score.original
+        if judge.hear(score) in wanted:
+            return chat + 1, lost
+    return None
+
+
+def candidate_of(scores: Scores, gain: float) -> Draw:
+    """A candidate that is no better by anything but the share `gain` of the accepted tokens."""
+
+    def draw(random: np.random.Generator) -> Score:
+        place = int(random.integers(len(scores.original)))
+        pair = scores.original[place], scores.taught[place]
+        used, candidate = pair if random.random() < 0.5 else pair[::-1]
+        better = candidate - gain * (scores.num_tokens[place] - candidate)
+        return Score(0, int(scores.num_tokens[place]), used, used, used, better)
+
+    return draw
+
+
+def misled_candidate(scores: Scores) -> Draw:
+    def draw(random: np.random.Generator) -> Score:
+        place = int(random.integers(len(scores.original)))
+        used = scores.original[place]
+        return Score(0, int(scores.num_tokens[place]), used, used, used, scores.misled[place])
+
+    return draw
+
+
+def harmful(scores: Scores, loss: float) -> Draw:
+    """What is in use accepts that share of tokens less than the original drafter; the candidate is the same."""
+    worthless = candidate_of(scores, -loss)
+
+    def draw(random: np.random.Generator) -> Score:
+        found = worthless(random)
+        return replace(found, published=found.candidate)
+
+    return draw
+
+
+def tell(name: str, draw: Draw, num_runs: int, wanted: frozenset[Ruling], usual: float) -> None:
+    random = np.random.default_rng(2)
+    ends = [ended_after(draw, random, wanted) for _ in range(num_runs)]
+    found = [each for each in ends if each is not None]
+    line = f"{name:28} {len(found) / num_runs:7.1%} of runs"
+    if found:
+        after = np.array([each[0] if each else _MOST_REPLIES for each in ends])
+        line += f", after {np.median(after):.0f} replies (median), {np.mean(after <= _SOON):.0%} within {_SOON}"
+    if Ruling.RESET in wanted and found:
+        line += f"; it had cost the rounds of {np.mean([lost for _, lost in found]) / usual:.2f} replies"
+    print(line, flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=_ROOT.parent / "shared" / "data")
+    parser.add_argument("--replies", type=int, default=120)
+    parser.add_argument("--scores", type=Path)
+    parser.add_argument("--runs", type=int, default=2000)
+    arguments = parser.parse_args()
+    path: Path | None = arguments.scores
+    if path is not None and path.exists():
+        scores = Scores.read(path)
+    elif not (arguments.data / "traces" / _TRACE).exists():
+        print(f"skipped: {arguments.data} holds no recorded replies; name the folder with --data")
+        return
+    else:
+        scores = score_replies(arguments.data, arguments.replies)
+        if path is not None:
+            scores.save(path)
+    usual = float(scores.original.mean())
+    noise = float((scores.original - scores.taught).std())
+    print(
+        f"{len(scores.original)} replies of {scores.num_tokens.mean():.0f} tokens, {usual:.1f} rounds by the original "
+        f"drafter, {scores.taught.mean():.1f} and {scores.misled.mean():.1f} by those that learned from them and from "
+        f"shuffled ones; two drafters differ by {noise:.1f} in a reply (standard deviation)"
+    )
+    published, returned = frozenset({Ruling.PUBLISHED}), frozenset({Ruling.RESET, Ruling.RETURNED})
+    tell("published: worthless", candidate_of(scores, 0.0), arguments.runs, published, usual)
+    tell("published: shuffled", misled_candidate(scores), arguments.runs, published, usual)
+    for gain in (0.03, 0.05, 0.1):
+        tell(f"published: better by {gain:.0%}", candidate_of(scores, gain), arguments.runs // 4, published, usual)
+    for loss in (0.03, 0.05, 0.1):
+        tell(f"returned: worse by {loss:.0%}", harmful(scores, loss), arguments.runs // 4, returned, usual)
+    tell("returned: as good", harmful(scores, 0.0), arguments.runs // 4, returned, usual)
+    tell("returned: better by 5%", harmful(scores, -0.05), arguments.runs // 4, returned, usual)
+
+
+if __name__ == "__main__":
+    main()
