@@ -15,13 +15,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from engine.drafter.adapter import Adapter
+from engine.drafter.model import LlamaWeights
+from engine.drafter.shape import LlamaShape
 from engine.learning.adapting import Check
-from engine.learning.judge import Judge, Ruling, Score, expected_rounds
+from engine.learning.judge import Capital, Comparison, Judge, Ruling, Score, expected_rounds
 from engine.learning.samples import CorpusLesson, Labels, LabelTable, SampleMaker
 from engine.learning.training import Example, Training, TrainingSettings
 from engine.memory import return_free_memory
 from engine.messages.conversations import ChatTurn
-from engine.messages.learned import Gain, VerifiedReply
+from engine.messages.learned import NO_GAIN, Gain, VerifiedReply
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,26 @@ class Learner:
         self._num_due = 0  # replies to read
         self._num_read = 0
         return_free_memory()  # of the learner before this one
+
+    @classmethod
+    def going_on(
+        cls,
+        shape: LlamaShape,
+        weights: LlamaWeights,
+        maker: SampleMaker,
+        settings: LearnerSettings | None = None,
+        *,
+        adapter: Adapter | None = None,
+        candidate: Adapter | None = None,
+        gain: Gain = NO_GAIN,
+        capital: Sequence[float] = (),
+    ) -> Learner:
+        """One for a drafter with these weights, which uses `adapter`; see `Teachable.make_learner`."""
+        settings = settings or LearnerSettings()
+        training = Training(shape, weights, settings.training, adapter)
+        if candidate is not None and candidate.rank == training.adapter.rank:
+            training.start_from(candidate)
+        return cls(training, maker, settings, adapter, Judge(Capital.of(capital), Comparison.of(gain)))
 
     @property
     def has_work(self) -> bool:

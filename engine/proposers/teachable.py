@@ -10,10 +10,8 @@ from engine.drafter.adapter import Adapter, adapted, matrix_sizes
 from engine.drafter.checkpoint import LoadedDrafter, load_drafter
 from engine.drafter.tokenizer import DrafterTokenizer
 from engine.drafter.tokenizer_apart import TokenizerApart
-from engine.learning.judge import Capital, Comparison, Judge
 from engine.learning.learner import Learner, LearnerSettings
 from engine.learning.samples import SampleMaker
-from engine.learning.training import Training
 from engine.messages.drafters import DrafterSource
 from engine.messages.learned import NO_GAIN, Gain
 from engine.proposers.drafted import DrafterProposer
@@ -60,11 +58,16 @@ class TeachableDrafting(Drafting):
         capital: Sequence[float] = (),
     ) -> Learner:
         maker = SampleMaker(self.vocabulary, self._drafter.tokenizer, self._strings)
-        settings, adapter = settings or LearnerSettings(), adapter or self._adapter
-        training = Training(self._drafter.model.shape, self._own_weights, settings.training, adapter)
-        if candidate is not None and candidate.rank == training.adapter.rank:
-            training.start_from(candidate)
-        return Learner(training, maker, settings, adapter, Judge(Capital.of(capital), Comparison.of(gain)))
+        return Learner.going_on(
+            self._drafter.model.shape,
+            self._own_weights,
+            maker,
+            settings,
+            adapter=adapter or self._adapter,
+            candidate=candidate,
+            gain=gain,
+            capital=capital,
+        )
 
     def read_adapter(self, data: bytes) -> Adapter:
         return Adapter.from_bytes(data, self._drafter.model.shape)

@@ -32,10 +32,11 @@ def test_what_it_learns_is_used_stored_and_taken_back(tmp_path: Path) -> None:
     plain = drafter.read(_PROMPT).copy()
     learner = teachable.make_learner()
     for number, text in enumerate(FOXES[:4], 1):
-        learner.take(number, TURNS, reply(text))
-        learner.work(lambda: None)
+        learner.take(number, number, TURNS, reply(text))
+        while learner.has_work:
+            learner.work(lambda: None)
         learner.rest()  # the copy that it trains with is made anew
-    adapter = learner._training.adapter
+    adapter = learner.candidate
     assert any(part.up.any() for part in adapter.parts.values())
 
     teachable.use(adapter)
