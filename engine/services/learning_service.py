@@ -293,7 +293,7 @@ class LearningService:
                     changes, self._changes = self._changes, []
                 elif self._may_practise:
                     self._tell(is_learning=False, is_practising=True)
-                    self._practice.begin()
+                    lessons = self._practice.begin(settings)
             if not (is_due or self._practice.is_under_way):
                 self._rest_for_long()
                 continue
@@ -303,7 +303,7 @@ class LearningService:
                     self._learn(drafting, era, changes)
                     self._rest(settings)
                 else:
-                    self._practise(drafting, settings)
+                    self._practise(drafting, lessons)
             except (_Preempted, Outdated):
                 pass
             except Forgotten:
@@ -337,10 +337,10 @@ class LearningService:
         with self._time.running():
             pupil.work(self._check)
 
-    def _practise(self, drafting: Teachable, settings: LearningSettings) -> None:
+    def _practise(self, drafting: Teachable, lessons: Iterator[Lesson]) -> None:
         try:
             self._give_back()  # practice takes memory, too
-            for lesson in self._practice.work(settings):
+            for lesson in lessons:
                 with self._changed:
                     self._changes.append(partial(_give, drafting, lesson))
         finally:

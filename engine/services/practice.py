@@ -123,22 +123,22 @@ class Practice:
         lull_s = self._clock() - self._quiet_since
         return lull_s >= _LULL_S and self._budget.left_s(settings.practice_minutes) >= _LEAST_S
 
-    def begin(self) -> None:
-        """`work` and `end` are to follow."""
+    def begin(self, settings: LearningSettings) -> Iterator[Lesson]:
+        """Returns what is to be gone through without the lock; then `end` is to follow."""
+        assert self._at_hand is not None
         self._stop, self._is_done, self._is_spent = StopSignal(), False, False
+        return self._work(settings, self._at_hand, self._era.number, self._stop)
 
     def end(self) -> None:
         self._is_through = self._is_done and self._stop is not None and not self._stop.is_set()
         self._stop = None
 
-    def work(self, settings: LearningSettings) -> Iterator[Lesson]:
+    def _work(self, settings: LearningSettings, at_hand: TargetAtHand, era: int, stop: StopSignal) -> Iterator[Lesson]:
         """Yields what is stored, until there is nothing to answer, the time is spent, it is interrupted, or the machine
         runs on battery. Failures are only logged, since nobody waits for the result."""
-        began, era, stop, at_hand = self._clock(), self._era.number, self._stop, self._at_hand
-        assert stop is not None
-        assert at_hand is not None
-        repository, key = self._open_repository(), (at_hand.target.vocabulary.fingerprint, era)
+        began, key = self._clock(), (at_hand.target.vocabulary.fingerprint, era)
         try:
+            repository = self._open_repository()
             for exercise, reply in self._replies(repository, at_hand, settings, key, stop):
                 if stop.is_set() and not self._is_spent:  # somebody waits, whose words are to be stored first
                     self._left.append((key, exercise, reply))

@@ -123,7 +123,7 @@ def test_a_reply_that_is_not_new_is_no_work(drafter: LoadedDrafter) -> None:
 def test_what_was_practised_is_read_beside_new_replies_and_is_no_evidence(drafter: LoadedDrafter) -> None:
     other = (ChatTurn(Role.USER, "Why?"),)
     learner = make(drafter, replace(QUICK, max_practised=200))
-    for number in range(1, 21):
+    for number in range(1, 61):
         learner.take(-number, 1, TURNS, reply(FOXES[number % 20]), is_new=False)
     assert not learner.has_work
     learner.take(1, 1, TURNS, reply(FOXES[1]))
@@ -134,10 +134,10 @@ def test_what_was_practised_is_read_beside_new_replies_and_is_no_evidence(drafte
     assert learner._judge.capital.better.total == pytest.approx(1), "so much of its chat was practised"
     assert trial.number == 2
     assert list(learner._examples) == [1, 2]
-    assert list(learner._practised)[-1] == -20
+    assert list(learner._practised)[-1] == -60
     assert 0 < sum(len(example.sample.tokens) for example in learner._practised.values()) <= 200
     assert {learner._choose().number > 0 for _ in range(50)} == {True, False}
-    learner.forget([1, 2, *range(-20, 0)])
+    learner.forget([1, 2, *range(-60, 0)])
     assert not learner._examples
     assert not learner._practised
 

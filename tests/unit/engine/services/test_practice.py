@@ -294,6 +294,25 @@ def test_it_gives_way_at_once(home: Home, interrupt: Interrupt) -> None:
         assert len(home.repository.load_practice(VOCABULARY.fingerprint, 9)[0].reply.tokens) >= 16
 
 
+def test_a_target_may_leave_before_it_has_begun(
+    home: Home, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    home.start()
+    home.say("Hi there")
+
+    def leave() -> None:
+        thread = threading.Thread(target=home.learning.practise_with, args=(None,))
+        thread.start()
+        while home.learning._practice.at_hand is not None:
+            assert thread.is_alive()
+
+    monkeypatch.setattr(home.learning, "_give_back", leave)
+    home.wait()
+    assert home.hears(False)
+    assert home.num_kept == 0
+    assert not caplog.records
+
+
 def test_the_budget_of_an_hour_is_kept(home: Home) -> None:
     home.start()
     for number in range(40):
