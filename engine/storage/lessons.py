@@ -43,7 +43,7 @@ AND typeof(width) = 'integer' AND width > 0
 AND typeof(tokens) = 'blob' AND length(tokens) > 0 AND length(tokens) % {_TOKEN_BYTES} = 0
 AND typeof(law_tokens) = 'blob' AND length(law_tokens) = length(tokens) * width
 AND typeof(law_logs) = 'blob' AND length(law_logs) * {_TOKEN_BYTES} = length(law_tokens) * {_LOG_BYTES}
-ORDER BY abs({{number}}) DESC LIMIT ?
+ORDER BY {{latest}} DESC LIMIT ?
 """
 # All branches at once: UNION takes a message that many lessons share, or that is in a cycle, only once.
 _BRANCHES = """
@@ -58,12 +58,14 @@ JOIN answered ON answered.id = messages.id WHERE typeof(messages.text) = 'text'
 _LESSONS = {
     "table": "lessons",
     "number": "lessons.message_id",
+    "latest": "lessons.message_id",
     "made": "messages.created_at",
     "answered": "messages.parent_id",
 }
 _PRACTICE = {
     "table": "practice",
     "number": "-practice.id",
+    "latest": "practice.id",
     "made": "practice.created_at",
     "answered": "practice.message_id",
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +16,7 @@ import pytest
 from engine.config import OwnSampling
 from engine.errors import ConversationMissing, StoreUnusable
 from engine.messages.conversations import ChatTurn, Role
-from engine.storage import Repository
+from engine.storage import Repository, lessons
 from engine.storage.connections import back_up
 
 from .conftest import OnEveryConnection
@@ -192,6 +192,17 @@ def test_thinning_leaves_other_vocabularies_and_takes_a_smaller_most(repository:
     save(repository, ids[-1], most=1)
     assert kept(repository) == [ids[-1]]
     assert kept(repository, OTHER) == ids
+
+
+@pytest.mark.parametrize("names", [lessons._LESSONS, lessons._PRACTICE])
+def test_the_latest_are_found_without_sorting_all_of_them(
+    repository: Repository, store: Path, names: Mapping[str, str]
+) -> None:
+    assert repository
+    with closing(sqlite3.connect(store)) as connection:
+        plan = connection.execute(f"EXPLAIN QUERY PLAN {lessons._READ.format_map(names)}", (VOCABULARY, 1)).fetchall()
+    assert len(plan) > 3
+    assert not [step for *_, step in plan if "TEMP B-TREE" in step]
 
 
 def test_deleted_conversations_are_left_out_until_they_are_restored(repository: Repository) -> None:
