@@ -32,6 +32,7 @@ LIST_PIECE = 1_500  # characters of a long list that are shown together
 _ITEM = 20  # characters that an item counts for, besides its own
 KNOWN_INLINE = 2_000  # texts
 SLICE = 4_000  # characters of a finished text that are parsed at once …
+_LINES_OF_SLICE = 400
 _FIRST_SLICE = 1_000  # … and shown at once, too, unless …
 _SHORT = 2_000  # … there are no more
 LONGEST_BLOCK = 16_000  # characters of Markdown
@@ -74,13 +75,23 @@ def parse(text: str, marks: str = "") -> tuple[Block, ...]:
 def parsing(text: str, marks: str = "") -> Iterator[tuple[tuple[Block, ...], bool]]:
     """The blocks so far, slice by slice, and whether these are all."""
     stream = MarkdownStream()
-    begin, end = 0, len(text) if len(text) <= _SHORT else _FIRST_SLICE
+    begin, size = 0, len(text) if len(text) <= _SHORT else _FIRST_SLICE
     while begin < len(text):
+        end = _end_of_slice(text, begin, size)
         blocks = stream.feed(text[begin:end], marks[begin:end])
         if len(text) > _SHORT:  # else the end is soon found, too
             yield blocks, False
-        begin, end = end, end + SLICE
+        begin, size = end, SLICE
     yield stream.finish(), True
+
+
+def _end_of_slice(text: str, begin: int, size: int) -> int:
+    end = begin
+    for _ in range(_LINES_OF_SLICE):
+        end = text.find("\n", end, begin + size) + 1
+        if not end:
+            return begin + size
+    return end
 
 
 class MarkdownStream:

@@ -115,7 +115,8 @@ class PromptBuilder:
         """How many of the oldest turns can be left out: a turn of the user comes first, and the text is not too long to
         tokenize. Raises PromptTooLong if there is no such number."""
         limit = self._target.limits.max_bytes
-        sizes = [len(turn.text.encode("utf-8", "replace")) for turn in turns]
+        # Encoding a text of many million characters would keep other threads waiting.
+        sizes = [len(turn.text if len(turn.text) > limit else turn.text.encode("utf-8", "replace")) for turn in turns]
         size_from = list(accumulate(reversed(sizes)))[::-1]  # of each turn and all after it
         starts = [i for i, turn in enumerate(turns) if turn.role is Role.USER and size_from[i] <= limit]
         if not starts:

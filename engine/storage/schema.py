@@ -31,15 +31,17 @@ from sqlalchemy import (
     TypeDecorator,
     UniqueConstraint,
     cast,
+    func,
     text,
     type_coerce,
 )
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.orm import DeclarativeBase, InstrumentedAttribute, Mapped, mapped_column
 
 from engine.messages.conversations import Role
 from engine.messages.replies import OriginRun, StopReason, TextKind
 
 Heads = tuple[int, ...]  # ids of the leaves of branches
+MOST_READ_BYTES = 2**24  # of a text: more than a target can read at once, and than an import can hold
 _PIECE_BYTES = 2**20  # of a text, decoded at once
 
 
@@ -83,22 +85,28 @@ class FilePath(TypeDecorator[Path]):
         return None if value is None else Path(os.fsdecode(value))
 
 
+def beginning_of(column: ColumnElement[Any] | InstrumentedAttribute[str]) -> ColumnElement[bytes]:
+    """Of a text, with one byte more than may be read where it goes on."""
+    return func.coalesce(func.substr(cast(column, LargeBinary), 1, MOST_READ_BYTES + 1), b"")  # NULL where it is empty
+
+
 class LongText(TypeDecorator[str]):
     """A text that is read as bytes, and decoded in pieces: decoded by its driver, 30 million letters would keep all
-    other threads waiting for a tenth of a second. What is no UTF-8 in a damaged file is replaced by U+FFFD."""
+    other threads waiting for a tenth of a second. What is no UTF-8 in a damaged file is replaced by U+FFFD, and only
+    the beginning is read, with “…” behind it, of a text longer than any that Slipstream writes."""
 
     impl = Text
     cache_ok = True
 
     def column_expression(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
-        return type_coerce(cast(column, LargeBinary), self)
+        return type_coerce(beginning_of(column), self)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> str | None:  # noqa: ARG002
         if not isinstance(value, bytes) or len(value) <= _PIECE_BYTES:
             return value.decode(errors="replace") if isinstance(value, bytes) else value
-        decode = codecs.getincrementaldecoder("utf-8")("replace").decode
-        starts = range(0, len(value), _PIECE_BYTES)
-        return "".join(decode(value[start : start + _PIECE_BYTES], start == starts[-1]) for start in starts)
+        decode, is_cut = codecs.getincrementaldecoder("utf-8")("replace").decode, len(value) > MOST_READ_BYTES
+        pieces = [decode(value[start : start + _PIECE_BYTES]) for start in range(0, len(value), _PIECE_BYTES)]
+        return "".join([*pieces, "…" if is_cut else decode(b"", True)])
 
 
 class OriginRuns(TypeDecorator[tuple[OriginRun, ...]]):

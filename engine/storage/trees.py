@@ -8,10 +8,10 @@ from hashlib import sha256
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Connection, LargeBinary, cast, insert, select, update
+from sqlalchemy import Connection, LargeBinary, insert, select, type_coerce, update
 
 from engine.messages.conversations import ConversationTree, TreeMessage
-from engine.storage.schema import ConversationRow, MessageRow
+from engine.storage.schema import ConversationRow, MessageRow, beginning_of
 from engine.storage.texts import encodable, fit_title
 
 _MESSAGES = select(MessageRow.__table__).order_by(MessageRow.id)  # a parent is always older than its children
@@ -23,7 +23,7 @@ _PRESENT = (  # with texts as the bytes they are stored in: decoding and encodin
         MessageRow.parent_id.label("parent"),
         MessageRow.role,
         MessageRow.created_at,
-        cast(MessageRow.text, LargeBinary).label("text"),
+        type_coerce(beginning_of(MessageRow.text), LargeBinary).label("text"),
     )
     .join(ConversationRow, ConversationRow.id == MessageRow.conversation_id)
     .where(ConversationRow.deleted_at.is_(None))

@@ -16,7 +16,7 @@ from engine.errors import ConversationMissing
 from engine.messages.conversations import Message, Role
 from engine.messages.replies import OriginRun, ProposerCounts, ReplyStatistics, StopReason
 from engine.storage import Repository
-from engine.storage.schema import ReplyProposerRow, ReplyStatisticsRow
+from engine.storage.schema import MOST_READ_BYTES, ReplyProposerRow, ReplyStatisticsRow
 
 STATISTICS = ReplyStatistics(
     prompt_tokens=11,
@@ -162,6 +162,15 @@ def test_nul_does_not_cut_a_text(repository: Repository) -> None:
     summary = repository.create_conversation("nul", "")
     repository.add_message(summary.id, None, Role.USER, "before\0after\0")
     assert repository.open_conversation(summary.id).messages[0].text == "before\0after\0"
+
+
+def test_of_a_text_without_end_the_beginning_is_read(repository: Repository) -> None:
+    conversation = repository.create_conversation("Long", "").id
+    fits, longer = "€\0" * (MOST_READ_BYTES // 4), "€" * MOST_READ_BYTES
+    first = repository.add_message(conversation, None, Role.USER, fits)
+    repository.add_message(conversation, first.id, Role.ASSISTANT, longer)
+    texts = [message.text for message in repository.open_conversation(conversation).messages]
+    assert texts == [fits, "€" * (MOST_READ_BYTES // 3) + "…"]
 
 
 @pytest.mark.parametrize("stored", ["", "{", "[[1]]", "[[2,3]]", '[["x","target"]]', "7", "[" * 100_000])
