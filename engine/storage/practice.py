@@ -17,6 +17,7 @@ from engine.storage.recall import id_of
 from engine.storage.schema import MessageRow, PracticeRow, VocabularyRow
 from engine.storage.texts import encodable
 
+_MOST_BYTES = 2**16  # of a message in a chat that is practised on: longer ones find no room, and decoding takes time
 _NUM_ANSWERS = """
 SELECT count(*) FROM practice WHERE practice.message_id = messages.id
 AND vocabulary_id = (SELECT id FROM vocabularies WHERE fingerprint = ?)
@@ -32,13 +33,14 @@ _CHATS = f"""
 SELECT messages.id, conversations.id, conversations.system_prompt, conversations.sampling {_PROMPT}
 AND messages.id IN (SELECT value FROM json_each(?))
 """
-_BRANCHES = """
+_BRANCHES = f"""
 WITH RECURSIVE branch(id) AS (
     SELECT value FROM json_each(?)
     UNION SELECT messages.parent_id FROM messages JOIN branch ON messages.id = branch.id
 )
 SELECT messages.id, messages.parent_id, messages.role, messages.text FROM messages
 JOIN branch ON branch.id = messages.id WHERE typeof(messages.text) = 'text'
+AND length(CAST(messages.text AS BLOB)) <= {_MOST_BYTES}
 """
 
 

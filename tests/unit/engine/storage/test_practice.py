@@ -60,6 +60,7 @@ def test_it_comes_back_with_the_turns_that_it_answers(open_repository: Callable[
 
 
 def test_prompts_that_were_answered_least_come_first_and_then_the_latest(repository: Repository) -> None:
+    exchange(repository, "long " * 20_000, "reply", "and", "so on")
     _, (old, _) = exchange(repository, "old", "reply")
     _, (first, _, second) = exchange(repository, "one", "two", "three")
     hidden, _ = exchange(repository, "hidden", "reply")
