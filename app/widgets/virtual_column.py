@@ -27,6 +27,7 @@ PAGE_OVERLAP_PX = 48
 END_PX = 4  # this near counts as at the end
 REVEALED_PX = 24  # from the top, where a revealed row begins
 DRAGGED_S = 0.004  # of a frame, after which no further row is built while the bar is dragged
+OPENED_S = 0.015  # when a chat is opened, after which what else is in sight comes row by row
 REST_MS = 40  # after which a dragged bar counts as resting
 
 
@@ -95,7 +96,7 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
         width = self._column_width()
         self._slots = [_Slot(row, row.estimate(width)) for row in rows]
         self._follow(True)
-        self._place()
+        self._place(build_s=OPENED_S)
 
     def change_rows(self, rows: Iterable[Row]) -> None:
         """Shows other rows without scrolling: those that stay keep their widgets, and those in sight their place."""
