@@ -276,7 +276,16 @@ def test_forgetting_takes_all_that_is_learned_from_the_files_and_the_copies_and_
 def test_forgetting_takes_a_copy_from_before_anything_was_learned(repository: Repository, store: Path) -> None:
     teach(repository)
     backup = back_up(store, "9999")
-    tables = ("adapters", "lessons", "imported_recall", "recall", "vocabularies", "ngrams", "vocabulary_pairs")
+    tables = (
+        "adapters",
+        "scores",
+        "lessons",
+        "imported_recall",
+        "recall",
+        "vocabularies",
+        "ngrams",
+        "vocabulary_pairs",
+    )
     with closing(sqlite3.connect(backup)) as connection:
         connection.executescript("".join(f"DROP TABLE {table};" for table in tables))
     repository.forget_learned()
