@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QWidget
 
+from app.text.benefits import BenefitView
 from app.text.learned import AdapterView, ModelView, PairView
 from app.text.translation import QT_TRANSLATE_NOOP, translate
 from app.widgets.layouts import Part, Placed, ScrollingPage, Stretch, add_row, in_column, in_grid, in_row
@@ -110,6 +111,8 @@ class ModelCard(QFrame):
         parts: list[Part] = [in_row([name, *loaded, Stretch()], spacing=10)]
         if model.sentences:
             parts.append(words(model.sentences, self))
+        told = [(pair.words, pair.benefit) for pair in model.pairs if pair.benefit is not None]
+        parts += [self._benefit(which if len(told) > 1 else "", benefit) for which, benefit in told]
         if model.details:
             about = self.tr("What is kept on this computer for models with this vocabulary.")
             parts.append(set_up(words(model.details, self), kind="faint", tip=about))
@@ -130,6 +133,22 @@ class ModelCard(QFrame):
     def set_busy(self, is_busy: bool) -> None:
         for use in self.use_buttons:
             use.setEnabled(not is_busy)
+
+    def _benefit(self, drafter: str, benefit: BenefitView) -> QWidget:
+        table = QWidget(self)
+        head = self.tr("{drafter}: tokens per pass").format(drafter=drafter) if drafter else self.tr("Tokens per pass")
+        heads = (head, self.tr("Without learning"), self.tr("With learning"), self.tr("Gain"))
+        rows = [[_label(text, table, "faint") for text in heads]]
+        rows += [[_label(text, table) for text in row] for row in benefit.rows]
+        about = self.tr(
+            "Tokens that a pass of the model brings: its own, and the guesses that stand. ± is the standard error, "
+            "from how far chats are from one another."
+        )
+        for label in (label for row in rows for label in row):
+            set_up(label, tip=about)
+        grid = in_grid(rows, spacing=(22, 3), stretches=(0, 0, 0, 1))
+        in_column([grid, words(benefit.note, table, kind="faint")], inside=table, spacing=6)
+        return table
 
     def _add_rows(self, pair: PairView, model: str) -> None:
         heads = (pair.words, self.tr("Made"), self.tr("Right guesses in a row"))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from app.text.amounts import day_words
+from app.text.benefits import BenefitView, benefit_view, benefit_words
 from app.text.translation import Words
 from engine.messages.learned import AdapterSummary, FingerprintPair, ImportOutcome, LearnedSummary, ProfileSummary
 
@@ -33,6 +34,7 @@ class PairView:
     pair: FingerprintPair
     words: str  # which drafter, where there are several; else empty
     adapters: tuple[AdapterView, ...]  # newest first; the original drafter at the end
+    benefit: BenefitView | None  # None: too few chats to tell
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,15 +131,16 @@ def _model_view(summary: LearnedSummary, vocabulary: str, in_use: FingerprintPai
             (vocabulary, drafter),
             "" if len(drafters) == 1 and in_use in (None, (vocabulary, drafter)) else _which(drafter, in_use),
             tuple(_adapter_views(summary.adapters[vocabulary, drafter])),
+            benefit_view(summary.benefits[vocabulary, drafter]) if (vocabulary, drafter) in summary.benefits else None,
         )
         for drafter in drafters
     ]
-    main = summary.adapters[vocabulary, drafters[0]] if drafters else ()
+    main = pairs[0].pair if pairs else (vocabulary, "")
     return ModelView(
         vocabulary,
         _name(summary, vocabulary, in_use, loaded),
         in_use is not None and in_use[0] == vocabulary,
-        " ".join(_sentences(summary, vocabulary, main)),
+        " ".join(_sentences(summary, main)),
         " · ".join(_details(summary, vocabulary)),
         tuple(pairs),
     )
@@ -175,9 +178,13 @@ def _adapter_views(adapters: Sequence[AdapterSummary]) -> Iterator[AdapterView]:
     yield AdapterView(None, name, "", "", about, is_original)
 
 
-def _sentences(summary: LearnedSummary, vocabulary: str, adapters: Sequence[AdapterSummary]) -> Iterator[str]:
+def _sentences(summary: LearnedSummary, pair: FingerprintPair) -> Iterator[str]:
+    vocabulary, adapters, benefit = pair[0], summary.adapters.get(pair, ()), summary.benefits.get(pair)
     used = _published(adapters)
-    if used is not None and not used.is_measured:
+    if used is not None and benefit is not None and benefit.whole.error is not None:
+        yield Learned.tr("The drafter has learned from {number} repl(y|ies).", "", used.num_learned)
+        yield benefit_words(benefit)
+    elif used is not None and not used.is_measured:
         yield Learned.tr(
             "After learning from {number} repl(y|ies), the drafter has got better; by how much is measured with the "
             "next ones.",

@@ -53,11 +53,12 @@ class _NamedAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
 
 
 class RatioPlot(QWidget):
-    """Ratios with their errors, along days or chats, and a line at 1."""
+    """Ratios with their errors, along days, weeks or chats, others beside them as rings, and a line at 1."""
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._points: tuple[PlotPoint, ...] = ()
+        self._rings: tuple[PlotPoint, ...] = ()
         self._marks: tuple[PlotMark, ...] = ()
         self._axis = _NamedAxis(str, orientation="bottom")
         self._view = pg.PlotWidget(self, axisItems={"bottom": self._axis})
@@ -72,10 +73,14 @@ class RatioPlot(QWidget):
         self._draw()
 
     def show_points(
-        self, points: Sequence[PlotPoint], marks: Sequence[PlotMark], name_of: Callable[[float], str]
+        self,
+        points: Sequence[PlotPoint],
+        marks: Sequence[PlotMark],
+        name_of: Callable[[float], str],
+        rings: Sequence[PlotPoint] = (),
     ) -> None:
-        """`name_of` gives the words below a place."""
-        self._points, self._marks = tuple(points), tuple(marks)
+        """`name_of` gives the words below a place. Rings have no error."""
+        self._points, self._marks, self._rings = tuple(points), tuple(marks), tuple(rings)
         self._axis.name_of = name_of
         self._draw()
 
@@ -117,29 +122,33 @@ class RatioPlot(QWidget):
         half = [point.error for point in points]
         pen = pg.mkPen(bars, width=1.5)
         item.addItem(pg.ErrorBarItem(x=np.array(places), y=np.array(values), height=2 * np.array(half), pen=pen))
-        item.addItem(
-            pg.ScatterPlotItem(
-                x=places,
-                y=values,
-                data=[point.words for point in points],
-                size=_POINT_PX,
-                pen=pg.mkPen(theme.surface),
-                brush=pg.mkBrush(theme.accent),
-                hoverable=True,
-                hoverBrush=pg.mkBrush(theme.accent_hover),
-                hoverSize=_POINT_PX + 3,
-                tip=_tip,
-            )
-        )
+        item.addItem(_dots(self._rings, theme.quiet, theme.window, theme.surface))
+        item.addItem(_dots(points, theme.surface, theme.accent, theme.accent_hover))
 
     def _set_ranges(self) -> None:
         places = [point.place for point in self._points] or [0.0]
-        low = min([1.0, *(point.value - point.error for point in self._points)])
-        high = max([1.0, *(point.value + point.error for point in self._points)])
+        shown = (*self._points, *self._rings)
+        low = min([1.0, *(point.value - point.error for point in shown)])
+        high = max([1.0, *(point.value + point.error for point in shown)])
         spare = max(0.0, _LEAST_SPAN - (high - low)) / 2
         view = self._view.getPlotItem()
         view.setYRange(low - spare, high + spare, padding=_MARGIN)
         view.setXRange(min(places) - 0.5, max(places) + 0.5, padding=0.02)
+
+
+def _dots(points: Sequence[PlotPoint], edge: str, inside: str, under_mouse: str) -> pg.ScatterPlotItem:
+    return pg.ScatterPlotItem(
+        x=[point.place for point in points],
+        y=[point.value for point in points],
+        data=[point.words for point in points],
+        size=_POINT_PX,
+        pen=pg.mkPen(edge),
+        brush=pg.mkBrush(inside),
+        hoverable=True,
+        hoverBrush=pg.mkBrush(under_mouse),
+        hoverSize=_POINT_PX + 3,
+        tip=_tip,
+    )
 
 
 def _tip(x: float, y: float, data: str) -> str:  # noqa: ARG001 (pyqtgraph names them)

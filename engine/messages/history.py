@@ -11,6 +11,7 @@ from operator import attrgetter
 from statistics import median
 from typing import Any
 
+from engine.messages.learned import Benefit, ScoredReplies
 from engine.messages.replies import ProposerCounts, TextKind, joined_counts
 
 
@@ -53,6 +54,7 @@ class Tally:
     num_repeating: int = 0  # that repeated themselves
     ratios: tuple[float, ...] = ()  # of compared replies to plain decoding, in any order
     proposers: tuple[ProposerCounts, ...] = ()  # by key
+    scored: tuple[ScoredReplies, ...] = ()  # with a drafter that learns; any number of one conversation
 
     @property
     def tokens_per_s(self) -> float:
@@ -80,6 +82,11 @@ class Tally:
         ordered = sorted(self.ratios)
         return TotalSpeedup(median(ordered), _error_of_median(ordered), len(ordered), self.saved_s)
 
+    @property
+    def benefit(self) -> Benefit | None:
+        """None if no reply was scored."""
+        return Benefit.of(self.scored)
+
 
 def _error_of_median(ordered: Sequence[float]) -> float:
     """Half of what lies within √n / 2 ranks of the middle: whatever the distribution, the true median is as likely
@@ -95,12 +102,12 @@ def total(tallies: Iterable[Tally]) -> Tally:
         return found[0]
     sums: dict[str, Any] = {name: sum(map(attrgetter(name), found)) for name in NUMBERS}
     ratios = tuple(chain.from_iterable(tally.ratios for tally in found))
-    return Tally(
-        **sums, ratios=ratios, proposers=joined_counts(counts for tally in found for counts in tally.proposers)
-    )
+    proposers = joined_counts(counts for tally in found for counts in tally.proposers)
+    scored = tuple(chain.from_iterable(tally.scored for tally in found))
+    return Tally(**sums, ratios=ratios, proposers=proposers, scored=scored)
 
 
-NUMBERS = tuple(field.name for field in fields(Tally) if field.name not in ("ratios", "proposers"))
+NUMBERS = tuple(field.name for field in fields(Tally) if field.name not in ("ratios", "proposers", "scored"))
 
 
 @dataclass(frozen=True, slots=True)

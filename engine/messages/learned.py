@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from engine.config import OwnSampling
 from engine.messages.conversations import ChatTurn
+from engine.messages.replies import TextKind
 
 if TYPE_CHECKING:  # the window is up before numpy is needed
     import numpy as np
@@ -82,6 +84,64 @@ class Gain:
 
 NO_GAIN = Gain()
 _FEWEST_CHATS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredReplies:
+    """Replies of one conversation, each scored before anything was learned from it."""
+
+    conversation_id: int
+    num_replies: int
+    num_tokens: int  # the drafter's
+    before: float  # rounds in expectation, as the judge counts them, with the original drafter
+    after: float  # and with what was in use
+
+
+@dataclass(frozen=True, slots=True)
+class Benefit:
+    """What learning brought on such replies."""
+
+    before: float  # tokens per round with the original drafter
+    after: float  # and with what was in use
+    error: float | None  # standard error of `gain`; None: too few conversations to tell
+    num_replies: int
+
+    @property
+    def gain(self) -> float:
+        """The share by which a round brought more; as large is the share of rounds that were saved, of those left."""
+        return self.after / self.before - 1
+
+    @classmethod
+    def of(cls, scored: Iterable[ScoredReplies]) -> Benefit | None:
+        """None if there are none. The error is that of a ratio of two sums over conversations that are drawn one by
+        one (Cochran 1977, section 6.4): replies of one conversation are alike."""
+        found = tuple(scored)
+        chats: dict[int, list[float]] = {}
+        for each in found:
+            rounds = chats.setdefault(each.conversation_id, [0.0, 0.0])
+            rounds[0] += each.before
+            rounds[1] += each.after
+        before, after = (sum(rounds[side] for rounds in chats.values()) for side in (0, 1))
+        if not found or min(before, after) <= 0:
+            return None
+        error, number = None, len(chats)
+        if number >= _FEWEST_CHATS:
+            left = sum((each - other * before / after) ** 2 for each, other in chats.values())
+            error = math.sqrt(left * number / (number - 1)) / after
+        num_tokens = sum(each.num_tokens for each in found)
+        return cls(num_tokens / before, num_tokens / after, error, sum(each.num_replies for each in found))
+
+
+@dataclass(frozen=True, slots=True)
+class PairBenefit:
+    """What learning brought to a drafter and its target, on replies that came while an adapter was in use."""
+
+    whole: Benefit
+    recent: Benefit  # of the last RECENT_REPLIES
+    kinds: Mapping[TextKind, Benefit]
+
+
+RECENT_REPLIES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +232,7 @@ class LearnedSummary:
     num_bytes: Mapping[str, int] = field(default_factory=dict)  # of the store, by vocabulary
     since: Mapping[str, datetime] = field(default_factory=dict)  # of the oldest lesson or adapter, by vocabulary
     practice: Mapping[str, int] = field(default_factory=dict)  # replies, by vocabulary
+    benefits: Mapping[FingerprintPair, PairBenefit] = field(default_factory=dict)
 
     @property
     def vocabularies(self) -> tuple[str, ...]:

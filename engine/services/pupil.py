@@ -165,15 +165,19 @@ class Pupil:
             self._has_learned(trial.number - 1)  # before it was scored
             self._trial, self._scored_until = trial, max(self._scored_until, trial.number)
             self._num_unsaved += 1
+            score = trial.score
+            try:
+                self._repository.save_score(
+                    *self._pair, trial.number, score.num_tokens, score.original, score.published
+                )
+                if not trial.begins_anew:
+                    self._repository.note_trial(*self._pair, trial.gain, self._scored_until, trial.capital)
+            except StoreUnusable as error:  # the next note has all of this one but its score
+                _logger.warning("what a reply showed was not stored: %s", error)
             if trial.is_change:
                 self._use(trial)
             if trial.begins_anew:
                 self._save_candidate(b"")
-                return
-            try:
-                self._repository.note_trial(*self._pair, trial.gain, self._scored_until, trial.capital)
-            except StoreUnusable as error:  # the next note has all of this one
-                _logger.warning("what a reply showed was not stored: %s", error)
 
     def _save_candidate(self, weights: bytes) -> None:
         assert self._trial is not None

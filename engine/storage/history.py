@@ -13,12 +13,13 @@ from sqlalchemy import Connection
 from sqlalchemy.dialects.sqlite import insert
 
 from engine.messages.history import NUMBERS, AdapterNote, History, LearningDay, Portion, Tally, total
-from engine.messages.learned import TargetStatistics
+from engine.messages.learned import ScoredReplies, TargetStatistics
 from engine.messages.replies import ProposerCounts, TextKind
 from engine.messages.speed import SLOWER
 from engine.storage import adapters, ngrams, recall
 from engine.storage.connections import raw_rows
 from engine.storage.schema import LearningDayRow, read_time
+from engine.storage.scores import SOUND
 from engine.storage.texts import unique
 
 # By the names of the fields of `Tally`.
@@ -66,6 +67,10 @@ _PROPOSERS = f"""{_REPLIES}
 SELECT chat, day, target, kind, key, total(reply_proposers.num_rounds), total(reply_proposers.num_drafted),
 total(reply_proposers.num_accepted) FROM replies JOIN reply_proposers ON message_id = id
 WHERE typeof(key) = 'text' AND NOT repeats GROUP BY chat, day, target, kind, key ORDER BY key
+"""
+_SCORED = f"""{_REPLIES}
+SELECT chat, day, target, kind, count(*), total(num_tokens), total(rounds_before), total(rounds_after)
+FROM replies JOIN scores ON message_id = id WHERE {SOUND} GROUP BY chat, day, target, kind
 """
 _TAUGHT = f"""
 SELECT DISTINCT fingerprint, {_WRITER} FROM lessons JOIN vocabularies ON vocabularies.id = vocabulary_id
@@ -127,10 +132,15 @@ def _read_portions(connection: Connection) -> tuple[list[Portion], dict[str, str
     proposers: dict[tuple[object, ...], list[ProposerCounts]] = defaultdict(list)
     for *group, key, num_rounds, num_drafted, num_accepted in raw_rows(connection, _PROPOSERS):
         proposers[tuple(group)].append(ProposerCounts(key, int(num_rounds), int(num_drafted), int(num_accepted)))
+    scored = {
+        (chat, day, target, kind): (ScoredReplies(chat, number, int(num_tokens), before, after),)
+        for chat, day, target, kind, number, num_tokens, before, after in raw_rows(connection, _SCORED)
+    }
     for chat, day, target, kind, at, ratios, *sums in raw_rows(connection, _PORTIONS):
         began_at = read_time(at)
         if began_at is not None and kind in _KINDS:
-            tally = _tally(sums, json.loads(ratios), proposers.get((chat, day, target, kind), ()))
+            group = chat, day, target, kind
+            tally = replace(_tally(sums, json.loads(ratios), proposers.get(group, ())), scored=scored.get(group, ()))
             portions.append(Portion(chat, began_at, date.fromisoformat(day), target, _KINDS[kind], tally))
     names = _names([portion.target_name for portion in portions])
     return [replace(portion, target_name=names[portion.target_name]) for portion in portions], names

@@ -23,7 +23,7 @@ from engine.messages.learned import (
     RecallText,
     VerifiedReply,
 )
-from engine.storage import adapters, whole
+from engine.storage import adapters, scores, whole
 from engine.storage.erasing import Due, delete_all
 from engine.storage.history import add_learning, read_history
 from engine.storage.lessons import read_lessons, read_practice, write_lesson
@@ -151,6 +151,22 @@ class LearnedRepository(Transactions):
                 raise AdapterUnusable(
                     f"Adapter {number} is no longer in the store; choose another one, or the drafter without any."
                 )
+
+    def save_score(
+        self,
+        target_fingerprint: str,
+        drafter_fingerprint: str,
+        message_id: int,
+        num_tokens: int,
+        before: float,
+        after: float,
+    ) -> None:
+        """The rounds that the reply in this message would have taken with the original drafter, and with what is in
+        use; `num_tokens` are the drafter's. Nothing is stored of a reply that is gone. Raises ValueError for invalid
+        figures."""
+        pair = target_fingerprint, drafter_fingerprint
+        with self._writing(patience_s=SHORT_PATIENCE_S) as connection:
+            scores.write_score(connection, pair, message_id, num_tokens, before, after)
 
     def note_trial(
         self, target_fingerprint: str, drafter_fingerprint: str, gain: Gain, scored_until: int, capital: Sequence[float]

@@ -425,6 +425,20 @@ class PracticeRow(
     temperature: Mapped[float] = mapped_column(server_default=text("0"))
 
 
+class ScoreRow(Base, holds=Holds.LEARNED, num_bytes="length(drafter_fingerprint) + 32"):
+    """A reply that was scored before a drafter learned from it, in rounds as the judge counts them."""
+
+    __tablename__ = "scores"
+    __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012
+
+    vocabulary_id: Mapped[int] = mapped_column(ForeignKey("vocabularies.id", ondelete="CASCADE"), primary_key=True)
+    drafter_fingerprint: Mapped[str] = mapped_column(primary_key=True)
+    message_id: Mapped[int] = mapped_column(ForeignKey("messages.id", ondelete="CASCADE"), primary_key=True, index=True)
+    num_tokens: Mapped[int]  # the drafter's
+    rounds_before: Mapped[float]  # with the original drafter
+    rounds_after: Mapped[float]  # with what was in use
+
+
 class AdapterRow(Base, holds=Holds.LEARNED, in_profile=True, num_bytes="length(weights)"):
     """One column for each field of `AdapterRecord`; `id` is its number, `ordinal` counts the adapters of one target."""
 

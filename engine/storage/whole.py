@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sqlalchemy import ColumnElement, Connection, Select, func, literal_column, select, union_all
 
 from engine.messages.learned import AdapterRecord, FingerprintPair, ImportOutcome, Learned, LearnedSummary, RecallText
-from engine.storage import adapters, lessons, ngrams, practice, recall
+from engine.storage import adapters, lessons, ngrams, practice, recall, scores
 from engine.storage.history import read_statistics
 from engine.storage.schema import Base, Holds, VocabularyPairRow, VocabularyRow, read_time, rows_holding
 
@@ -57,6 +57,7 @@ def summarize(connection: Connection) -> LearnedSummary:
         num_bytes=_read_sizes(connection),
         since=_read_since(connection),
         practice=practice.count_practice(connection),
+        benefits=scores.read_benefits(connection),
     )
 
 

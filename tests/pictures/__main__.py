@@ -76,6 +76,7 @@ def main() -> None:
         with closing(Studio(application, folder / "store", chosen.folder, chosen.only, BUILT_IN)) as studio:
             _wait_for_model(studio)
             studio.until(lambda: _is_drafting(studio))
+            keep_adapters(studio.app.bridge, folder / "store")
             for take in _TAKES:
                 take(studio, folder)
 
@@ -227,8 +228,7 @@ def _speed(studio: Studio, _folder: Path) -> None:
     dialog.close()
 
 
-def _personal(studio: Studio, folder: Path) -> None:
-    keep_adapters(studio.app.bridge, folder / "store")
+def _personal(studio: Studio, _folder: Path) -> None:
     studio.window.personal_action.trigger()
     dialog = studio.app.personal.dialog
     studio.until(lambda: studio.heard(LearnedRead))

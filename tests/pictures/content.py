@@ -392,27 +392,41 @@ def _learning_times(now: datetime) -> Sequence[tuple[int, datetime]]:
 
 
 def _keep_learned(repository: Repository, now: datetime) -> None:
-    vocabulary = "a vocabulary of pictures"
-    distributions = np.tile(np.arange(4, dtype=np.int32), (12, 1))
-    reply = VerifiedReply(np.arange(12, dtype=np.int32), distributions, np.full((12, 4), -1.5, np.float16))
-    answers = [
-        message.id
-        for summary in repository.list_conversations()
-        for message in repository.open_conversation(summary.id).messages
-        if message.target_name == LARGE_NAME
-    ]
-    for message_id in answers:
-        repository.save_lesson(vocabulary, message_id, reply, 400)
-        repository.save_recall(vocabulary, {message_id: list(range(240))})
+    pair = "a vocabulary of pictures", "a drafter of pictures"
+    for message_id in _keep_scores(repository, pair, LARGE_NAME):
+        repository.save_recall(pair[0], {message_id: list(range(240))})
     for number, (before, after) in enumerate(((0.62, 0.71), (0.62, 0.78), (0.63, 0.84)), start=1):
-        repository.save_adapter(vocabulary, "a drafter of pictures", before, after, 24, 48 * number, b"weights")
+        repository.save_adapter(*pair, before, after, 24, 12 * number, b"weights")
     for days in range(31):
         if days % 3:
             repository.add_learning_time((now - timedelta(days=days)).date(), 7.0 + (days % 7))
 
 
+def _keep_scores(repository: Repository, pair: tuple[str, str], target: str) -> Sequence[int]:
+    """Lessons and scores of all replies of the target, whose ids are returned. The first third came before there was
+    an adapter."""
+    distributions = np.tile(np.arange(4, dtype=np.int32), (12, 1))
+    reply = VerifiedReply(np.arange(12, dtype=np.int32), distributions, np.full((12, 4), -1.5, np.float16))
+    dice = random.Random(5)
+    replies = {
+        message.id: message.statistics
+        for summary in repository.list_conversations()
+        for message in repository.open_conversation(summary.id).messages
+        if message.target_name == target and message.statistics is not None
+    }
+    usual = {TextKind.CODE: (2.6, 0.3), TextKind.LISTS: (2.2, 0.2), TextKind.PROSE: (1.8, 0.14)}
+    for place, message_id in enumerate(sorted(replies)):
+        repository.save_lesson(pair[0], message_id, reply, 400)
+        per_round, gain = usual[replies[message_id].kind]
+        num_tokens, progress = replies[message_id].reply_tokens, place / len(replies) - 0.3
+        before = num_tokens / (per_round + dice.gauss(0, 0.1))
+        saved = gain * math.sqrt(progress) * dice.uniform(0.6, 1.4) if progress > 0 else 0.0
+        repository.save_score(*pair, message_id, num_tokens, before, before / (1 + saved))
+    return sorted(replies)
+
+
 def keep_adapters(bridge: EngineBridge, folder: Path) -> None:
-    """Stores adapters for the loaded model and drafter, as learning would; the last one is in use."""
+    """Stores adapters and scores for the loaded model and drafter, as learning would; the last one is in use."""
     drafting = bridge._engine._services._learning._drafting
     assert drafting is not None
     assert drafting.teachable is not None
@@ -421,8 +435,9 @@ def keep_adapters(bridge: EngineBridge, folder: Path) -> None:
     with closing(Repository.open(folder)) as repository:
         numbers = [
             repository.save_adapter(*pair, 0.58, after, 24, num_learned, adapter).number
-            for after, num_learned in ((0.66, 41), (0.73, 96), (0.79, 152))
+            for after, num_learned in ((0.66, 22), (0.73, 41), (0.79, 66))
         ]
+        _keep_scores(repository, pair, STARTER_NAME)
     now = datetime.now(UTC)
     with closing(sqlite3.connect(folder / FILE_NAME)) as connection, connection:
         for number, days in zip(numbers, (27, 15, 4), strict=True):

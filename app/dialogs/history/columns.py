@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from app.dialogs.history.figures import Row
-from app.dialogs.history.wording import HOW_COMPARED, NOTHING, Speed, kind_words, ratio_words
+from app.dialogs.history.wording import HOW_COMPARED, NOTHING, Speed, ratio_words
 from app.text.amounts import percent_words
+from app.text.benefits import kind_words
 from app.text.origin_marks import label_of, proposers
 from app.text.translation import QT_TRANSLATE_NOOP
 from engine.messages.history import Tally

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 
 from engine.messages.history import AdapterNote, Portion, Tally, TotalSpeedup, total
+from engine.messages.learned import Benefit
 from engine.messages.replies import TextKind
 
+_MIDDLE = 4.0  # of the first week, a Thursday; where a week is in the plot
 MOST_POINTS = 90  # of a plot: more are too close to each other
 
 
 class Grouping(StrEnum):
     DAY = "day"
     CHAT = "chat"
+    WEEK = "week"  # with what was learned, and without
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +40,13 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Consecutive days or chats."""
+    """Consecutive days, weeks or chats."""
 
-    place: float  # of the first day as its ordinal, or the number of the first chat; the middle of a few
+    place: float  # of the first day or week as its ordinal, or the number of the first chat; the middle of a few
     first: Portion
     last: Portion
-    num_groups: int  # days or chats
-    speedup: TotalSpeedup
+    num_groups: int  # days, weeks or chats
+    figure: TotalSpeedup | Benefit
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,25 +67,30 @@ class Row:
 
 
 def points(portions: Iterable[Portion], grouping: Grouping, most: int = MOST_POINTS) -> tuple[Point, ...]:
-    """Of the days or chats with a comparison, oldest first. Where there are more than `most`, consecutive ones become
-    one point."""
-    groups: dict[Hashable, list[Portion]] = defaultdict(list)
+    """Of the days, weeks or chats with a comparison, oldest first. Where there are more than `most`, consecutive ones
+    become one point; days and weeks without a reply count for that."""
+    groups: dict[int, list[Portion]] = defaultdict(list)
     for portion in portions:
-        groups[portion.day if grouping is Grouping.DAY else portion.conversation_id].append(portion)
-    in_order = list(groups.values())
-    numbered = [(_place(group[0], number, grouping), group) for number, group in enumerate(in_order, 1)]
-    width = -(-_extent(numbered, grouping) // most) or 1
-    joined: dict[int, list[tuple[float, list[Portion]]]] = defaultdict(list)
+        groups[_group(portion, grouping)].append(portion)
+    of_chats = grouping is Grouping.CHAT
+    numbered = [(number if of_chats else place, group) for number, (place, group) in enumerate(groups.items(), 1)]
+    if not numbered:
+        return ()
+    first, last = numbered[0][0], numbered[-1][0]
+    width = -(-(last - first + 1) // most)
+    joined: dict[int, list[tuple[int, list[Portion]]]] = defaultdict(list)
     for place, group in numbered:
-        joined[int(place - numbered[0][0]) // width].append((place, group))
-    made = (_point(those) for those in joined.values())
+        joined[(place - first) // width].append((place, group))
+    made = (_point(those, grouping) for those in joined.values())
     return tuple(point for point in made if point is not None)
 
 
 def marks(notes: Iterable[AdapterNote], portions: Sequence[Portion], grouping: Grouping) -> tuple[Mark, ...]:
-    """Within its day, or among the chats before the first that began later."""
+    """Within its day or week, or among the chats before the first that began later."""
     if grouping is Grouping.DAY:
         return tuple(Mark(_within_day(note.created_at.astimezone()), note) for note in notes)
+    if grouping is Grouping.WEEK:
+        return tuple(Mark((_within_day(note.created_at.astimezone()) - _MIDDLE) / 7, note) for note in notes)
     began = {portion.conversation_id: portion.began_at for portion in reversed(portions)}
     return tuple(Mark(sum(at < note.created_at for at in began.values()) + 0.5, note) for note in notes)
 
@@ -110,20 +118,21 @@ def _within_day(at: datetime) -> float:
     return at.toordinal() + (at.hour + at.minute / 60) / 24 - 0.5
 
 
-def _place(first: Portion, number: int, grouping: Grouping) -> float:
-    return first.day.toordinal() if grouping is Grouping.DAY else number
+def week_begins(place: float) -> date:
+    """The Monday of the week at this place."""
+    return date.fromordinal(max(0, round(place)) * 7 + 1)
 
 
-def _extent(numbered: Sequence[tuple[float, list[Portion]]], grouping: Grouping) -> int:
-    """Days from the first to the last one, those without a reply included; or chats."""
-    if grouping is Grouping.CHAT or not numbered:
-        return len(numbered)
-    return int(numbered[-1][0] - numbered[0][0]) + 1
+def _group(portion: Portion, grouping: Grouping) -> int:
+    """The day or week as its ordinal, which is counted from a Monday on; or the chat."""
+    day = portion.day.toordinal()
+    return {Grouping.DAY: day, Grouping.WEEK: (day - 1) // 7}.get(grouping, portion.conversation_id)
 
 
-def _point(those: Sequence[tuple[float, list[Portion]]]) -> Point | None:
-    speedup = total(portion.tally for _, group in those for portion in group).speedup
-    if speedup is None:
+def _point(those: Sequence[tuple[int, list[Portion]]], grouping: Grouping) -> Point | None:
+    tally = total(portion.tally for _, group in those for portion in group)
+    figure = tally.benefit if grouping is Grouping.WEEK else tally.speedup
+    if figure is None:
         return None
     middle = (those[0][0] + those[-1][0]) / 2
-    return Point(middle, those[0][1][0], those[-1][1][0], len(those), speedup)
+    return Point(middle, those[0][1][0], those[-1][1][-1], len(those), figure)

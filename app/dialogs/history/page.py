@@ -10,18 +10,17 @@ from PySide6.QtWidgets import QComboBox, QFileDialog, QLabel, QStackedLayout, QW
 
 from app.dialogs.history import figures
 from app.dialogs.history.columns import csv_text
-from app.dialogs.history.figures import Choice, Grouping
+from app.dialogs.history.figures import Choice, Grouping, week_begins
 from app.dialogs.history.table import FiguresTable
 from app.dialogs.history.wording import (
     EMPTY,
     HOW_COMPARED,
     HOW_LEARNING_IS_TIMED,
+    HOW_SCORED,
     HOW_TIME_IS_PARTED,
-    KINDS,
     duration,
     exceptions_words,
     headline,
-    kind_words,
     learned_words,
     note_words,
     plot_words,
@@ -30,19 +29,34 @@ from app.dialogs.history.wording import (
 )
 from app.dialogs.parts import Dialog
 from app.text.amounts import day_words, percent_words
+from app.text.benefits import KINDS, kind_words
 from app.text.translation import QT_TRANSLATE_NOOP, translate
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Gap, Placed, ScrollingPage, Stretch, in_column, in_row
 from app.widgets.parts import button, set_up, words
 from app.widgets.plots import PlotMark, PlotPoint, RatioPlot
 from app.widgets.share_bars import Bar, Part, ShareBars
-from engine.messages.history import History, Portion, Tally, total
+from engine.messages.history import History, Portion, Tally, TotalSpeedup, total
 from engine.messages.replies import TextKind
 
 _SIZE_PX = (900, 820)
 _PLOT_PX = 240
 _RECENT_DAYS = 7
 _CSV_NAME = "slipstream-speed.csv"
+_PLOTS = (  # of the speed, and of what learning brought: title, words in place of it, and how it was measured
+    (
+        QT_TRANSLATE_NOOP("Speed", "How many times as fast as without speed-up"),
+        QT_TRANSLATE_NOOP("Speed", "None of these replies could be compared with writing without speed-up."),
+        HOW_COMPARED,
+    ),
+    (
+        QT_TRANSLATE_NOOP("Speed", "Tokens per pass of the model, with what was learned and without"),
+        QT_TRANSLATE_NOOP(
+            "Speed", "None of these replies has been scored yet; that happens while nobody waits, if learning is on."
+        ),
+        HOW_SCORED,
+    ),
+)
 _MONTHS = (
     *(QT_TRANSLATE_NOOP("Speed", "Jan"), QT_TRANSLATE_NOOP("Speed", "Feb"), QT_TRANSLATE_NOOP("Speed", "Mar")),
     *(QT_TRANSLATE_NOOP("Speed", "Apr"), QT_TRANSLATE_NOOP("Speed", "May"), QT_TRANSLATE_NOOP("Speed", "Jun")),
@@ -79,14 +93,14 @@ class HistoryPage(Dialog):
         self.groupings = _combo(self.tr("Points of the plot"), self)
         self.groupings.addItem(self.tr("Day by day"), Grouping.DAY)
         self.groupings.addItem(self.tr("Chat by chat"), Grouping.CHAT)
+        self.groupings.addItem(self.tr("What learning brought"), Grouping.WEEK)
         export = self.tr("Save the table, with all digits, as a CSV file")
         self.export_button = button(self.tr("Export the table…"), "outlined", self, self._export, tip=export)
-        self.plot = set_up(RatioPlot(keeper, self), tip=compared)
+        self.plot_title = _title("", self)
+        self.plot = RatioPlot(keeper, self)
         self.plot.setFixedHeight(_PLOT_PX)
         self.plot_words = words("", self, kind="faint")
-        self.no_points = words(
-            self.tr("None of these replies could be compared with writing without speed-up."), self, "quiet"
-        )
+        self.no_points = words("", self, "quiet")
         self.no_points.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.bars = ShareBars(keeper, self)
         self.no_bars = words(self.tr("Of these replies it is not known where the time went."), self, "quiet")
@@ -139,7 +153,7 @@ class HistoryPage(Dialog):
                 Gap(4),
                 in_row([self.targets, self.kinds, self.groupings, Stretch()], spacing=10),
                 self.notice,
-                _title(self.tr("How many times as fast as without speed-up"), self),
+                self.plot_title,
                 self.plot,
                 self.no_points,
                 self.plot_words,
@@ -189,22 +203,30 @@ class HistoryPage(Dialog):
         self.exceptions.setVisible(bool(self.exceptions.text()))
 
     def _show_plot(self, choice: Choice) -> None:
-        of_days = choice.grouping is Grouping.DAY
-        portions = tuple(filter(choice.keeps, self._history.days if of_days else self._history.chats))
+        portions = self._history.chats if choice.grouping is Grouping.CHAT else self._history.days
+        portions = tuple(filter(choice.keeps, portions))
         notes = tuple(filter(choice.keeps_note, self._history.adapters))
         points = figures.points(portions, choice.grouping)
-        shown = [
-            PlotPoint(point.place, point.speedup.ratio, point.speedup.error, point_words(point, choice.grouping))
-            for point in points
-        ]
+        shown, without = [], []
+        for point in points:
+            figure, about = point.figure, point_words(point, choice.grouping)
+            if isinstance(figure, TotalSpeedup):
+                shown.append(PlotPoint(point.place, figure.ratio, figure.error, about))
+            else:
+                shown.append(PlotPoint(point.place, figure.after, (figure.error or 0.0) * figure.before, about))
+                without.append(PlotPoint(point.place, figure.before, 0.0, about))
         marks = [
             PlotMark(mark.place, note_words(mark.note)) for mark in figures.marks(notes, portions, choice.grouping)
         ]
-        self.plot.show_points(shown, marks, _day_name if of_days else _chat_name)
+        self.plot.show_points(shown, marks, _NAMES[choice.grouping], without)
+        title, nothing, about = _PLOTS[choice.grouping is Grouping.WEEK]
+        self.plot_title.setText(translate("Speed", title))
+        self.no_points.setText(translate("Speed", nothing))
+        set_up(self.plot, tip=tool_tip(about))
         self.plot.setAccessibleName("; ".join(point_words(point, choice.grouping) for point in points[-_RECENT_DAYS:]))
         self.plot.setVisible(bool(points))
         self.no_points.setVisible(not points)
-        sentences = [plot_words(points, choice.grouping), self.tr("At 1, speed-up brings nothing.")]
+        sentences = [plot_words(points, choice.grouping)]
         if marks:
             sentences.append(self.tr("A dashed line: the drafter learned something new."))
         self.plot_words.setText(" ".join(sentences))
@@ -267,10 +289,20 @@ def _title(name: str, parent: QWidget) -> QLabel:
 
 
 def _day_name(place: float) -> str:
-    day = date.fromordinal(max(1, round(place)))
+    return _short_name(date.fromordinal(max(1, round(place))))
+
+
+def _week_name(place: float) -> str:
+    return _short_name(week_begins(place))
+
+
+def _short_name(day: date) -> str:
     month = translate("Speed", _MONTHS[day.month - 1])
     return translate("Speed", "{day} {month}").format(day=day.day, month=month)
 
 
 def _chat_name(place: float) -> str:
     return f"{round(place):,}" if place >= 1 else ""
+
+
+_NAMES = {Grouping.DAY: _day_name, Grouping.CHAT: _chat_name, Grouping.WEEK: _week_name}

@@ -6,19 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from app.dialogs.history.figures import Grouping, Point
 from app.text.amounts import day_words
+from app.text.benefits import gain_words
 from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
 from app.text.unseen import wrapped
 from engine.messages.history import AdapterNote, History, Tally, TotalSpeedup
-from engine.messages.replies import TextKind
 
 Speed = Words("Speed")
 NOTHING = "–"
-KINDS = {
-    TextKind.PROSE: QT_TRANSLATE_NOOP("Speed", "Prose"),
-    TextKind.CODE: QT_TRANSLATE_NOOP("Speed", "Code"),
-    TextKind.NUMBERS: QT_TRANSLATE_NOOP("Speed", "Numbers"),
-    TextKind.LISTS: QT_TRANSLATE_NOOP("Speed", "Lists"),
-}
 EMPTY = QT_TRANSLATE_NOOP(
     "Speed",
     "No reply has been kept yet. Write a message in a chat; how fast its reply came will be shown here, and how fast "
@@ -39,6 +33,13 @@ HOW_TIME_IS_PARTED = QT_TRANSLATE_NOOP(
 )
 HOW_LEARNING_IS_TIMED = QT_TRANSLATE_NOOP(
     "Speed", "Time in which the drafter learned, while no reply was being written; of all models and kinds."
+)
+HOW_SCORED = QT_TRANSLATE_NOOP(
+    "Speed",
+    "Before the drafter learns from a reply, it is worked out how many passes of the model the reply would take with "
+    "its guesses, four at a time: as they were before it learned anything, and as they are by then. So no reply that "
+    "it learned from flatters the figures. Earlier text that is reused is not counted.\n"
+    "± is the standard error, from how far the chats are from one another; it takes six chats.",
 )
 _SURE = 0.05  # a standard error beyond it leaves a ratio near 1 open
 
@@ -96,11 +97,6 @@ def ratio_words(speedup: TotalSpeedup) -> str:
     return f"{speedup.ratio:.2f}× ± {speedup.error:.2f}" if speedup.error > 0 else f"{speedup.ratio:.2f}×"
 
 
-def kind_words(kind: TextKind | None) -> str:
-    """None: all kinds."""
-    return Speed.tr("All kinds") if kind is None else translate("Speed", KINDS[kind])
-
-
 def duration(seconds: float) -> str:
     if seconds < 1:
         return Speed.tr("{seconds} seconds", seconds=f"{seconds:.1f}")
@@ -120,20 +116,39 @@ def point_words(point: Point, grouping: Grouping) -> str:
     when = first if first == last else Speed.tr("{first} to {last}", first=first, last=last)
     if grouping is Grouping.CHAT:
         when = Speed.tr("{number} chat(s), {when}", "", point.num_groups, when=when)
-    ratio, number = ratio_words(point.speedup), point.speedup.num_replies
-    return f"{when}\n" + Speed.tr("{ratio}, {number} repl(y|ies) compared", "", number, ratio=ratio)
+    if isinstance(point.figure, TotalSpeedup):
+        ratio, number = ratio_words(point.figure), point.figure.num_replies
+        return f"{when}\n" + Speed.tr("{ratio}, {number} repl(y|ies) compared", "", number, ratio=ratio)
+    return f"{when}\n" + Speed.tr(
+        "{after} tokens per pass with what was learned, {before} without: {gain} ({replies})",
+        after=f"{point.figure.after:.2f}",
+        before=f"{point.figure.before:.2f}",
+        gain=gain_words(point.figure),
+        replies=_replies(point.figure.num_replies),
+    )
 
 
 def plot_words(points: Sequence[Point], grouping: Grouping) -> str:
-    """What a point means."""
+    """What a point means, and its place from bottom to top."""
     most = max((point.num_groups for point in points), default=1)
+    if grouping is Grouping.WEEK:
+        each = Speed.tr("Each point is one week, named by its Monday.")
+        if most > 1:
+            each = Speed.tr("Each point is up to %n weeks, one after the other.", "", most)
+        sides = Speed.tr(
+            "Filled points are with what was learned, rings without: each reply was scored both ways before the "
+            "drafter learned from it."
+        )
+        return f"{each} {sides}"
     if grouping is Grouping.CHAT:
-        if most == 1:
-            return Speed.tr("Each point is one chat.")
-        return Speed.tr("Each point is %n chats, one after the other.", "", most)
-    if most == 1:
-        return Speed.tr("Each point is one day.")
-    return Speed.tr("Each point is up to %n days, one after the other.", "", most)
+        each = Speed.tr("Each point is one chat.")
+        if most > 1:
+            each = Speed.tr("Each point is %n chats, one after the other.", "", most)
+    else:
+        each = Speed.tr("Each point is one day.")
+        if most > 1:
+            each = Speed.tr("Each point is up to %n days, one after the other.", "", most)
+    return f"{each} {Speed.tr('At 1, speed-up brings nothing.')}"
 
 
 def note_words(note: AdapterNote) -> str:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from engine.messages.learned import AdapterSummary, LearnedSummary, RecallSize, TargetStatistics
+from engine.messages.learned import (
+    AdapterSummary,
+    Benefit,
+    LearnedSummary,
+    PairBenefit,
+    RecallSize,
+    TargetStatistics,
+)
+from engine.messages.replies import TextKind
 
 WHEN = datetime(2026, 3, 3, 12, tzinfo=UTC)
 IN_USE = ("v0", "d")  # the pair that is loaded
@@ -40,3 +48,10 @@ def learned(num_models: int = 1, num_adapters: int = 2, used: int | None = 2) ->
         num_bytes=dict.fromkeys(vocabularies, 24_300_000),
         since=dict.fromkeys(vocabularies, WHEN),
     )
+
+
+def benefit(gain: float = 0.12, error: float | None = 0.02, num_replies: int = 183) -> PairBenefit:
+    """Of prose mostly, and of too few chats with code."""
+    recent = Benefit(2.0, 2 * (1 + gain), error, min(50, num_replies))
+    kinds = {TextKind.PROSE: Benefit(1.8, 1.89, error, num_replies - 9), TextKind.CODE: Benefit(2.5, 2.9, None, 9)}
+    return PairBenefit(Benefit(2.0, 2.1, error, num_replies), recent, kinds)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from PySide6.QtWidgets import QWidget
@@ -36,7 +37,7 @@ from engine.messages.speed import LiveFigures
 from tests.unit.app.dialogs.history.made import history
 from tests.unit.app.drafter_samples import CHOICE
 from tests.unit.app.form_samples import OFFERS, REPORT
-from tests.unit.app.learned_made import IN_USE, learned
+from tests.unit.app.learned_made import IN_USE, benefit, learned
 from tests.unit.app.library_samples import QWEN, TARGETS
 from tests.unit.app.widgets.messages import prompt, reply
 
@@ -129,7 +130,8 @@ def _shortcuts(keeper: ThemeKeeper) -> QWidget:
 
 def _personalization(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
     dialog = PersonalDialog(LearningSettings())
-    dialog.learned.show_models(model_views(learned(num_models=2), IN_USE, "Tiny"))
+    summary = replace(learned(num_models=2), benefits={IN_USE: benefit()})
+    dialog.learned.show_models(model_views(summary, IN_USE, "Tiny"))
     dialog.show_words("Learned from 12 replies.", can_undo=True)
     return dialog
 

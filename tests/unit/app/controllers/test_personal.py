@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -10,7 +11,7 @@ import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
+from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.controllers.personal import PersonalController
@@ -52,7 +53,7 @@ from engine.messages.learned import ImportOutcome, ProfileSummary
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.chats import unsaved
 from tests.fakes.ear import Ear
-from tests.unit.app.learned_made import IN_USE, NOTHING, WHEN, learned
+from tests.unit.app.learned_made import IN_USE, NOTHING, WHEN, benefit, learned
 
 READY = TargetReady(TargetInfo("Tiny", "/t.gguf", "llama", 1000, 10, 2), LoadTarget("t"))
 PROFILE = Path("/home/me/me.slipstream")
@@ -342,6 +343,23 @@ def test_what_is_shown_follows_what_is_learned_and_loaded(desk: Desk) -> None:
     ):
         desk.tell(*events)
         assert desk.posted == [ReadLearned()] * num_asked
+
+
+def test_what_there_would_be_without_learning_is_seen_at_once(desk: Desk) -> None:
+    desk.open()
+    other = IN_USE[0], "e"
+    for pairs, heads in (
+        ([IN_USE], ["Tokens per pass"]),
+        ([IN_USE, other], ["The drafter in use: ", "Another drafter: "]),
+    ):
+        shown = learned()
+        shown = replace(shown, adapters=dict.fromkeys(pairs, shown.adapters[IN_USE]))
+        desk.tell(LearnedRead(replace(shown, benefits=dict.fromkeys(pairs, benefit())), IN_USE))
+        (card,) = desk.dialog.learned.cards
+        texts = [label.text() for label in card.findChildren(QLabel) if label.isVisible()]
+        found = [text for text in texts if text.lower().endswith("tokens per pass")]
+        assert all(text.startswith(head) for text, head in zip(found, heads, strict=True))
+        assert texts.count("+12\u00a0% ± 2\u00a0%") == len(pairs)
 
 
 def test_cards_stay_open_and_focused_where_they_were(desk: Desk, qtbot: QtBot) -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from app.text.amounts import day_words
 from app.text.learned import model_views, ordinal_of, outcome_words, profile_view, size
-from engine.messages.learned import ImportOutcome, ProfileSummary, RecallSize
-from tests.unit.app.learned_made import IN_USE, NOTHING, WHEN, adapters, learned
+from engine.messages.learned import ImportOutcome, PairBenefit, ProfileSummary, RecallSize
+from tests.unit.app.learned_made import IN_USE, NOTHING, WHEN, adapters, benefit, learned
 
 
 def test_a_model_is_told_in_plain_words_and_numbers() -> None:
@@ -42,6 +42,45 @@ def test_what_a_snapshot_brings_is_told_when_enough_replies_have_shown_it() -> N
     assert view.sentences.startswith("After learning from 80 replies, the drafter has got better; by how much is")
     assert view.pairs[0].adapters[0].gain == ""
     assert view.pairs[0].adapters[0].about.startswith("What it brings is measured with the next replies.")
+
+
+@pytest.mark.parametrize(
+    ("brought", "words"),
+    [
+        (
+            benefit(),
+            "Without that, your last 50 replies would have taken 12\u00a0% ± 2\u00a0% more passes of the model.",
+        ),
+        (benefit(0.034, 0.004, 31), "Without that, your last 31 replies would have taken 3.4\u00a0% ± 0.4\u00a0% more"),
+        (benefit(0.01), "Whether that saves passes of the model cannot be told yet."),
+        (
+            benefit(-0.05),
+            "Without that, your last 50 replies would have taken 5\u00a0% ± 2\u00a0% fewer passes of the model; if",
+        ),
+    ],
+)
+def test_what_there_would_be_without_learning_is_told(brought: PairBenefit, words: str) -> None:
+    (view,) = model_views(replace(learned(), benefits={IN_USE: brought}), IN_USE, "Tiny")
+    assert view.sentences.startswith(f"The drafter has learned from 80 replies. {words}")
+
+
+def test_what_learning_brought_is_told_by_kind_of_text_where_it_can_be_told() -> None:
+    (view,) = model_views(replace(learned(), benefits={IN_USE: benefit()}), IN_USE, "Tiny")
+    shown = view.pairs[0].benefit
+    assert shown is not None
+    assert shown.rows == (
+        ("Last 50 replies", "2.00", "2.24", "+12\u00a0% ± 2\u00a0%"),
+        ("All 183 replies", "2.00", "2.10", "+5\u00a0% ± 2\u00a0%"),
+        ("Prose, 174 replies", "1.80", "1.89", "+5\u00a0% ± 2\u00a0%"),
+    )
+    assert shown.note.startswith("Too few chats to tell yet: Code. Each reply was compared before the drafter learned")
+    (view,) = model_views(replace(learned(), benefits={IN_USE: benefit(-0.05, 0.02, 40)}), IN_USE, "Tiny")
+    shown = view.pairs[0].benefit
+    assert shown is not None
+    assert shown.rows[0] == ("All 40 replies", "2.00", "2.10", "+5\u00a0% ± 2\u00a0%")
+    (view,) = model_views(replace(learned(), benefits={IN_USE: benefit(error=None)}), IN_USE, "Tiny")
+    assert view.pairs[0].benefit is None
+    assert view.sentences.startswith("After learning from 80 replies, the drafter guesses")
 
 
 def test_the_first_adapter_of_a_model_is_its_first_whatever_its_number_in_the_store() -> None:

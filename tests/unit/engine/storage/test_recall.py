@@ -213,7 +213,7 @@ def test_purge_takes_a_copy_from_before_there_were_tokens(repository: Repository
     repository.save_recall(VOCABULARY, {secret: SECRET})
     backup = back_up(store, "9999")
     with closing(sqlite3.connect(backup)) as connection:
-        later = ("adapters", "practice", "lessons", "imported_recall", "recall", "vocabularies")
+        later = ("adapters", "scores", "practice", "lessons", "imported_recall", "recall", "vocabularies")
         connection.executescript("".join(f"DROP TABLE {table};" for table in later))
     repository.delete_conversation(hidden)
     assert repository.purge_deleted() == 1

@@ -5,11 +5,18 @@ from datetime import date, timedelta
 
 import pytest
 
-from app.dialogs.history.figures import Choice, Grouping, marks, points, rows, since
+from app.dialogs.history.figures import Choice, Grouping, Point, marks, points, rows, since, week_begins
+from engine.messages.history import Tally, TotalSpeedup
+from engine.messages.learned import Benefit, ScoredReplies
 from engine.messages.replies import TextKind
 from tests.unit.app.dialogs.history.made import ago, history, note, portion, tally
 
 DAY = date(2026, 3, 1)
+
+
+def ratio(point: Point) -> float:
+    assert isinstance(point.figure, TotalSpeedup)
+    return point.figure.ratio
 
 
 def test_a_choice_keeps_what_it_names() -> None:
@@ -28,13 +35,13 @@ def test_each_day_is_a_point_of_all_that_was_written_on_it() -> None:
         Grouping.DAY,
     )
     assert [point.place for point in made] == [DAY.toordinal(), DAY.toordinal() + 2]
-    assert [point.speedup.ratio for point in made] == pytest.approx([1.5, 1.5], abs=0.02)
-    assert [point.speedup.num_replies for point in made] == [4, 2]
+    assert [ratio(point) for point in made] == pytest.approx([1.5, 1.5], abs=0.02)
+    assert [point.figure.num_replies for point in made] == [4, 2]
 
 
 def test_each_chat_is_a_point_in_order() -> None:
     made = points([portion(DAY, 7), portion(DAY, 7, "Big"), portion(DAY, 9)], Grouping.CHAT)
-    assert [(point.place, point.num_groups, point.speedup.num_replies) for point in made] == [(1, 1, 4), (2, 1, 2)]
+    assert [(point.place, point.num_groups, point.figure.num_replies) for point in made] == [(1, 1, 4), (2, 1, 2)]
 
 
 def test_days_without_a_comparison_are_left_out() -> None:
@@ -53,6 +60,27 @@ def test_many_days_or_chats_become_few_points() -> None:
     assert of_days[0].place == DAY.toordinal() + 4
     of_chats = points(year, Grouping.CHAT, most=40)
     assert [point.num_groups for point in of_chats] == [5] * 36 + [3]
+
+
+def test_each_week_is_a_point_with_what_was_learned_and_without() -> None:
+    days = [  # from a Sunday on, a day and a chat each
+        replace(portion(DAY + timedelta(number), number), tally=Tally(scored=(ScoredReplies(number, 1, 200, 100, 80),)))
+        for number in range(9)
+    ]
+    made = points([*days, portion(DAY + timedelta(9))], Grouping.WEEK)
+    assert [(week_begins(point.place), point.first.day) for point in made] == [
+        (date(2026, 2, 23), DAY),
+        (date(2026, 3, 2), date(2026, 3, 2)),
+        (date(2026, 3, 9), date(2026, 3, 9)),
+    ]
+    assert [point.figure for point in made] == [
+        Benefit(2.0, 2.5, None, 1),
+        Benefit(2.0, 2.5, 0.0, 7),
+        Benefit(2.0, 2.5, None, 1),
+    ]
+    (mark,) = marks([note(day=date(2026, 3, 5))], days, Grouping.WEEK)  # a Thursday
+    assert mark.place == pytest.approx(made[1].place, abs=0.1)
+    assert len(points(days, Grouping.WEEK, most=2)) == 2
 
 
 def test_adapters_stand_where_they_were_published() -> None:

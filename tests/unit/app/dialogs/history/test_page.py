@@ -16,6 +16,8 @@ from app.dialogs.history.columns import COLUMNS
 from app.dialogs.history.page import HistoryPage
 from app.theme import ThemeKeeper
 from engine.messages.history import History
+from engine.messages.learned import ScoredReplies
+from engine.messages.replies import TextKind
 from tests.unit.app.dialogs.history.made import ago, history, portion, tally
 
 
@@ -78,6 +80,31 @@ def test_what_is_chosen_counts_everywhere_and_stays(page: HistoryPage) -> None:
     page.show_history(replace(history(), days=history().days[2:3]))
     assert page.kinds.currentText() == "All kinds", "there is no code any more"
     assert "0.90×" in page.headline.text()
+
+
+def test_what_learning_brought_is_drawn_week_by_week(page: HistoryPage) -> None:
+    page.show_history(history())
+    page.groupings.setCurrentText("What learning brought")
+    assert page.no_points.isVisible()
+    assert page.no_points.text().startswith("None of these replies has been scored yet")
+    scored = replace(tally(), scored=(ScoredReplies(1, 4, 200, 100.0, 80.0),))
+    page.show_history(
+        History(days=(portion(ago(8), figures=scored), portion(ago(0), kind=TextKind.CODE, figures=scored)))
+    )
+    assert page.plot_title.text() == "Tokens per pass of the model, with what was learned and without"
+    assert [(point.value, ring.value) for point, ring in zip(page.plot._points, page.plot._rings, strict=True)] == [
+        (2.5, 2.0)
+    ] * 2
+    assert (
+        "2.50 tokens per pass with what was learned, 2.00 without: +25\u00a0% (4 replies)" in page.plot.accessibleName()
+    )
+    assert "before the drafter learned from it" in page.plot_words.text()
+    assert "six chats" in page.plot.toolTip()
+    page.kinds.setCurrentText("Code")
+    assert len(page.plot._points) == 1, "what is chosen counts here, too"
+    page.groupings.setCurrentText("Day by day")
+    assert page.plot._rings == ()
+    assert page.plot_title.text().startswith("How many times as fast")
 
 
 def test_slow_replies_and_endless_ones_are_counted(page: HistoryPage) -> None:

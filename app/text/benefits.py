@@ -1,0 +1,97 @@
+"""What learning brought, in plain words and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from app.text.amounts import percent_words
+from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
+from engine.messages.learned import RECENT_REPLIES, Benefit, PairBenefit
+from engine.messages.replies import TextKind
+
+Benefits = Words("Benefits")
+KINDS = {
+    TextKind.PROSE: QT_TRANSLATE_NOOP("Benefits", "Prose"),
+    TextKind.CODE: QT_TRANSLATE_NOOP("Benefits", "Code"),
+    TextKind.NUMBERS: QT_TRANSLATE_NOOP("Benefits", "Numbers"),
+    TextKind.LISTS: QT_TRANSLATE_NOOP("Benefits", "Lists"),
+}
+_FINE = 0.01  # errors below that are told with another digit
+
+
+@dataclass(frozen=True, slots=True)
+class BenefitView:
+    """Tokens per pass of the model, with what was learned and without."""
+
+    rows: tuple[tuple[str, str, str, str], ...]  # which replies, without, with, and the gain
+    note: str
+
+
+def kind_words(kind: TextKind | None) -> str:
+    """None: all kinds."""
+    return Benefits.tr("All kinds") if kind is None else translate("Benefits", KINDS[kind])
+
+
+def gain_words(benefit: Benefit) -> str:
+    """`+12 % ± 2 %`; without an error where it is not known."""
+    sign = "+" if benefit.gain >= 0 else "\N{MINUS SIGN}"
+    return f"{sign}{_share(benefit)}"
+
+
+def benefit_words(benefit: PairBenefit) -> str:
+    """In a sentence that goes on from what was learned."""
+    recent = benefit.recent
+    if abs(recent.gain) <= (recent.error or 0):
+        return Benefits.tr("Whether that saves passes of the model cannot be told yet.")
+    if recent.gain > 0:
+        return Benefits.tr(
+            "Without that, your last {number} repl(y|ies) would have taken {share} more passes of the model.",
+            "",
+            recent.num_replies,
+            share=_share(recent),
+        )
+    return Benefits.tr(
+        "Without that, your last {number} repl(y|ies) would have taken {share} fewer passes of the model; if that goes "
+        "on, an earlier snapshot will be used again.",
+        "",
+        recent.num_replies,
+        share=_share(recent),
+    )
+
+
+def benefit_view(benefit: PairBenefit) -> BenefitView | None:
+    """None where there are too few chats to tell."""
+    if benefit.whole.error is None:
+        return None
+    few = [kind_words(kind) for kind, each in benefit.kinds.items() if each.error is None]
+    note = Benefits.tr(
+        "Each reply was compared before the drafter learned from it, so that none flatters the figures. Only the "
+        "drafter's own guesses count here, not earlier text."
+    )
+    if few:
+        note = f"{Benefits.tr('Too few chats to tell yet: {kinds}.', kinds=', '.join(few))} {note}"
+    return BenefitView(tuple(_rows(benefit)), note)
+
+
+def _rows(benefit: PairBenefit) -> Iterator[tuple[str, str, str, str]]:
+    whole = benefit.whole
+    if whole.num_replies > RECENT_REPLIES:
+        yield _row(Benefits.tr("Last {number} replies", "", RECENT_REPLIES), benefit.recent)
+    yield _row(Benefits.tr("All {number} replies", "", whole.num_replies), whole)
+    for kind, each in benefit.kinds.items():
+        if each.error is not None and len(benefit.kinds) > 1:
+            words = Benefits.tr("{number} repl(y|ies)", "", each.num_replies)
+            yield _row(Benefits.tr("{kind}, {replies}", kind=kind_words(kind), replies=words), each)
+
+
+def _row(name: str, benefit: Benefit) -> tuple[str, str, str, str]:
+    return name, f"{benefit.before:.2f}", f"{benefit.after:.2f}", gain_words(benefit)
+
+
+def _share(benefit: Benefit) -> str:
+    """Without a sign."""
+    error = benefit.error
+    digits = 1 if error is not None and error < _FINE else 0
+    share = percent_words(abs(benefit.gain), digits)
+    return share if error is None else f"{share} ± {percent_words(error, digits)}"
