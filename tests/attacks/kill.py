@@ -342,6 +342,7 @@ def _check(number: int, folder: Path, known: _Known, killed_at: float, outcome: 
     try:
         repository = Repository.open(folder)
         repository.purge_deleted()
+        repository.finish_erasure()  # as a start does, where the kill came between forgetting and overwriting
     except MendableError as error:
         outcome.check(False, f"{number}: {error}")
         return 0.0, False
