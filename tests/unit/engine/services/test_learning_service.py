@@ -165,7 +165,9 @@ def test_what_was_learned_is_used_kept_and_gone_on_from_after_a_restart(
     assert kept.num_learned + 3 <= again.service._pupil._num_learned <= len(FOXES) + 3, "each counts once"
     (used_now,) = (each for each in again.repository.list_adapters(*pair) if each.is_published)
     assert used_now.num_replies <= len(FOXES) + 3, "what it brings is measured on each reply once"
-    assert used_now.after > used_now.before
+    assert used_now.num_replies == 0 or used_now.after > used_now.before, (
+        "none came since the last publication, or it helps"
+    )
     benefit = again.repository.summarize_learned().benefits[pair].whole
     assert benefit.gain > 0
     assert used_now.num_replies <= benefit.num_replies < len(FOXES) + 3, "of each that came while one was in use"

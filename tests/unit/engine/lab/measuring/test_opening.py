@@ -138,7 +138,7 @@ class FakePupil:
     def make_learner(self) -> FakePupil:
         return self
 
-    def take(self, _number: int, _turns: object, reply: VerifiedReply) -> None:
+    def take(self, _number: int, _conversation: int, _turns: object, reply: VerifiedReply) -> None:
         assert len(reply.tokens)
         self.num_taught += 1
 
