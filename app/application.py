@@ -61,6 +61,8 @@ def run(
     logging.raiseExceptions = False  # a full disk is no reason to fill the terminal
     sys.setswitchinterval(LOCK_INTERVAL_S)
     if smoke is not None:  # leaves nothing in the user's own folder
+        if not smoke.absolute().parent.is_dir():
+            raise CannotOpenWindow(f"The picture could not be written to {smoke}; choose another place.")
         with tempfile.TemporaryDirectory(prefix="slipstream-") as folder:
             return _run(_Start(Path(folder), speculation, target, smoke=smoke))
     with _shown_without_terminal():

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from engine.drafter import from_gguf
 from engine.drafter.checkpoint import load_drafter
 from engine.drafter.from_gguf import GgufWeights, torch_folder
 from engine.drafter.loading import SCALES
@@ -19,14 +22,28 @@ from engine.target.interface import Target
 from engine.target.sources import starter_path
 from tests.fakes import gguf
 
-_REPLY = 150  # tokens
+_REPLY = 75  # tokens
 _QUESTIONS = ("Tell me about lighthouses.", "Write a Python function that merges two sorted lists.")
 
 
 @pytest.fixture(scope="module")
-def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def weights() -> GgufWeights:
+    """Those of the starter, which are opened once: that takes seconds."""
+    return GgufWeights(starter_path())
+
+
+@contextmanager
+def opened_already(weights: GgufWeights) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(from_gguf, "GgufWeights", lambda _path: weights)
+        yield
+
+
+@pytest.fixture(scope="module")
+def data_dir(weights: GgufWeights, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data")
-    torch_folder(starter_path(), folder)
+    with opened_already(weights):
+        torch_folder(starter_path(), folder)
     return folder
 
 
@@ -51,8 +68,7 @@ def test_it_guesses_what_llama_cpp_computes(data_dir: Path, fresh_starter: Targe
 
 @pytest.mark.starter
 @pytest.mark.timeout(300)
-def test_weights_are_stored_as_they_are_or_rounded_to_8_bits() -> None:
-    weights = GgufWeights(starter_path())
+def test_weights_are_stored_as_they_are_or_rounded_to_8_bits(weights: GgufWeights) -> None:
     first = weights.layer(0)
     for stored in weights.stored():
         name, *rest = stored
@@ -70,8 +86,8 @@ def test_weights_are_stored_as_they_are_or_rounded_to_8_bits() -> None:
 
 @pytest.mark.starter
 @pytest.mark.timeout(300)
-def test_cancelled_it_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(Cancelled):
+def test_cancelled_it_leaves_nothing(weights: GgufWeights, tmp_path: Path) -> None:
+    with opened_already(weights), pytest.raises(Cancelled):
         torch_folder(starter_path(), tmp_path, lambda: True)
     assert not list((tmp_path / "drafters").iterdir())
 
