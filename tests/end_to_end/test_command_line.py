@@ -95,6 +95,7 @@ class Interrupting(MetaPathFinder):
         if name == interrupted:
             os.kill(os.getpid(), signal.SIGINT)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that runs the tests behind it has it ignored
 interrupted = sys.argv.pop(1)
 sys.meta_path.insert(0, Interrupting())
 from app.commands import cli
