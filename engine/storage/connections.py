@@ -45,7 +45,10 @@ def prepare_file(path: Path) -> None:
     if path.is_dir():
         raise failures.unusable(failures.IS_A_FOLDER, path)
     log = path.with_name(path.name + "-wal")
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    # A file that is there is not opened: closing it would drop the locks of all our connections to it, and another
+    # program that closes it would take the log away that we write to (sqlite.org/howtocorrupt.html, 2.2).
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     if path.stat().st_size == 0 and log.exists() and log.stat().st_size > 0:
         # The file was emptied by accident, and SQLite would discard its log too.
         raise failures.unusable(failures.DAMAGED, path)

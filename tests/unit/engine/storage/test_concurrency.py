@@ -100,6 +100,22 @@ def test_two_processes_write_to_one_store(repository: Repository, data_dir: Path
     assert len(repository.open_conversation(theirs).messages) >= 21
 
 
+def test_what_is_written_after_a_second_opening_is_seen_by_others(
+    open_repository: Callable[[], Repository], store: Path
+) -> None:
+    def num_seen() -> int:
+        look = "import sqlite3, sys; print(*sqlite3.connect(sys.argv[1]).execute('SELECT count(*) FROM messages'))"
+        return int(subprocess.check_output([sys.executable, "-c", look, str(store)], text=True)[1:-3])
+
+    repository = open_repository()
+    number = repository.create_conversation("ours", "").id
+    repository.add_message(number, None, Role.USER, "one")
+    open_repository()
+    assert num_seen() == 1, "who looked has closed the store again"
+    repository.add_message(number, None, Role.USER, "two")
+    assert num_seen() == 2
+
+
 @pytest.mark.parametrize("attempt", range(5))
 def test_killed_process_loses_at_most_the_message_being_written(
     open_repository: Callable[[], Repository], data_dir: Path, store: Path, attempt: int
