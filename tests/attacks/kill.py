@@ -103,7 +103,8 @@ class _Life:
     def hear(self, event: Event) -> None:
         match event:
             case PromptStored(message) | ReplyFinished(message):
-                self._tell("said", message)
+                if message.id > 0:  # else the store refused it for now, which the window says
+                    self._tell("said", message)
                 if message.conversation_id not in self._chats:
                     self._chats.append(message.conversation_id)
                 self._last = message.id
