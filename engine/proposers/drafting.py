@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypedDict, Unpack
 
 from engine.drafter.interface import Drafter, DrafterVocabulary
 from engine.messages.drafters import DrafterSource
-from engine.messages.learned import NO_GAIN, Gain, NgramRecord
+from engine.messages.learned import Gain, NgramRecord
 from engine.numerics.ngram_cache import NgramCache
 from engine.numerics.string_trie import StringTrie
 from engine.numerics.vocabulary_map import VocabularyMap, open_map
@@ -29,6 +29,15 @@ class NgramMemory(Protocol):
     def save(self, target_fingerprint: str, drafter_fingerprint: str, changed: Sequence[NgramRecord]) -> None: ...
 
 
+class Known(TypedDict, total=False):
+    """What a learner goes on from."""
+
+    adapter: Adapter | None
+    candidate: Adapter | None
+    gain: Gain  # of the adapter, on replies since it is in use
+    capital: Sequence[float]  # see `engine.learning.judge.Capital`
+
+
 class Teachable(Protocol):
     """A drafting whose drafter learns adapters."""
 
@@ -41,16 +50,9 @@ class Teachable(Protocol):
         """Of the drafter's matrices."""
         ...
 
-    def make_learner(
-        self,
-        *,
-        adapter: Adapter | None = None,
-        candidate: Adapter | None = None,
-        gain: Gain = NO_GAIN,
-        capital: Sequence[float] = (),
-    ) -> Learner:
-        """One for `adapter`, by default the one in use, that goes on from `candidate`, by default from the same; for
-        any one thread. Its judge goes on from what the adapter brought and from what is known of the candidate."""
+    def make_learner(self, **known: Unpack[Known]) -> Learner:
+        """One for the known adapter, by default the one in use, that goes on from the candidate, by default from the
+        same; for any one thread. Its judge goes on from what the adapter brought and what is known of the candidate."""
         ...
 
     def read_adapter(self, data: bytes) -> Adapter:

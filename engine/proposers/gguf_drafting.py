@@ -3,9 +3,9 @@ applies them. torch is imported only when there is something to learn, or to use
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from engine.config import SpeculationSettings
 from engine.drafter.gguf import GgufDrafter, GgufVocabulary, load_gguf
@@ -14,9 +14,8 @@ from engine.drafter.gguf_shape import GgufModel, read_gguf_model
 from engine.drafter.torch_library import preload_torch
 from engine.errors import DrafterUnusable
 from engine.messages.drafters import DrafterSource
-from engine.messages.learned import NO_GAIN, Gain
 from engine.proposers.drafted import DrafterProposer
-from engine.proposers.drafting import Drafting, NgramMemory, Translator, make_proposer
+from engine.proposers.drafting import Drafting, Known, NgramMemory, Translator, make_proposer
 from engine.proposers.shared_vocabulary import shares_vocabulary
 from engine.stop_signal import StopSignal
 from engine.target.interface import Vocabulary
@@ -58,29 +57,16 @@ class TeachableGgufDrafting(Drafting):
     def num_weights(self) -> int:
         return self._model.num_weights
 
-    def make_learner(
-        self,
-        *,
-        adapter: Adapter | None = None,
-        candidate: Adapter | None = None,
-        gain: Gain = NO_GAIN,
-        capital: Sequence[float] = (),
-    ) -> Learner:
+    def make_learner(self, **known: Unpack[Known]) -> Learner:
         preload_torch()
         from engine.drafter.gguf_weights import stored_weights
         from engine.learning.learner import Learner
         from engine.learning.samples import SampleMaker
 
         strings = (self._translator or self._make_translator()).map.strings
-        return Learner.going_on(
-            self._model.shape,
-            stored_weights(self._model),
-            SampleMaker(self.vocabulary, self._drafter_vocabulary, strings),
-            adapter=adapter or self._adapter,
-            candidate=candidate,
-            gain=gain,
-            capital=capital,
-        )
+        maker = SampleMaker(self.vocabulary, self._drafter_vocabulary, strings)
+        known["adapter"] = known.get("adapter") or self._adapter
+        return Learner.going_on(self._model.shape, stored_weights(self._model), maker, **known)
 
     def read_adapter(self, data: bytes) -> Adapter:
         preload_torch()

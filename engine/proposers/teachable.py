@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
+from typing import Unpack
 
 from engine.config import SpeculationSettings
 from engine.drafter.adapter import Adapter, adapted, matrix_sizes
@@ -13,9 +14,8 @@ from engine.drafter.tokenizer_apart import TokenizerApart
 from engine.learning.learner import Learner, LearnerSettings
 from engine.learning.samples import SampleMaker
 from engine.messages.drafters import DrafterSource
-from engine.messages.learned import NO_GAIN, Gain
 from engine.proposers.drafted import DrafterProposer
-from engine.proposers.drafting import Drafting, NgramMemory, Translator, make_proposer
+from engine.proposers.drafting import Drafting, Known, NgramMemory, Translator, make_proposer
 from engine.proposers.shared_vocabulary import shares_vocabulary
 from engine.target.cpu import usable_cores
 from engine.target.interface import Vocabulary
@@ -48,26 +48,10 @@ class TeachableDrafting(Drafting):
     def num_weights(self) -> int:
         return sum(outputs * inputs for outputs, inputs in matrix_sizes(self._drafter.model.shape).values())
 
-    def make_learner(
-        self,
-        settings: LearnerSettings | None = None,
-        *,
-        adapter: Adapter | None = None,
-        candidate: Adapter | None = None,
-        gain: Gain = NO_GAIN,
-        capital: Sequence[float] = (),
-    ) -> Learner:
+    def make_learner(self, settings: LearnerSettings | None = None, **known: Unpack[Known]) -> Learner:
         maker = SampleMaker(self.vocabulary, self._drafter.tokenizer, self._strings)
-        return Learner.going_on(
-            self._drafter.model.shape,
-            self._own_weights,
-            maker,
-            settings,
-            adapter=adapter or self._adapter,
-            candidate=candidate,
-            gain=gain,
-            capital=capital,
-        )
+        known["adapter"] = known.get("adapter") or self._adapter
+        return Learner.going_on(self._drafter.model.shape, self._own_weights, maker, settings, **known)
 
     def read_adapter(self, data: bytes) -> Adapter:
         return Adapter.from_bytes(data, self._drafter.model.shape)
