@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -67,6 +68,14 @@ def trained(drafter: LlamaDrafter) -> AdaptedModel:
 
 def surprise(logits: torch.Tensor, rows: slice) -> torch.Tensor:
     return torch.nn.functional.cross_entropy(logits, torch.tensor(TOKENS[1:])[rows], reduction="sum") / len(PLACES)
+
+
+def test_gradients_import_no_computer_algebra(
+    make: Callable[[PreTrainedModel, WeightForm], LlamaDrafter], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which torch would do for some of its ways to compute them: 500 modules, imported while somebody chats."""
+    monkeypatch.setitem(sys.modules, "torch.fx.experimental.symbolic_shapes", None)  # importing it fails
+    in_training(make(random_llama(), WeightForm.DENSE)).gradients(TOKENS[:-1], PLACES, surprise)
 
 
 def test_gradients_are_those_of_the_whole_pass(make: Callable[[PreTrainedModel, WeightForm], LlamaDrafter]) -> None:
