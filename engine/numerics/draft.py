@@ -119,12 +119,13 @@ class Draft:
 
     def first(self, num_tokens: int) -> Draft:
         """Its first tokens alone; only of one without a path."""
+        assert self.path is None
         return self.only(range(min(num_tokens, len(self.tokens))))
 
     def only(self, places: Sequence[int]) -> Draft:
-        """The tokens at these places alone, in order, with the parents of each; only of one without a path, and with
-        all of `before`."""
-        assert self.path is None
+        """The tokens at these places alone, in order, with the parents of each, and with all of `before`; of one with a
+        path, with all of its trunk."""
+        assert self.path is None or self.num_trunk <= len(places)
         num_before, new = self.num_before, {place: number for number, place in enumerate(places)}
         parents = tuple(new.get(self.parents[place], -1) for place in places) if self.parents else ()
         return replace(
@@ -150,7 +151,19 @@ class Draft:
         )
 
     def followed_by(self, more: Draft) -> Draft:
-        """This draft, a chain that is certain of its tokens, and after it tokens that took no time to guess."""
+        """This draft, which is certain of its tokens, and after its trunk tokens that took no time to guess."""
+        num_trunk = self.num_trunk
+        if num_trunk < len(self.tokens):
+            longer, moved = self.first(num_trunk).followed_by(more), len(more.tokens)
+            keys = [key for key, length in self.parts for _ in range(length)]
+            beside = (parent + moved * (parent >= num_trunk) for parent in self.parents[num_trunk:])
+            return replace(
+                longer,
+                tokens=longer.tokens + self.tokens[num_trunk:],
+                chances=longer.chances + self.chances[num_trunk:],
+                origins=(more.proposer,) * moved + tuple(keys[num_trunk:]),
+                parents=(*range(-1, len(longer.tokens) - 1), *beside),
+            )
         return replace(
             more.after(self),
             num_steps=self.num_steps,
