@@ -8,7 +8,7 @@ from typing import Protocol
 
 from engine.decoding.speculation import Speculation, open_speculation
 from engine.lab.measuring.measurement import Measurement
-from engine.lab.measuring.order import ALWAYS_DRAFTING, RECALL, WITHOUT_DRAFTS, BenchOrder
+from engine.lab.measuring.order import ALWAYS_DRAFTING, CHAIN, RECALL, TREE, WITHOUT_DRAFTS, BenchOrder
 from engine.lab.measuring.prompts import read_prompts
 from engine.lab.measuring.windows import Schooling
 from engine.messages.drafters import DrafterSource
@@ -43,7 +43,8 @@ class Drafting(Protocol):
 # not, or else None where none pays.
 MakeDrafting = Callable[[Target, PassCosts, GivenStep, bool], Drafting | None]
 
-_ALONE = {ALWAYS_DRAFTING: "drafter", RECALL: "recall"}  # modes in which one proposer drafts, by key of its origin
+# Modes in which one proposer drafts, by key of its origin.
+_ALONE = {ALWAYS_DRAFTING: "drafter", TREE: "drafter", RECALL: "recall"}
 
 
 def open_measurement(
@@ -76,10 +77,12 @@ def open_measurement(
             costs, given_step = _costs(order, target, stop)
             drafting, step_s = None, None
             if mode != RECALL and TargetFeature.ROLLBACK in target.features:
-                drafting = make_drafting(target, costs, given_step, mode == ALWAYS_DRAFTING)
+                drafting = make_drafting(target, costs, given_step, mode in (ALWAYS_DRAFTING, TREE))
             if drafting is not None:
                 draftings[mode], step_s = drafting, given_step(drafting.source)
-            chooser = Chooser(costs, step_s=step_s, always=_always(order) if mode == ALWAYS_DRAFTING else None)
+            always = _always(order) if mode in (ALWAYS_DRAFTING, TREE) else None
+            draws_trees = mode not in (ALWAYS_DRAFTING, CHAIN)
+            chooser = Chooser(costs, step_s=step_s, always=always, draws_trees=draws_trees)
             speculations[mode] = _speculation(mode, chooser, _supplies(target, memory, drafting))
         drafters = {mode: drafting.source for mode, drafting in draftings.items()}
         taught = {mode: each.teachable for mode, each in draftings.items() if order.teaches}

@@ -88,9 +88,11 @@ def _named_step(text: str) -> tuple[str, float | None]:
 PLAIN = "plain"
 PLAIN_AGAIN = "plain-2"  # shows how far the machine's noise drives ratios of the same from 1
 AUTO = "auto"  # as the app does
+CHAIN = "chain"  # the same, but drafts never branch
 ALWAYS_DRAFTING = "neural"  # the drafter drafts in every round, however it fares
+TREE = "tree"  # the same, with drafts that branch where that pays
 RECALL = "recall"  # recall alone, where it pays
-_OFFERED = (PLAIN, AUTO, ALWAYS_DRAFTING, RECALL)
+_OFFERED = (PLAIN, AUTO, CHAIN, ALWAYS_DRAFTING, TREE, RECALL)
 MODES = (*_OFFERED, PLAIN_AGAIN)
 WITHOUT_DRAFTS = (PLAIN, PLAIN_AGAIN)
 TRACE = "trace:"  # a target's name that begins so is the vocabulary in which recorded replies are replayed
