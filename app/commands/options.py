@@ -73,7 +73,11 @@ DrafterCostOption = Annotated[
     ),
 ]
 PassCostsOption = Annotated[
-    str, typer.Option(help="Of recorded replies: costs of passes over 1, 2, … rows; the last stands for the rest.")
+    str | None,
+    typer.Option(
+        help="Costs of passes over 1, 2, … rows; the last stands for the rest. Recorded replies have flat ones, 1, if "
+        "left out; a model then takes the time it takes, and with them that of its counts."
+    ),
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from engine.config import SamplingSettings
 from engine.decoding.figures import Recorder
@@ -108,6 +109,9 @@ class Decoder:
 
         verdict = accept(draft, distribution_at, self._ends, self._dice)
         self._note(verdict.tokens, seen)
+        if draft.tokens and self._speculation is not None and self._speculation.asks_what_is_wanted:
+            unwritten = range(verdict.num_accepted, len(draft.tokens))
+            verdict = replace(verdict, wanted=tuple((place, int(rows[place + 1].argmax())) for place in unwritten))
         self._recorder.step()
         return verdict
 

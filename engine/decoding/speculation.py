@@ -93,6 +93,11 @@ class Speculation:
         return self._chooser is not None
 
     @property
+    def asks_what_is_wanted(self) -> bool:
+        """Whether anybody looks at `Verdict.wanted`."""
+        return self._chooser is not None and self._chooser.asks_what_is_wanted
+
+    @property
     def baseline(self) -> Baseline | None:
         """How fast this machine writes without drafts."""
         return None if self._chooser is None else self._chooser.baseline

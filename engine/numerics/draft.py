@@ -100,6 +100,8 @@ class Verdict:
     tokens: tuple[int, ...]  # written in this round: the accepted ones and one more, recovered or bonus; the
     # accepted ones alone when they end the reply
     distributions: tuple[Distribution, ...] = ()  # the target's own before each of `tokens`; empty: not known
+    # Places of draft tokens that nothing was written after, and what the target likes best after each; if asked for.
+    wanted: tuple[tuple[int, int], ...] = ()
 
 
 def common_prefix_length(first: Sequence[int], second: Sequence[int]) -> int:

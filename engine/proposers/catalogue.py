@@ -32,6 +32,10 @@ PROPOSERS = (
         DRAFTER := Origin("drafter", "Drafter", "#d9f0ea", "#15423f"), "engine.proposers.drafted.DrafterProposer"
     ),
     Listed(RECALL := Origin("recall", "Earlier text", "#fbeccb", "#45361a"), "engine.proposers.recall.RecallProposer"),
+    Listed(
+        LOOKAHEAD := Origin("lookahead", "Model's hints", "#e7e2f8", "#38335c"),
+        "engine.proposers.lookahead.LookaheadProposer",
+    ),
 )
 
 

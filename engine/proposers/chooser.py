@@ -111,6 +111,11 @@ class Chooser:
         return bool(self._costly)
 
     @property
+    def asks_what_is_wanted(self) -> bool:
+        """Whether anybody looks at `Verdict.wanted`."""
+        return any(each.asks_what_is_wanted for each in self._free)
+
+    @property
     def can_pay(self) -> bool:
         """Whether a costly proposer's guesses would be worth their time if nearly all were accepted."""
         return any(candidate.costs.can_pay for candidate in self._costly)

@@ -72,6 +72,7 @@ class Proposer(Protocol):
     loads: bool = False  # takes long to build, so that it joins from a thread of its own
     is_free: bool = False  # its guesses take no time: it is asked before every round, for all it has
     continues: bool = False  # can go on from another proposer's guess (`Context.ahead`)
+    asks_what_is_wanted: bool = False  # looks at `Verdict.wanted`
     step_s: float = 0.0  # seconds of guessing one token, where they are known
 
     @classmethod

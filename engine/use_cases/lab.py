@@ -11,7 +11,7 @@ from engine.errors import Cancelled, DrafterUnusable
 from engine.lab.distillation.progress import DistillProgress
 from engine.lab.measuring.measurement import Measurement
 from engine.lab.measuring.opening import open_measurement
-from engine.lab.measuring.order import BenchOrder
+from engine.lab.measuring.order import BenchOrder, Way
 from engine.loading import load_target
 from engine.messages.learned import NgramRecord, RecallText
 from engine.numerics.draft_length import PassCosts
@@ -37,10 +37,13 @@ def open_bench(config: EngineConfig, order: BenchOrder, stop: StopSignal) -> Mea
     def load(name: str) -> Target:
         return load_target(resolve(config, name), TargetSettings(), lambda _progress: None, stop)
 
-    def drafting_for(target: Target, passes: PassCosts, given_step: GivenStep, must_draft: bool) -> Drafting | None:
-        supply = DrafterSupply(config, target, known=Known(profile, library=lambda: list_library(config)))
+    def drafting_for(target: Target, passes: PassCosts, given_step: GivenStep, way: Way) -> Drafting | None:
+        speculation = replace(config.speculation, drafter=way.drafter or config.speculation.drafter)
+        supply = DrafterSupply(
+            replace(config, speculation=speculation), target, known=Known(profile, library=lambda: list_library(config))
+        )
         choice = supply.choose(passes, given_step)
-        source = choice.chosen or (choice.prospects[0].source if must_draft else None)
+        source = choice.chosen or (choice.prospects[0].source if way.always else None)
         if source is None:
             return None
         drafting = supply.open(source)

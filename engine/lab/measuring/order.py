@@ -12,6 +12,7 @@ from engine.drafter.choice import BUILT_IN
 from engine.errors import SettingInvalid
 from engine.messages.drafters import DrafterSource
 from engine.numerics.draft_length import USUAL_LENGTH
+from engine.proposers.catalogue import DRAFTER, origins
 
 PASS_S = 0.03  # of one pass over one row, as of an 8B model on a good machine; ratios do not depend on it
 MEASURED = "measured"
@@ -85,14 +86,28 @@ def _named_step(text: str) -> tuple[str, float | None]:
     return _OTHER_NAMES.get(name, name), None if cost == MEASURED else float(cost)
 
 
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way of decoding, which a mode is the name of."""
+
+    drafts: bool = True
+    alone: str = ""  # the key of the origin of the only proposer; empty: all of them
+    always: bool = False  # whether that one drafts in every round, however it fares
+    drafter: str = ""  # the choice of one, where it is not the user's
+
+
 PLAIN = "plain"
 PLAIN_AGAIN = "plain-2"  # shows how far the machine's noise drives ratios of the same from 1
 AUTO = "auto"  # as the app does
-ALWAYS_DRAFTING = "neural"  # the drafter drafts in every round, however it fares
-RECALL = "recall"  # recall alone, where it pays
-_OFFERED = (PLAIN, AUTO, ALWAYS_DRAFTING, RECALL)
-MODES = (*_OFFERED, PLAIN_AGAIN)
-WITHOUT_DRAFTS = (PLAIN, PLAIN_AGAIN)
+ALWAYS_DRAFTING = "neural"
+WAYS = {
+    PLAIN: Way(drafts=False),
+    AUTO: Way(),
+    ALWAYS_DRAFTING: Way(alone=DRAFTER.key, always=True),
+    **{key: Way(alone=key) for key in (origin.key for origin in origins()) if key != DRAFTER.key},
+    PLAIN_AGAIN: Way(drafts=False),
+}
+_OFFERED = tuple(mode for mode in WAYS if mode != PLAIN_AGAIN)
 TRACE = "trace:"  # a target's name that begins so is the vocabulary in which recorded replies are replayed
 
 
@@ -116,10 +131,11 @@ class BenchOrder:
     profile: Path | None = None  # what was learned before; None: nothing
     shift: Path | None = None  # prompts of another kind, that are asked after the others; as many of them at most
     body: Path | None = None  # a model whose passes are timed in place of the target's; None: the target's own
+    counts: bool = False  # whether seconds are computed from `costs` though the target is a model
 
     def __post_init__(self) -> None:
         for mode in self.modes:
-            if mode not in MODES:
+            if mode not in WAYS:
                 raise SettingInvalid(f"There is no mode “{mode}”; choose from {', '.join(_OFFERED)}.")
         if not self.modes or len(set(self.modes)) < len(self.modes):
             raise SettingInvalid(f"Name each mode once; choose from {', '.join(_OFFERED)}.")
@@ -146,8 +162,8 @@ class BenchOrder:
 
     @property
     def is_simulated(self) -> bool:
-        """Whether seconds are computed from counts: recorded replies, and no model to take time."""
-        return self.vocabulary is not None and self.body is None
+        """Whether seconds are computed from counts: of recorded replies, and where that is asked for."""
+        return self.body is None and (self.counts or self.vocabulary is not None)
 
     @property
     def reply_settings(self) -> ReplySettings:

@@ -1,0 +1,141 @@
+"""Lookahead: what the target itself takes to be likely, gathered from passes that were run anyway (Fu et al., arXiv
+2402.02057).
+
+Every row of a pass says what the target wants after the tokens before it, also behind a rejected token, where its
+answer is lost otherwise: one step of a Jacobi iteration. The *pool* keeps these n-grams, a token after the last five,
+three, two and one, together with those of the chat at hand. A guess follows the pool from the pending token on, by the
+longest context that is known. How sure such a guess is, by the length of the context and by whether the pool was of one
+mind, is learned from every round, as recall does it; so the pace checks a guess only where its row pays. The pool is
+that of one reply and gone with it. No model and no memory of the user is needed.
+
+The two-dimensional window of the paper has rows of its own, which nothing is checked with. docs/decisions/0032 has the
+figures, and what it would take to pay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from engine.messages.conversations import ChatTurn
+from engine.numerics.draft import NO_DRAFT, Draft, Verdict
+from engine.numerics.draft_length import USUAL_LENGTH
+from engine.numerics.estimates import Calibration
+from engine.proposers.catalogue import LOOKAHEAD
+from engine.proposers.interface import Context, Proposer, Worth
+
+_LENGTHS = (5, 3, 2, 1)  # of contexts, in tokens
+_LONGEST = _LENGTHS[0]
+_MOST_TOKENS = 8192  # of the chat, the latest
+_MOST_ALIKE = 2  # times in a row that a token was seen after a context, beyond which no more is concluded
+
+# That a guess is accepted: by what is known of it, and by the length of the context, the longest first.
+_PRIORS = (
+    *(0.85, 0.60, 0.40, 0.18),  # written after the context the last time
+    *(0.95, 0.75, 0.55, 0.30),  # written after it twice or more
+    *(0.80, 0.60, 0.45, 0.25),  # the target's likeliest after it, in a text that was not written
+    *(0.85, 0.70, 0.55, 0.35),  # the same, twice or more
+)
+
+
+class _Seen(NamedTuple):
+    """What followed a context."""
+
+    token: int
+    times: int  # in a row, up to _MOST_ALIKE
+    was_written: bool  # the last time; else the target only wanted it
+
+    def kind(self, place: int) -> int:
+        """Of a guess by the context of the length at that place."""
+        return (2 * (not self.was_written) + self.times - 1) * len(_LENGTHS) + place
+
+
+class Pool:
+    """The latest token after each context."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[int, ...], _Seen] = {}
+
+    def note(self, context: Sequence[int], token: int, was_written: bool) -> None:
+        """`token` follows `context`, whose last tokens count."""
+        for length in _LENGTHS:
+            if length <= len(context):
+                key = (*context[-length:],)
+                before = self._seen.get(key)
+                times = min(before.times + 1, _MOST_ALIKE) if before is not None and before.token == token else 1
+                self._seen[key] = _Seen(token, times, was_written)
+
+    def follow(self, tail: Sequence[int], limit: int) -> tuple[list[int], list[int]]:
+        """At most `limit` tokens after a text that ends so, and the kind of each guess."""
+        line, kinds = [*tail[-_LONGEST:]], list[int]()
+        start = len(line)
+        while len(kinds) < limit:
+            for place, length in enumerate(_LENGTHS):
+                seen = self._seen.get((*line[-length:],)) if length <= len(line) else None
+                if seen is not None:
+                    line.append(seen.token)
+                    kinds.append(seen.kind(place))
+                    break
+            else:
+                break
+        return line[start:], kinds
+
+
+class LookaheadProposer(Proposer):
+    """Guesses by what the target wanted in this reply, also where it was not written."""
+
+    origin = LOOKAHEAD
+    is_free = True
+    asks_what_is_wanted = True
+
+    def __init__(self) -> None:
+        self._pool = Pool()
+        self._turns: Sequence[ChatTurn] | None = None
+        self._tail: list[int] = []  # the last tokens, up to the pending one
+        self._num_known = 0  # tokens of the text, in the pool
+        self._guess: list[tuple[int, int]] = []  # of the round under way: tokens and their kinds
+        self._calibration = Calibration(_PRIORS)
+
+    @property
+    def calibration(self) -> Calibration:
+        return self._calibration
+
+    def propose(self, context: Context, limit: int, worth: Worth) -> Draft:  # noqa: ARG002
+        self._read(context)
+        draft, self._guess = self._drafted(self._tail, limit)
+        return draft
+
+    def follow(self, context: Context, limit: int) -> Draft:
+        return self._drafted([*self._tail, *context.ahead], limit)[0]
+
+    def observe(self, verdict: Verdict) -> None:
+        for (token, kind), written in zip(self._guess, verdict.tokens, strict=False):
+            self._calibration.note(kind, token == written)
+            if token != written:
+                break
+        self._guess = []
+        for place, wanted in verdict.wanted:
+            line = [*self._tail, *verdict.draft.tokens[: place + 1]]
+            self._pool.note(line[-_LONGEST:], wanted, was_written=False)
+
+    def end_reply(self) -> None:
+        self._pool, self._turns, self._guess = Pool(), None, []
+
+    def _drafted(self, tail: Sequence[int], limit: int) -> tuple[Draft, list[tuple[int, int]]]:
+        tokens, kinds = self._pool.follow(tail, min(limit, USUAL_LENGTH))
+        if not tokens:
+            return NO_DRAFT, []
+        chances = self._calibration.chances(kinds)
+        return Draft((*tokens,), chances=chances, proposer=self.origin.key), list(zip(tokens, kinds, strict=True))
+
+    def _read(self, context: Context) -> None:
+        """Adds what was written since."""
+        tokens = context.tokens
+        if context.turns is not self._turns or len(tokens) + 1 < self._num_known:
+            self.end_reply()
+            self._turns, self._num_known = context.turns, max(0, len(tokens) - _MOST_TOKENS)
+        line = [*tokens[max(0, self._num_known - _LONGEST) :], context.pending]
+        first = len(line) - (len(tokens) + 1 - self._num_known)
+        for place in range(max(first, 1), len(line)):
+            self._pool.note(line[max(0, place - _LONGEST) : place], line[place], was_written=True)
+        self._num_known, self._tail = len(tokens) + 1, line[-_LONGEST:]
