@@ -23,7 +23,7 @@ _PUBLIC = {
         AUTOMATIC STARTER DistillSettings EngineConfig LearningSettings OwnSampling ReplySettings SamplingSettings
         SpeculationSettings TargetOptions TargetSettings data_dir update_url
     """,
-    "drafter.choice": "BUILT_IN HUB_EXAMPLES STARTER_TORCH built_in_drafter drafter_source hub_name",
+    "drafter.choice": "BUILT_IN HUB_EXAMPLES SELF STARTER_TORCH built_in_drafter drafter_source hub_name",
     "drafter.first_look": "check_drafter",
     "factory": "open_repository",
     "lab.distillation.progress": "DistillProgress InventProgress Judgement LabelProgress TrainingProgress",

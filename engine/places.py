@@ -57,6 +57,7 @@ PLACES = (
     Place("crashes/*.txt", Fate.REMOVED),
     Place("adapters/*", Fate.REMOVED),  # there for as long as llama.cpp reads them, unless the process is killed
     Place("suspects/*", Fate.REMOVED),
+    Place("shallow/**/*", Fate.REMOVED),  # copies of targets that were fitted to the user's texts
     Place("running.lock", Fate.STAYS),
     Place("models/**/*", Fate.STAYS),
     Place("drafters/**/*", Fate.STAYS),

@@ -20,7 +20,8 @@ from engine.target.sources import file_source, is_known, starter_path
 
 BUILT_IN = "built-in"
 STARTER_TORCH = "starter-torch"
-WORDS = (AUTOMATIC, BUILT_IN, STARTER, STARTER_TORCH)
+SELF = "self"  # a shallow copy of the target
+WORDS = (AUTOMATIC, BUILT_IN, STARTER, STARTER_TORCH, SELF)
 HUB_EXAMPLES = ("JackFram/llama-68m", "Felladrin/Llama-68M-Chat-v1")
 MARKER = "fetched.json"  # is written last, so a folder with it is complete
 
@@ -83,8 +84,8 @@ def downloaded_file(name: str, data_dir: Path) -> Path | None:
 
 
 def drafter_source(choice: str, data_dir: Path, library: Callable[[], Sequence[TargetRecord]] = tuple) -> DrafterSource:
-    """What a choice stands for: one of `WORDS` but `automatic`, a folder, a GGUF file, a name on the hub, or a file
-    there, that was fetched, or the name of a model in the library. Uses no network. Raises DrafterUnusable."""
+    """What a choice stands for: one of `WORDS` but `automatic` and `self`, a folder, a GGUF file, a name on the hub, or
+    a file there, that was fetched, or the name of a model in the library. Uses no network. Raises DrafterUnusable."""
     if choice in _OURS:
         try:
             return _OURS[choice]()

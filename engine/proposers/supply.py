@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from engine.config import AUTOMATIC, EngineConfig
-from engine.drafter.choice import drafter_source
+from engine.drafter import shallow
+from engine.drafter.choice import SELF, drafter_source
 from engine.drafter.torch_library import preload_torch
 from engine.errors import Cancelled, DrafterUnusable, StoreUnusable
 from engine.messages.drafters import DrafterChoice, DrafterRecord, DrafterRunner, DrafterSource
@@ -18,7 +19,7 @@ from engine.proposers.applicants import Applicants
 from engine.proposers.drafted import DrafterProposer
 from engine.proposers.drafting import Drafting, NgramMemory
 from engine.proposers.gguf_drafting import open_gguf
-from engine.proposers.selection import GivenStep, Selection, seen_again
+from engine.proposers.selection import GivenStep, Selection, expected_speedup, seen_again
 from engine.spare_time import SpareTime
 from engine.target.interface import Target, Vocabulary
 
@@ -46,6 +47,7 @@ class Known:
     ngrams: NgramMemory | None = None
     drafters: DrafterMemory = _Forgetful()
     library: Callable[[], Sequence[TargetRecord]] = tuple
+    texts: Callable[[], Sequence[Sequence[int]]] = tuple  # the user's, in the target's tokens; the latest last
 
 
 class DrafterSupply:
@@ -78,7 +80,7 @@ class DrafterSupply:
         """Decides who drafts at these costs of passes; `given_step` as for `Selection`. Raises DrafterUnusable where
         the user chose one that cannot be found."""
         wanted = self._config.speculation.drafter
-        fixed = None if wanted == AUTOMATIC else drafter_source(wanted, self._config.data_dir, self._known.library)
+        fixed = None if wanted == AUTOMATIC else self._source(wanted, passes)
         self._fixed = fixed
         records = self._known.drafters.drafter_records(self._identity) if self._identity else {}
         applicants = self._applicants.find(fixed, records)
@@ -86,6 +88,17 @@ class DrafterSupply:
         found = self._find(self._selection)
         self._decide(found)
         return found
+
+    def _source(self, wanted: str, passes: PassCosts) -> DrafterSource:
+        """Of the user's choice. A shallow copy is made where there is none yet. Raises DrafterUnusable."""
+        if wanted != SELF:
+            return drafter_source(wanted, self._config.data_dir, self._known.library)
+
+        def worth(agreement: float, share: float) -> float:
+            return expected_speedup(passes, agreement, agreement, share * passes.of(1))
+
+        folder = self._config.data_dir / shallow.FOLDER
+        return shallow.shallow_source(self._target.description.path, folder, self._known.texts(), worth)
 
     def reject(self, reason: str) -> DrafterChoice:
         """The user chose a drafter that cannot be found, so nobody drafts."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.config import ReplySettings, SamplingSettings, SpeculationSettings
-from engine.drafter.choice import BUILT_IN
+from engine.drafter.choice import BUILT_IN, SELF
 from engine.errors import SettingInvalid
 from engine.messages.drafters import DrafterSource
 from engine.numerics.draft_length import USUAL_LENGTH
@@ -105,6 +105,7 @@ WAYS = {
     AUTO: Way(),
     ALWAYS_DRAFTING: Way(alone=DRAFTER.key, always=True),
     **{key: Way(alone=key) for key in (origin.key for origin in origins()) if key != DRAFTER.key},
+    SELF: Way(alone=DRAFTER.key, always=True, drafter=SELF),
     PLAIN_AGAIN: Way(drafts=False),
 }
 _OFFERED = tuple(mode for mode in WAYS if mode != PLAIN_AGAIN)

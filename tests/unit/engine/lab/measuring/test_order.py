@@ -12,7 +12,7 @@ PROMPTS = Path("prompts.jsonl")
 
 def test_a_mode_that_does_not_exist_is_refused_with_those_that_do() -> None:
     with pytest.raises(
-        SettingInvalid, match=r"^There is no mode “guess”; choose from plain, auto, neural, recall, lookahead\.$"
+        SettingInvalid, match=r"^There is no mode “guess”; choose from plain, auto, neural, recall, lookahead, self\.$"
     ):
         BenchOrder("starter", PROMPTS, modes=("plain", "guess"))
 
