@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from engine.numerics.draft import common_prefix_length
+from engine.numerics.draft import Draft, Verdict, common_prefix_length
 from engine.stop_signal import StopSignal
-from engine.target.interface import FloatRows, Target
+from engine.target.interface import FloatRows, Target, branching
 
 
 class Session:
@@ -49,15 +49,29 @@ class Session:
     def extend(self, tokens: Sequence[int], stop: StopSignal, num_rows: int) -> FloatRows:
         """One pass over `tokens`, after all that a rollback lost was read again; see `Target.evaluate`. Whatever it
         raises, `tokens` stay those that the target holds."""
-        try:
-            while lost := self._first_lost():
-                self._evaluate(lost, 1, stop)
+        with self._reading_lost(stop):
             rows = self._evaluate(tokens, num_rows, stop)
-        except BaseException:
-            self._forget_lost()
-            raise
         self.tokens.extend(tokens)
         return rows
+
+    def check(self, pending: int, draft: Draft, stop: StopSignal) -> FloatRows:
+        """One pass over the pending token and a draft: the logits after it and after each token of the draft. `settle`
+        then says what is held of the draft. Raises as `extend` does."""
+        if not draft.parents:
+            return self.extend([pending, *draft.tokens], stop, num_rows=1 + len(draft.tokens))
+        with self._reading_lost(stop):
+            rows = branching(self._target).evaluate_tree(pending, draft.tokens, draft.parents, stop)
+        self.num_evaluated += 1 + len(draft.tokens)
+        self.tokens.append(pending)
+        return rows
+
+    def settle(self, verdict: Verdict) -> bool:
+        """Forgets what was rejected of the draft that was checked last. False as `keep` says."""
+        if not verdict.draft.parents:
+            return self.keep(len(self.tokens) - len(verdict.draft.tokens) + verdict.num_accepted)
+        branching(self._target).keep_branch(verdict.places)
+        self.tokens += verdict.tokens[: verdict.num_accepted]
+        return True
 
     @contextmanager
     def aside(self) -> Iterator[None]:
@@ -75,6 +89,17 @@ class Session:
         too."""
         del self.tokens[num_kept:]
         return self._target.roll_back(num_kept)
+
+    @contextmanager
+    def _reading_lost(self, stop: StopSignal) -> Iterator[None]:
+        """A pass over all that a rollback lost, and then another one."""
+        try:
+            while lost := self._first_lost():
+                self._evaluate(lost, 1, stop)
+            yield
+        except BaseException:
+            self._forget_lost()
+            raise
 
     def _evaluate(self, tokens: Sequence[int], num_rows: int, stop: StopSignal) -> FloatRows:
         rows = self._target.evaluate(tokens, num_rows, stop)

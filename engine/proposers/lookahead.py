@@ -115,7 +115,7 @@ class LookaheadProposer(Proposer):
                 break
         self._guess = []
         for place, wanted in verdict.wanted:
-            line = [*self._tail, *verdict.draft.tokens[: place + 1]]
+            line = [*self._tail, *verdict.draft.line(place)]
             self._pool.note(line[-_LONGEST:], wanted, was_written=False)
 
     def end_reply(self) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from engine.clock import hidden
 from engine.stop_signal import StopSignal
-from engine.target.interface import FloatRows, Target, TargetLimits
+from engine.target.interface import FloatRows, Target, TargetLimits, branching
 
 
 class BodyTarget:
@@ -29,6 +29,7 @@ class BodyTarget:
             min(ours.max_tokens, its.max_tokens),
             min(ours.max_rows, its.max_rows),
             min(ours.max_rollback, its.max_rollback),
+            min(ours.max_branches, its.max_branches),
         )
 
     @property
@@ -47,6 +48,22 @@ class BodyTarget:
         except BaseException:
             self.roll_back(min(self.inner.num_held, self._body.num_held))
             raise
+
+    def evaluate_tree(self, token: int, draft: Sequence[int], parents: Sequence[int], stop: StopSignal) -> FloatRows:
+        inner, body = branching(self.inner), branching(self._body)
+        num_tokens = len(self._body.vocabulary)
+        try:
+            body.evaluate_tree(token % num_tokens, [each % num_tokens for each in draft], parents, stop)
+            with hidden():
+                return inner.evaluate_tree(token, draft, parents, stop)
+        except BaseException:
+            self.roll_back(min(self.inner.num_held, self._body.num_held))
+            raise
+
+    def keep_branch(self, places: Sequence[int]) -> None:
+        branching(self._body).keep_branch(places)
+        with hidden():
+            branching(self.inner).keep_branch(places)
 
     def roll_back(self, num_kept: int) -> bool:
         both = self._body.roll_back(num_kept)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,8 @@ class TargetFeature(StrEnum):
     """What not every target offers; a proposer names those it needs."""
 
     ROLLBACK = "rollback"  # tokens of the last pass can be taken back: `TargetLimits.max_rollback` says how many
+    # One pass can check a draft that branches, as `BranchingTarget` says: into `TargetLimits.max_branches` at most.
+    BRANCHES = "branches"
 
 
 class Interrupted(Exception):
@@ -66,6 +68,7 @@ class TargetLimits:
     # Tokens that can be taken back. Where it is less than the context, only those of the last pass but its first, once:
     # a running state has no past but the copies that this pass made of it.
     max_rollback: int
+    max_branches: int = 1  # of a draft that one pass checks
 
     @property
     def rolls_back_freely(self) -> bool:
@@ -153,6 +156,31 @@ class Target(PromptReader, Protocol):
     def restore(self, saved: object) -> bool:
         """Holds again what was held when this was saved. False where that fails: nothing is held then."""
         ...
+
+
+class BranchingTarget(Target, Protocol):
+    """What a target with TargetFeature.BRANCHES can do beside."""
+
+    def evaluate_tree(self, token: int, draft: Sequence[int], parents: Sequence[int], stop: StopSignal) -> FloatRows:
+        """One pass over `token`, placed after what is held, and over a tree of tokens behind it: each follows the one
+        at the place of its parent, which comes before it; -1 is `token`. There are at least one and less than max_rows
+        of them, with at most `max_branches` that no other follows.
+
+        Returns the logits after `token` and after each of the draft, shape (1 + len(draft), vocabulary), and raises as
+        `evaluate` does. `token` is held then; of the draft, what `keep_branch` says, or else nothing.
+        """
+        ...
+
+    def keep_branch(self, places: Sequence[int]) -> None:
+        """Of the tree that was evaluated last, the tokens at these places are held; each follows the one before, and
+        the first one `token`. May be empty."""
+        ...
+
+
+def branching(target: Target) -> BranchingTarget:
+    """A target with TargetFeature.BRANCHES, as what it is."""
+    assert TargetFeature.BRANCHES in target.features
+    return cast(BranchingTarget, target)
 
 
 class ParallelTarget(PromptReader, Protocol):

@@ -39,6 +39,7 @@ class FakeTarget:
         max_tokens: int = 8,
         more_pieces: tuple[bytes, ...] = (),
         max_rollback: int | None = None,
+        max_branches: int = 1,
     ) -> None:
         """`more_pieces` make another vocabulary, and another tokenization; `max_rollback`: where it is bounded."""
         self.next_token = next_token
@@ -52,9 +53,12 @@ class FakeTarget:
         self.vocabulary = Vocabulary(
             pieces, frozenset({START, END}), frozenset({END}), begin=None, end=END, begins_prompts=False
         )
-        self.limits = TargetLimits(context_size, max_tokens, max_tokens, self._max_rollback)
+        self.limits = TargetLimits(context_size, max_tokens, max_tokens, self._max_rollback, max_branches)
         self.description = TargetDescription(Path("fake.gguf"), "fake", "fake 1B", 1_000, 1, chat_template)
         self.features = frozenset({TargetFeature.ROLLBACK}) if can_roll_back else frozenset[TargetFeature]()
+        if max_branches > 1:
+            self.features |= {TargetFeature.BRANCHES}
+        self._tree: Sequence[int] = ()
 
     @property
     def num_held(self) -> int:
@@ -93,6 +97,25 @@ class FakeTarget:
             if row >= 0:
                 rows[row, self.next_token(self.held)] = 30.0
         return rows
+
+    def evaluate_tree(self, token: int, draft: Sequence[int], parents: Sequence[int], stop: StopSignal) -> FloatRows:
+        assert 2 <= 1 + len(draft) <= self.limits.max_rows
+        rows, num_evaluated, lines = [self.evaluate([token], 1, stop)[0]], self.num_evaluated, [[token]]
+        num_held = len(self.held) - 1
+        for each, parent in zip(draft, parents, strict=True):
+            lines.append([*lines[parent + 1], each])
+            del self.held[num_held:]
+            self.held += lines[-1][:-1]
+            rows.append(self.evaluate([each], 1, stop)[0])
+        leaves = len(draft) - len({*parents} - {-1})
+        assert leaves <= self.limits.max_branches
+        self.held[num_held:] = [token]
+        self.num_evaluated = num_evaluated + len(draft)
+        self._tree = draft
+        return np.stack(rows)
+
+    def keep_branch(self, places: Sequence[int]) -> None:
+        self.held += [self._tree[place] for place in places]
 
     def roll_back(self, num_kept: int) -> bool:
         assert 0 <= num_kept <= len(self.held)

@@ -83,7 +83,9 @@ def open_measurement(
                 drafting = make_drafting(target, costs, given_step, way)
             if drafting is not None:
                 draftings[mode], step_s = drafting, given_step(drafting.source)
-            chooser = Chooser(costs, step_s=step_s, always=_always(order) if way.always else None)
+            chooser = Chooser(
+                costs, step_s=step_s, always=_always(order) if way.always else None, draws_trees=way.branches
+            )
             speculations[mode] = _speculation(way, chooser, _supplies(target, memory, drafting))
             preparations[mode] = Preparation(now() - began, max(0.0, memory_mb() - before_mb))
         drafters = {mode: drafting.source for mode, drafting in draftings.items()}

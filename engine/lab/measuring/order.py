@@ -93,19 +93,23 @@ class Way:
     drafts: bool = True
     alone: str = ""  # the key of the origin of the only proposer; empty: all of them
     always: bool = False  # whether that one drafts in every round, however it fares
+    branches: bool = True  # whether drafts may branch, where that pays
     drafter: str = ""  # the choice of one, where it is not the user's
 
 
 PLAIN = "plain"
 PLAIN_AGAIN = "plain-2"  # shows how far the machine's noise drives ratios of the same from 1
 AUTO = "auto"  # as the app does
+CHAIN = "chain"
 ALWAYS_DRAFTING = "neural"
 WAYS = {
     PLAIN: Way(drafts=False),
     AUTO: Way(),
-    ALWAYS_DRAFTING: Way(alone=DRAFTER.key, always=True),
-    **{key: Way(alone=key) for key in (origin.key for origin in origins()) if key != DRAFTER.key},
+    CHAIN: Way(branches=False),
+    ALWAYS_DRAFTING: Way(alone=DRAFTER.key, always=True, branches=False),
+    "tree": Way(alone=DRAFTER.key, always=True),
     SELF: Way(alone=DRAFTER.key, always=True, drafter=SELF),
+    **{key: Way(alone=key) for key in (origin.key for origin in origins()) if key != DRAFTER.key},
     PLAIN_AGAIN: Way(drafts=False),
 }
 _OFFERED = tuple(mode for mode in WAYS if mode != PLAIN_AGAIN)

@@ -49,6 +49,17 @@ def test_tokens_that_the_body_does_not_have_are_others_to_it() -> None:
     assert body.held == [1, 5]
 
 
+def test_both_hold_the_branch_that_is_kept() -> None:
+    inner, body = FakeTarget(says("yes"), max_branches=4), FakeTarget(max_branches=2)
+    target = BodyTarget(inner, body)
+    assert target.limits.max_branches == 2
+    rows = target.evaluate_tree(1, [2, 3, 4], (-1, -1, 1), GO)
+    assert (rows == FakeTarget(says("yes"), max_branches=4).evaluate_tree(1, [2, 3, 4], (-1, -1, 1), GO)).all()
+    assert inner.held == body.held == [1]
+    target.keep_branch((1, 2))
+    assert inner.held == body.held == [1, 3, 4]
+
+
 def test_it_can_do_what_both_can() -> None:
     inner, body = FakeTarget(context_size=100, max_tokens=16), FakeTarget(context_size=200, can_roll_back=False)
     target = BodyTarget(inner, body)
