@@ -121,8 +121,9 @@ class Decoder:
         verdict = accept(draft, distribution_at, self._ends, self._dice)
         self._note(verdict.tokens, seen)
         if draft.tokens and self._speculation is not None and self._speculation.asks_what_is_wanted:
-            unwritten = {*range(len(draft.tokens))} - {*verdict.places}
-            verdict = replace(verdict, wanted=tuple((place, int(rows[place + 1].argmax())) for place in unwritten))
+            unwritten = sorted({*range(len(draft.tokens))} - {*verdict.places})
+            wanted = ((place, int(rows[place + 1].argmax())) for place in unwritten)
+            verdict = replace(verdict, wanted=tuple(each for each in wanted if each[1] not in self._ends))
         self._recorder.step()
         return verdict
 

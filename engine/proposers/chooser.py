@@ -149,7 +149,8 @@ class Chooser:
             return NO_DRAFT
         context = replace(context, expect=self._expect)
         best, gain = self._best_free(guesses, reach, rate)
-        return self._choose(context, guesses, best, gain, min(longest, USUAL_LENGTH), rate)
+        draft = self._choose(context, guesses, best, gain, min(longest, USUAL_LENGTH), rate)
+        return self._widened(draft, longest, context.max_branches, rate) if context.max_branches > 1 else draft
 
     def observe(self, verdict: Verdict, round_s: float) -> None:
         """The outcome of a round, and how long it took from the end of the one before. Raises ProposerFailed."""
@@ -199,6 +200,22 @@ class Chooser:
         if asked is None:
             return best
         return self._with_more(context, asked.ask(context, start, longest, rate), longest, rate)
+
+    def _widened(self, draft: Draft, longest: int, max_branches: int, rate: float) -> Draft:
+        """The draft, with what free proposers want to know beside it; that of a costly one stays as it is."""
+        if any(each.proposer.origin.key in draft.proposers for each in self._costly):
+            return draft
+        passes, num_rows = self._passes, 1 + len(draft.tokens)
+        change_s = 0.0 if draft.tokens else self._costs.change_to_draft_s
+
+        def cost(num_more: int) -> float:
+            more_s = passes.of(num_rows + num_more) - passes.of(num_rows) + change_s
+            return rate * more_s + self._purse.caution(more_s / passes.of(1))
+
+        for proposer in self._free:
+            room, branches = longest - len(draft.tokens), max_branches - draft.num_leaves
+            draft = call(proposer, proposer.widened, draft, room, branches, cost)
+        return draft
 
     def _expect(self, ahead: Sequence[int]) -> Expected | None:
         """What the first free proposer expects that expects anything. Raises ProposerFailed."""

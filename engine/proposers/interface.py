@@ -110,6 +110,12 @@ class Proposer(Protocol):
         `propose`."""
         return NO_DRAFT
 
+    def widened(self, draft: Draft, room: int, branches: int, cost: Callable[[int], float]) -> Draft:  # noqa: ARG002
+        """Of a free proposer that has proposed in this round: the draft that is going to be checked, with at most
+        `room` tokens beside it, in so many branches, for what their rows tell; `cost`: tokens that are lost by so many
+        rows more."""
+        return draft
+
     def expect(self, ahead: Sequence[int]) -> Expected | None:  # noqa: ARG002
         """Of a free proposer that has proposed in this round: what it takes to be likely after the pending token and
         these, for others to weigh against what they think themselves."""

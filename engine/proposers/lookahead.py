@@ -8,13 +8,14 @@ longest context that is known. How sure such a guess is, by the length of the co
 mind, is learned from every round, as recall does it; so the pace checks a guess only where its row pays. The pool is
 that of one reply and gone with it. No model and no memory of the user is needed.
 
-The two-dimensional window of the paper has rows of its own, which nothing is checked with. docs/decisions/0032 has the
-figures, and what it would take to pay.
+Where rows cost next to nothing, a *window* of guesses stands beside the draft (`window.py`): its rows fill the pool,
+too. As many columns are drawn as bring more tokens than they cost; what a column brings is learned.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import cycle
 from typing import NamedTuple
 
 from engine.messages.conversations import ChatTurn
@@ -23,6 +24,7 @@ from engine.numerics.draft_length import USUAL_LENGTH
 from engine.numerics.estimates import Calibration
 from engine.proposers.catalogue import LOOKAHEAD
 from engine.proposers.interface import Context, Proposer, Worth
+from engine.proposers.window import MOST_COLUMNS, NUM_LEVELS, Window
 
 _LENGTHS = (5, 3, 2, 1)  # of contexts, in tokens
 _LONGEST = _LENGTHS[0]
@@ -35,7 +37,16 @@ _PRIORS = (
     *(0.95, 0.75, 0.55, 0.30),  # written after it twice or more
     *(0.80, 0.60, 0.45, 0.25),  # the target's likeliest after it, in a text that was not written
     *(0.85, 0.70, 0.55, 0.35),  # the same, twice or more
+    *(0.65, 0.45, 0.30, 0.15),  # the same in the window
+    *(0.75, 0.60, 0.45, 0.25),
 )
+_WRITTEN, _WANTED, _IN_WINDOW = range(3)  # where a token was seen
+_COLUMN_WORTH = 0.05  # tokens that a column of the window brings in the long run, before anything was seen
+_COLUMNS_KNOWN = 60.0  # that this counts for
+_MEMORY = 0.98  # of what columns brought, from one window to the next
+
+
+_FROM_WINDOW = 2 * _IN_WINDOW * len(_LENGTHS)  # the first kind of what was seen there
 
 
 class _Seen(NamedTuple):
@@ -43,11 +54,11 @@ class _Seen(NamedTuple):
 
     token: int
     times: int  # in a row, up to _MOST_ALIKE
-    was_written: bool  # the last time; else the target only wanted it
+    where: int  # the last time
 
     def kind(self, place: int) -> int:
         """Of a guess by the context of the length at that place."""
-        return (2 * (not self.was_written) + self.times - 1) * len(_LENGTHS) + place
+        return (2 * self.where + self.times - 1) * len(_LENGTHS) + place
 
 
 class Pool:
@@ -56,14 +67,14 @@ class Pool:
     def __init__(self) -> None:
         self._seen: dict[tuple[int, ...], _Seen] = {}
 
-    def note(self, context: Sequence[int], token: int, was_written: bool) -> None:
+    def note(self, context: Sequence[int], token: int, where: int) -> None:
         """`token` follows `context`, whose last tokens count."""
         for length in _LENGTHS:
             if length <= len(context):
                 key = (*context[-length:],)
                 before = self._seen.get(key)
                 times = min(before.times + 1, _MOST_ALIKE) if before is not None and before.token == token else 1
-                self._seen[key] = _Seen(token, times, was_written)
+                self._seen[key] = _Seen(token, times, where)
 
     def follow(self, tail: Sequence[int], limit: int) -> tuple[list[int], list[int]]:
         """At most `limit` tokens after a text that ends so, and the kind of each guess."""
@@ -95,6 +106,9 @@ class LookaheadProposer(Proposer):
         self._num_known = 0  # tokens of the text, in the pool
         self._guess: list[tuple[int, int]] = []  # of the round under way: tokens and their kinds
         self._calibration = Calibration(_PRIORS)
+        self._window: Window | None = None
+        self._window_start = 0  # place in the draft of this round
+        self._columns, self._brought = _COLUMNS_KNOWN, _COLUMNS_KNOWN * _COLUMN_WORTH  # tokens accepted by its n-grams
 
     @property
     def calibration(self) -> Calibration:
@@ -108,18 +122,35 @@ class LookaheadProposer(Proposer):
     def follow(self, context: Context, limit: int) -> Draft:
         return self._drafted([*self._tail, *context.ahead], limit)[0]
 
+    def widened(self, draft: Draft, room: int, branches: int, cost: Callable[[int], float]) -> Draft:
+        self._window_start = len(draft.tokens)
+        worth = self._brought / self._columns
+        gains = {
+            columns: columns * worth - cost(columns * NUM_LEVELS)
+            for columns in range(1, min(MOST_COLUMNS, branches, room // NUM_LEVELS) + 1)
+        }
+        columns = max(gains, key=gains.__getitem__, default=0)
+        if not columns or gains[columns] <= 0:
+            return draft
+        self._columns, self._brought = _MEMORY * self._columns + columns, _MEMORY * self._brought
+        self._window = self._window or Window(cycle(self._tail).__next__)
+        return self._window.beside(draft, columns, self.origin.key)
+
     def observe(self, verdict: Verdict) -> None:
-        for (token, kind), written in zip(self._guess, verdict.tokens, strict=False):
+        for place, ((token, kind), written) in enumerate(zip(self._guess, verdict.tokens, strict=False)):
             self._calibration.note(kind, token == written)
             if token != written:
                 break
+            self._brought += place < verdict.num_accepted and kind >= _FROM_WINDOW
         self._guess = []
         for place, wanted in verdict.wanted:
             line = [*self._tail, *verdict.draft.line(place)]
-            self._pool.note(line[-_LONGEST:], wanted, was_written=False)
+            self._pool.note(line[-_LONGEST:], wanted, _WANTED if place < self._window_start else _IN_WINDOW)
+        if self._window is not None:
+            self._window.refine(dict(verdict.wanted), len(verdict.tokens))
 
     def end_reply(self) -> None:
-        self._pool, self._turns, self._guess = Pool(), None, []
+        self._pool, self._turns, self._guess, self._window = Pool(), None, [], None
 
     def _drafted(self, tail: Sequence[int], limit: int) -> tuple[Draft, list[tuple[int, int]]]:
         tokens, kinds = self._pool.follow(tail, min(limit, USUAL_LENGTH))
@@ -137,5 +168,5 @@ class LookaheadProposer(Proposer):
         line = [*tokens[max(0, self._num_known - _LONGEST) :], context.pending]
         first = len(line) - (len(tokens) + 1 - self._num_known)
         for place in range(max(first, 1), len(line)):
-            self._pool.note(line[max(0, place - _LONGEST) : place], line[place], was_written=True)
+            self._pool.note(line[max(0, place - _LONGEST) : place], line[place], _WRITTEN)
         self._num_known, self._tail = len(tokens) + 1, line[-_LONGEST:]

@@ -7,11 +7,15 @@ import pytest
 from engine.config import SamplingSettings
 from engine.decoding.loop import Decoder
 from engine.decoding.session import Session
+from engine.decoding.speculation import Speculation
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
+from engine.numerics.draft_length import USUAL_LENGTH, FixedCosts
+from engine.proposers.chooser import Chooser
 from engine.proposers.interface import Proposer
 from engine.proposers.lookahead import LookaheadProposer
+from engine.proposers.window import Window
 from engine.stop_signal import StopSignal
-from tests.fakes.proposers import FakeRecall, Generous, choosing
+from tests.fakes.proposers import FREE, FakeRecall, Generous, choosing
 from tests.fakes.target import FakeTarget
 from tests.unit.engine.proposers.bench import TURNS, context_of
 
@@ -93,3 +97,35 @@ def test_it_goes_on_behind_the_draft_of_another(ahead: tuple[int, ...]) -> None:
     proposer.propose(context, 2, Generous())
     following = proposer.follow(replace(context, ahead=ahead), 1)
     assert following.tokens == ((6, 7, 8)[len(ahead)],)
+
+
+def test_a_window_stands_beside_the_draft_and_is_refined_by_what_the_target_wants() -> None:
+    fill = iter(range(100, 200))
+    window = Window(fill.__next__)  # levels 100 … 105, 106 … 111, 112 … 117
+    draft = window.beside(Draft((100, 7), chances=(0.5, 0.5), proposer="recall"), 2, "lookahead")
+    assert draft.tokens == (100, 7, 106, 112, 101, 107, 113), "a column that begins as the draft does shares its token"
+    assert draft.parents == (-1, 0, 0, 2, 0, 4, 5)
+    assert draft.line(6) == (100, 101, 107, 113)
+    assert draft.parts == (("recall", 2), ("lookahead", 5))
+    assert sum(draft.reached) == 0.75
+
+    window.refine({3: 50, 6: 51}, 1)
+    again = window.beside(NO_DRAFT, 2, "lookahead")
+    assert again.tokens == (106, 112, 50, 107, 113, 51)
+    window.refine({}, 3)  # two tokens more than a level
+    assert window.beside(NO_DRAFT, 1, "lookahead").tokens[0] == 114
+
+
+def test_a_window_is_drawn_where_rows_cost_nothing_and_not_where_they_do() -> None:
+    def drawn(costs: FixedCosts) -> list[int]:
+        chooser = Chooser(costs, [LookaheadProposer()])
+        target = FakeTarget(lambda held: next_token([*held]), max_tokens=64, max_branches=8)
+        session = Session(target)
+        rows = session.read([60, 61], StopSignal())
+        decoder = Decoder(target, session, SamplingSettings(temperature=0), TURNS, Speculation(chooser))
+        tokens = [token for new in decoder.rounds(rows, StopSignal(), max_tokens=40) for token in new][:40]
+        assert tokens == [*range(62, 102)]
+        return [num_rows for num_rows in decoder.figures.passes if num_rows > USUAL_LENGTH]
+
+    assert drawn(FREE)
+    assert not drawn(FixedCosts({1: 1.0, 64: 1.0 + 63 * 0.05}))
