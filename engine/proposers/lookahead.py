@@ -14,8 +14,8 @@ too. As many columns are drawn as bring more tokens than they cost; what a colum
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import cycle
+from collections.abc import Callable, Iterator, Sequence
+from itertools import cycle, islice
 from typing import NamedTuple
 
 from engine.messages.conversations import ChatTurn
@@ -28,7 +28,8 @@ from engine.proposers.window import MOST_COLUMNS, NUM_LEVELS, Window
 
 _LENGTHS = (5, 3, 2, 1)  # of contexts, in tokens
 _LONGEST = _LENGTHS[0]
-_MOST_TOKENS = 8192  # of the chat, the latest
+_MOST_TOKENS = 256  # of the chat, the latest, that a reply begins with: the rest is recall's, and reading takes time
+_NEGLIGIBLE = 0.02  # chance that a guess is accepted as far as that
 _MOST_ALIKE = 2  # times in a row that a token was seen after a context, beyond which no more is concluded
 
 # That a guess is accepted: by what is known of it, and by the length of the context, the longest first.
@@ -41,11 +42,10 @@ _PRIORS = (
     *(0.75, 0.60, 0.45, 0.25),
 )
 _WRITTEN, _WANTED, _IN_WINDOW = range(3)  # where a token was seen
+_FILLING = 64  # tokens before the reply that the window begins with
 _COLUMN_WORTH = 0.05  # tokens that a column of the window brings in the long run, before anything was seen
 _COLUMNS_KNOWN = 60.0  # that this counts for
 _MEMORY = 0.98  # of what columns brought, from one window to the next
-
-
 _FROM_WINDOW = 2 * _IN_WINDOW * len(_LENGTHS)  # the first kind of what was seen there
 
 
@@ -76,20 +76,20 @@ class Pool:
                 times = min(before.times + 1, _MOST_ALIKE) if before is not None and before.token == token else 1
                 self._seen[key] = _Seen(token, times, where)
 
-    def follow(self, tail: Sequence[int], limit: int) -> tuple[list[int], list[int]]:
-        """At most `limit` tokens after a text that ends so, and the kind of each guess."""
-        line, kinds = [*tail[-_LONGEST:]], list[int]()
-        start = len(line)
-        while len(kinds) < limit:
-            for place, length in enumerate(_LENGTHS):
-                seen = self._seen.get((*line[-length:],)) if length <= len(line) else None
-                if seen is not None:
-                    line.append(seen.token)
-                    kinds.append(seen.kind(place))
-                    break
-            else:
-                break
-        return line[start:], kinds
+    def follow(self, tail: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """The tokens after a text that ends so, without end or as far as is known, each with its kind as a guess."""
+        line = [*tail[-_LONGEST:]]
+        while (found := self._longest(line)) is not None:
+            token, kind = found
+            yield token, kind
+            line = [*line[1 - _LONGEST :], token]
+
+    def _longest(self, line: Sequence[int]) -> tuple[int, int] | None:
+        for place, length in enumerate(_LENGTHS):
+            seen = self._seen.get((*line[-length:],)) if length <= len(line) else None
+            if seen is not None:
+                return seen.token, seen.kind(place)
+        return None
 
 
 class LookaheadProposer(Proposer):
@@ -107,6 +107,7 @@ class LookaheadProposer(Proposer):
         self._guess: list[tuple[int, int]] = []  # of the round under way: tokens and their kinds
         self._calibration = Calibration(_PRIORS)
         self._window: Window | None = None
+        self._begun: list[int] = []  # the last tokens before the reply
         self._window_start = 0  # place in the draft of this round
         self._columns, self._brought = _COLUMNS_KNOWN, _COLUMNS_KNOWN * _COLUMN_WORTH  # tokens accepted by its n-grams
 
@@ -133,7 +134,7 @@ class LookaheadProposer(Proposer):
         if not columns or gains[columns] <= 0:
             return draft
         self._columns, self._brought = _MEMORY * self._columns + columns, _MEMORY * self._brought
-        self._window = self._window or Window(cycle(self._tail).__next__)
+        self._window = self._window or Window(cycle(self._begun).__next__)
         return self._window.beside(draft, columns, self.origin.key)
 
     def observe(self, verdict: Verdict) -> None:
@@ -153,11 +154,21 @@ class LookaheadProposer(Proposer):
         self._pool, self._turns, self._guess, self._window = Pool(), None, [], None
 
     def _drafted(self, tail: Sequence[int], limit: int) -> tuple[Draft, list[tuple[int, int]]]:
-        tokens, kinds = self._pool.follow(tail, min(limit, USUAL_LENGTH))
-        if not tokens:
+        guess: list[tuple[int, int]] = []
+        chances: list[float] = []
+        known: dict[int, float] = {}
+        reached = 1.0
+        for token, kind in islice(self._pool.follow(tail), min(limit, USUAL_LENGTH)):
+            if kind not in known:
+                known[kind] = self._calibration.chance(kind)
+            reached *= known[kind]
+            if guess and reached < _NEGLIGIBLE:
+                break
+            guess.append((token, kind))
+            chances.append(known[kind])
+        if not guess:
             return NO_DRAFT, []
-        chances = self._calibration.chances(kinds)
-        return Draft((*tokens,), chances=chances, proposer=self.origin.key), list(zip(tokens, kinds, strict=True))
+        return Draft(tuple([token for token, _ in guess]), chances=tuple(chances), proposer=self.origin.key), guess
 
     def _read(self, context: Context) -> None:
         """Adds what was written since."""
@@ -165,6 +176,7 @@ class LookaheadProposer(Proposer):
         if context.turns is not self._turns or len(tokens) + 1 < self._num_known:
             self.end_reply()
             self._turns, self._num_known = context.turns, max(0, len(tokens) - _MOST_TOKENS)
+            self._begun = [*tokens[-_FILLING:], context.pending]
         line = [*tokens[max(0, self._num_known - _LONGEST) :], context.pending]
         first = len(line) - (len(tokens) + 1 - self._num_known)
         for place in range(max(first, 1), len(line)):
