@@ -15,7 +15,7 @@ from engine.numerics.likeliest import NUM_NOTED, DistributionNotes, RowScan
 from engine.numerics.sampling import Dice, Distribution, RandomDice, distribution_of
 from engine.proposers.interface import Context
 from engine.stop_signal import StopSignal
-from engine.target.interface import FloatRows, Target
+from engine.target.interface import FloatRows, StateRow, Target
 
 
 class Decoder:
@@ -50,6 +50,7 @@ class Decoder:
         self._recorder = Recorder()
         self.figures = self._recorder.figures
         self.verdict = Verdict(NO_DRAFT, 0, ())  # of the last round
+        self._state: StateRow | None = None  # that the pending token was drawn from, where somebody guesses by it
 
     def rounds(
         self, rows: FloatRows, stop: StopSignal, num_written: int = 0, max_tokens: int | None = None
@@ -87,14 +88,16 @@ class Decoder:
             longest = min(longest, self._limits.max_rollback)
             if end is not None:
                 longest = min(longest, end - len(tokens) - 2)  # a pass writes one token more, and one is pending
-            context = Context(self._turns, tokens, pending, reply_start, self._sampling, self._dice, self._learns)
+            settings = self._sampling, self._dice, self._learns
+            context = Context(self._turns, tokens, pending, reply_start, *settings, state=self._state)
             draft = self._speculation.propose(context, longest)
         self._recorder.step()
         return draft
 
     def _verify(self, pending: int, draft: Draft, stop: StopSignal) -> FloatRows:
         """One pass of the target; the logits after the pending token and after each one of the draft."""
-        rows = self._session.extend([pending, *draft.tokens], stop, num_rows=len(draft.tokens) + 1)
+        with_states = self._speculation is not None and self._speculation.needs_states
+        rows = self._session.extend([pending, *draft.tokens], stop, len(draft.tokens) + 1, with_states)
         self._recorder.step()
         return rows
 
@@ -113,7 +116,8 @@ class Decoder:
 
     def _commit(self, verdict: Verdict) -> None:
         """Drops the rejected tokens, and adds the round to what proposers and figures know."""
-        self.verdict = verdict
+        self.verdict, states = verdict, self._session.states
+        self._state = None if states is None else states[verdict.num_accepted]
         kept = self._session.keep(len(self._session.tokens) - len(verdict.draft.tokens) + verdict.num_accepted)
         self._recorder.step()
         if self._speculation is not None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from engine.numerics.draft import common_prefix_length
 from engine.stop_signal import StopSignal
-from engine.target.interface import FloatRows, Target
+from engine.target.interface import FloatRows, StateRows, Target
 
 
 class Session:
@@ -18,6 +18,7 @@ class Session:
         self._target = target
         self.tokens: list[int] = []
         self.num_evaluated = 0  # tokens, over the life of the session
+        self.states: StateRows | None = None  # of the rows of the last pass, if they were wanted: a view as those are
 
     @property
     def room(self) -> int:
@@ -46,13 +47,15 @@ class Session:
             on_progress(min(start + step, len(new)), len(new))
         return rows
 
-    def extend(self, tokens: Sequence[int], stop: StopSignal, num_rows: int) -> FloatRows:
-        """One pass over `tokens`, after all that a rollback lost was read again; see `Target.evaluate`. Whatever it
-        raises, `tokens` stay those that the target holds."""
+    def extend(self, tokens: Sequence[int], stop: StopSignal, num_rows: int, with_states: bool = False) -> FloatRows:
+        """One pass over `tokens`, after all that a rollback lost was read again; see `Target.evaluate`. Only one with a
+        row for each of its tokens can tell its `states`. Whatever it raises, `tokens` stay those that the target
+        holds."""
+        assert num_rows == len(tokens) or not with_states
         try:
             while lost := self._first_lost():
                 self._evaluate(lost, 1, stop)
-            rows = self._evaluate(tokens, num_rows, stop)
+            rows = self._evaluate(tokens, num_rows, stop, with_states)
         except BaseException:
             self._forget_lost()
             raise
@@ -76,8 +79,12 @@ class Session:
         del self.tokens[num_kept:]
         return self._target.roll_back(num_kept)
 
-    def _evaluate(self, tokens: Sequence[int], num_rows: int, stop: StopSignal) -> FloatRows:
-        rows = self._target.evaluate(tokens, num_rows, stop)
+    def _evaluate(self, tokens: Sequence[int], num_rows: int, stop: StopSignal, with_states: bool = False) -> FloatRows:
+        self.states = None
+        if with_states:
+            rows, self.states = self._target.evaluate_with_states(tokens, stop)
+        else:
+            rows = self._target.evaluate(tokens, num_rows, stop)
         self.num_evaluated += len(tokens)
         return rows
 

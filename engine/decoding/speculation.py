@@ -88,6 +88,11 @@ class Speculation:
         return bool(self._loading)
 
     @property
+    def needs_states(self) -> bool:
+        """Whether a proposer guesses by the target's states."""
+        return self._chooser is not None and self._chooser.needs_states
+
+    @property
     def can_draft(self) -> bool:
         """Whether anybody may draft, now or later."""
         return self._chooser is not None

@@ -70,8 +70,8 @@ class GgufDrafter:
             end = min(start + most, len(tokens) - num_last)
             row = self._model.evaluate(tokens[start:end], 1, self._never)[-1]
         if addition is not None and num_last:
-            row, state = self._model.evaluate_with_state(tokens[-num_last:], self._never)
-            self._state = state.copy()
+            rows, states = self._model.evaluate_with_states(tokens[-num_last:], self._never)
+            row, self._state = rows[-1], states[-1].copy()
             if addition.head is not None:
                 row = addition.head.added(row, self._state)
         last: LogitRow = row

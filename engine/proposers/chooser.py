@@ -21,6 +21,7 @@ from engine.proposers.costs import RoundCosts
 from engine.proposers.interface import Context, Proposer, label_of
 from engine.proposers.purse import Purse
 from engine.proposers.recent import Activity, RecentRounds
+from engine.target.interface import TargetFeature
 
 _MARGIN = 0.03  # tokens; costs are not known well enough to count a smaller gain
 _NEGLIGIBLE = 0.005  # chance that a guess is accepted as far as that: no cost is less
@@ -109,6 +110,11 @@ class Chooser:
     @property
     def has_costly(self) -> bool:
         return bool(self._costly)
+
+    @property
+    def needs_states(self) -> bool:
+        """Whether one of them guesses by the target's states."""
+        return any(TargetFeature.STATES in candidate.proposer.needs for candidate in self._costly)
 
     @property
     def can_pay(self) -> bool:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from engine.clock import hidden
 from engine.stop_signal import StopSignal
-from engine.target.interface import FloatRows, Target, TargetLimits
+from engine.target.interface import FloatRows, StateRows, Target, TargetFeature, TargetLimits
+
+T = TypeVar("T")
 
 
 class BodyTarget:
@@ -22,7 +25,7 @@ class BodyTarget:
         self.description = replace(
             inner.description, size_bytes=body.description.size_bytes, threads=body.description.threads
         )
-        self.features = inner.features & body.features
+        self.features = inner.features & (body.features | {TargetFeature.STATES})  # which are the inner one's
         ours, its = inner.limits, body.limits
         self.limits = TargetLimits(
             min(ours.context_size, its.context_size),
@@ -39,11 +42,18 @@ class BodyTarget:
         return self.inner.tokenize(text)
 
     def evaluate(self, tokens: Sequence[int], num_rows: int, stop: StopSignal) -> FloatRows:
+        return self._timed(tokens, num_rows, stop, lambda: self.inner.evaluate(tokens, num_rows, stop))
+
+    def evaluate_with_states(self, tokens: Sequence[int], stop: StopSignal) -> tuple[FloatRows, StateRows]:
+        return self._timed(tokens, len(tokens), stop, lambda: self.inner.evaluate_with_states(tokens, stop))
+
+    def _timed(self, tokens: Sequence[int], num_rows: int, stop: StopSignal, said: Callable[[], T]) -> T:
+        """What the inner target says, in the time of the body's pass."""
         num_tokens = len(self._body.vocabulary)  # which of them a token is makes no difference to its time
         try:
             self._body.evaluate([token % num_tokens for token in tokens], num_rows, stop)
             with hidden():
-                return self.inner.evaluate(tokens, num_rows, stop)
+                return said()
         except BaseException:
             self.roll_back(min(self.inner.num_held, self._body.num_held))
             raise

@@ -18,6 +18,8 @@ from engine.target.marks import Marks
 
 FloatRows = npt.NDArray[np.float32]  # shape (rows, vocabulary)
 FloatRow = npt.NDArray[np.float32]  # shape (vocabulary,)
+StateRow = npt.NDArray[np.float32]  # shape (hidden,)
+StateRows = npt.NDArray[np.float32]  # shape (rows, hidden)
 
 _MOST_BYTES_PER_TOKEN = 16
 
@@ -26,6 +28,7 @@ class TargetFeature(StrEnum):
     """What not every target offers; a proposer names those it needs."""
 
     ROLLBACK = "rollback"  # tokens of the last pass can be taken back: `TargetLimits.max_rollback` says how many
+    STATES = "states"  # passes can tell the states that their logits are made of: see `Target.evaluate_with_states`
 
 
 class Interrupted(Exception):
@@ -139,6 +142,12 @@ class Target(PromptReader, Protocol):
         a view that the next pass overwrites. Raises `Interrupted` when `stop` is or gets set. After a failed pass the
         target holds what it held before, or nothing where it cannot roll back: `num_held` says which.
         """
+        ...
+
+    def evaluate_with_states(self, tokens: Sequence[int], stop: StopSignal) -> tuple[FloatRows, StateRows]:
+        """As `evaluate` with a row for each token, of which there are at most `max_rows`; and the states that these
+        logits are made of: those of the last layer after the final norm, shape (tokens, hidden), a view as well. Only
+        of a target with `TargetFeature.STATES`."""
         ...
 
     def roll_back(self, num_kept: int) -> bool:

@@ -24,9 +24,9 @@ from engine.errors import Cancelled, TargetUnusable
 from engine.numerics.draft_length import MAX_LENGTH
 from engine.stop_signal import StopSignal
 from engine.target.interface import (
-    FloatRow,
     FloatRows,
     Interrupted,
+    StateRows,
     TargetDescription,
     TargetFeature,
     TargetLimits,
@@ -60,6 +60,11 @@ def _native_is_set() -> Any:
 
 
 _IS_SET = _native_is_set()
+
+
+def _keeps_states(context: Any) -> bool:
+    """Whether states are told token by token: models that were made for searching texts tell one for all of them."""
+    return bool(lib.llama_pooling_type(context) == lib.LLAMA_POOLING_TYPE_NONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +142,7 @@ class LlamaCppTarget(LoadedModel):
         max_rows: int = MAX_ROWS,
     ) -> None:
         """Use `load`. Owns model and context from here on, also when it raises."""
-        self._row_views: dict[tuple[int, int], FloatRows] = {}
+        self._views: dict[tuple[int, int, int], FloatRows] = {}
         self._adapter: Any = None
         self.num_held = 0
         self._num_revocable = 0  # of the last tokens, where the model keeps a few states
@@ -152,7 +157,8 @@ class LlamaCppTarget(LoadedModel):
         except BaseException:
             self.close()
             raise
-        self.features = frozenset({TargetFeature.ROLLBACK}) if works else frozenset[TargetFeature]()
+        features = {TargetFeature.ROLLBACK: works, TargetFeature.STATES: _keeps_states(context)}
+        self.features = frozenset(feature for feature, offered in features.items() if offered)
         self.limits = replace(self.limits, max_rollback=most if works else 0)
 
     @classmethod
@@ -200,7 +206,17 @@ class LlamaCppTarget(LoadedModel):
             self._recover(result)
         self.num_held += count
         self._num_revocable = min(count - 1, self.limits.max_rollback)
-        return self._rows(num_rows)
+        return self._view(lib.llama_get_logits(self._context), num_rows, len(self.vocabulary))  # waits for the backend
+
+    def evaluate_with_states(self, tokens: Sequence[int], stop: StopSignal) -> tuple[FloatRows, StateRows]:
+        # Every token then gets a row, so that a prompt would pay for it; switching costs nothing.
+        lib.llama_set_embeddings(self._context, True)
+        try:
+            rows = self.evaluate(tokens, len(tokens), stop)
+            states = lib.llama_get_embeddings(self._context)
+            return rows, self._view(states, len(tokens), lib.llama_model_n_embd_out(self._model))
+        finally:
+            lib.llama_set_embeddings(self._context, False)
 
     def roll_back(self, num_kept: int) -> bool:
         assert 0 <= num_kept <= self.num_held
@@ -257,35 +273,22 @@ class LlamaCppTarget(LoadedModel):
         adapters = (lib.llama_adapter_lora_p_ctypes * 1)(adapter)
         lib.llama_set_adapters_lora(self._context, adapters, 1, (ctypes.c_float * 1)(1.0))
 
-    def evaluate_with_state(self, tokens: Sequence[int], stop: StopSignal) -> tuple[FloatRow, FloatRow]:
-        """Reads a few tokens, at most `limits.max_rows`. The logits after the last of them, shape (vocabulary,), and
-        the state that the head made them of, shape (hidden,): views that the next pass may overwrite. Raises
-        Interrupted."""
-        lib.llama_set_embeddings(self._context, True)  # every token then gets a row
-        try:
-            row = self.evaluate(tokens, len(tokens), stop)[-1]
-            state = lib.llama_get_embeddings_ith(self._context, -1)
-            return row, np.ctypeslib.as_array(state, (lib.llama_model_n_embd(self._model),))
-        finally:
-            lib.llama_set_embeddings(self._context, False)
-
     def close(self) -> None:
-        self._row_views.clear()
+        self._views.clear()
         if self._context is not None:
             self.use_adapter(None)
         super().close()
 
-    def _rows(self, num_rows: int) -> FloatRows:
-        """The logits in llama.cpp's own buffer. Making such a view costs more than using it, so views are reused."""
-        pointer = lib.llama_get_logits(self._context)  # waits for the backend
-        key = (ctypes.addressof(pointer.contents), num_rows)
-        view = self._row_views.get(key)
+    def _view(self, pointer: Any, num_rows: int, width: int) -> FloatRows:
+        """Of llama.cpp's own buffer. Making such a view costs more than using it, so views are reused."""
+        key = (ctypes.addressof(pointer.contents), num_rows, width)
+        view = self._views.get(key)
         if view is None:
-            if len(self._row_views) > 2 * self.limits.max_rows:  # the buffer has moved
-                self._row_views.clear()
-            view = np.ctypeslib.as_array(pointer, (num_rows, len(self.vocabulary)))
+            if len(self._views) > 4 * self.limits.max_rows:  # the buffer has moved
+                self._views.clear()
+            view = np.ctypeslib.as_array(pointer, (num_rows, width))
             view.flags.writeable = False
-            self._row_views[key] = view
+            self._views[key] = view
         return view
 
     def _recover(self, result: int) -> None:

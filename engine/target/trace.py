@@ -13,6 +13,7 @@ from engine.stop_signal import StopSignal
 from engine.target.interface import (
     FloatRows,
     Interrupted,
+    StateRows,
     TargetDescription,
     TargetFeature,
     TargetLimits,
@@ -84,6 +85,9 @@ class TraceTarget:
             if row >= 0:
                 self._say(row, self._next())
         return self._rows[:num_rows]
+
+    def evaluate_with_states(self, tokens: Sequence[int], stop: StopSignal) -> tuple[FloatRows, StateRows]:  # noqa: ARG002
+        raise AssertionError("what was recorded has no states")
 
     def roll_back(self, num_kept: int) -> bool:
         assert 0 <= num_kept <= len(self._held)

@@ -13,6 +13,7 @@ from engine.stop_signal import StopSignal
 from engine.target.interface import (
     FloatRows,
     Interrupted,
+    StateRows,
     TargetDescription,
     TargetFeature,
     TargetLimits,
@@ -23,6 +24,8 @@ SPECIAL = (b"<|im_start|>", b"<|im_end|>")
 MERGED = (b"the ", b"ing", b"user", b"assistant", b"system", b"ha", b"hah")
 PIECES = (*(bytes([value]) for value in range(256)), *MERGED, *SPECIAL)
 START, END = len(PIECES) - 2, len(PIECES) - 1
+
+NUM_THOUGHTS = 5  # tokens
 
 NextToken = Callable[[Sequence[int]], int]
 
@@ -54,7 +57,7 @@ class FakeTarget:
         )
         self.limits = TargetLimits(context_size, max_tokens, max_tokens, self._max_rollback)
         self.description = TargetDescription(Path("fake.gguf"), "fake", "fake 1B", 1_000, 1, chat_template)
-        self.features = frozenset({TargetFeature.ROLLBACK}) if can_roll_back else frozenset[TargetFeature]()
+        self.features = frozenset({TargetFeature.STATES} | ({TargetFeature.ROLLBACK} if can_roll_back else set()))
 
     @property
     def num_held(self) -> int:
@@ -93,6 +96,18 @@ class FakeTarget:
             if row >= 0:
                 rows[row, self.next_token(self.held)] = 30.0
         return rows
+
+    def evaluate_with_states(self, tokens: Sequence[int], stop: StopSignal) -> tuple[FloatRows, StateRows]:
+        """Its states are what it is going to say."""
+        num_held = len(self.held)
+        rows = self.evaluate(tokens, len(tokens), stop)
+        ends = range(num_held + 1, len(self.held) + 1)
+        return rows, np.array([self._thoughts(self.held[:end]) for end in ends], np.float32)
+
+    def _thoughts(self, held: list[int]) -> list[int]:
+        for _ in range(NUM_THOUGHTS):
+            held.append(self.next_token(held))
+        return held[-NUM_THOUGHTS:]
 
     def roll_back(self, num_kept: int) -> bool:
         assert 0 <= num_kept <= len(self.held)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from gguf import GGUFReader
 
 from engine.config import TargetSettings
 from engine.errors import Cancelled
@@ -17,7 +18,7 @@ from engine.target import llama_cpp
 from engine.target.interface import FloatRow, Interrupted, TargetFeature
 from engine.target.llama_cpp import LlamaCppTarget
 from engine.target.passes import sample_tokens
-from tests.fakes.tiny_models import tiny_lfm2, tiny_llama, tiny_mamba
+from tests.fakes.tiny_models import tiny_lfm2, tiny_llama, tiny_mamba, tiny_qwen2
 
 GO = StopSignal()
 LONGEST = MAX_LENGTH + 1  # rows of a pass
@@ -71,6 +72,28 @@ def test_after_taking_tokens_back_it_goes_on_as_if_they_had_never_been_read(
         target.evaluate(draft, LONGEST, GO)
         assert target.roll_back(len(kept))
         np.testing.assert_allclose(target.evaluate(others, 1, GO)[0], expected, atol=1e-2 * expected.std())
+
+
+@pytest.mark.parametrize(
+    ("make", "output"), [(tiny_llama, "token_embd"), (tiny_qwen2, "output")], ids=["llama", "qwen2"]
+)
+def test_a_pass_tells_the_states_that_its_logits_are_made_of(
+    make: Callable[[Path], Path], output: str, tmp_path: Path
+) -> None:
+    path = make(tmp_path / "tiny.gguf")
+    matrix = next(each.data for each in GGUFReader(path).tensors if each.name == f"{output}.weight")
+    with opened(path) as target:
+        tokens = sample_tokens(target, 8)
+        alone = target.evaluate(tokens, 8, GO).copy()
+        target.roll_back(0)
+        rows, states = target.evaluate_with_states(tokens, GO)
+        np.testing.assert_array_equal(rows, alone)
+        np.testing.assert_allclose(states @ matrix.T, rows, atol=1e-3 * rows.std())
+        target.roll_back(4)
+        again, their_states = target.evaluate_with_states(tokens[4:6], GO)
+        assert (again.shape, their_states.shape) == ((2, matrix.shape[0]), (2, matrix.shape[1]))
+        with_one_row = target.evaluate(tokens[6:], 1, GO)
+        assert len(with_one_row) == 1
 
 
 def test_a_model_that_keeps_states_never_goes_on_from_one_that_it_has_not_kept(tmp_path: Path) -> None:
@@ -145,5 +168,5 @@ def test_one_that_cannot_take_back_a_whole_draft_or_is_another_afterwards_is_not
     kind: type[LlamaCppTarget], tmp_path: Path
 ) -> None:
     with opened(tiny_llama(tmp_path / "tiny.gguf"), kind) as target:
-        assert not target.features
+        assert TargetFeature.ROLLBACK not in target.features
         assert target.limits.max_rollback == 0
