@@ -160,7 +160,9 @@ class Experiment:
 
 def open_experiment(target: Target, folder: Path, sampling: SamplingSettings) -> Experiment:
     config = EngineConfig(folder, SpeculationSettings(device="cpu"))
-    return Experiment(target, open_drafting(config, built_in_source(), target.vocabulary).proposer, sampling)
+    proposer = open_drafting(config, built_in_source(), target.vocabulary).proposer
+    assert isinstance(proposer, DrafterProposer)
+    return Experiment(target, proposer, sampling)
 
 
 def largest_errors() -> Iterator[tuple[str, float]]:

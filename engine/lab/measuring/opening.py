@@ -8,7 +8,7 @@ from typing import Protocol
 
 from engine.decoding.speculation import Speculation, open_speculation
 from engine.lab.measuring.measurement import Measurement
-from engine.lab.measuring.order import ALWAYS_DRAFTING, RECALL, WITHOUT_DRAFTS, BenchOrder
+from engine.lab.measuring.order import ALWAYS, ALWAYS_DRAFTING, MEDUSA, RECALL, WITHOUT_DRAFTS, BenchOrder
 from engine.lab.measuring.prompts import read_prompts
 from engine.lab.measuring.windows import Schooling
 from engine.messages.drafters import DrafterSource
@@ -39,11 +39,12 @@ class Drafting(Protocol):
     def teachable(self) -> Teachable | None: ...
 
 
-# For a target, at these costs of passes and of a step where that is given; one that is to draft whether that pays or
-# not, or else None where none pays.
-MakeDrafting = Callable[[Target, PassCosts, GivenStep, bool], Drafting | None]
+# For a target, at these costs of passes and of a step where that is given, and in this mode; None where none pays, but
+# not in a mode of `ALWAYS`.
+MakeDrafting = Callable[[Target, PassCosts, GivenStep, str], Drafting | None]
 
-_ALONE = {ALWAYS_DRAFTING: "drafter", RECALL: "recall"}  # modes in which one proposer drafts, by key of its origin
+# Modes in which one proposer drafts, by key of its origin.
+_ALONE = {ALWAYS_DRAFTING: "drafter", RECALL: "recall", MEDUSA: "heads"}
 
 
 def open_measurement(
@@ -76,11 +77,12 @@ def open_measurement(
             costs, given_step = _costs(order, target, stop)
             drafting, step_s = None, None
             if mode != RECALL and TargetFeature.ROLLBACK in target.features:
-                drafting = make_drafting(target, costs, given_step, mode == ALWAYS_DRAFTING)
+                drafting = make_drafting(target, costs, given_step, mode)
             if drafting is not None:
                 draftings[mode], step_s = drafting, given_step(drafting.source)
-            chooser = Chooser(costs, step_s=step_s, always=_always(order) if mode == ALWAYS_DRAFTING else None)
-            speculations[mode] = _speculation(mode, chooser, _supplies(target, memory, drafting))
+            chooser = Chooser(costs, step_s=step_s, always=_always(order) if mode in ALWAYS else None)
+            source = None if drafting is None else drafting.source
+            speculations[mode] = _speculation(mode, chooser, _supplies(target, memory, drafting), source)
         drafters = {mode: drafting.source for mode, drafting in draftings.items()}
         taught = {mode: each.teachable for mode, each in draftings.items() if order.teaches}
         schoolings = {mode: Schooling(teachable) for mode, teachable in taught.items() if teachable is not None}
@@ -96,8 +98,8 @@ def _supplies(target: Target, memory: RecallTexts, drafting: Drafting | None) ->
     return Supplies(target, lambda: memory.indexes, load)
 
 
-def _speculation(mode: str, chooser: Chooser, supplies: Supplies) -> Speculation:
-    listed = catalogue.proposers(with_drafter=supplies.load_drafter is not None)
+def _speculation(mode: str, chooser: Chooser, supplies: Supplies, supplied: DrafterSource | None) -> Speculation:
+    listed = catalogue.proposers(supplied)
     alone = [each for each in listed if each.origin.key == _ALONE.get(mode, each.origin.key)]
     return open_speculation(chooser, supplies, alone, at_once=True)
 

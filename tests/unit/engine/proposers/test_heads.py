@@ -1,0 +1,93 @@
+"""Heads: what they guess from, what is drafted of it, and that nothing is told where they are not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from engine.config import SamplingSettings
+from engine.decoding.loop import Decoder
+from engine.decoding.session import Session
+from engine.decoding.speculation import Speculation
+from engine.numerics.draft import NO_DRAFT, Verdict
+from engine.proposers.heads import HeadsProposer
+from engine.proposers.recall import RecallProposer
+from engine.stop_signal import StopSignal
+from tests.fakes.heads import FakeHeads
+from tests.fakes.proposers import Generous, choosing, drafting
+from tests.fakes.target import END, FakeTarget, says
+from tests.unit.engine.proposers.bench import GREEDY, TEXT, TURNS, context_of
+
+GO = StopSignal()
+VOCABULARY = FakeTarget().vocabulary
+
+
+def written(target: FakeTarget, speculation: Speculation, sampling: SamplingSettings = GREEDY) -> list[int]:
+    session = Session(target)
+    rows = session.read(target.tokenize("assistant\n"), GO)
+    decoder = Decoder(target, session, sampling, TURNS, speculation)
+    return [token for some in decoder.rounds(rows, GO) for token in some]
+
+
+def test_they_guess_from_what_the_pending_token_was_drawn_from() -> None:
+    heads, target = FakeHeads(), FakeTarget(says(TEXT))
+    tokens = written(target, drafting(HeadsProposer(heads, VOCABULARY), length=3))
+    assert bytes(tokens[:-1]).decode() == TEXT
+    assert heads.asked, "but not right after the prompt"
+    for thoughts, pending in heads.asked:
+        assert thoughts[0] == pending
+    assert target.num_evaluated < 2 * len(TEXT)
+    assert len(heads.asked) < len(TEXT) / 3, "whole drafts were accepted"
+
+
+@pytest.mark.parametrize("error", [0, 1, 100])
+def test_whatever_they_guess_the_text_is_the_targets(error: int) -> None:
+    target = FakeTarget(says(TEXT))
+    tokens = written(target, drafting(HeadsProposer(FakeHeads(error=error), VOCABULARY), length=4))
+    assert bytes(tokens[:-1]).decode() == TEXT
+    assert tokens[-1] == END
+
+
+def test_where_nobody_guesses_from_states_none_are_told() -> None:
+    class Silent(FakeTarget):
+        def evaluate_with_states(self, *_arguments: object) -> object:  # type: ignore[override]
+            raise AssertionError
+
+    assert written(Silent(says(TEXT)), choosing(RecallProposer()))
+
+
+def test_a_draft_ends_before_what_ends_a_reply_and_where_it_is_not_worth_more() -> None:
+    class Doubtful(Generous):
+        def is_checked(self, chances: object) -> bool:
+            return len(chances) < 3  # type: ignore[arg-type]
+
+    proposer = HeadsProposer(FakeHeads(), VOCABULARY)
+    context = context_of([*TEXT.encode()[:5]])
+    assert bytes(proposer.propose(context, 9, Generous()).tokens) == TEXT.encode()[5:9]
+    assert bytes(proposer.propose(context, 9, Doubtful()).tokens) == TEXT.encode()[5:7]
+    assert context.state is not None
+    context.state[2] = END
+    assert bytes(proposer.propose(context, 9, Generous()).tokens) == TEXT.encode()[5:6]
+    assert proposer.propose(replace(context, state=None), 9, Generous()) == NO_DRAFT
+
+
+def test_chances_follow_what_came_of_guesses_also_of_those_that_were_not_drafted() -> None:
+    proposer = HeadsProposer(FakeHeads(), VOCABULARY)
+    context = context_of([*TEXT.encode()[:5]])
+    for _ in range(60):  # the second guess is always wrong
+        draft = proposer.propose(context, 1, Generous())
+        proposer.observe(Verdict(draft, 1, (*draft.tokens, 0)))
+    chances = proposer.propose(context, 4, Generous()).chances
+    assert chances[0] > 0.9
+    assert chances[1] < 0.3
+    guesses, _ = proposer.take_guesses()
+    assert (guesses.num_first, guesses.first_right, guesses.num_next, guesses.next_right) == (60, 60, 60, 0)
+    assert proposer.take_guesses()[0].num_first == 0
+
+
+def test_what_computes_no_numbers_is_given_up() -> None:
+    target = FakeTarget(says(TEXT))
+    speculation = drafting(HeadsProposer(FakeHeads(sure=float("nan")), VOCABULARY), length=3)
+    assert bytes(written(target, speculation)[:-1]).decode() == TEXT
+    assert not speculation.is_drafting
