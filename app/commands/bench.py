@@ -42,7 +42,8 @@ def bench(
     modes: Annotated[
         str,
         typer.Option(
-            help="Ways of decoding: plain; auto, as the app does; neural, drafting in every round; recall alone. "
+            help="Ways of decoding: plain; auto, as the app does; chain, the same without branches; neural, drafting "
+            "in every round; tree, the same with branches; medusa and medusa-tree, the same of heads; recall alone. "
             "plain,plain,… measures plain against itself as plain-2: that much is the machine's noise."
         ),
     ] = "plain,auto",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from engine.clock import now
@@ -36,27 +35,29 @@ class DecodingFigures:
     accept_s: float = 0.0  # distributions and acceptance
     passes: Counter[int] = field(default_factory=Counter)  # rows of a pass -> how many such passes
     pass_s: defaultdict[int, float] = field(default_factory=lambda: defaultdict(float))  # the same -> seconds in them
-    checked: Counter[int] = field(default_factory=Counter)  # place in a draft, from 1 on -> tokens that were reached
-    accepted: Counter[int] = field(default_factory=Counter)  # the same -> tokens of these that were accepted
+    # Place in a draft or on its branches, from 1 on -> how often it was reached, and a token was there.
+    checked: Counter[int] = field(default_factory=Counter)
+    accepted: Counter[int] = field(default_factory=Counter)  # the same -> how often one was accepted there
     by_proposer: dict[str, ProposerFigures] = field(default_factory=dict)  # by the key of its origin
 
-    def count_draft(self, parts: Sequence[tuple[str, int]], num_accepted: int, num_steps: int) -> None:
-        """`parts`: who drafted how many tokens, in order; `num_accepted` of all of them."""
-        num_drafted = sum(length for _, length in parts)
-        self.num_drafted += num_drafted
+    def count_draft(self, verdict: Verdict) -> None:
+        draft, places, num_accepted = verdict.draft, verdict.places, verdict.num_accepted
+        self.num_drafted += len(draft.tokens)
         self.num_accepted += num_accepted
-        self.num_steps += num_steps
+        self.num_steps += draft.num_steps
+        was_reached = bool(draft.children(places[-1] if places else -1))
         self.accepted.update(range(1, num_accepted + 1))
-        self.checked.update(range(1, min(num_drafted, num_accepted + 1) + 1))
+        self.checked.update(range(1, num_accepted + was_reached + 1))
         known: set[str] = set()  # recall may guess before a drafter and after it
-        for proposer, length in parts:
+        start = 0
+        for proposer, length in draft.parts:
             if length:
                 figures = self.by_proposer.setdefault(proposer, ProposerFigures())
                 figures.num_rounds += proposer not in known
                 known.add(proposer)
                 figures.num_drafted += length
-                figures.num_accepted += max(0, min(length, num_accepted))
-            num_accepted -= length
+                figures.num_accepted += sum(start <= place < start + length for place in places)
+            start += length
 
 
 class Recorder:
@@ -94,7 +95,7 @@ class Recorder:
         figures.passes[num_rows] += 1
         figures.pass_s[num_rows] += verified - drafted
         if draft.tokens or draft.num_steps:
-            figures.count_draft(draft.parts, verdict.num_accepted, draft.num_steps)
+            figures.count_draft(verdict)
         figures.draft_s += draft.drafter_s
         figures.reading_s += draft.reading_s
         figures.num_readings += draft.reading_s > 0

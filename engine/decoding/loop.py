@@ -51,6 +51,7 @@ class Decoder:
         self.figures = self._recorder.figures
         self.verdict = Verdict(NO_DRAFT, 0, ())  # of the last round
         self._state: StateRow | None = None  # that the pending token was drawn from, where somebody guesses by it
+        self._num_before = 0  # tokens of the session, the pending one included, before the draft of this round
 
     def rounds(
         self, rows: FloatRows, stop: StopSignal, num_written: int = 0, max_tokens: int | None = None
@@ -88,26 +89,36 @@ class Decoder:
             longest = min(longest, self._limits.max_rollback)
             if end is not None:
                 longest = min(longest, end - len(tokens) - 2)  # a pass writes one token more, and one is pending
-            settings = self._sampling, self._dice, self._learns
-            context = Context(self._turns, tokens, pending, reply_start, *settings, state=self._state)
+            context = Context(
+                self._turns,
+                tokens,
+                pending,
+                reply_start,
+                self._sampling,
+                self._dice,
+                self._learns,
+                self._limits.max_branches,
+                state=self._state,
+            )
             draft = self._speculation.propose(context, longest)
         self._recorder.step()
         return draft
 
     def _verify(self, pending: int, draft: Draft, stop: StopSignal) -> FloatRows:
-        """One pass of the target; the logits after the pending token and after each one of the draft."""
+        """One pass of the target; the logits after the pending token and after each one of the draft, whether that is a
+        chain or a tree."""
+        self._num_before = len(self._session.tokens) + 1
         with_states = self._speculation is not None and self._speculation.needs_states
-        rows = self._session.extend([pending, *draft.tokens], stop, len(draft.tokens) + 1, with_states)
+        rows = self._session.check(pending, draft, stop, with_states)
         self._recorder.step()
         return rows
 
     def _accept(self, draft: Draft, rows: FloatRows) -> Verdict:
-        num_before = len(self._session.tokens) - len(draft.tokens)
         seen: list[RowScan] = []  # one for each token that is written
 
-        def distribution_at(place: int) -> Distribution:
-            seen.append(RowScan(rows[place], self._num_noted))
-            return self._distribution(seen[-1], num_before + place)
+        def distribution_at(row: int) -> Distribution:
+            seen.append(RowScan(rows[row], self._num_noted))
+            return self._distribution(seen[-1], self._num_before, draft.line(row - 1))
 
         verdict = accept(draft, distribution_at, self._ends, self._dice)
         self._note(verdict.tokens, seen)
@@ -117,8 +128,8 @@ class Decoder:
     def _commit(self, verdict: Verdict) -> None:
         """Drops the rejected tokens, and adds the round to what proposers and figures know."""
         self.verdict, states = verdict, self._session.states
-        self._state = None if states is None else states[verdict.num_accepted]
-        kept = self._session.keep(len(self._session.tokens) - len(verdict.draft.tokens) + verdict.num_accepted)
+        self._state = None if states is None else states[1 + verdict.places[-1] if verdict.places else 0]
+        kept = self._session.settle(verdict)
         self._recorder.step()
         if self._speculation is not None:
             self._speculation.observe(verdict, self._recorder.round_s)
@@ -131,7 +142,7 @@ class Decoder:
             for token, row in zip(tokens, rows, strict=True):
                 self._notes.note(token, row)
 
-    def _distribution(self, row: RowScan, num_before: int) -> Distribution:
-        """The distribution after the session's first `num_before` tokens, whose logits are in that row."""
+    def _distribution(self, row: RowScan, num_before: int, line: Sequence[int] = ()) -> Distribution:
+        """The distribution after the session's first `num_before` tokens and these, whose logits are in that row."""
         window = self._session.tokens[max(0, num_before - self._sampling.penalty_window) : num_before]
-        return distribution_of(row, self._sampling, window)
+        return distribution_of(row, self._sampling, [*window, *line])

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from engine.numerics.draft import common_prefix_length
+from engine.numerics.draft import Draft, Verdict, common_prefix_length
 from engine.stop_signal import StopSignal
-from engine.target.interface import FloatRows, StateRows, Target
+from engine.target.interface import FloatRows, StateRows, Target, TargetFeature, branching, telling
 
 
 class Session:
@@ -18,7 +18,7 @@ class Session:
         self._target = target
         self.tokens: list[int] = []
         self.num_evaluated = 0  # tokens, over the life of the session
-        self.states: StateRows | None = None  # of the rows of the last pass, if they were wanted: a view as those are
+        self._can_tell = TargetFeature.STATES in target.features
 
     @property
     def room(self) -> int:
@@ -47,20 +47,39 @@ class Session:
             on_progress(min(start + step, len(new)), len(new))
         return rows
 
-    def extend(self, tokens: Sequence[int], stop: StopSignal, num_rows: int, with_states: bool = False) -> FloatRows:
-        """One pass over `tokens`, after all that a rollback lost was read again; see `Target.evaluate`. Only one with a
-        row for each of its tokens can tell its `states`. Whatever it raises, `tokens` stay those that the target
-        holds."""
-        assert num_rows == len(tokens) or not with_states
-        try:
-            while lost := self._first_lost():
-                self._evaluate(lost, 1, stop)
-            rows = self._evaluate(tokens, num_rows, stop, with_states)
-        except BaseException:
-            self._forget_lost()
-            raise
+    def extend(self, tokens: Sequence[int], stop: StopSignal, num_rows: int) -> FloatRows:
+        """One pass over `tokens`, after all that a rollback lost was read again; see `Target.evaluate`. Whatever it
+        raises, `tokens` stay those that the target holds."""
+        with self._reading_lost(stop):
+            rows = self._evaluate(tokens, num_rows, stop)
         self.tokens.extend(tokens)
         return rows
+
+    @property
+    def states(self) -> StateRows | None:
+        """Of the rows of the last check, where they were wanted: see `TellingTarget.states`."""
+        return telling(self._target).states if self._can_tell else None
+
+    def check(self, pending: int, draft: Draft, stop: StopSignal, with_states: bool = False) -> FloatRows:
+        """One pass over the pending token and a draft: the logits after it and after each token of the draft. `settle`
+        then says what is held of the draft. Raises as `extend` does."""
+        if self._can_tell:
+            telling(self._target).tell_states(with_states)
+        if not draft.parents:
+            return self.extend([pending, *draft.tokens], stop, num_rows=1 + len(draft.tokens))
+        with self._reading_lost(stop):
+            rows = branching(self._target).evaluate_tree(pending, draft.tokens, draft.parents, stop)
+        self.num_evaluated += 1 + len(draft.tokens)
+        self.tokens.append(pending)
+        return rows
+
+    def settle(self, verdict: Verdict) -> bool:
+        """Forgets what was rejected of the draft that was checked last. False as `keep` says."""
+        if not verdict.draft.parents:
+            return self.keep(len(self.tokens) - len(verdict.draft.tokens) + verdict.num_accepted)
+        branching(self._target).keep_branch(verdict.places)
+        self.tokens += verdict.tokens[: verdict.num_accepted]
+        return True
 
     @contextmanager
     def aside(self) -> Iterator[None]:
@@ -79,12 +98,19 @@ class Session:
         del self.tokens[num_kept:]
         return self._target.roll_back(num_kept)
 
-    def _evaluate(self, tokens: Sequence[int], num_rows: int, stop: StopSignal, with_states: bool = False) -> FloatRows:
-        self.states = None
-        if with_states:
-            rows, self.states = self._target.evaluate_with_states(tokens, stop)
-        else:
-            rows = self._target.evaluate(tokens, num_rows, stop)
+    @contextmanager
+    def _reading_lost(self, stop: StopSignal) -> Iterator[None]:
+        """A pass over all that a rollback lost, and then another one."""
+        try:
+            while lost := self._first_lost():
+                self._evaluate(lost, 1, stop)
+            yield
+        except BaseException:
+            self._forget_lost()
+            raise
+
+    def _evaluate(self, tokens: Sequence[int], num_rows: int, stop: StopSignal) -> FloatRows:
+        rows = self._target.evaluate(tokens, num_rows, stop)
         self.num_evaluated += len(tokens)
         return rows
 

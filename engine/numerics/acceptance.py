@@ -1,13 +1,15 @@
 """Judges a draft against the target's distributions. It sees a draft and distributions, never who drafted.
 
-What comes out follows the target's distributions exactly, whatever was drafted. Three rules do it.
+What comes out follows the target's distributions exactly, whatever was drafted. Three rules do it, and a walk.
 
 *Point mass.* A draft without probabilities counts as certain of each token: y is drawn from the distribution, and the
 token is accepted if it equals y; otherwise y takes its place.
 
 *Rejection.* For a draft that was sampled from a drafter with the target's vocabulary (Leviathan et al., arXiv
 2211.17192): a token drawn from q is accepted with min(1, p/q); otherwise one drawn from norm(max(0, p − q)) takes its
-place.
+place. Of several for one place, each is tested against what the test before it has left, p' = norm(max(0, p − q)), and
+with the q it was drawn from after that one, which may depend on it: without replacement, q without that token
+(recursive rejection, arXiv 2402.14160).
 
 *Trie walk.* For a draft that was sampled from a drafter with another vocabulary. Every target token t that the drafter
 can write has one string s(t) of draft tokens, and a trie holds these strings. Instead of lifting the drafter's
@@ -27,6 +29,10 @@ It is exact because every test uses the true distribution of what is still hidde
 - Where the draft ends, nothing is hidden: a stop is then certain.
 
 This goes beyond OmniDraft (arXiv 2507.02659), whose Eq. 2 is approximate when sampling.
+
+*The walk* along a tree. A rule decides what is written at a place; where a token of the tree stands for just that,
+after the same tokens, the walk goes on behind it. Whichever way it was written, the next token's distribution is what
+that row says: so a certain branch may come from anywhere, also from what is hidden of the draft.
 """
 
 from __future__ import annotations
@@ -43,7 +49,8 @@ from engine.numerics.likeliest import Ids
 from engine.numerics.sampling import Dice, Distribution, Probabilities
 from engine.numerics.string_trie import Node, StringTrie
 
-DistributionAt = Callable[[int], Distribution]  # the target's distribution after so many of the draft's tokens
+# The target's distribution: at 0 the one before the draft, at n + 1 the one after its token at place n.
+DistributionAt = Callable[[int], Distribution]
 _Outcome = tuple[int, tuple[int, ...]]  # how many tokens were accepted, and what is written
 
 _STOP = -1  # the outcome at a node, beside its children; also pads the rows of strings
@@ -53,15 +60,16 @@ _FEW_PAIRS = 1 << 14  # of tokens: comparing them all is quicker than a table of
 
 
 def accept(draft: Draft, distribution_at: DistributionAt, ends: Collection[int], dice: Dice) -> Verdict:
-    """The verdict on a draft. `distribution_at` is called in order, at most once for each place; nothing is accepted
-    after a token of `ends`."""
+    """The verdict on a draft. `distribution_at` is called once for each token that is written, in order; nothing is
+    accepted after a token of `ends`."""
     seen: list[Distribution] = []
 
     def look(place: int) -> Distribution:
         seen.append(distribution_at(place))
         return seen[-1]
 
-    return Verdict(draft, *_judged(draft, look, ends, dice), tuple(seen))
+    branch, tokens = _judged(draft, look, ends, dice)
+    return Verdict(draft, len(branch), tokens, tuple(seen), branch if draft.parents else ())
 
 
 def acceptance_chance(wanted: Distribution, proposed: Distribution, trie: StringTrie | None) -> float:
@@ -75,34 +83,42 @@ def acceptance_chance(wanted: Distribution, proposed: Distribution, trie: String
     return float(np.minimum(masses, proposed.probabilities).sum())
 
 
-def _judged(draft: Draft, distribution_at: DistributionAt, ends: Collection[int], dice: Dice) -> _Outcome:
-    num_certain = len(draft.tokens) if draft.path is None else draft.num_before
-    for place, token in enumerate(draft.tokens[:num_certain]):
-        drawn = distribution_at(place).draw(dice)
-        if drawn != token:
-            return place, (*draft.tokens[:place], drawn)
-        if token in ends:
-            return place + 1, draft.tokens[: place + 1]
-    if draft.path is None:
-        return num_certain, (*draft.tokens, distribution_at(num_certain).draw(dice))
-    if draft.path.trie is None:
-        return _by_rejection(draft, draft.path, distribution_at, ends, dice)
-    return _Walk(draft, draft.path, draft.path.trie, distribution_at, ends, dice).outcome()
+def _judged(
+    draft: Draft, distribution_at: DistributionAt, ends: Collection[int], dice: Dice
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The places of the accepted tokens, and what is written."""
+    branch: list[int] = []
+    written: list[int] = []
+    place, path = -1, draft.path
+    while True:
+        if path is not None and path.trie is not None and place == draft.num_before - 1:
+            num_accepted, tokens = _Walk(draft, path, path.trie, distribution_at, ends, dice).outcome()
+            branch, written = [*range(num_accepted)], [*tokens]
+            if len(tokens) == num_accepted:
+                return tuple(branch), tokens
+            place = num_accepted - 1
+        else:
+            written.append(_drawn(draft, draft.children(place), distribution_at(place + 1), dice))
+        place = next((child for child in draft.children(place) if draft.tokens[child] == written[-1]), -1)
+        if place >= 0:
+            branch.append(place)
+        if place < 0 or written[-1] in ends:
+            return tuple(branch), tuple(written)
 
 
-def _by_rejection(
-    draft: Draft, path: DraftPath, distribution_at: DistributionAt, ends: Collection[int], dice: Dice
-) -> _Outcome:
-    for place, proposed in enumerate(path.distributions, draft.num_before):
-        token, wanted = draft.tokens[place], distribution_at(place)
+def _drawn(draft: Draft, children: Sequence[int], wanted: Distribution, dice: Dice) -> int:
+    """What is written at a place for which these were proposed: one of them that is accepted, or else a token drawn."""
+    for child in children:
+        token, proposed = draft.tokens[child], draft.drawn_from(child)
+        if proposed is None:
+            continue
         p = float(wanted.probabilities[wanted.ids == token].sum())
         q = float(proposed.probabilities[proposed.ids == token].sum())
-        if p < q and not dice.happens(p / q):
-            recovered = int(wanted.ids[dice.choose(_residual(wanted, proposed))])
-            return place, (*draft.tokens[:place], recovered)
-        if token in ends:
-            return place + 1, draft.tokens[: place + 1]
-    return len(draft.tokens), (*draft.tokens, distribution_at(len(draft.tokens)).draw(dice))
+        if p >= q or dice.happens(p / q):
+            return token
+        residual = _residual(wanted, proposed)
+        wanted = Distribution(wanted.ids, residual / residual.sum())
+    return wanted.draw(dice)
 
 
 def _residual(wanted: Distribution, proposed: Distribution) -> Probabilities:
@@ -177,7 +193,8 @@ class _Walk:
         self._excluded: dict[int, set[int]] = {}  # place on the path -> tokens that it is known not to hold
 
     def outcome(self) -> _Outcome:
-        draft, expected = self._draft, self._draft.tokens
+        draft = self._draft
+        expected = draft.tokens[: draft.num_trunk]
         accepted = list(expected[: draft.num_before])
         place = 0  # on the path, where the next target token begins
         while len(accepted) < len(expected) and place < len(self._path.tokens):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import accumulate, groupby
+from operator import eq, mul
 
 from engine.numerics.sampling import Distribution
 from engine.numerics.string_trie import StringTrie
@@ -29,11 +30,20 @@ class Draft:
 
     Without a path it counts as certain of each token. With one, `tokens` behind `before` are the path's own, or the
     longest-match segmentation of them: the very tokens that come out if everything on the path is accepted.
+
+    A chain has no `parents`: each token follows the one before it. In a tree several tokens, all different, may follow
+    the same one. Parents come before their children, and the first tokens are the *trunk*: they follow one another, as
+    in a chain, until one that does not. `Draft((5, 6, 7, 8), parents=(-1, 0, -1, 2))` guesses 5 6 or 7 8, and its trunk
+    is 5 6. A path of the target's own tokens gives each token behind `before` the distribution that it was drawn from,
+    given the siblings before it; a path through a trie leads along the trunk; all tokens beside or beyond a path are
+    certain.
     """
 
     tokens: tuple[int, ...] = ()  # the target's, shape (n,)
     path: DraftPath | None = None
-    chances: tuple[float, ...] = ()  # shape (n,): that each is accepted if those before it are; empty: not known
+    # Shape (n,): that each is what is written, if all between the pending token and it are; those of siblings sum to 1
+    # at most. Empty: not known.
+    chances: tuple[float, ...] = ()
     num_steps: int = 0  # passes of a drafter, one for each token it drew or refused to draw
     drafter_s: float = 0.0  # seconds in the drafter's passes
     reading_s: float = 0.0  # of these, in a pass over many tokens at once: a prompt, or text written without drafts
@@ -41,6 +51,47 @@ class Draft:
     before: Draft | None = None  # the first of `tokens`, where another proposer guessed them; certain of each
     num_read: int = 0  # tokens that the drafter read in `reading_s`
     origins: tuple[str, ...] = ()  # of its own tokens, where others had a say in them; empty: all are the proposer's
+    parents: tuple[int, ...] = ()  # shape (n,): the place of the token that each follows, -1: the pending one
+
+    @property
+    def num_trunk(self) -> int:
+        """Of the tokens, how many are the trunk."""
+        return next((place for place, parent in enumerate(self.parents) if parent != place - 1), len(self.tokens))
+
+    @property
+    def num_leaves(self) -> int:
+        """Tokens that no other follows: as many branches it has."""
+        return len(self.tokens) - len({*self.parents} - {-1}) if self.parents else min(1, len(self.tokens))
+
+    @property
+    def reached(self) -> tuple[float, ...]:
+        """How likely each token is to be accepted, shape (n,). Their sum is the number of tokens that are expected."""
+        if not self.parents:
+            return tuple(accumulate(self.chances, mul))
+        reached: list[float] = []
+        for parent, chance in zip(self.parents, self.chances, strict=True):
+            reached.append(chance if parent < 0 else reached[parent] * chance)
+        return tuple(reached)
+
+    def children(self, place: int) -> Sequence[int]:
+        """The places of the tokens that follow the one at `place`, -1: the pending one."""
+        if self.parents:
+            return [child for child, parent in enumerate(self.parents) if parent == place]
+        return range(place + 1, min(place + 2, len(self.tokens)))
+
+    def drawn_from(self, place: int) -> Distribution | None:
+        """What the token at `place` was drawn from; None where it is certain, or made of tokens of another
+        vocabulary."""
+        number = place - self.num_before
+        if self.path is None or self.path.trie is not None or not 0 <= number < len(self.path.distributions):
+            return None
+        return self.path.distributions[number]
+
+    def line(self, place: int) -> tuple[int, ...]:
+        """The tokens from the pending one, which is left out, to the one at `place`."""
+        if place < self.num_trunk:
+            return self.tokens[: place + 1]
+        return (*self.line(self.parents[place]), self.tokens[place])
 
     @property
     def num_before(self) -> int:
@@ -69,16 +120,50 @@ class Draft:
     def first(self, num_tokens: int) -> Draft:
         """Its first tokens alone; only of one without a path."""
         assert self.path is None
-        first = slice(num_tokens)
-        return replace(self, tokens=self.tokens[first], chances=self.chances[first], origins=self.origins[first])
+        return self.only(range(min(num_tokens, len(self.tokens))))
+
+    def only(self, places: Sequence[int]) -> Draft:
+        """The tokens at these places alone, in order, with the parents of each, and with all of `before`; of one with a
+        path, with all of its trunk."""
+        assert self.path is None or self.num_trunk <= len(places)
+        num_before, new = self.num_before, {place: number for number, place in enumerate(places)}
+        parents = tuple(new.get(self.parents[place], -1) for place in places) if self.parents else ()
+        return replace(
+            self,
+            tokens=tuple(self.tokens[place] for place in places),
+            chances=tuple(self.chances[place] for place in places) if self.chances else (),
+            origins=tuple(self.origins[place - num_before] for place in places[num_before:]) if self.origins else (),
+            parents=as_parents(parents),
+        )
 
     def after(self, before: Draft) -> Draft:
-        """Another draft, which is certain of its tokens, and this one after it."""
+        """Another draft, a chain that is certain of its tokens, and this one after it."""
         assert before.path is None
-        return replace(self, tokens=before.tokens + self.tokens, chances=before.chances + self.chances, before=before)
+        assert not before.parents
+        num_before = len(before.tokens)
+        parents = (*range(-1, num_before - 1), *(num_before + each for each in self.parents)) if self.parents else ()
+        return replace(
+            self,
+            tokens=before.tokens + self.tokens,
+            chances=before.chances + self.chances,
+            before=before,
+            parents=parents,
+        )
 
     def followed_by(self, more: Draft) -> Draft:
-        """This draft, which is certain of its tokens, and after it tokens that took no time to guess."""
+        """This draft, which is certain of its tokens, and after its trunk tokens that took no time to guess."""
+        num_trunk = self.num_trunk
+        if num_trunk < len(self.tokens):
+            longer, moved = self.first(num_trunk).followed_by(more), len(more.tokens)
+            keys = [key for key, length in self.parts for _ in range(length)]
+            beside = (parent + moved * (parent >= num_trunk) for parent in self.parents[num_trunk:])
+            return replace(
+                longer,
+                tokens=longer.tokens + self.tokens[num_trunk:],
+                chances=longer.chances + self.chances[num_trunk:],
+                origins=(more.proposer,) * moved + tuple(keys[num_trunk:]),
+                parents=(*range(-1, len(longer.tokens) - 1), *beside),
+            )
         return replace(
             more.after(self),
             num_steps=self.num_steps,
@@ -96,10 +181,26 @@ class Verdict:
     """The outcome of a round."""
 
     draft: Draft
-    num_accepted: int  # of the draft's tokens, from its first on
+    num_accepted: int  # of the draft's tokens, from its first on; of a tree, along one branch
     tokens: tuple[int, ...]  # written in this round: the accepted ones and one more, recovered or bonus; the
     # accepted ones alone when they end the reply
     distributions: tuple[Distribution, ...] = ()  # the target's own before each of `tokens`; empty: not known
+    branch: tuple[int, ...] = ()  # the places of the accepted tokens in a tree
+
+    @property
+    def places(self) -> Sequence[int]:
+        """Of the accepted tokens in the draft."""
+        return self.branch if self.draft.parents else range(self.num_accepted)
+
+    @property
+    def num_straight(self) -> int:
+        """How many of the draft's first tokens are accepted: of a chain all that are, of a tree those on its trunk."""
+        return sum(map(eq, self.places, range(len(self.places))))
+
+
+def as_parents(parents: Sequence[int]) -> tuple[int, ...]:
+    """These, or none where they are a chain's."""
+    return () if all(map(eq, parents, range(-1, len(parents)))) else tuple(parents)
 
 
 def common_prefix_length(first: Sequence[int], second: Sequence[int]) -> int:

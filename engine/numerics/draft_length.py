@@ -150,6 +150,12 @@ def best_gain(
     return best, best_gain
 
 
+def likeliest_first(reached: Sequence[float]) -> Sequence[int]:
+    """The places of a tree's tokens, which are `reached` with these chances: however many of the first are taken, no
+    other part of the tree of that size gains as much. Parents come before their children."""
+    return sorted(range(len(reached)), key=lambda place: -reached[place])
+
+
 def filled(measured: Mapping[int, float]) -> list[float]:
     """The seconds of passes over 1, 2, … MAX_LENGTH + 1 tokens, interpolated from some of them."""
     points = sorted(measured.items())

@@ -44,10 +44,10 @@ class Calibration:
         return KnownChances(tuple(self._accepted), tuple(self._tried))
 
     def know(self, known: KnownChances) -> None:
-        """Takes over what was known earlier, where that is of the same kinds."""
-        pairs = list(zip(known.accepted, known.tried, strict=False))
-        if len(known.accepted) == len(known.tried) == len(self._tried) and all(a <= b > 0 for a, b in pairs):
-            self._accepted, self._tried = [*known.accepted], [*known.tried]
+        """Takes over what was known earlier, where that is of the same kinds, or of the first of them."""
+        num_kinds, pairs = len(known.tried), list(zip(known.accepted, known.tried, strict=False))
+        if len(known.accepted) == num_kinds <= len(self._tried) and all(a <= b > 0 for a, b in pairs):
+            self._accepted[:num_kinds], self._tried[:num_kinds] = known.accepted, known.tried
 
     def note(self, kind: int, accepted: float, leans: bool = True) -> None:
         """`accepted`: whether it was, or how likely that was; `leans`: whether that tells of the present text, too."""

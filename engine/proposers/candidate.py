@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
-from operator import mul
 from typing import ParamSpec, TypeVar
 
 from engine.messages.origins import Origin
 from engine.numerics.draft import NO_DRAFT, Draft
-from engine.numerics.draft_length import USUAL_LENGTH, PassCosts, best_gain
+from engine.numerics.draft_length import USUAL_LENGTH, PassCosts, best_gain, likeliest_first
 from engine.proposers.interface import Context, Proposer, Worth, label_of
 from engine.proposers.standing import Standing, StepCosts
 
@@ -121,7 +119,7 @@ class Candidate:
         best, gain = (NO_DRAFT, asking) if asking > bar else (None, bar)
         for guess in guesses if self.proposer.continues else ():
             accepted, gained, length = 1.0, 0.0, 0
-            for ahead, chance in enumerate(guess.chances[: longest - 1], 1):
+            for ahead, chance in enumerate(guess.chances[: min(longest - 1, guess.num_trunk)], 1):
                 accepted *= chance
                 gained += accepted
                 # Asking costs as much where the tokens ahead are rejected, but gains nothing.
@@ -137,13 +135,14 @@ class Candidate:
         """Its draft after `start`. Raises ProposerFailed."""
         if not start.tokens:
             draft, seconds = self.draft(context, longest, self.worth(rate))
+            draft = self.paying(draft, longest, rate)
             seconds = seconds + self._passes.of(1 + len(draft.tokens)) - self._passes.of(1)
-            self.standing.note(expected_tokens(draft.chances), seconds, draft.chances, rate)
+            self.standing.note(sum(draft.reached), seconds, draft.chances[: draft.num_trunk], rate)
             return draft
         # Nothing is concluded from this one: it had less room than it would have filled.
         context = replace(context, ahead=start.tokens)
         draft, _ = self.draft(context, longest - len(start.tokens), self.worth(rate, start.chances))
-        return draft.after(start)
+        return self.paying(draft.after(start), longest, rate)
 
     def draft(self, context: Context, limit: int, worth: Worth) -> tuple[Draft, float]:
         """A draft, and the seconds that its guesses took. Raises ProposerFailed."""
@@ -151,14 +150,25 @@ class Candidate:
         draft = call(self.proposer, self.proposer.propose, context, limit, worth)
         return draft, self.costs.learn(draft, unread)
 
+    def paying(self, draft: Draft, longest: int, rate: float, least: int = 0) -> Draft:
+        """Of a draft that branches, the part that gains most, of `least` to `longest` tokens where there are so many.
+        What was sampled, and what another proposer began, stays whole."""
+        if not draft.parents:
+            return draft
+        reached = draft.reached
+        num_fixed = draft.num_trunk if draft.path or draft.before else 0
+        order = [*range(num_fixed), *(place for place in likeliest_first(reached) if place >= num_fixed)]
+        least, gained, best_gain, length = max(least, num_fixed), 0.0, -math.inf, 0
+        for number, place in enumerate(order[: max(longest, num_fixed)], 1):
+            gained += reached[place]
+            gain = gained - rate * self._passes.of(1 + number)
+            if number <= least or gain > best_gain:
+                best_gain, length = gain, number
+        return draft.only(sorted(order[:length]))
+
     def measure(self) -> None:
         """Times a guess again, while nobody waits for a reply. Raises ProposerFailed."""
         self.costs.expect(call(self.proposer, self.proposer.measure_cost))
 
     def worth(self, rate: float, before: tuple[float, ...] = (), always: Always | None = None) -> GoingRate:
         return GoingRate(self._passes, rate, self.costs.step_s, self.standing.next_chance, before, always)
-
-
-def expected_tokens(chances: Sequence[float]) -> float:
-    """How many of the tokens are expected to be accepted."""
-    return float(sum(accumulate(chances, mul)))

@@ -10,13 +10,14 @@ import math
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from engine.messages.pace import KnownCosts, KnownPace
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
-from engine.numerics.draft_length import MAX_LENGTH, USUAL_LENGTH, PassCosts, best_gain
+from engine.numerics.draft_length import MAX_LENGTH, USUAL_LENGTH, PassCosts, best_gain, likeliest_first
 from engine.numerics.estimates import Baseline
 from engine.numerics.habits import Expected
-from engine.proposers.candidate import Always, Candidate, GoingRate, call, expected_tokens
+from engine.proposers.candidate import Always, Candidate, GoingRate, call
 from engine.proposers.costs import RoundCosts
 from engine.proposers.interface import Context, Proposer, label_of
 from engine.proposers.purse import Purse
@@ -24,6 +25,7 @@ from engine.proposers.recent import Activity, RecentRounds
 from engine.target.interface import TargetFeature
 
 _MARGIN = 0.03  # tokens; costs are not known well enough to count a smaller gain
+_MOST_BESIDE = 0.4  # chance that a token is the one beside the likeliest: rows that cost more are no branches
 _NEGLIGIBLE = 0.005  # chance that a guess is accepted as far as that: no cost is less
 _ROUNDS_UNTIL_COSTS_CHANGE = 64
 
@@ -43,13 +45,15 @@ class Chooser:
         step_s: float | None = None,
         always: Always | None = None,
         known: KnownPace | None = None,
+        draws_trees: bool = True,
     ) -> None:
         """`step_s`: seconds of a costly proposer's guess, as given; None: learn them. `known`: what was known of the
-        proposers earlier."""
+        proposers earlier. `draws_trees`: whether drafts may branch, where the target can check that."""
         self._passes = passes
         self._costs = RoundCosts(passes)
         self._step_s = step_s
         self._always = always
+        self._draws_trees = draws_trees
         self._known = known or KnownPace(KnownCosts({}))
         self._joining = threading.Lock()
         self._free: tuple[Proposer, ...] = ()
@@ -129,19 +133,24 @@ class Chooser:
         """At most `longest` tokens; none when that does not pay. Raises ProposerFailed."""
         self._costs.enter(len(context.tokens))
         rate = self._rate()
+        if context.max_branches > 1 and not self._may_branch(rate):
+            context = replace(context, max_branches=1)
         if self._always is not None:
             candidate = next(iter(self._costly), None)
             if candidate is None:
                 return NO_DRAFT
             worth = candidate.worth(rate, always=self._always)
-            return candidate.draft(context, min(longest, self._always.longest), worth)[0]
+            longest = min(longest, self._always.longest)
+            draft, _ = candidate.draft(context, longest, worth)
+            return candidate.paying(draft, longest, rate, self._always.shortest)
         worth, reach = GoingRate(self._passes, rate), min(longest, self._reach)
         guesses = [call(proposer, proposer.propose, context, reach, worth) for proposer in self._free]
         self._surest = max((guess for guess in guesses if guess.tokens), key=lambda each: each.chances[0], default=None)
         if self._costs.wants_plain:
             return NO_DRAFT
         context = replace(context, expect=self._expect)
-        return self._choose(context, guesses, min(longest, USUAL_LENGTH), rate)
+        best, gain = self._best_free(guesses, reach, rate)
+        return self._choose(context, guesses, best, gain, min(longest, USUAL_LENGTH), rate)
 
     def observe(self, verdict: Verdict, round_s: float) -> None:
         """The outcome of a round, and how long it took from the end of the one before. Raises ProposerFailed."""
@@ -168,8 +177,10 @@ class Chooser:
     def _all(self) -> tuple[Proposer, ...]:
         return (*self._free, *(candidate.proposer for candidate in self._costly))
 
-    def _choose(self, context: Context, guesses: Sequence[Draft], longest: int, rate: float) -> Draft:
-        best, free_gain = self._best_free(guesses, rate)
+    def _choose(
+        self, context: Context, guesses: Sequence[Draft], best: Draft, free_gain: float, longest: int, rate: float
+    ) -> Draft:
+        """`best`: of the free guesses, gaining so many tokens."""
         asked, start, gain = None, NO_DRAFT, free_gain
         for candidate in self._costly:
             if not candidate.may_be_asked(context, rate):
@@ -198,10 +209,10 @@ class Chooser:
     def _with_more(self, context: Context, draft: Draft, longest: int, rate: float) -> Draft:
         """The draft, and behind it what a free proposer makes of it, where that is worth its rows. Not behind a sampled
         one, whose tokens are not certain yet."""
-        room = longest - len(draft.tokens)
+        room, num_trunk = longest - len(draft.tokens), draft.num_trunk
         if draft.path is not None or not draft.tokens or room < 1:
             return draft
-        context, reached = replace(context, ahead=draft.tokens), math.prod(draft.chances)
+        context, reached = replace(context, ahead=draft.tokens[:num_trunk]), math.prod(draft.chances[:num_trunk])
         best, most = NO_DRAFT, 0.0
         for proposer in self._free:
             guess = call(proposer, proposer.follow, context, room)
@@ -211,23 +222,31 @@ class Chooser:
                 best, most = guess.first(length), gain
         return draft.followed_by(best) if best.tokens else draft
 
-    def _best_free(self, guesses: Sequence[Draft], rate: float) -> tuple[Draft, float]:
-        """The part of a free guess that gains most, and the tokens gained; no draft where that is not worth it."""
+    def _may_branch(self, rate: float) -> bool:
+        """Whether a row for another branch can pay at all."""
+        seconds = [self._passes.of(num_rows) for num_rows in range(2, USUAL_LENGTH + 2)]
+        return self._draws_trees and any(rate * (more - less) < _MOST_BESIDE for less, more in pairwise(seconds))
+
+    def _best_free(self, guesses: Sequence[Draft], longest: int, rate: float) -> tuple[Draft, float]:
+        """The part of a free guess that gains most, at most `longest` tokens, and the tokens gained; no draft where
+        that is not worth it."""
         passes, caution = self._passes, self._purse.caution
         single_s, change_s, last_rows = passes.of(1), self._costs.change_to_draft_s, self._costs.last_rows
-        best, length, gain = NO_DRAFT, 0, 0.0
+        best, gain = NO_DRAFT, 0.0
+        places: Sequence[int] = ()
         for guess in guesses:
-            accepted, gained = 1.0, 0.0
-            for num_rows, chance in enumerate(guess.chances, 2):
-                accepted *= chance
-                if accepted < _NEGLIGIBLE:
+            reached, gained = guess.reached, 0.0
+            # With its branches it may be longer than was asked for.
+            order = likeliest_first(reached)[:longest] if guess.parents else range(len(reached))
+            for num_rows, place in enumerate(order, 2):
+                if reached[place] < _NEGLIGIBLE:
                     break
-                gained += accepted
+                gained += reached[place]
                 more_s = passes.hoped(num_rows) - single_s + (change_s if num_rows != last_rows else 0.0)
                 its_gain = gained - rate * more_s - _MARGIN
                 if its_gain > gain and (its_gain := its_gain - caution(more_s / single_s)) > gain:
-                    best, length, gain = guess, num_rows - 1, its_gain
-        return (best.first(length), gain) if length else (NO_DRAFT, 0.0)
+                    best, places, gain = guess, order[: num_rows - 1], its_gain
+        return (best.only(sorted(places)), gain) if places else (NO_DRAFT, 0.0)
 
     def _price(self, seconds: float, rate: float) -> float:
         """Tokens that a costly draft must gain beyond its own costs, `seconds` more than a plain round: for the change
@@ -255,8 +274,9 @@ class Chooser:
         if self._surest is not None and not draft.tokens:
             self._note_passed_up(self._surest, verdict.tokens[0])
         if draft.tokens:
-            is_copying = verdict.num_accepted == len(draft.tokens) >= USUAL_LENGTH / 2
-            if is_copying or verdict.num_accepted < len(draft.tokens):
+            num_accepted, num_trunk = verdict.num_straight, draft.num_trunk
+            is_copying = num_accepted == num_trunk >= USUAL_LENGTH / 2
+            if is_copying or num_accepted < num_trunk:
                 self._reach = min(2 * self._reach + 1, MAX_LENGTH) if is_copying else USUAL_LENGTH
         words = " and ".join(self._labels.get(key, key) for key, length in draft.parts if length)
-        self._recent.note(1 + expected_tokens(draft.chances), seconds, words, len(draft.tokens))
+        self._recent.note(1 + sum(draft.reached), seconds, words, draft.num_trunk)

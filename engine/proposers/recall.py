@@ -2,10 +2,11 @@
 
 Places are found by the longest suffix that matches (see `engine.numerics.suffix_index`). What followed there votes. The
 place that is quoted is kept, and as long as it is right it votes with all that was copied from it, however many places
-look alike. Where one of its tokens comes out otherwise, that is taken for a replacement: the copy goes on behind it, if
-no other place is found. The length of the match and the agreement of the votes give each token its kind; the chance of
-each kind is learned from every round, also from those that others drafted, since what was written shows what recall
-would have been worth. Looking up and counting takes some thirty microseconds.
+look alike. Where votes split and rows are cheap, what others voted for stands beside it as a branch. Where a token of
+the quoted place comes out otherwise, that is taken for a replacement: the copy goes on behind it, if no other place is
+found. The length of the match and the agreement of the votes give each token its kind; the chance of each kind is
+learned from every round, also from those that others drafted, since what was written shows what recall would have been
+worth. Looking up and counting takes some thirty microseconds.
 
 SuffixDecoding (arXiv 2411.04975) scores a path by the product of count ratios; here the ratio is one of two things that
 a calibrated chance depends on.
@@ -21,7 +22,7 @@ from dataclasses import dataclass
 
 from engine.messages.conversations import ChatTurn
 from engine.messages.learned import RecallText
-from engine.numerics.draft import NO_DRAFT, Draft, Verdict, common_prefix_length
+from engine.numerics.draft import NO_DRAFT, Draft, Verdict, as_parents, common_prefix_length
 from engine.numerics.estimates import Calibration
 from engine.numerics.habits import LONGEST_CONTEXT, Expected, expected
 from engine.numerics.suffix_index import GrowingText, Occurrence, SortedPlaces, SuffixIndex
@@ -52,13 +53,17 @@ _PRIORS = (
     *(0.50, 0.94, 0.98),
     *(0.50, 0.99, 0.99),
     *(0.14, 0.57),  # right behind a replaced token, and one token on
+    *(0.06, 0.12, 0.2),  # where a branch begins, by its share of the votes
 )
 # By agreement and length of the match.
 _KINDS = tuple(
     [(bisect_right(_LENGTHS, length) - 1) * 3 + agreement for length in range(_LENGTHS[-1] + 1)]
     for agreement in (_CONTESTED, _SINGLE, _AGREED)
 )
-_RESUMED = (len(_PRIORS) - 2, len(_PRIORS) - 1)  # kinds, by the number of tokens that were right since the break
+_RESUMED = (len(_PRIORS) - 5, len(_PRIORS) - 4)  # kinds, by the number of tokens that were right since the break
+_BESIDE = (len(_PRIORS) - 3, len(_PRIORS) - 2, len(_PRIORS) - 1)
+_SHARES = (0.12, 0.3)  # of the votes, from which on a branch begins with another kind
+_LONGEST_BESIDE = 6  # tokens of a branch
 _SHORTEST_BROKEN = 4  # tokens of a copy that is resumed
 
 
@@ -67,6 +72,7 @@ class _Guess:
     num_ahead: int  # tokens of another's draft before it
     tokens: list[int]
     kinds: list[int]  # of each token
+    parents: list[int]  # as in a draft, also of a chain
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +151,7 @@ class RecallProposer(Proposer):
     def propose(self, context: Context, limit: int, worth: Worth) -> Draft:  # noqa: ARG002
         self._guesses = []
         self._follow(context)
-        draft, cursor = self._quote(self._text.tail(), self._quoted, limit)
+        draft, cursor = self._quote(self._text.tail(), self._quoted, limit, max_branches=context.max_branches)
         self._quoted = _Quoted(cursor, self._quoted.resumed)
         return draft
 
@@ -159,10 +165,10 @@ class RecallProposer(Proposer):
         return expected([self._text.habits, *(index.habits for index in self._indexes())], tail[-LONGEST_CONTEXT:])
 
     def _quote(
-        self, tail: Sequence[int], quoted: _Quoted, limit: int, num_ahead: int = 0
+        self, tail: Sequence[int], quoted: _Quoted, limit: int, num_ahead: int = 0, max_branches: int = 1
     ) -> tuple[Draft, Occurrence | None]:
         """What followed where a text ended as this one does, and the place that is quoted. `num_ahead`: how many of its
-        last tokens are a guess themselves."""
+        last tokens are a guess themselves. The first branch has at most `limit` tokens."""
         cursor = quoted.cursor
         places: list[tuple[Occurrence, float]] = []
         weight = _HERE
@@ -174,26 +180,36 @@ class RecallProposer(Proposer):
             places += [(place, weight * _FADING**age) for age, place in enumerate(reversed(found))]
             weight = 1.0
         resumed = quoted.resumed
+        beside: list[_Beside] = []
         if places:
-            tokens, kinds, place = _vote(places, limit)
+            tokens, kinds, place = _vote(places, limit, beside)
         elif resumed is not None and any(resumed.place.tokens is source.tokens for source in sources):
             (tokens, kinds), place = resumed.guess(limit), None
         else:
             return NO_DRAFT, None
-        self._guesses.append(_Guess(num_ahead, tokens, kinds))
+        parents = [*range(-1, len(tokens) - 1)]
+        for branch in sorted(beside, key=lambda each: -each.share)[: max_branches - 1]:
+            more, more_kinds = branch.guess()
+            parents += [branch.parent, *range(len(tokens), len(tokens) + len(more) - 1)]
+            tokens, kinds = tokens + more, kinds + more_kinds
+        self._guesses.append(_Guess(num_ahead, tokens, kinds, parents))
         different = list(dict.fromkeys(kinds))
-        chances = dict(zip(different, self._calibration.chances(different), strict=True))
-        return Draft(tuple(tokens), chances=tuple([chances[kind] for kind in kinds]), proposer=self.origin.key), place
+        known = dict(zip(different, self._calibration.chances(different), strict=True))
+        chances = tuple([known[kind] for kind in kinds])
+        return Draft(tuple(tokens), chances=chances, proposer=self.origin.key, parents=as_parents(parents)), place
 
     def observe(self, verdict: Verdict) -> None:
         for guess in self._guesses:
-            if verdict.num_accepted >= guess.num_ahead:
-                written = verdict.tokens[guess.num_ahead :]
-                for token, kind, wanted in zip(guess.tokens, guess.kinds, written, strict=False):
-                    # That a copy just broke says little about the text in general.
-                    self._calibration.note(kind, token == wanted, leans=kind not in _RESUMED)
-                    if token != wanted:
-                        break
+            if verdict.num_straight >= guess.num_ahead:
+                parent = -1
+                for wanted in verdict.tokens[guess.num_ahead :]:
+                    children = [place for place, other in enumerate(guess.parents) if other == parent]
+                    for place in children:
+                        kind = guess.kinds[place]
+                        # That a copy just broke, or who else was right, says little about the text in general.
+                        leans = kind not in _RESUMED and kind not in _BESIDE
+                        self._calibration.note(kind, guess.tokens[place] == wanted, leans)
+                    parent = next((place for place in children if guess.tokens[place] == wanted), len(guess.tokens))
         self._guesses = []
 
     def end_reply(self) -> None:
@@ -278,9 +294,28 @@ class _Voice:
     num_voters: int = 0
 
 
-def _vote(places: Sequence[tuple[Occurrence, float]], limit: int) -> tuple[list[int], list[int], Occurrence]:
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """Voices that disagree."""
+
+    parent: int  # the place of the last token that they agree with, -1 where they agree with none
+    share: float  # of the votes there
+    voices: list[_Voice]  # those that go on with the same token
+
+    def guess(self) -> tuple[list[int], list[int]]:
+        """The tokens that follow where the longest match among these is, and their kinds."""
+        voice = max(self.voices, key=lambda each: each.place.length)
+        depth = self.parent + 1
+        tokens = [*voice.tokens[depth : depth + _LONGEST_BESIDE]]
+        first = _BESIDE[bisect_right(_SHARES, self.share)]
+        return tokens, [first, *_kinds(self.voices, depth + 1, len(tokens) - 1)]
+
+
+def _vote(
+    places: Sequence[tuple[Occurrence, float]], limit: int, beside: list[_Beside]
+) -> tuple[list[int], list[int], Occurrence]:
     """The continuation with most votes, token by token among those that agree so far, the kind of each token, and the
-    place of the longest match that it is quoted from."""
+    place of the longest match that it is quoted from. Those who disagree are added to `beside`."""
     by_tokens: dict[tuple[int, ...], _Voice] = {}
     for place, weight in places:
         following = tuple(place.continuation(limit))
@@ -303,10 +338,14 @@ def _vote(places: Sequence[tuple[Occurrence, float]], limit: int) -> tuple[list[
         for voice in longer:
             votes[voice.tokens[depth]] += voice.weight
         token = max(votes, key=votes.__getitem__)
-        share = votes[token] / sum(votes.values())
+        total = sum(votes.values())
         voices = [voice for voice in longer if voice.tokens[depth] == token]
         tokens.append(token)
-        kinds += _kinds(voices, depth, 1, share < _MAJORITY)
+        kinds += _kinds(voices, depth, 1, votes[token] / total < _MAJORITY)
+        for other, weight in votes.items() if len(voices) < len(longer) else ():
+            if other != token:
+                those = [voice for voice in longer if voice.tokens[depth] == other]
+                beside.append(_Beside(depth - 1, weight / total, those))
     best = max(voices, key=lambda voice: voice.place.length)
     if len(voices) == 1:  # nobody is left to disagree
         more = best.tokens[len(tokens) :]

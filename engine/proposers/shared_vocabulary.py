@@ -68,6 +68,7 @@ class SharedVocabularyDrafter(DrafterProposer):
             guess = Guess(self._kind_of(outlook, token), token, blend=outlook.blend)
             if not self._is_worth_checking(guess, worth):
                 break
+            self._note_second(outlook, token, len(tokens))
             self._drafted.append(guess)
             tokens.append(token)
             if not self._goes_on(limit, worth):
@@ -101,6 +102,9 @@ class SharedVocabularyDrafter(DrafterProposer):
             return None
         masses = {t: p for t, p in expected.probabilities.items() if t < len(self._mask) and not self._mask[t]}
         return Hopes(masses, expected.kind) if masses else None
+
+    def _alone(self, guess: int) -> int | None:
+        return None if self._mask[guess] else guess
 
     def _first_of(self, written: int) -> int:
         return written

@@ -139,6 +139,9 @@ class TranslatedDrafter(DrafterProposer):
             begins = node is self._trie.root or token not in node.children
             if begins and not self._is_worth_checking(guess, worth):
                 break
+            if begins:
+                others = () if node is self._trie.root else node.children
+                self._note_second(outlook, token, len(translation.finish()), others)
             steps.append(guess)
             goes_on = translation.push(token)
             self._drafted = _begun(translation, steps)
@@ -189,6 +192,10 @@ class TranslatedDrafter(DrafterProposer):
     def _hopes(self, context: Context, translation: Translation, likeliest: int) -> Hopes | None:
         drafted = [*context.ahead, *translation.settled]
         return hopes_at(context.expect, drafted, self._trie, translation.open, likeliest)
+
+    def _alone(self, guess: int) -> int | None:
+        node = self._trie.root.children.get(guess)
+        return None if node is None else node.token
 
     def _first_of(self, written: int) -> int:
         return next(iter(self._trie.string_of(written)), -1)

@@ -206,7 +206,7 @@ class _Run:
     def _take(self, tokens: Sequence[int]) -> tuple[str, StopReason | None]:
         """The text of a round, and why the reply ends with it, if it does."""
         vocabulary, stream, verdict = self._vocabulary, self._stream, self._decoder.verdict
-        text = ""
+        text, places = "", verdict.places
         for place, token in enumerate(tokens):
             if token in vocabulary.end_of_generation:
                 return text, StopReason.END
@@ -214,7 +214,7 @@ class _Run:
             if token not in vocabulary.special:  # marks of the chat template are not text
                 num_before = stream.num_decoded
                 text += stream.push(vocabulary.pieces[token])
-                origin = origin_of(verdict.draft, place) if place < verdict.num_accepted else TARGET.key
+                origin = origin_of(verdict.draft, places[place]) if place < len(places) else TARGET.key
                 self._origins.note(stream.num_decoded - num_before, origin)
             if stream.stopped:
                 return text, StopReason.STOP_STRING

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 from engine.clock import hidden
 from engine.stop_signal import StopSignal
-from engine.target.interface import FloatRows, StateRows, Target, TargetFeature, TargetLimits
-
-T = TypeVar("T")
+from engine.target.interface import FloatRows, StateRows, Target, TargetFeature, TargetLimits, branching, telling
 
 
 class BodyTarget:
@@ -32,6 +29,7 @@ class BodyTarget:
             min(ours.max_tokens, its.max_tokens),
             min(ours.max_rows, its.max_rows),
             min(ours.max_rollback, its.max_rollback),
+            min(ours.max_branches, its.max_branches),
         )
 
     @property
@@ -42,21 +40,37 @@ class BodyTarget:
         return self.inner.tokenize(text)
 
     def evaluate(self, tokens: Sequence[int], num_rows: int, stop: StopSignal) -> FloatRows:
-        return self._timed(tokens, num_rows, stop, lambda: self.inner.evaluate(tokens, num_rows, stop))
-
-    def evaluate_with_states(self, tokens: Sequence[int], stop: StopSignal) -> tuple[FloatRows, StateRows]:
-        return self._timed(tokens, len(tokens), stop, lambda: self.inner.evaluate_with_states(tokens, stop))
-
-    def _timed(self, tokens: Sequence[int], num_rows: int, stop: StopSignal, said: Callable[[], T]) -> T:
-        """What the inner target says, in the time of the body's pass."""
         num_tokens = len(self._body.vocabulary)  # which of them a token is makes no difference to its time
         try:
             self._body.evaluate([token % num_tokens for token in tokens], num_rows, stop)
             with hidden():
-                return said()
+                return self.inner.evaluate(tokens, num_rows, stop)
         except BaseException:
             self.roll_back(min(self.inner.num_held, self._body.num_held))
             raise
+
+    def evaluate_tree(self, token: int, draft: Sequence[int], parents: Sequence[int], stop: StopSignal) -> FloatRows:
+        inner, body = branching(self.inner), branching(self._body)
+        num_tokens = len(self._body.vocabulary)
+        try:
+            body.evaluate_tree(token % num_tokens, [each % num_tokens for each in draft], parents, stop)
+            with hidden():
+                return inner.evaluate_tree(token, draft, parents, stop)
+        except BaseException:
+            self.roll_back(min(self.inner.num_held, self._body.num_held))
+            raise
+
+    def keep_branch(self, places: Sequence[int]) -> None:
+        branching(self._body).keep_branch(places)
+        with hidden():
+            branching(self.inner).keep_branch(places)
+
+    def tell_states(self, wanted: bool) -> None:
+        telling(self.inner).tell_states(wanted)
+
+    @property
+    def states(self) -> StateRows | None:
+        return telling(self.inner).states
 
     def roll_back(self, num_kept: int) -> bool:
         both = self._body.roll_back(num_kept)

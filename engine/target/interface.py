@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,9 @@ class TargetFeature(StrEnum):
     """What not every target offers; a proposer names those it needs."""
 
     ROLLBACK = "rollback"  # tokens of the last pass can be taken back: `TargetLimits.max_rollback` says how many
-    STATES = "states"  # passes can tell the states that their logits are made of: see `Target.evaluate_with_states`
+    # One pass can check a draft that branches, as `BranchingTarget` says: into `TargetLimits.max_branches` at most.
+    BRANCHES = "branches"
+    STATES = "states"  # passes can tell the states that their logits are made of, as `TellingTarget` says
 
 
 class Interrupted(Exception):
@@ -69,6 +71,7 @@ class TargetLimits:
     # Tokens that can be taken back. Where it is less than the context, only those of the last pass but its first, once:
     # a running state has no past but the copies that this pass made of it.
     max_rollback: int
+    max_branches: int = 1  # of a draft that one pass checks
 
     @property
     def rolls_back_freely(self) -> bool:
@@ -144,12 +147,6 @@ class Target(PromptReader, Protocol):
         """
         ...
 
-    def evaluate_with_states(self, tokens: Sequence[int], stop: StopSignal) -> tuple[FloatRows, StateRows]:
-        """As `evaluate` with a row for each token, of which there are at most `max_rows`; and the states that these
-        logits are made of: those of the last layer after the final norm, shape (tokens, hidden), a view as well. Only
-        of a target with `TargetFeature.STATES`."""
-        ...
-
     def roll_back(self, num_kept: int) -> bool:
         """Forgets all held tokens but the first `num_kept`. False where this target cannot (see
         `TargetLimits.max_rollback`): it then holds nothing."""
@@ -162,6 +159,52 @@ class Target(PromptReader, Protocol):
     def restore(self, saved: object) -> bool:
         """Holds again what was held when this was saved. False where that fails: nothing is held then."""
         ...
+
+
+class BranchingTarget(Target, Protocol):
+    """What a target with TargetFeature.BRANCHES can do beside."""
+
+    def evaluate_tree(self, token: int, draft: Sequence[int], parents: Sequence[int], stop: StopSignal) -> FloatRows:
+        """One pass over `token`, placed after what is held, and over a tree of tokens behind it: each follows the one
+        at the place of its parent, which comes before it; -1 is `token`. There are at least one and less than max_rows
+        of them, with at most `max_branches` that no other follows.
+
+        Returns the logits after `token` and after each of the draft, shape (1 + len(draft), vocabulary), and raises as
+        `evaluate` does. `token` is held then; of the draft, what `keep_branch` says, or else nothing.
+        """
+        ...
+
+    def keep_branch(self, places: Sequence[int]) -> None:
+        """Of the tree that was evaluated last, the tokens at these places are held; each follows the one before, and
+        the first one `token`. May be empty."""
+        ...
+
+
+def branching(target: Target) -> BranchingTarget:
+    """A target with TargetFeature.BRANCHES, as what it is."""
+    assert TargetFeature.BRANCHES in target.features
+    return cast(BranchingTarget, target)
+
+
+class TellingTarget(Target, Protocol):
+    """What a target with TargetFeature.STATES can do beside."""
+
+    def tell_states(self, wanted: bool) -> None:
+        """Whether passes tell their states from now on; at first they do not. A pass that returns fewer rows than it
+        has tokens, such as that of a prompt, never does: it would have to make all of them."""
+        ...
+
+    @property
+    def states(self) -> StateRows | None:
+        """What the rows of the last pass are made of, the output of the last layer after the final norm, shape (rows,
+        hidden): a view that the next pass overwrites. None where it did not tell them."""
+        ...
+
+
+def telling(target: Target) -> TellingTarget:
+    """A target with TargetFeature.STATES, as what it is."""
+    assert TargetFeature.STATES in target.features
+    return cast(TellingTarget, target)
 
 
 class ParallelTarget(PromptReader, Protocol):

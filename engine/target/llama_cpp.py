@@ -41,6 +41,7 @@ from engine.target.vocabulary import read_vocabulary
 
 MAX_TOKENS = 512  # of one pass: enough to keep every core busy
 MAX_ROWS = 64  # of logits: llama.cpp reserves rows × vocabulary floats for them
+MAX_BRANCHES = 8  # of a draft: so many sequences share one context, which costs nothing while they are not used
 
 _MOST_SAVED = 0.25  # of the memory that is free, for a copy of what is held
 # Of logits computed again, as a share of how they spread: other kernels for batches of another size make it up to 0.12,
@@ -49,7 +50,7 @@ _LARGEST_DEVIATION = 0.4
 
 ABORTED = 2  # what llama_decode returns when the abort callback ended it
 NO_SLOT = 1  # and when the context is full
-_SEQUENCE = 0
+_SEQUENCE = 0  # what is held; the others hold the first tokens of it, and branches while they are checked
 
 
 def _native_is_set() -> Any:
@@ -60,11 +61,6 @@ def _native_is_set() -> Any:
 
 
 _IS_SET = _native_is_set()
-
-
-def _keeps_states(context: Any) -> bool:
-    """Whether states are told token by token: models that were made for searching texts tell one for all of them."""
-    return bool(lib.llama_pooling_type(context) == lib.LLAMA_POOLING_TYPE_NONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +90,12 @@ class LoadedModel:
         self._model = model
         self._context = context
         self._stop: StopSignal | None = None
-        self._batch = lib.llama_batch_init(batch_size, 0, 1)
+        self._batch = lib.llama_batch_init(batch_size, 0, lib.llama_n_seq_max(context))
         self._batch_tokens = np.ctypeslib.as_array(self._batch.token, (batch_size,))
         self._batch_positions = np.ctypeslib.as_array(self._batch.pos, (batch_size,))
         self._batch_outputs = np.ctypeslib.as_array(self._batch.logits, (batch_size,))
-        np.ctypeslib.as_array(self._batch.n_seq_id, (batch_size,))[:] = 1
+        self._batch_num_sequences = np.ctypeslib.as_array(self._batch.n_seq_id, (batch_size,))
+        self._batch_num_sequences[:] = 1
         self._memory = lib.llama_get_memory(context)
         self.vocabulary: Vocabulary = beside.vocabulary if beside else read_vocabulary(lib.llama_model_get_vocab(model))
         self._tokenizer = Tokenizer(model, self.vocabulary, path.name)
@@ -128,6 +125,12 @@ class LoadedModel:
             self._stop = stop  # also keeps the flag alive while llama.cpp knows its address
 
 
+def _states(context: Any) -> frozenset[TargetFeature]:
+    """Models that were made for searching texts tell one for all tokens."""
+    is_by_token = lib.llama_pooling_type(context) == lib.LLAMA_POOLING_TYPE_NONE
+    return frozenset({TargetFeature.STATES} if is_by_token else ())
+
+
 class LlamaCppTarget(LoadedModel):
     """Implements `engine.target.interface.Target`: one sequence of tokens, taken back in llama.cpp's own memory."""
 
@@ -146,20 +149,27 @@ class LlamaCppTarget(LoadedModel):
         self._adapter: Any = None
         self.num_held = 0
         self._num_revocable = 0  # of the last tokens, where the model keeps a few states
+        self._num_rows = 0  # of the last pass
+        self._tells = self._has_told = False  # whether passes are to tell states, and whether the last one did
+        self._num_shared = [0] * lib.llama_n_seq_max(context)  # of the tokens held, those that each sequence holds
+        self._num_sharing = 0  # sequences that do
+        self._branches: list[list[int]] = []  # of the tree that was evaluated last, the sequences of each token
         context_size = lib.llama_n_ctx(context)
         most = lib.llama_n_rs_seq(context) or context_size
-        self.limits = TargetLimits(context_size, min(MAX_TOKENS, lib.llama_n_batch(context)), max_rows, most)
+        max_tokens = min(MAX_TOKENS, lib.llama_n_batch(context))
+        self.limits = TargetLimits(context_size, max_tokens, max_rows, most, len(self._num_shared))
         try:
             super().__init__(path, name, model, context, settings, MAX_TOKENS)
             for row in range(MAX_TOKENS):
                 self._batch.seq_id[row][0] = _SEQUENCE
-            works = self._probe(stop)
+            self.features = self._probe(stop) | _states(context)
         except BaseException:
             self.close()
             raise
-        features = {TargetFeature.ROLLBACK: works, TargetFeature.STATES: _keeps_states(context)}
-        self.features = frozenset(feature for feature, offered in features.items() if offered)
-        self.limits = replace(self.limits, max_rollback=most if works else 0)
+        if TargetFeature.ROLLBACK not in self.features:
+            self.limits = replace(self.limits, max_rollback=0)
+        if TargetFeature.BRANCHES not in self.features:
+            self.limits = replace(self.limits, max_branches=1)
 
     @classmethod
     def load(
@@ -180,6 +190,9 @@ class LlamaCppTarget(LoadedModel):
         parameters.n_ctx = settings.context_for(max(0, lib.llama_model_n_ctx_train(model)))
         parameters.n_batch = parameters.n_ubatch = MAX_TOKENS
         parameters.n_outputs_max = max_rows
+        parameters.kv_unified = True
+        if not lib.llama_model_is_recurrent(model) and not lib.llama_model_is_hybrid(model):  # with a state for each
+            parameters.n_seq_max = max(1, min(MAX_BRANCHES, max_rows - 1))  # it wants a row for each, too
         one_bytes = state_bytes(lambda key: number_of(model, key))
         parameters.n_rs_seq = num_copies(one_bytes, lib.llama_model_size(model), MAX_LENGTH)  # 0 where it has no state
         context = open_context(model, path, parameters, settings)
@@ -193,44 +206,68 @@ class LlamaCppTarget(LoadedModel):
         assert 1 <= count <= self.limits.max_tokens
         assert 1 <= num_rows <= min(count, self.limits.max_rows)
         assert self.num_held + count <= self.limits.context_size
-        if stop.is_set():
-            raise Interrupted
-        self._watch(stop)
-        self._batch_tokens[:count] = tokens
+        self._drop_tree()
         self._batch_positions[:count] = np.arange(self.num_held, self.num_held + count)
-        self._batch_outputs[:count] = 0
-        self._batch_outputs[count - num_rows : count] = 1
-        self._batch.n_tokens = count
-        result = lib.llama_decode(self._context, self._batch)
-        if result != 0:
-            self._recover(result)
+        self._decode(tokens, num_rows, stop)
         self.num_held += count
         self._num_revocable = min(count - 1, self.limits.max_rollback)
-        return self._view(lib.llama_get_logits(self._context), num_rows, len(self.vocabulary))  # waits for the backend
+        return self._rows(num_rows)
 
-    def evaluate_with_states(self, tokens: Sequence[int], stop: StopSignal) -> tuple[FloatRows, StateRows]:
-        # Every token then gets a row, so that a prompt would pay for it; switching costs nothing.
-        lib.llama_set_embeddings(self._context, True)
+    def evaluate_tree(self, token: int, draft: Sequence[int], parents: Sequence[int], stop: StopSignal) -> FloatRows:
+        """Each branch is a sequence, and each token is in those of all branches that lead through it (llama.h)."""
+        count = 1 + len(draft)
+        assert 2 <= count <= self.limits.max_rows
+        assert self.num_held + count <= self.limits.context_size
+        self._drop_tree()
+        branches = _branches(parents)
+        self._share(len(branches[0]))
+        depths = [0]
+        for row, sequences in enumerate(branches):
+            if row:
+                depths.append(depths[parents[row - 1] + 1] + 1)
+            self._batch_num_sequences[row] = len(sequences)
+            for place, sequence in enumerate(sequences):
+                self._batch.seq_id[row][place] = sequence
+        self._batch_positions[:count] = self.num_held + np.array(depths)
         try:
-            rows = self.evaluate(tokens, len(tokens), stop)
-            states = lib.llama_get_embeddings(self._context)
-            return rows, self._view(states, len(tokens), lib.llama_model_n_embd_out(self._model))
+            self._decode([token, *draft], count, stop)
         finally:
-            lib.llama_set_embeddings(self._context, False)
+            self._batch_num_sequences[:count] = 1
+            for row in range(count):
+                self._batch.seq_id[row][0] = _SEQUENCE
+        self.num_held += 1
+        self._num_shared[1 : len(branches[0])] = [self.num_held] * (len(branches[0]) - 1)
+        self._num_revocable = 0
+        self._branches = branches
+        return self._rows(count)
+
+    def keep_branch(self, places: Sequence[int]) -> None:
+        winners = self._branches[places[-1] + 1 if places else 0]
+        first, end = self.num_held, self.num_held + len(places)
+        if _SEQUENCE in winners:
+            lib.llama_memory_seq_rm(self._memory, _SEQUENCE, end, -1)
+        else:
+            lib.llama_memory_seq_rm(self._memory, _SEQUENCE, first, -1)
+            lib.llama_memory_seq_cp(self._memory, winners[0], _SEQUENCE, first, end)
+        self._unshare(first)
+        self.num_held, self._branches = end, []
 
     def roll_back(self, num_kept: int) -> bool:
         assert 0 <= num_kept <= self.num_held
+        self._drop_tree()
         if num_kept == self.num_held:
             return True
         # llama.cpp would also take back what it has kept no state of, and go on from another one.
         can = num_kept == 0 or self.limits.rolls_back_freely or self.num_held - num_kept <= self._num_revocable
         if can and lib.llama_memory_seq_rm(self._memory, _SEQUENCE, num_kept, -1):
+            self._unshare(num_kept)
             self.num_held, self._num_revocable = num_kept, 0
             return True
         self._clear()
         return False
 
     def save(self) -> _SavedState | None:
+        self._drop_tree()
         size = lib.llama_state_seq_get_size(self._context, _SEQUENCE)
         if not self.num_held or size > _MOST_SAVED * psutil.virtual_memory().available:
             return None
@@ -273,14 +310,63 @@ class LlamaCppTarget(LoadedModel):
         adapters = (lib.llama_adapter_lora_p_ctypes * 1)(adapter)
         lib.llama_set_adapters_lora(self._context, adapters, 1, (ctypes.c_float * 1)(1.0))
 
+    def tell_states(self, wanted: bool) -> None:
+        self._tells = wanted
+
+    @property
+    def states(self) -> StateRows | None:
+        if not self._has_told:
+            return None
+        width = lib.llama_model_n_embd_out(self._model)
+        return self._view(lib.llama_get_embeddings(self._context), self._num_rows, width)
+
     def close(self) -> None:
         self._views.clear()
         if self._context is not None:
             self.use_adapter(None)
         super().close()
 
+    def _decode(self, tokens: Sequence[int], num_rows: int, stop: StopSignal) -> None:
+        """A pass over these tokens, whose positions and sequences are in the batch, with rows for the last of them."""
+        if stop.is_set():
+            raise Interrupted
+        self._watch(stop)
+        count = len(tokens)
+        self._batch_tokens[:count] = tokens
+        self._batch_outputs[:count] = 0
+        self._batch_outputs[count - num_rows : count] = 1
+        self._batch.n_tokens = count
+        self._has_told = self._tells and num_rows == count  # llama.cpp would make a row of every token
+        lib.llama_set_embeddings(self._context, self._has_told)
+        result = lib.llama_decode(self._context, self._batch)
+        if result != 0:
+            self._recover(result)
+
+    def _drop_tree(self) -> None:
+        if self._branches:
+            self.keep_branch(())
+
+    def _share(self, num_sequences: int) -> None:
+        """So many of the sequences hold what is held. Only what is new is copied, and of that only where it lies."""
+        for sequence in range(1, num_sequences):
+            lib.llama_memory_seq_cp(self._memory, _SEQUENCE, sequence, self._num_shared[sequence], self.num_held)
+            self._num_shared[sequence] = self.num_held
+        self._num_sharing = max(self._num_sharing, num_sequences)
+
+    def _unshare(self, num_kept: int) -> None:
+        """No other sequence holds more than the first `num_kept` tokens."""
+        for sequence in range(1, self._num_sharing):
+            if self._num_shared[sequence] >= num_kept:  # those of a tree come behind
+                lib.llama_memory_seq_rm(self._memory, sequence, num_kept, -1)
+                self._num_shared[sequence] = num_kept
+
+    def _rows(self, num_rows: int) -> FloatRows:
+        """The logits in llama.cpp's own buffer."""
+        self._num_rows = num_rows
+        return self._view(lib.llama_get_logits(self._context), num_rows, len(self.vocabulary))  # waits for the backend
+
     def _view(self, pointer: Any, num_rows: int, width: int) -> FloatRows:
-        """Of llama.cpp's own buffer. Making such a view costs more than using it, so views are reused."""
+        """Making such a view costs more than using it, so views are reused."""
         key = (ctypes.addressof(pointer.contents), num_rows, width)
         view = self._views.get(key)
         if view is None:
@@ -294,6 +380,7 @@ class LlamaCppTarget(LoadedModel):
     def _recover(self, result: int) -> None:
         """Drops what a failed pass left behind, then raises."""
         held_before = self.num_held
+        self._unshare(held_before)
         self.num_held = max(held_before, lib.llama_memory_seq_pos_max(self._memory, _SEQUENCE) + 1)
         self._num_revocable = 0
         self.roll_back(held_before)
@@ -306,19 +393,43 @@ class LlamaCppTarget(LoadedModel):
     def _clear(self) -> None:
         lib.llama_memory_clear(self._memory, True)
         self.num_held = self._num_revocable = 0
+        self._num_shared, self._num_sharing = [0] * len(self._num_shared), 0
+        self._branches = []
 
-    def _probe(self, stop: StopSignal) -> bool:
-        """Whether a draft can be taken back: after the longest one was, its tokens must get the logits as before.
-        Raises TargetUnusable or Interrupted."""
+    def _probe(self, stop: StopSignal) -> frozenset[TargetFeature]:
+        """Whether a draft can be taken back: after the longest one was, its tokens must get the logits as before. And
+        whether one may branch: on a branch they must get them, too. Raises TargetUnusable or Interrupted."""
         limits = self.limits
         longest = min(MAX_LENGTH, limits.max_rollback, limits.max_rows, limits.max_tokens - 1, limits.context_size - 1)
         first, *draft = sample_tokens(self, 1 + longest)
         before = self.evaluate([first, *draft], len(draft), stop).copy()
         if not np.isfinite(before.max()):
             raise TargetUnusable(f"{self.description.path.name} computes no numbers; it is damaged: download it again.")
-        works = self.roll_back(1)
-        if works:  # the first of them again: of a slow model every token counts
-            deviation = (self.evaluate(draft[:1], 1, stop)[0] - before[0]).std()
-            works = bool(deviation <= _LARGEST_DEVIATION * before[0].std())
+        features: set[TargetFeature] = set()
+        if self.roll_back(1):  # few of them again: of a slow model every token counts
+            deviations: list[float] = []
+            if self.limits.max_branches > 1 and self.limits.rolls_back_freely and longest > 2:
+                again = self.evaluate_tree(draft[0], [draft[2], draft[1]], [-1, -1], stop)[[0, 2]]
+            else:
+                again = self.evaluate(draft[:1], 1, stop)
+            for wanted, row in zip(before, again, strict=False):
+                deviations.append(float((row - wanted).std() / wanted.std()))
+            for feature, deviation in zip((TargetFeature.ROLLBACK, TargetFeature.BRANCHES), deviations, strict=False):
+                if deviation > _LARGEST_DEVIATION:
+                    break
+                features.add(feature)
         self._clear()
-        return works
+        return frozenset(features)
+
+
+def _branches(parents: Sequence[int]) -> list[list[int]]:
+    """The sequences of the token before the tree and of each in it: one for each branch that leads through it."""
+    branches: list[list[int]] = [[] for _ in range(len(parents) + 1)]
+    num_branches = len(parents) - len({*parents} - {-1})
+    for place in range(len(parents) - 1, -1, -1):
+        own = branches[place + 1]
+        if not own:
+            num_branches -= 1
+            own.append(num_branches)
+        branches[parents[place] + 1] += own
+    return branches

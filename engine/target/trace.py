@@ -13,7 +13,6 @@ from engine.stop_signal import StopSignal
 from engine.target.interface import (
     FloatRows,
     Interrupted,
-    StateRows,
     TargetDescription,
     TargetFeature,
     TargetLimits,
@@ -22,7 +21,7 @@ from engine.target.interface import (
 )
 
 _CERTAIN = np.float32(30.0)  # the logit of the recorded token; all others have 0
-_LIMITS = TargetLimits(context_size=32_768, max_tokens=512, max_rows=64, max_rollback=32_768)
+_LIMITS = TargetLimits(context_size=32_768, max_tokens=512, max_rows=64, max_rollback=32_768, max_branches=64)
 _NOTHING = -1
 
 
@@ -31,7 +30,7 @@ class TraceTarget:
     is certain; after any other token the reply ends."""
 
     limits: Final = _LIMITS
-    features: Final = frozenset({TargetFeature.ROLLBACK})
+    features: Final = frozenset({TargetFeature.ROLLBACK, TargetFeature.BRANCHES})
 
     def __init__(self, vocabulary: TokenizingVocabulary, path: Path) -> None:
         """Owns `vocabulary` from here on."""
@@ -49,6 +48,7 @@ class TraceTarget:
         self._recording: list[int] = []
         self._held: list[int] = []
         self._num_true = 0  # of the held tokens, how many are the recording's, from the first on
+        self._tree: Sequence[int] = ()  # that was evaluated last
 
     def replay(self, prompt: str, response: str, context_size: int = _LIMITS.context_size) -> tuple[list[int], int]:
         """From now on `response` is what follows `prompt`, and then the end of the reply. Nothing is held.
@@ -86,8 +86,25 @@ class TraceTarget:
                 self._say(row, self._next())
         return self._rows[:num_rows]
 
-    def evaluate_with_states(self, tokens: Sequence[int], stop: StopSignal) -> tuple[FloatRows, StateRows]:  # noqa: ARG002
-        raise AssertionError("what was recorded has no states")
+    def evaluate_tree(self, token: int, draft: Sequence[int], parents: Sequence[int], stop: StopSignal) -> FloatRows:
+        """Off the recorded text, the reply ends on every branch."""
+        assert 2 <= 1 + len(draft) <= _LIMITS.max_rows
+        self.evaluate([token], 1, stop)
+        num_held = len(self._held)
+        is_true = {-1: self._num_true == num_held}
+        depths = {-1: 0}
+        for place, (each, parent) in enumerate(zip(draft, parents, strict=True)):
+            at = num_held + depths[parent]
+            depths[place] = depths[parent] + 1
+            is_true[place] = is_true[parent] and self._recording[at : at + 1] == [each]
+            following = self._recording[at + 1 : at + 2] if is_true[place] else ()
+            self._say(1 + place, following[0] if following else self._end)
+        self._tree = draft
+        return self._rows[: 1 + len(draft)]
+
+    def keep_branch(self, places: Sequence[int]) -> None:
+        for place in places:
+            self._hold(self._tree[place])
 
     def roll_back(self, num_kept: int) -> bool:
         assert 0 <= num_kept <= len(self._held)

@@ -11,7 +11,7 @@ from engine.errors import Cancelled, DrafterUnusable
 from engine.lab.distillation.progress import DistillProgress
 from engine.lab.measuring.measurement import Measurement
 from engine.lab.measuring.opening import open_measurement
-from engine.lab.measuring.order import ALWAYS, MEDUSA, BenchOrder
+from engine.lab.measuring.order import ALWAYS, MEDUSA, MEDUSA_TREE, BenchOrder
 from engine.loading import load_target
 from engine.messages.drafters import DrafterChoice, DrafterRunner, DrafterSource
 from engine.messages.learned import NgramRecord, RecallText
@@ -63,7 +63,7 @@ def _always_drafting(choice: DrafterChoice, mode: str) -> DrafterSource:
     best = [choice.chosen] if choice.chosen is not None else []
     best += [prospect.source for prospect in choice.prospects]
     for source in best:
-        if (source.runner is DrafterRunner.HEADS) is (mode == MEDUSA):
+        if (source.runner is DrafterRunner.HEADS) is (mode in (MEDUSA, MEDUSA_TREE)):
             return source
     raise DrafterUnusable("There are no heads for this model; make some with `slipstream distill --heads 4`.")
 

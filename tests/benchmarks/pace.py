@@ -44,7 +44,6 @@ from engine.target.body import BodyTarget
 from engine.target.interface import (
     FloatRows,
     Interrupted,
-    StateRows,
     Target,
     TargetDescription,
     TargetFeature,
@@ -73,9 +72,6 @@ class CountingTarget:
 
     def __init__(self) -> None:
         self.num_held = 0
-
-    def evaluate_with_states(self, tokens: Sequence[int], stop: StopSignal) -> tuple[FloatRows, StateRows]:  # noqa: ARG002
-        raise AssertionError("it has no states")
 
     def roll_back(self, num_kept: int) -> bool:
         self.num_held = num_kept

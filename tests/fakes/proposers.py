@@ -65,6 +65,7 @@ class FakeRecall(Proposer):
     def __init__(self, tokens: Sequence[int] = (), chances: Sequence[float] = ()) -> None:
         self.tokens = tuple(tokens)
         self.chances = tuple(chances)
+        self.parents: tuple[int, ...] = ()
         self.tokens_behind: tuple[int, ...] = ()  # after another's guess
         self.asked: list[Context] = []
         self.followed: list[Context] = []
@@ -75,6 +76,8 @@ class FakeRecall(Proposer):
         self.asked.append(context)
         if not self.tokens:
             return NO_DRAFT
+        if self.parents and context.max_branches > 1:
+            return Draft(self.tokens, chances=self.chances, proposer=self.origin.key, parents=self.parents)
         return Draft(self.tokens[:limit], chances=self.chances[:limit], proposer=self.origin.key)
 
     def follow(self, context: Context, limit: int) -> Draft:

@@ -42,6 +42,7 @@ class FakeTarget:
         max_tokens: int = 8,
         more_pieces: tuple[bytes, ...] = (),
         max_rollback: int | None = None,
+        max_branches: int = 1,
     ) -> None:
         """`more_pieces` make another vocabulary, and another tokenization; `max_rollback`: where it is bounded."""
         self.next_token = next_token
@@ -55,9 +56,14 @@ class FakeTarget:
         self.vocabulary = Vocabulary(
             pieces, frozenset({START, END}), frozenset({END}), begin=None, end=END, begins_prompts=False
         )
-        self.limits = TargetLimits(context_size, max_tokens, max_tokens, self._max_rollback)
+        self.limits = TargetLimits(context_size, max_tokens, max_tokens, self._max_rollback, max_branches)
         self.description = TargetDescription(Path("fake.gguf"), "fake", "fake 1B", 1_000, 1, chat_template)
         self.features = frozenset({TargetFeature.STATES} | ({TargetFeature.ROLLBACK} if can_roll_back else set()))
+        if max_branches > 1:
+            self.features |= {TargetFeature.BRANCHES}
+        self._tree: Sequence[int] = ()
+        self.states: StateRows | None = None
+        self.tells = False
 
     @property
     def num_held(self) -> int:
@@ -90,24 +96,48 @@ class FakeTarget:
             raise Interrupted
         self.num_evaluated += len(tokens)
         rows = np.zeros((num_rows, len(self.vocabulary)), np.float32)
+        self.states = np.zeros((num_rows, NUM_THOUGHTS), np.float32) if self.tells and num_rows == len(tokens) else None
         for place, token in enumerate(tokens):
             self.held.append(token)
             row = place - (len(tokens) - num_rows)
             if row >= 0:
                 rows[row, self.next_token(self.held)] = 30.0
+                if self.states is not None:
+                    self.states[row] = self._thoughts()
         return rows
 
-    def evaluate_with_states(self, tokens: Sequence[int], stop: StopSignal) -> tuple[FloatRows, StateRows]:
-        """Its states are what it is going to say."""
-        num_held = len(self.held)
-        rows = self.evaluate(tokens, len(tokens), stop)
-        ends = range(num_held + 1, len(self.held) + 1)
-        return rows, np.array([self._thoughts(self.held[:end]) for end in ends], np.float32)
+    def tell_states(self, wanted: bool) -> None:
+        self.tells = wanted
 
-    def _thoughts(self, held: list[int]) -> list[int]:
+    def _thoughts(self) -> list[int]:
+        """Its states are what it is going to say."""
+        said = self.held.copy()
         for _ in range(NUM_THOUGHTS):
-            held.append(self.next_token(held))
-        return held[-NUM_THOUGHTS:]
+            said.append(self.next_token(said))
+        return said[-NUM_THOUGHTS:]
+
+    def evaluate_tree(self, token: int, draft: Sequence[int], parents: Sequence[int], stop: StopSignal) -> FloatRows:
+        assert 2 <= 1 + len(draft) <= self.limits.max_rows
+        rows, num_evaluated, lines = [self.evaluate([token], 1, stop)[0]], self.num_evaluated, [[token]]
+        states = [self.states]
+        num_held = len(self.held) - 1
+        for each, parent in zip(draft, parents, strict=True):
+            lines.append([*lines[parent + 1], each])
+            del self.held[num_held:]
+            self.held += lines[-1][:-1]
+            rows.append(self.evaluate([each], 1, stop)[0])
+            states.append(self.states)
+        told = [each for each in states if each is not None]
+        self.states = np.concatenate(told) if told else None
+        leaves = len(draft) - len({*parents} - {-1})
+        assert leaves <= self.limits.max_branches
+        self.held[num_held:] = [token]
+        self.num_evaluated = num_evaluated + len(draft)
+        self._tree = draft
+        return np.stack(rows)
+
+    def keep_branch(self, places: Sequence[int]) -> None:
+        self.held += [self._tree[place] for place in places]
 
     def roll_back(self, num_kept: int) -> bool:
         assert 0 <= num_kept <= len(self.held)

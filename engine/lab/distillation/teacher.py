@@ -25,7 +25,7 @@ from engine.lab.distillation.work import writing_to
 from engine.learning.samples import CorpusLesson, Labels
 from engine.numerics.likeliest import likeliest
 from engine.stop_signal import StopSignal
-from engine.target.interface import Target
+from engine.target.interface import Target, telling
 
 _SHARD_SIZE = 512  # lessons, whose labels are one file
 _TOKENS_PER_PASS = 1536
@@ -114,6 +114,8 @@ class TargetTeacher:
     def _read(self, lessons: Sequence[CorpusLesson], with_states: bool) -> Iterator[Thought]:
         limits = self._target.limits
         chunk = min(limits.max_rows, limits.max_tokens)
+        if with_states:
+            telling(self._target).tell_states(True)
         for lesson in lessons:
             self._target.roll_back(0)
             ids = lesson.ids[: limits.context_size].tolist()
@@ -124,13 +126,12 @@ class TargetTeacher:
                 self._target.evaluate(ids[start : min(before, start + limits.max_tokens)], 1, self._stop)
             for start in range(before, len(ids) - 1, chunk):
                 part = ids[start : min(len(ids) - 1, start + chunk)]
-                if with_states:
-                    logits, found = self._target.evaluate_with_states(part, self._stop)
+                logits = self._target.evaluate(part, len(part), self._stop)
+                found = telling(self._target).states if with_states else None
+                if found is not None:
                     if not states.shape[1]:
                         states = states.new_zeros((len(lesson.reply), found.shape[1]))
                     states[len(rows) : len(rows) + len(part)] = torch.from_numpy(found)
-                else:
-                    logits = self._target.evaluate(part, len(part), self._stop)
                 rows += [likeliest(row, NUM_LIKELIEST) for row in logits]
             # Tokens beyond the target's context have labels without a meaning.
             rows += [(np.zeros(NUM_LIKELIEST, np.int32), _UNKNOWN)] * (len(lesson.reply) - len(rows))

@@ -8,7 +8,17 @@ from typing import Protocol
 
 from engine.decoding.speculation import Speculation, open_speculation
 from engine.lab.measuring.measurement import Measurement
-from engine.lab.measuring.order import ALWAYS, ALWAYS_DRAFTING, MEDUSA, RECALL, WITHOUT_DRAFTS, BenchOrder
+from engine.lab.measuring.order import (
+    ALWAYS,
+    ALWAYS_DRAFTING,
+    CHAIN,
+    MEDUSA,
+    MEDUSA_TREE,
+    RECALL,
+    TREE,
+    WITHOUT_DRAFTS,
+    BenchOrder,
+)
 from engine.lab.measuring.prompts import read_prompts
 from engine.lab.measuring.windows import Schooling
 from engine.messages.drafters import DrafterSource
@@ -44,7 +54,7 @@ class Drafting(Protocol):
 MakeDrafting = Callable[[Target, PassCosts, GivenStep, str], Drafting | None]
 
 # Modes in which one proposer drafts, by key of its origin.
-_ALONE = {ALWAYS_DRAFTING: "drafter", RECALL: "recall", MEDUSA: "heads"}
+_ALONE = {ALWAYS_DRAFTING: "drafter", TREE: "drafter", RECALL: "recall", MEDUSA: "heads", MEDUSA_TREE: "heads"}
 
 
 def open_measurement(
@@ -80,7 +90,9 @@ def open_measurement(
                 drafting = make_drafting(target, costs, given_step, mode)
             if drafting is not None:
                 draftings[mode], step_s = drafting, given_step(drafting.source)
-            chooser = Chooser(costs, step_s=step_s, always=_always(order) if mode in ALWAYS else None)
+            always = _always(order) if mode in ALWAYS else None
+            draws_trees = mode not in (ALWAYS_DRAFTING, CHAIN, MEDUSA)
+            chooser = Chooser(costs, step_s=step_s, always=always, draws_trees=draws_trees)
             source = None if drafting is None else drafting.source
             speculations[mode] = _speculation(mode, chooser, _supplies(target, memory, drafting), source)
         drafters = {mode: drafting.source for mode, drafting in draftings.items()}

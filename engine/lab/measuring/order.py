@@ -88,11 +88,14 @@ def _named_step(text: str) -> tuple[str, float | None]:
 PLAIN = "plain"
 PLAIN_AGAIN = "plain-2"  # shows how far the machine's noise drives ratios of the same from 1
 AUTO = "auto"  # as the app does
+CHAIN = "chain"  # the same, but drafts never branch
 ALWAYS_DRAFTING = "neural"  # the drafter drafts in every round, however it fares
+TREE = "tree"  # the same, with drafts that branch where that pays
 RECALL = "recall"  # recall alone, where it pays
 MEDUSA = "medusa"  # heads draft in every round
-ALWAYS = (ALWAYS_DRAFTING, MEDUSA)  # modes in which one drafts whether that pays or not
-_OFFERED = (PLAIN, AUTO, ALWAYS_DRAFTING, RECALL, MEDUSA)
+MEDUSA_TREE = "medusa-tree"  # the same, with drafts that branch where that pays
+ALWAYS = (ALWAYS_DRAFTING, TREE, MEDUSA, MEDUSA_TREE)  # modes in which one drafts whether that pays or not
+_OFFERED = (PLAIN, AUTO, CHAIN, ALWAYS_DRAFTING, TREE, RECALL, MEDUSA, MEDUSA_TREE)
 MODES = (*_OFFERED, PLAIN_AGAIN)
 WITHOUT_DRAFTS = (PLAIN, PLAIN_AGAIN)
 TRACE = "trace:"  # a target's name that begins so is the vocabulary in which recorded replies are replayed

@@ -9,11 +9,19 @@ from engine.numerics.draft import Draft, Verdict
 from tests.fakes.clock import FakeClock
 
 
+def verdict(num_accepted: int, num_steps: int, num_drafted: int, num_recalled: int = 0) -> Verdict:
+    """Of a draft by the drafter after some tokens of recall."""
+    draft = Draft((1,) * num_drafted, num_steps=num_steps, proposer="drafter")
+    if num_recalled:
+        draft = draft.after(Draft((1,) * num_recalled, proposer="recall"))
+    return Verdict(draft, num_accepted, (1,) * (num_accepted + 1))
+
+
 def test_drafted_tokens_count_by_their_place_as_far_as_they_were_reached() -> None:
     figures = DecodingFigures()
-    figures.count_draft([("drafter", 4)], num_accepted=2, num_steps=5)  # the third was refused
-    figures.count_draft([("drafter", 2)], num_accepted=2, num_steps=2)
-    figures.count_draft([("drafter", 0)], num_accepted=0, num_steps=1)
+    figures.count_draft(verdict(2, 5, num_drafted=4))  # the third was refused
+    figures.count_draft(verdict(2, 2, num_drafted=2))
+    figures.count_draft(verdict(0, 1, num_drafted=0))
     assert dict(figures.checked) == {1: 2, 2: 2, 3: 1}
     assert dict(figures.accepted) == {1: 2, 2: 2}
     assert (figures.num_drafted, figures.num_accepted, figures.num_steps) == (6, 4, 8)
@@ -26,7 +34,7 @@ def test_drafted_tokens_count_by_their_place_as_far_as_they_were_reached() -> No
 )
 def test_of_a_draft_by_two_each_has_its_own_tokens(num_accepted: int, recalled: int, drafted: int) -> None:
     figures = DecodingFigures()
-    figures.count_draft([("recall", 3), ("drafter", 2)], num_accepted, num_steps=2)
+    figures.count_draft(verdict(num_accepted, 2, num_drafted=2, num_recalled=3))
     assert figures.by_proposer == {"recall": ProposerFigures(1, 3, recalled), "drafter": ProposerFigures(1, 2, drafted)}
     assert (figures.num_drafted, figures.num_accepted) == (5, num_accepted)
     assert figures.checked.total() == min(5, num_accepted + 1)
@@ -58,5 +66,17 @@ def test_a_round_is_counted_by_its_steps(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_who_had_nothing_to_guess_has_not_drafted() -> None:
     figures = DecodingFigures()
-    figures.count_draft([("recall", 2), ("drafter", 0)], num_accepted=2, num_steps=1)
+    figures.count_draft(verdict(2, 1, num_drafted=0, num_recalled=2))
     assert figures.by_proposer == {"recall": ProposerFigures(1, 2, 2)}
+
+
+def test_the_tokens_of_a_tree_count_by_how_far_they_are_and_by_who_guessed_the_branch() -> None:
+    origins = ("recall", "drafter", "drafter", "recall")
+    tree = Draft((5, 6, 7, 8), proposer="recall", origins=origins, parents=(-1, -1, 1, 1))
+    figures = DecodingFigures()
+    figures.count_draft(Verdict(tree, 2, (6, 8, 1), branch=(1, 3)))
+    figures.count_draft(Verdict(tree, 1, (5, 1), branch=(0,)))
+    figures.count_draft(Verdict(tree, 0, (1,)))
+    assert (figures.num_drafted, figures.num_accepted) == (12, 3)
+    assert (figures.checked, figures.accepted) == ({1: 3, 2: 1}, {1: 2, 2: 1})
+    assert figures.by_proposer == {"recall": ProposerFigures(3, 6, 2), "drafter": ProposerFigures(3, 6, 1)}

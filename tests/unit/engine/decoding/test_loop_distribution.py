@@ -46,8 +46,8 @@ NUM_TOKENS = 3
 class SmallTarget(FakeTarget):
     """Few tokens have a chance; which, and how great, depends on what was written before."""
 
-    def __init__(self, seed: int, max_tokens: int = 8) -> None:
-        super().__init__(max_tokens=max_tokens)
+    def __init__(self, seed: int, max_tokens: int = 8, max_branches: int = 1) -> None:
+        super().__init__(max_tokens=max_tokens, max_branches=max_branches)
         self._seed = seed
 
     def evaluate(self, tokens: Sequence[int], num_rows: int, stop: StopSignal) -> FloatRows:
@@ -79,11 +79,13 @@ class SmallTarget(FakeTarget):
 class Sum:
     """All that can be written. No pass is over more than `max_tokens`, so that a draft has one token less."""
 
-    def __init__(self, seed: int, max_tokens: int, speculate: Callable[[], Speculation]) -> None:
+    def __init__(self, seed: int, max_tokens: int, speculate: Callable[[], Speculation], max_branches: int = 1) -> None:
         self._seed = seed
         self._max_tokens = max_tokens
+        self._max_branches = max_branches
         self._speculate = speculate
         self.num_together = 0  # rounds in which two drafted
+        self.num_beside = 0  # branches beside another that stood
 
     def error(self) -> float:
         """Total variation between what is written and the target's distribution."""
@@ -95,13 +97,15 @@ class Sum:
         return 0.5 * sum(abs(out[key] - truth.get(key, 0.0)) for key in out.keys() | truth.keys())
 
     def _write(self, dice: Dice) -> tuple[int, ...]:
-        target = SmallTarget(self._seed, self._max_tokens)
+        target = SmallTarget(self._seed, self._max_tokens, self._max_branches)
         session = Session(target)
         rows = session.read([*b"a"], StopSignal())
         decoder = Decoder(target, session, SAMPLED, TURNS, self._speculate(), dice)
         written: list[int] = []
         for tokens in decoder.rounds(rows, StopSignal()):
             written += tokens
+            self.num_beside += decoder.verdict.num_accepted > decoder.verdict.num_straight
+            assert target.held == session.tokens
             if len(written) >= NUM_TOKENS:
                 break
         figures = decoder.figures
@@ -221,3 +225,16 @@ def test_it_does_so_where_the_drafter_goes_on_from_recall(seed: int, merge: bool
     every = Sum(seed, 3, speculate)
     assert every.error() < 1e-9
     assert every.num_together > 9
+
+
+@settings(max_examples=2)
+@given(seed=st.integers(0, 10_000))
+def test_it_does_so_where_recall_guesses_branches(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    # After any token three different things were said, one or two tokens long.
+    said = [[token, *random.permutation(LIKELY)[: 1 + number % 2].tolist()] for token in LIKELY for number in range(3)]
+    kept = [SuffixIndex([*before, *each] for each in said) for before in ([*b"x"], [*b"a"])]
+
+    every = Sum(seed, 4, lambda: choosing(RecallProposer(lambda: kept)), max_branches=3)
+    assert every.error() < 1e-9
+    assert every.num_beside > 2

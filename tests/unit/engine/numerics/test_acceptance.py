@@ -92,12 +92,12 @@ class Toy:
 
             def distribution_at(place: int) -> Distribution:
                 asked.append(place)
-                return self.p(draft.tokens[:place])
+                return self.p(draft.line(place - 1))
 
             verdict = accept(draft, distribution_at, ends, dice)
             check(verdict, ends)
-            assert asked == [*range(len(verdict.tokens))]
-            assert verdict.distributions == tuple(self.p(verdict.tokens[:place]) for place in asked)
+            assert asked == [0, *(place + 1 for place in verdict.places)][: len(verdict.tokens)]
+            assert verdict.distributions == tuple(self.p(verdict.tokens[:length]) for length in range(len(asked)))
             return verdict.tokens
 
         out: dict[Written, float] = defaultdict(float)
@@ -167,7 +167,8 @@ def trie_of(target: Sequence[str]) -> StringTrie:
 
 
 def check(verdict: Verdict, ends: Collection[int] = ()) -> None:
-    accepted = verdict.draft.tokens[: verdict.num_accepted]
+    accepted = tuple(verdict.draft.tokens[place] for place in verdict.places)
+    assert len(accepted) == verdict.num_accepted
     assert verdict.tokens[: verdict.num_accepted] == accepted
     assert not set(ends) & set(accepted[:-1])
     has_ended = bool(accepted) and accepted[-1] in ends

@@ -136,10 +136,13 @@ def test_what_was_known_of_chances_is_taken_over_where_it_fits() -> None:
     assert today.chance(1) == pytest.approx(earlier.known.accepted[1] / earlier.known.tried[1])
     assert today.chance(0) == pytest.approx(0.5)
     for wrong in (
-        KnownChances((1.0,), (8.0,)),
+        KnownChances((1.0, 1.0, 1.0), (8.0, 8.0, 8.0)),
         KnownChances((1.0, 9.0), (8.0, 8.0)),
         KnownChances((0.0, 0.0), (8.0, 0.0)),
     ):
         fresh = Calibration([0.5, 0.2])
         fresh.know(wrong)
         assert (fresh.chance(0), fresh.chance(1)) == pytest.approx((0.5, 0.2))
+    today = Calibration([0.5, 0.2, 0.7])  # with a kind that was not there
+    today.know(earlier.known)
+    assert (today.chance(1), today.chance(2)) == pytest.approx((earlier.share(1), 0.7))

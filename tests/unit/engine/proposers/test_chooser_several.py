@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from engine.messages.origins import Origin
+from engine.numerics.draft import Draft
 from engine.numerics.draft_length import FixedCosts
+from engine.proposers.candidate import Always
 from engine.proposers.chooser import Chooser
+from engine.proposers.interface import Context, Worth
 from tests.fakes.proposers import FREE, FakeRecall, FakeSlow
 from tests.unit.engine.proposers.machine import STEP_S, Machine, context, num_drafted, recalling
 
@@ -108,3 +113,69 @@ def test_behind_a_drafters_guess_a_free_one_goes_on_where_its_rows_are_worth_it(
             assert [key for key, _ in draft.parts] == ["drafter", "recall"]
             assert draft.tokens == (*asked.ahead, 70, 71, 72)
             assert draft.num_steps > 0, "what the drafter took still counts"
+
+
+# Branches
+
+
+def branching(max_branches: int = 4, rows: FixedCosts = FREE, longest: int = 15, draws_trees: bool = True) -> Draft:
+    """What is drafted where one guesses 70 71 72 or 80 81 or 90."""
+    quoting = FakeRecall((70, 71, 72, 80, 81, 90), (0.5, 0.4, 0.5, 0.3, 0.9, 0.02))
+    quoting.parents = (-1, 0, 1, -1, 3, -1)
+    chooser = Chooser(rows, [quoting], draws_trees=draws_trees)
+    return chooser.propose(replace(context(), max_branches=max_branches), longest)
+
+
+def test_of_a_tree_those_tokens_are_checked_that_are_likeliest_to_be_reached() -> None:
+    assert branching().tokens == (70, 71, 72, 80, 81, 90)
+    assert branching(longest=4) == Draft(
+        (70, 71, 80, 81), chances=(0.5, 0.4, 0.3, 0.9), proposer="recall", parents=(-1, 0, -1, 2)
+    )
+    gentle = FixedCosts({1: 1.0, 2: 1.1, 3: 1.2, 4: 1.3, 5: 1.9, 16: 9.0})
+    assert branching(rows=gentle).tokens == (70, 80, 81)
+    assert branching(rows=FixedCosts({1: 1.0, 2: 1.2, 16: 9.0})).tokens == (70,)
+
+
+def test_drafts_are_chains_where_the_target_offers_no_branches_or_no_row_for_one_can_pay() -> None:
+    asked = []
+    for kwargs in ({"max_branches": 1}, {"draws_trees": False}, {"rows": FixedCosts({1: 1.0, 16: 8.5})}):
+        asked.append(branching(**kwargs))
+    assert [draft.parents for draft in asked] == [()] * 3
+
+
+class Beside(FakeSlow):
+    """Guesses another token beside its first."""
+
+    def propose(self, context: Context, limit: int, worth: Worth) -> Draft:
+        draft = super().propose(context, limit, worth)
+        if context.max_branches == 1 or not draft.tokens:
+            return draft
+        parents = (*range(-1, len(draft.tokens) - 1), -1)
+        return replace(draft, tokens=(*draft.tokens, 50), chances=(*draft.chances, 0.2), parents=parents)
+
+
+def test_a_drafters_branches_stay_behind_what_a_free_one_adds_to_its_trunk() -> None:
+    quoting, slow = FakeRecall(), Beside(0.6, STEP_S)
+    quoting.tokens_behind = (70, 71)
+    chooser = Chooser(FREE, [quoting, slow], STEP_S)
+    drafts = [chooser.propose(replace(context(), max_branches=2), 15) for _ in range(9)]
+    draft = drafts[-1]
+    assert draft.parts == (("drafter", draft.num_trunk - 2), ("recall", 2), ("drafter", 1))
+    assert draft.place_of("drafter") == (0, draft.num_trunk - 2)
+    assert (draft.line(len(draft.tokens) - 1), draft.tokens[: draft.num_trunk][-2:]) == ((50,), (70, 71))
+    assert draft.chances[-1] == 0.2
+
+
+def test_where_a_row_costs_more_than_a_branch_gains_the_drafter_drafts_its_trunk() -> None:
+    rows = FixedCosts({1: 1.0, 16: 1.0 + 15 * 0.25})
+    chooser = Chooser(rows, [Beside(0.8, 0.01)], 0.01)
+    drafts = [chooser.propose(replace(context(), max_branches=2), 15) for _ in range(9)]
+    assert [draft for draft in drafts if draft.parents] == []
+    assert num_drafted(drafts) == 4
+
+
+def test_of_a_drafter_that_always_drafts_as_many_tokens_are_checked_with_branches_as_without() -> None:
+    chooser = Chooser(FREE, [Beside(0.4)], 0.0, Always(3, 3))
+    draft = chooser.propose(replace(context(), max_branches=2), 15)
+    assert (draft.tokens, draft.parents) == ((0, 1, 50), (-1, 0, -1))
+    assert chooser.propose(context(), 15).tokens == (0, 1, 2)

@@ -350,3 +350,65 @@ def test_a_round_in_which_it_was_not_asked_teaches_nothing() -> None:
     for draft in (Draft(), Draft((1, 2), proposer="recall")):
         bench.proposer.observe(came_of(draft, 0))
     assert bench.draft(tokens_of("in"), 2).chances == other.draft(tokens_of("in"), 2).chances
+
+
+def two_ways(share: float) -> Logits:
+    """A letter has that share, another one half of what is left."""
+
+    def logits(held: Sequence[int]) -> LogitRow:
+        row = np.full(len(PIECES), -30.0, np.float32)
+        letters = [PIECES.index(bytes([letter])) for letter in b"abcdefxyz"]
+        row[letters] = np.log((1 - share) / 14)
+        row[letters[len(held) % 9]] = np.log(share)
+        row[letters[(len(held) + 1) % 9]] = np.log((1 - share) / 2)
+        return row
+
+    return logits
+
+
+def branching(share: float, is_shared: bool, max_branches: int = 4) -> tuple[DrafterProposer, Draft]:
+    if not is_shared:
+        bench = Bench(logits=two_ways(share))
+        context = replace(context_of(tokens_of("in")), max_branches=max_branches)
+        return bench.proposer, bench.proposer.propose(context, 3, Generous())
+    target = FakeTarget().vocabulary
+
+    def logits(held: Sequence[int]) -> LogitRow:
+        row = np.full(len(TARGET_PIECES), -30.0, np.float32)
+        for token, piece in enumerate(TARGET_PIECES[:256]):
+            row[token] = two_ways(share)(held)[PIECES.index(piece)]
+        return row
+
+    proposer = SharedVocabularyDrafter(FakeDrafter(logits), target.pieces, target)
+    context = replace(context_of(tokens_of("in")), max_branches=max_branches)
+    return proposer, proposer.propose(context, 3, Generous())
+
+
+@pytest.mark.parametrize("is_shared", [True, False], ids=["one vocabulary", "translated"])
+def test_the_second_likeliest_stands_beside_the_likeliest_where_they_are_close(is_shared: bool) -> None:
+    _, chain = branching(0.6, is_shared, max_branches=1)
+    assert (len(chain.tokens), chain.parents) == (3, ())
+    _, tree = branching(0.6, is_shared)
+    assert tree.tokens[:3] == chain.tokens
+    assert [tree.line(place) for place in range(3, 6)] == [
+        (*chain.tokens[:place], following) for place, following in enumerate(tree.tokens[3:])
+    ]
+    assert len(set(tree.tokens)) == 4, "the second likeliest is the likeliest one step later"
+    _, few = branching(0.6, is_shared, max_branches=2)
+    assert (few.num_leaves, few.line(3)) == (2, tree.line(3))
+    _, sure = branching(0.99, is_shared)
+    assert not sure.parents
+
+
+@pytest.mark.parametrize("is_shared", [True, False], ids=["one vocabulary", "translated"])
+def test_chances_of_second_guesses_follow_what_stands_whether_they_were_checked_or_not(is_shared: bool) -> None:
+    for is_checked in (True, False):
+        proposer, tree = branching(0.6, is_shared)
+        second, kind = tree.tokens[3], proposer._seconds[0].kind
+        branch = (3,) if is_checked else ()
+        draft = tree if is_checked else tree.first(3)
+        before = proposer.calibration.chance(kind)
+        proposer.observe(Verdict(draft, len(branch), (second, 9)[: len(branch) + 1], branch=branch))
+        assert proposer.calibration.chance(kind) > before
+        guesses, _ = proposer.take_guesses()
+        assert guesses == Guesses(1, 0, 0, 0), "the first guess was wrong, and nothing is known of those behind it"

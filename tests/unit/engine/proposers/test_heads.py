@@ -50,11 +50,9 @@ def test_whatever_they_guess_the_text_is_the_targets(error: int) -> None:
 
 
 def test_where_nobody_guesses_from_states_none_are_told() -> None:
-    class Silent(FakeTarget):
-        def evaluate_with_states(self, *_arguments: object) -> object:  # type: ignore[override]
-            raise AssertionError
-
-    assert written(Silent(says(TEXT)), choosing(RecallProposer()))
+    target = FakeTarget(says(TEXT))
+    assert written(target, choosing(RecallProposer()))
+    assert not target.tells
 
 
 def test_a_draft_ends_before_what_ends_a_reply_and_where_it_is_not_worth_more() -> None:
@@ -91,3 +89,32 @@ def test_what_computes_no_numbers_is_given_up() -> None:
     speculation = drafting(HeadsProposer(FakeHeads(sure=float("nan")), VOCABULARY), length=3)
     assert bytes(written(target, speculation)[:-1]).decode() == TEXT
     assert not speculation.is_drafting
+
+
+def test_other_tokens_of_a_head_stand_beside_its_likeliest_with_what_follows() -> None:
+    proposer = HeadsProposer(FakeHeads(sure=0.5), VOCABULARY)
+    context = replace(context_of([*TEXT.encode()[:5]]), max_branches=3)
+    draft = proposer.propose(context, 3, Generous())
+    first, second, third, *_ = TEXT.encode()[5:]
+    assert draft.num_trunk == 3
+    assert draft.tokens[:3] == (first, second, third)
+    branches = {draft.line(place) for place in range(3, len(draft.tokens))}
+    assert (first + 1, second, third) in branches
+    assert draft.num_leaves <= 3
+    assert (
+        replace(draft, parents=()).tokens[:3]
+        == proposer.propose(replace(context, max_branches=1), 3, Generous()).tokens
+    )
+
+
+def test_that_another_token_of_a_head_is_right_is_learned_too() -> None:
+    proposer = HeadsProposer(FakeHeads(sure=0.5, error=-1), VOCABULARY)  # its second guess is the right one
+    target = FakeTarget(says(TEXT), max_branches=8, context_size=4096)
+    for _ in range(4):
+        reply = written(target, choosing(proposer))
+        assert bytes(reply[:-1]).decode() == TEXT
+        target.roll_back(0)
+    context = replace(context_of([*TEXT.encode()[:5]]), max_branches=2)
+    draft = proposer.propose(context, 3, Generous())
+    beside = draft.parents.index(-1, 1)
+    assert draft.chances[beside] > 0.6 > draft.chances[0]

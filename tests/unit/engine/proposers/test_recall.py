@@ -394,3 +394,37 @@ def test_how_likely_copies_go_on_behind_a_break_is_learned_from_every_round(is_r
         assert draft.chances[0] < 0.04
         assert draft.chances[1] == first.chances[1], "nobody knows what would have followed"
     assert asked(lookup, [0, *COPIED[:5]], limit=1).chances == (copying,), "breaks tell nothing of other text"
+
+
+SPLIT = ([7, 8, 1, 2, 3], [0, 7, 8, 1, 2, 4], [9, 7, 8, 5, 6], [7, 8, 5, 0])
+
+
+def branches_of(lookup: RecallProposer, max_branches: int) -> Draft:
+    context = Context(TURNS, [9, 9, 7], 8, 0, GREEDY, RandomDice(0), max_branches=max_branches)
+    return lookup.propose(context, 9, Generous())
+
+
+def test_where_votes_split_what_others_said_stands_beside_it() -> None:
+    chain = branches_of(remembering(*SPLIT), 1)
+    assert not chain.parents
+    for max_branches in (2, 3, 8):
+        tree = branches_of(remembering(*SPLIT), max_branches)
+        assert tree.tokens[: tree.num_trunk] == chain.tokens
+        assert tree.chances[: tree.num_trunk] == chain.chances
+        assert tree.num_leaves == min(max_branches, 3)
+        leaves = {tree.line(place) for place in range(len(tree.tokens)) if not tree.children(place)}
+        assert leaves <= {(1, 2, 3), (1, 2, 4), (5, 6), (5, 0)}
+
+
+def test_chances_of_branches_follow_what_was_written() -> None:
+    def chance(*written: int) -> float:
+        lookup = remembering(*SPLIT)
+        for _ in range(30):
+            tree = branches_of(lookup, 8)
+            write(lookup, written, tree)
+        tree = branches_of(lookup, 8)
+        return next(tree.chances[place] for place in tree.children(-1) if place > 0)
+
+    trunk = branches_of(remembering(*SPLIT), 8).tokens[0]
+    other = 5 if trunk == 1 else 1
+    assert chance(99) < 0.1 < chance(other)

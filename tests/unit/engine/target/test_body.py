@@ -32,12 +32,12 @@ def test_one_says_the_words_and_both_hold_the_tokens() -> None:
 
 
 def test_the_states_are_those_of_the_words() -> None:
-    target = BodyTarget(FakeTarget(says("yes")), FakeTarget(says("no")))
-    rows, states = target.evaluate_with_states(list(b"ab"), GO)
-    alone, of_words = FakeTarget(says("yes")).evaluate_with_states(list(b"ab"), GO)
-    assert (rows == alone).all()
-    assert (states == of_words).all()
-    assert target.num_held == 2
+    alone, target = FakeTarget(says("yes")), BodyTarget(FakeTarget(says("yes")), FakeTarget(says("no")))
+    for each in (alone, target):
+        each.tell_states(True)
+        each.evaluate(list(b"ab"), 2, GO)
+    assert target.states is not None
+    assert (target.states == alone.states).all()
 
 
 def test_only_the_bodys_passes_take_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,6 +56,17 @@ def test_tokens_that_the_body_does_not_have_are_others_to_it() -> None:
     target.evaluate([len(PIECES) + 1, 5], 1, GO)
     assert inner.held == [len(PIECES) + 1, 5]
     assert body.held == [1, 5]
+
+
+def test_both_hold_the_branch_that_is_kept() -> None:
+    inner, body = FakeTarget(says("yes"), max_branches=4), FakeTarget(max_branches=2)
+    target = BodyTarget(inner, body)
+    assert target.limits.max_branches == 2
+    rows = target.evaluate_tree(1, [2, 3, 4], (-1, -1, 1), GO)
+    assert (rows == FakeTarget(says("yes"), max_branches=4).evaluate_tree(1, [2, 3, 4], (-1, -1, 1), GO)).all()
+    assert inner.held == body.held == [1]
+    target.keep_branch((1, 2))
+    assert inner.held == body.held == [1, 3, 4]
 
 
 def test_it_can_do_what_both_can() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,9 +15,10 @@ from engine.errors import Cancelled
 from engine.numerics.draft_length import MAX_LENGTH
 from engine.stop_signal import StopSignal
 from engine.target import llama_cpp
-from engine.target.interface import FloatRow, Interrupted, TargetFeature
-from engine.target.llama_cpp import LlamaCppTarget
+from engine.target.interface import FloatRow, FloatRows, Interrupted, TargetFeature
+from engine.target.llama_cpp import MAX_BRANCHES, LlamaCppTarget
 from engine.target.passes import sample_tokens
+from engine.target.sources import starter_source
 from tests.fakes.tiny_models import tiny_lfm2, tiny_llama, tiny_mamba, tiny_qwen2
 
 GO = StopSignal()
@@ -74,6 +75,92 @@ def test_after_taking_tokens_back_it_goes_on_as_if_they_had_never_been_read(
         np.testing.assert_allclose(target.evaluate(others, 1, GO)[0], expected, atol=1e-2 * expected.std())
 
 
+def starter(_path: Path) -> Path:
+    return starter_source().path
+
+
+TREE = (-1, 0, 1, 0, 3, -1)  # parents: a trunk of three tokens, a branch beside its second, and one beside its first
+
+
+@pytest.mark.parametrize(
+    ("make", "num_before"),
+    [(tiny_llama, 0), (tiny_llama, 20), (tiny_qwen2, 20), (starter, 20)],
+    ids=["llama at the beginning", "llama", "qwen2", "starter"],
+)
+def test_on_every_branch_of_a_tree_it_says_what_it_says_after_the_same_tokens_in_a_row(
+    make: Callable[[Path], Path], num_before: int, tmp_path: Path
+) -> None:
+    with opened(make(tmp_path / "tiny.gguf")) as target:
+        assert target.limits.max_branches == MAX_BRANCHES
+        tokens = sample_tokens(target, 30)
+        before, token, draft, others = tokens[:num_before], tokens[20], [*tokens[21:26], tokens[21]], tokens[27:]
+
+        def begin() -> None:
+            target.roll_back(0)
+            if before:
+                target.evaluate(before, 1, GO)
+
+        for branch in ((), (0, 1, 2), (0, 1), (0, 3), (0, 3, 4), (5,)):
+            begin()
+            target.evaluate([token, *draft[:3]], 1, GO)
+            target.roll_back(num_before)
+            rows = target.evaluate_tree(token, draft, TREE, GO).copy()
+            assert target.num_held == num_before + 1
+            target.keep_branch(branch)
+            assert target.num_held == num_before + 1 + len(branch)
+            once_more = target.evaluate_tree(others[0], others[1:], (-1, -1), GO)[0].copy()
+            target.keep_branch(())
+            line = [token, *(draft[place] for place in branch)]
+            begin()
+            expected = target.evaluate([*line, *others[:1]], len(line) + 1, GO)
+            for place, row in enumerate((-1, *branch)):
+                assert np.abs(rows[row + 1] - expected[place]).max() <= 1e-5 * expected[place].std()
+            # Kept branches lie in other places of the context, and are summed up in another order.
+            assert (once_more - expected[-1]).std() <= 0.06 * expected[-1].std()
+
+
+def test_a_tree_that_is_stopped_or_never_settled_leaves_what_was_held(tmp_path: Path) -> None:
+    with opened(tiny_llama(tmp_path / "tiny.gguf")) as target:
+        tokens = sample_tokens(target, 30)
+        expected = after(target, [*tokens[:10], tokens[20]])
+        target.roll_back(0)
+        target.evaluate(tokens[:9], 1, GO)
+        stop = StopSignal()
+        stop.set()
+        with pytest.raises(Interrupted):
+            target.evaluate_tree(tokens[9], tokens[10:16], TREE, stop)
+        assert target.num_held == 9
+        target.evaluate_tree(tokens[9], tokens[10:16], TREE, GO)  # nothing of it is kept
+        saved = target.save()
+        assert saved is not None
+        np.testing.assert_allclose(target.evaluate(tokens[20:21], 1, GO)[0], expected, atol=1e-3)
+        assert target.restore(saved)
+        np.testing.assert_allclose(target.evaluate(tokens[20:21], 1, GO)[0], expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("make", [tiny_lfm2, tiny_mamba], ids=["lfm2", "mamba"])
+def test_drafts_for_models_that_keep_states_do_not_branch(make: Callable[[Path], Path], tmp_path: Path) -> None:
+    with opened(make(tmp_path / "tiny.gguf")) as target:
+        assert TargetFeature.BRANCHES not in target.features
+        assert target.limits.max_branches == 1
+
+
+class Leaking(LlamaCppTarget):
+    """Branches that look at each other."""
+
+    def evaluate_tree(self, token: int, draft: Sequence[int], parents: Sequence[int], stop: StopSignal) -> FloatRows:
+        assert len(draft) == len(parents)
+        rows = self.evaluate([token, *draft], 1 + len(draft), stop)
+        self.num_held -= len(draft)
+        return rows
+
+
+def test_a_target_whose_branches_are_wrong_has_none(tmp_path: Path) -> None:
+    with opened(tiny_llama(tmp_path / "tiny.gguf"), Leaking) as target:
+        assert target.features == {TargetFeature.ROLLBACK, TargetFeature.STATES}
+        assert target.limits.max_branches == 1
+
+
 @pytest.mark.parametrize(
     ("make", "output"), [(tiny_llama, "token_embd"), (tiny_qwen2, "output")], ids=["llama", "qwen2"]
 )
@@ -83,17 +170,24 @@ def test_a_pass_tells_the_states_that_its_logits_are_made_of(
     path = make(tmp_path / "tiny.gguf")
     matrix = next(each.data for each in GGUFReader(path).tensors if each.name == f"{output}.weight")
     with opened(path) as target:
-        tokens = sample_tokens(target, 8)
-        alone = target.evaluate(tokens, 8, GO).copy()
+        tokens = sample_tokens(target, 12)
+        alone = target.evaluate(tokens[:8], 8, GO).copy()
+        assert target.states is None
         target.roll_back(0)
-        rows, states = target.evaluate_with_states(tokens, GO)
+        target.tell_states(True)
+        rows = target.evaluate(tokens[:8], 8, GO)
         np.testing.assert_array_equal(rows, alone)
-        np.testing.assert_allclose(states @ matrix.T, rows, atol=1e-3 * rows.std())
-        target.roll_back(4)
-        again, their_states = target.evaluate_with_states(tokens[4:6], GO)
-        assert (again.shape, their_states.shape) == ((2, matrix.shape[0]), (2, matrix.shape[1]))
-        with_one_row = target.evaluate(tokens[6:], 1, GO)
-        assert len(with_one_row) == 1
+        assert target.states is not None
+        np.testing.assert_allclose(target.states @ matrix.T, rows, atol=1e-3 * rows.std())
+        rows = target.evaluate_tree(tokens[8], tokens[9:11], [-1, -1], GO)
+        assert target.states is not None
+        np.testing.assert_allclose(target.states @ matrix.T, rows, atol=1e-3 * rows.std())
+        target.keep_branch([1])
+        assert target.evaluate(tokens[:4], 1, GO).shape == (1, len(matrix)), "as of a prompt"
+        assert target.states is None
+        target.tell_states(False)
+        target.evaluate(tokens[:1], 1, GO)
+        assert target.states is None
 
 
 def test_a_model_that_keeps_states_never_goes_on_from_one_that_it_has_not_kept(tmp_path: Path) -> None:

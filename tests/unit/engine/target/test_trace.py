@@ -90,6 +90,17 @@ def test_rows_are_right_after_any_passes_and_rollbacks(response: str, moves: lis
         assert target.num_held == len(held)
 
 
+def test_of_a_tree_only_the_branch_that_was_recorded_goes_on() -> None:
+    target = opened()
+    prompt, _ = target.replay("Hi?", "Yes")
+    target.evaluate(prompt, 1, StopSignal())
+    rows = target.evaluate_tree(ord("Y"), [*b"aesx"], (-1, -1, 1, 0), StopSignal())
+    assert said(rows) == [ord("e"), END, ord("s"), END, END]
+    target.keep_branch((1,))
+    assert target.num_held == len(prompt) + 2
+    assert said(target.evaluate([*b"s"], 1, StopSignal())) == [END]
+
+
 def test_all_passes_share_one_buffer_that_nobody_else_writes() -> None:
     target = opened()
     prompt, _ = target.replay("Hi?", "Yes")
@@ -123,10 +134,10 @@ def test_a_vocabulary_that_begins_its_prompts_does_so() -> None:
     assert target.replay("Hi", "Yes")[0] == [3, *b"Hi"]
 
 
-def test_it_offers_rollback_and_closes_what_it_owns() -> None:
+def test_it_offers_all_that_drafts_need_and_closes_what_it_owns() -> None:
     vocabulary = FakeVocabulary()
     target = opened(vocabulary)
-    assert target.features == {TargetFeature.ROLLBACK}
+    assert target.features == {TargetFeature.ROLLBACK, TargetFeature.BRANCHES}
     assert target.description.name == "fake-vocab"
     target.close()
     assert vocabulary.closed

@@ -11,7 +11,8 @@ PROMPTS = Path("prompts.jsonl")
 
 
 def test_a_mode_that_does_not_exist_is_refused_with_those_that_do() -> None:
-    with pytest.raises(SettingInvalid, match=r"^There is no mode “guess”; choose from plain, auto, neural, recall\.$"):
+    offered = "plain, auto, chain, neural, tree, recall, medusa, medusa-tree"
+    with pytest.raises(SettingInvalid, match=rf"^There is no mode “guess”; choose from {offered}\.$"):
         BenchOrder("starter", PROMPTS, modes=("plain", "guess"))
 
 
