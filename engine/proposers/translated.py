@@ -141,7 +141,7 @@ class TranslatedDrafter(DrafterProposer):
                 break
             if begins:
                 others = () if node is self._trie.root else node.children
-                self._note_second(outlook, token, len(translation.finish()), others)
+                self._note_beside(outlook, token, len(translation.finish()), others)
             steps.append(guess)
             goes_on = translation.push(token)
             self._drafted = _begun(translation, steps)

@@ -85,12 +85,14 @@ class LoadedModel:
         settings: TargetSettings,
         batch_size: int,
         beside: LoadedModel | None = None,
+        most_sequences: int = 1,
     ) -> None:
-        """Owns model and context from here on. `beside`: another one on the same model."""
+        """Owns model and context from here on. `beside`: another one on the same model; `most_sequences`: that a token
+        of a batch may be in."""
         self._model = model
         self._context = context
         self._stop: StopSignal | None = None
-        self._batch = lib.llama_batch_init(batch_size, 0, lib.llama_n_seq_max(context))
+        self._batch = lib.llama_batch_init(batch_size, 0, most_sequences)
         self._batch_tokens = np.ctypeslib.as_array(self._batch.token, (batch_size,))
         self._batch_positions = np.ctypeslib.as_array(self._batch.pos, (batch_size,))
         self._batch_outputs = np.ctypeslib.as_array(self._batch.logits, (batch_size,))
@@ -159,7 +161,7 @@ class LlamaCppTarget(LoadedModel):
         max_tokens = min(MAX_TOKENS, lib.llama_n_batch(context))
         self.limits = TargetLimits(context_size, max_tokens, max_rows, most, len(self._num_shared))
         try:
-            super().__init__(path, name, model, context, settings, MAX_TOKENS)
+            super().__init__(path, name, model, context, settings, MAX_TOKENS, most_sequences=len(self._num_shared))
             for row in range(MAX_TOKENS):
                 self._batch.seq_id[row][0] = _SEQUENCE
             self.features = self._probe(stop) | _states(context)
