@@ -108,7 +108,7 @@ class TorchHeads:
 
     @torch.inference_mode()
     def guess(self, state: npt.NDArray[np.float32], pending: int) -> tuple[list[list[int]], list[list[float]]]:
-        own = torch.from_numpy(state)[None]
+        own = torch.tensor(state)[None]
         known = self._target.embeddings(np.array([pending], np.int32))
         added = functional.silu(self._matrix.times(torch.cat((own / self._scale, known), 1)).to(torch.float32))
         states = own + self._scale * added.view(self._num_heads, self.hidden)

@@ -131,7 +131,7 @@ class TargetTeacher:
                 if found is not None:
                     if not states.shape[1]:
                         states = states.new_zeros((len(lesson.reply), found.shape[1]))
-                    states[len(rows) : len(rows) + len(part)] = torch.from_numpy(found)
+                    states[len(rows) : len(rows) + len(part)] = torch.tensor(found)
                 rows += [likeliest(row, NUM_LIKELIEST) for row in logits]
             # Tokens beyond the target's context have labels without a meaning.
             rows += [(np.zeros(NUM_LIKELIEST, np.int32), _UNKNOWN)] * (len(lesson.reply) - len(rows))

@@ -50,6 +50,7 @@ def test_they_compute_what_their_docstring_says(make: object, output: str, tmp_p
     made = weights(hidden)
     write(tmp_path / "heads", target, made)
     state = np.asarray(np.random.default_rng(2).normal(size=hidden), np.float32)
+    state.flags.writeable = False  # as what llama.cpp tells
     known = embeddings[7] / np.sqrt((embeddings[7] ** 2).mean())
     inner = made.matrix.dense().numpy() @ np.concatenate((state / 1.5, known)) + made.bias.numpy()
     states = state + 1.5 * (inner / (1 + np.exp(-inner))).reshape(NUM_HEADS, hidden)
