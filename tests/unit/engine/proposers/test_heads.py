@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from engine.config import SamplingSettings
+from engine.config import AUTOMATIC, EngineConfig, SamplingSettings, SpeculationSettings, TargetSettings
 from engine.decoding.loop import Decoder
 from engine.decoding.session import Session
 from engine.decoding.speculation import Speculation
+from engine.drafter.heads_folder import FOLDER, heads_source
+from engine.loading import speculate
+from engine.messages.drafters import DrafterRunner
 from engine.numerics.draft import NO_DRAFT, Verdict
 from engine.proposers.heads import HeadsProposer
 from engine.proposers.recall import RecallProposer
+from engine.proposers.supply import DrafterSupply
 from engine.stop_signal import StopSignal
+from engine.target.llama_cpp import LlamaCppTarget
 from tests.fakes.heads import FakeHeads
-from tests.fakes.proposers import Generous, choosing, drafting
+from tests.fakes.proposers import FREE, Generous, choosing, drafting
 from tests.fakes.target import END, FakeTarget, says
+from tests.fakes.tiny_models import tiny_llama
+from tests.unit.engine.drafter.test_heads import weights, write
 from tests.unit.engine.proposers.bench import GREEDY, TEXT, TURNS, context_of
 
 GO = StopSignal()
@@ -118,3 +126,29 @@ def test_that_another_token_of_a_head_is_right_is_learned_too() -> None:
     draft = proposer.propose(context, 3, Generous())
     beside = draft.parents.index(-1, 1)
     assert draft.chances[beside] > 0.6 > draft.chances[0]
+
+
+@pytest.mark.parametrize("is_found", [True, False])
+def test_heads_of_a_target_are_chosen_loaded_and_draft_for_it(
+    is_found: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tiny_llama(tmp_path / "tiny.gguf")
+    write(tmp_path / (FOLDER if is_found else "elsewhere") / "mine", path, weights(64))
+    target = LlamaCppTarget.load(path, "tiny", TargetSettings(threads=1), lambda _: None, GO)
+    chosen = AUTOMATIC if is_found else str(tmp_path / "elsewhere" / "mine")
+    config = EngineConfig(tmp_path, SpeculationSettings(drafter=chosen))
+    monkeypatch.setattr("engine.loading.measure_passes", lambda *_: FREE)
+    monkeypatch.setattr("engine.proposers.applicants._starter", lambda: None)
+    monkeypatch.setattr("engine.proposers.applicants.built_in_source", lambda: heads_source(tmp_path / "nothing"))
+    supply = DrafterSupply(config, target)
+    speculation = speculate(config, target, GO, supply, at_once=True)
+    assert supply.choice.chosen is not None
+    assert supply.choice.chosen.runner is DrafterRunner.HEADS
+    assert speculation.needs_states
+    session = Session(target)
+    rows = session.read([1, 270, 271], GO)
+    decoder = Decoder(target, session, GREEDY, TURNS, speculation)
+    for _ in zip(range(30), decoder.rounds(rows, GO), strict=False):
+        pass
+    assert decoder.figures.by_proposer["heads"].num_drafted
+    target.close()
