@@ -316,7 +316,7 @@ def _vote(
     places: Sequence[tuple[Occurrence, float]], limit: int, beside: list[_Beside] | None
 ) -> tuple[list[int], list[int], Occurrence]:
     """The continuation with most votes, token by token among those that agree so far, the kind of each token, and the
-    place of the longest match that it is quoted from. Those who disagree are added to `beside`."""
+    place of the longest match that it is quoted from. Those who disagree are added to `beside`, if that is given."""
     by_tokens: dict[tuple[int, ...], _Voice] = {}
     for place, weight in places:
         following = tuple(place.continuation(limit))
@@ -343,10 +343,10 @@ def _vote(
         voices = [voice for voice in longer if voice.tokens[depth] == token]
         tokens.append(token)
         kinds += _kinds(voices, depth, 1, votes[token] / total < _MAJORITY)
-        for other, weight in votes.items() if beside is not None else ():
-            if other != token:
+        if beside is not None:
+            for other in votes.keys() - {token}:
                 those = [voice for voice in longer if voice.tokens[depth] == other]
-                beside.append(_Beside(depth - 1, weight / total, those))
+                beside.append(_Beside(depth - 1, votes[other] / total, those))
     best = max(voices, key=lambda voice: voice.place.length)
     if len(voices) == 1:  # nobody is left to disagree
         more = best.tokens[len(tokens) :]

@@ -19,7 +19,7 @@ from engine.target.interface import FloatRow, FloatRows, Interrupted, TargetFeat
 from engine.target.llama_cpp import MAX_BRANCHES, LlamaCppTarget
 from engine.target.passes import sample_tokens
 from engine.target.sources import starter_source
-from tests.fakes.tiny_models import tiny_lfm2, tiny_llama, tiny_mamba, tiny_qwen2
+from tests.fakes.tiny_models import tiny_gemma2, tiny_lfm2, tiny_llama, tiny_mamba, tiny_qwen2
 
 GO = StopSignal()
 LONGEST = MAX_LENGTH + 1  # rows of a pass
@@ -84,8 +84,8 @@ TREE = (-1, 0, 1, 0, 3, -1)  # parents: a trunk of three tokens, a branch beside
 
 @pytest.mark.parametrize(
     ("make", "num_before"),
-    [(tiny_llama, 0), (tiny_llama, 20), (tiny_qwen2, 20), (starter, 20)],
-    ids=["llama at the beginning", "llama", "qwen2", "starter"],
+    [(tiny_llama, 0), (tiny_llama, 20), (tiny_qwen2, 20), (tiny_gemma2, 20), (starter, 20)],
+    ids=["llama at the beginning", "llama", "qwen2", "gemma2, with a sliding window", "starter"],
 )
 def test_on_every_branch_of_a_tree_it_says_what_it_says_after_the_same_tokens_in_a_row(
     make: Callable[[Path], Path], num_before: int, tmp_path: Path
