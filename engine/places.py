@@ -61,6 +61,7 @@ PLACES = (
     Place("running.lock", Fate.STAYS),
     Place("models/**/*", Fate.STAYS),
     Place("drafters/**/*", Fate.STAYS),
+    Place("heads/**/*", Fate.STAYS),
     Place("tried-drafters/*", Fate.STAYS),
     Place("vocabulary-maps/*", Fate.STAYS),
     Place("starter/**/*", Fate.STAYS),

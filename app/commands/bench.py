@@ -43,9 +43,9 @@ def bench(
         str,
         typer.Option(
             help="Ways of decoding: plain; auto, as the app does; chain, the same without branches; neural, drafting "
-            "in every round; tree, the same with branches; self, the same with a copy of the model of fewer layers; "
-            "recall or lookahead alone. plain,plain,… measures plain against itself as plain-2: that much is the "
-            "machine's noise."
+            "in every round; tree, the same with branches; medusa and medusa-tree, the same of heads; self, the same "
+            "of a copy of the model with fewer layers; recall or lookahead alone. plain,plain,… measures plain against "
+            "itself as plain-2: that much is the machine's noise."
         ),
     ] = "plain,auto",
     profile_file: ProfileOption = None,

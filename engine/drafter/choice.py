@@ -11,6 +11,7 @@ from pathlib import Path
 
 from engine.config import AUTOMATIC, STARTER
 from engine.drafter.files import SAFETENSORS
+from engine.drafter.heads_folder import heads_source, is_heads
 from engine.errors import DrafterUnusable, FetchFailed, TargetMissing
 from engine.messages.drafters import DrafterRunner, DrafterSource
 from engine.messages.targets import TargetRecord
@@ -93,7 +94,7 @@ def drafter_source(choice: str, data_dir: Path, library: Callable[[], Sequence[T
             raise DrafterUnusable(str(error)) from error
     folder = _folder(choice)
     if folder is not None:
-        return folder_source(folder)
+        return heads_source(folder) if is_heads(folder) else folder_source(folder)
     file = _file(choice)
     if file is not None:
         return file_drafter(file, library())

@@ -10,7 +10,6 @@ import math
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 from engine.messages.pace import KnownCosts, KnownPace
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
@@ -22,6 +21,7 @@ from engine.proposers.costs import RoundCosts
 from engine.proposers.interface import Context, Proposer, label_of
 from engine.proposers.purse import Purse
 from engine.proposers.recent import Activity, RecentRounds
+from engine.target.interface import TargetFeature
 
 _MARGIN = 0.03  # tokens; costs are not known well enough to count a smaller gain
 _MOST_BESIDE = 0.4  # chance that a token is the one beside the likeliest: rows that cost more are no branches
@@ -118,6 +118,11 @@ class Chooser:
     def asks_what_is_wanted(self) -> bool:
         """Whether anybody looks at `Verdict.wanted`."""
         return any(each.asks_what_is_wanted for each in self._free)
+
+    @property
+    def needs_states(self) -> bool:
+        """Whether one of them guesses by the target's states."""
+        return any(TargetFeature.STATES in candidate.proposer.needs for candidate in self._costly)
 
     @property
     def can_pay(self) -> bool:
@@ -240,8 +245,8 @@ class Chooser:
 
     def _may_branch(self, rate: float) -> bool:
         """Whether a row for another branch can pay at all."""
-        seconds = [self._passes.of(num_rows) for num_rows in range(2, USUAL_LENGTH + 2)]
-        return self._draws_trees and any(rate * (more - less) < _MOST_BESIDE for less, more in pairwise(seconds))
+        more_s = (self._passes.of(rows + 1) - self._passes.of(rows) for rows in range(2, USUAL_LENGTH + 1))
+        return self._draws_trees and any(rate * seconds < _MOST_BESIDE for seconds in more_s)
 
     def _best_free(self, guesses: Sequence[Draft], longest: int, rate: float) -> tuple[Draft, float]:
         """The part of a free guess that gains most, at most `longest` tokens, and the tokens gained; no draft where

@@ -19,19 +19,14 @@ from engine.config import SamplingSettings
 from engine.drafter.interface import Drafter, LogitRow
 from engine.errors import DrafterUnusable
 from engine.messages.conversations import ChatTurn
-from engine.messages.drafters import Guesses
-from engine.messages.learned import NgramRecord
 from engine.numerics.draft import NO_DRAFT, Draft, DraftPath, Verdict, common_prefix_length
 from engine.numerics.estimates import Calibration
 from engine.numerics.habits import NUM_KINDS
-from engine.numerics.ngram_cache import NgramCache
 from engine.numerics.sampling import Distribution
-from engine.numerics.string_trie import StringTrie
 from engine.proposers.blending import Blend, Hopes, Outlook, blended, outlook_of
 from engine.proposers.catalogue import DRAFTER, RECALL
-from engine.proposers.interface import Context, Proposer, Supplies, Worth
-
-StoreNgrams = Callable[[Sequence[NgramRecord]], None]
+from engine.proposers.interface import Context, Worth
+from engine.proposers.supplied import SuppliedProposer
 
 _MOST_CANDIDATES = 64  # of the drafter's distribution: its tail is not worth drawing from
 _FEWEST_TURNS, _MOST_TURNS = 3, 12  # steps that are timed with each number of threads
@@ -41,9 +36,10 @@ _NEWEST_STEP = 0.05  # weight of the newest step
 _ROOM_SHARE = 8  # of what the drafter can hold, an eighth is for drafts
 _CONFIDENCES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)  # borders between kinds of guesses
 _PRIORS = (0.05, 0.12, 0.2, 0.28, 0.36, 0.45, 0.53, 0.62, 0.72, 0.82, 0.9, 0.95)  # that each kind is accepted
-_SECOND = (0.02, 0.05, 0.1, 0.2, 0.3)  # probability of the second likeliest, from which on it is of another kind
-_SECOND_PRIORS = (0.03, 0.06, 0.1, 0.17, 0.25)
-_FIRST_SECOND = len(_PRIORS) + NUM_KINDS  # of these kinds
+_BESIDE = (0.02, 0.05, 0.1, 0.2, 0.3)  # probabilities of tokens beside the likeliest, borders between kinds
+_BESIDE_PRIORS = (0.03, 0.06, 0.1, 0.17, 0.25)
+_FIRST_BESIDE = len(_PRIORS) + NUM_KINDS  # of these kinds
+_MOST_BESIDE = 2  # at one place
 _MOST = 0.5
 _SURE = 0.95  # probability of the drafter's likeliest, from which on it is not mixed with anything
 _WEIGHT = 0.05  # of what the user's texts let expect, before anything was seen
@@ -66,11 +62,11 @@ class Guess:
 
 
 @dataclass(frozen=True, slots=True)
-class _Second:
-    """The drafter's second likeliest token of the target, for a branch."""
+class _Beside:
+    """What the drafter takes to be almost as likely, for a branch."""
 
-    place: int  # in the draft, where it is beside another
-    token: int
+    place: int  # in the draft
+    token: int  # the target's
     kind: int
 
 
@@ -82,25 +78,23 @@ class Ending:
     num_certain: int  # of them, which it is to hold for good: nothing that is written changes them any more
 
 
-class DrafterProposer(Proposer):
+class DrafterProposer(SuppliedProposer):
     """One drafter for one target.
 
     It drafts until as many tokens as may be checked are begun: whether the last one would grow is not worth another
-    step. Greedy drafts are the drafter's likeliest path and count as certain; where rows are cheap, the second
-    likeliest token stands beside the likeliest. Sampled ones carry their path and its distributions, drawn from what
+    step. Greedy drafts are the drafter's likeliest path and count as certain; where rows are cheap, tokens that are
+    almost as likely stand beside it. Sampled ones carry their path and its distributions, drawn from what
     the target could write. The chance of a token is the share of accepted guesses among those for which the drafter's
     likeliest token had a similar probability.
     """
 
     origin = DRAFTER
-    loads = True
     continues = True
 
     def __init__(self, drafter: Drafter, label: str = "the drafter") -> None:
         """The drafter is this proposer's alone. `label`: what sentences call it."""
+        super().__init__(label)
         self._drafter = drafter
-        self.label = label
-        self._guesses = Guesses()  # since they were taken, of replies that may be learned from
         self._turns: Sequence[ChatTurn] | None = None
         self._compared: tuple[Sequence[ChatTurn] | None, bool] = None, False  # turns, and whether they begin as ours do
         self._reply_start = 0
@@ -109,12 +103,12 @@ class DrafterProposer(Proposer):
         self._last = -1  # of these
         self._held: list[int] = []  # what the drafter holds
         self._num_certain = 0  # of these, what it holds for good while the reply goes on
-        # Chances of guesses; weights of blends; chances of second guesses.
-        self._calibration = Calibration([*_PRIORS, *[_WEIGHT] * NUM_KINDS, *_SECOND_PRIORS])
+        # Chances of guesses; weights of blends; chances of what stands beside guesses.
+        self._calibration = Calibration([*_PRIORS, *[_WEIGHT] * NUM_KINDS, *_BESIDE_PRIORS])
         self._counts = True  # whether the guesses of the draft under way are to be noted in `_guesses`
         self._drafted: list[Guess] = []  # at each token of the draft under way
         self._refused: Guess | None = None  # the one behind them, that was not worth checking
-        self._seconds: list[_Second] = []  # beside them
+        self._beside: list[_Beside] = []  # beside them
         self._num_beside = 0  # that may be in the draft
         self._drafter_s, self._reading_s, self._num_passes, self._num_read = 0.0, 0.0, 0, 0  # of the draft under way
 
@@ -122,19 +116,10 @@ class DrafterProposer(Proposer):
     def calibration(self) -> Calibration:
         return self._calibration
 
-    @classmethod
-    def label_of(cls, supplies: Supplies) -> str:
-        return supplies.drafter_label()
-
-    @classmethod
-    def build(cls, supplies: Supplies, is_cancelled: Callable[[], bool]) -> Proposer:
-        assert supplies.load_drafter is not None
-        return supplies.load_drafter(is_cancelled)
-
     def propose(self, context: Context, limit: int, worth: Worth) -> Draft:
         self._drafter_s, self._reading_s, self._num_passes, self._num_read = 0.0, 0.0, 0, 0
         self._drafted, self._refused, self._counts = [], None, context.learns
-        self._seconds, self._num_beside = [], context.max_branches - 1
+        self._beside, self._num_beside = [], context.max_branches - 1
         ending = self._ending(self._follow(context), context)
         if ending is None or not self._num_certain + len(ending.tokens):
             return NO_DRAFT
@@ -159,11 +144,11 @@ class DrafterProposer(Proposer):
                 self._calibration.note(guess.kind, accepted)
                 if self._counts:
                     self._guesses = self._guesses.with_one(place, accepted)
-        for second in self._seconds:
-            at = start + second.place
+        for other in self._beside:
+            at = start + other.place
             if at <= verdict.num_straight and at < len(verdict.tokens):
-                self._calibration.note(second.kind, verdict.tokens[at] == second.token, leans=False)
-        self._drafted, self._refused, self._seconds = [], None, []
+                self._calibration.note(other.kind, verdict.tokens[at] == other.token, leans=False)
+        self._drafted, self._refused, self._beside = [], None, []
 
     def num_unread(self, context: Context) -> int:
         known, begins_alike = self._compared
@@ -180,17 +165,8 @@ class DrafterProposer(Proposer):
             self._is_over = True  # what is missing is to be found again
         return self.step_s
 
-    def take_guesses(self) -> tuple[Guesses, float]:
-        """Those since the last time, and the seconds of one as they are now."""
-        guesses, self._guesses = self._guesses, Guesses()
-        return guesses, self.step_s
-
-    def offer_ngrams(self, trie: StringTrie, cache: NgramCache, store: StoreNgrams) -> None:  # noqa: ARG002
-        """Takes these with the next reply, in place of those it was built with, if it has any. From any thread."""
-        return
-
     def end_reply(self) -> None:
-        self._drafted, self._refused, self._seconds, self._is_over = [], None, [], True
+        self._drafted, self._refused, self._beside, self._is_over = [], None, [], True
 
     @abstractmethod
     def _begin(self, context: Context) -> int:
@@ -305,17 +281,21 @@ class DrafterProposer(Proposer):
         """Of a guess that is the likeliest token, or what is left when others are ruled out."""
         return kind_of(self._drafter.chance(outlook.probability(token)))
 
-    def _note_second(self, outlook: Outlook, likeliest: int, place: int, others: Collection[int] = ()) -> None:
+    def _note_beside(self, outlook: Outlook, likeliest: int, place: int, others: Collection[int] = ()) -> None:
         """Keeps what is likeliest but for that token and others, at that place of the draft, where branches are
         wanted."""
-        if not self._num_beside or outlook.probability(likeliest) > 1 - _SECOND[0]:
+        if not self._num_beside or outlook.probability(likeliest) > 1 - _BESIDE[0]:
             return
         logits = outlook.logits.copy()
         logits[[likeliest, *others]] = -np.inf
-        second = int(logits.argmax())
-        token, kind = self._alone(second), bisect_right(_SECOND, outlook.probability(second)) - 1
-        if token is not None and kind >= 0:
-            self._seconds.append(_Second(place, token, _FIRST_SECOND + kind))
+        for _ in range(_MOST_BESIDE):
+            found = int(logits.argmax())
+            kind = bisect_right(_BESIDE, outlook.probability(found)) - 1
+            if kind < 0:
+                break
+            if (token := self._alone(found)) is not None:
+                self._beside.append(_Beside(place, token, _FIRST_BESIDE + kind))
+            logits[found] = -np.inf
 
     def _is_worth_checking(self, guess: Guess, worth: Worth) -> bool:
         """Whether that guess should be at the next place of the draft; it is refused otherwise."""
@@ -338,12 +318,12 @@ class DrafterProposer(Proposer):
         of_texts = [guess.is_of_texts for guess in self._drafted]
         origins = tuple(texts if each else own for each in of_texts) if any(of_texts) else ()
         draft = Draft(tuple(tokens[:limit]), path, chances, *passes, own, num_read=self._num_read, origins=origins)
-        return self._with_seconds(draft) if self._seconds else draft
+        return self._with_beside(draft) if self._beside else draft
 
-    def _with_seconds(self, draft: Draft) -> Draft:
+    def _with_beside(self, draft: Draft) -> Draft:
         """The draft, and the likeliest of what is beside it."""
         num_tokens, reached = len(draft.tokens), (1.0, *draft.reached)
-        inside = [each for each in self._seconds if each.place < num_tokens and each.token != draft.tokens[each.place]]
+        inside = [each for each in self._beside if each.place < num_tokens and each.token != draft.tokens[each.place]]
         inside.sort(key=lambda each: -reached[each.place] * self._calibration.share(each.kind))
         del inside[self._num_beside :]
         if not inside:
@@ -351,7 +331,7 @@ class DrafterProposer(Proposer):
         return replace(
             draft,
             tokens=(*draft.tokens, *(each.token for each in inside)),
-            chances=(*draft.chances, *self._calibration.chances([each.kind for each in inside])),
+            chances=(*draft.chances, *(self._calibration.share(each.kind) for each in inside)),
             origins=(*draft.origins, *[self.origin.key] * len(inside)) if draft.origins else (),
             parents=(*range(-1, num_tokens - 1), *(each.place - 1 for each in inside)),
         )

@@ -14,7 +14,7 @@ from engine.numerics.estimates import Calibration
 from engine.numerics.habits import Expected
 from engine.numerics.sampling import Dice
 from engine.numerics.suffix_index import SuffixIndex
-from engine.target.interface import Target, TargetFeature
+from engine.target.interface import StateRow, Target, TargetFeature
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,9 @@ class Context:
     learns: bool = True  # whether proposers may learn from the reply
     max_branches: int = 1  # that a draft may have, beginning behind the pending token
     ahead: tuple[int, ...] = ()  # another proposer's guess at the tokens after the pending one, to continue
+    # What the target drew the pending token from: see `Target.evaluate_with_states`. A view that its next pass
+    # overwrites; None after the prompt, and where no proposer needs `TargetFeature.STATES`.
+    state: StateRow | None = None
     # What the user's texts usually go on with, after the pending token and these.
     expect: Callable[[Sequence[int]], Expected | None] = lambda _ahead: None
 

@@ -182,7 +182,7 @@ class RecallProposer(Proposer):
         resumed = quoted.resumed
         beside: list[_Beside] = []
         if places:
-            tokens, kinds, place = _vote(places, limit, beside)
+            tokens, kinds, place = _vote(places, limit, beside if max_branches > 1 else None)
         elif resumed is not None and any(resumed.place.tokens is source.tokens for source in sources):
             (tokens, kinds), place = resumed.guess(limit), None
         else:
@@ -195,6 +195,7 @@ class RecallProposer(Proposer):
         self._guesses.append(_Guess(num_ahead, tokens, kinds, parents))
         different = list(dict.fromkeys(kinds))
         known = dict(zip(different, self._calibration.chances(different), strict=True))
+        known |= {kind: self._calibration.share(kind) for kind in _BESIDE if kind in known}
         chances = tuple([known[kind] for kind in kinds])
         return Draft(tuple(tokens), chances=chances, proposer=self.origin.key, parents=as_parents(parents)), place
 
@@ -312,10 +313,10 @@ class _Beside:
 
 
 def _vote(
-    places: Sequence[tuple[Occurrence, float]], limit: int, beside: list[_Beside]
+    places: Sequence[tuple[Occurrence, float]], limit: int, beside: list[_Beside] | None
 ) -> tuple[list[int], list[int], Occurrence]:
     """The continuation with most votes, token by token among those that agree so far, the kind of each token, and the
-    place of the longest match that it is quoted from. Those who disagree are added to `beside`."""
+    place of the longest match that it is quoted from. Those who disagree are added to `beside`, if that is given."""
     by_tokens: dict[tuple[int, ...], _Voice] = {}
     for place, weight in places:
         following = tuple(place.continuation(limit))
@@ -342,10 +343,10 @@ def _vote(
         voices = [voice for voice in longer if voice.tokens[depth] == token]
         tokens.append(token)
         kinds += _kinds(voices, depth, 1, votes[token] / total < _MAJORITY)
-        for other, weight in votes.items() if len(voices) < len(longer) else ():
-            if other != token:
+        if beside is not None:
+            for other in votes.keys() - {token}:
                 those = [voice for voice in longer if voice.tokens[depth] == other]
-                beside.append(_Beside(depth - 1, weight / total, those))
+                beside.append(_Beside(depth - 1, votes[other] / total, those))
     best = max(voices, key=lambda voice: voice.place.length)
     if len(voices) == 1:  # nobody is left to disagree
         more = best.tokens[len(tokens) :]

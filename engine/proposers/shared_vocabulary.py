@@ -68,7 +68,7 @@ class SharedVocabularyDrafter(DrafterProposer):
             guess = Guess(self._kind_of(outlook, token), token, blend=outlook.blend)
             if not self._is_worth_checking(guess, worth):
                 break
-            self._note_second(outlook, token, len(tokens))
+            self._note_beside(outlook, token, len(tokens))
             self._drafted.append(guess)
             tokens.append(token)
             if not self._goes_on(limit, worth):

@@ -1,14 +1,15 @@
 """How exact the rounds are, in figures.
 
-    python -m tests.benchmarks.exactness [--draws 100000] [--temperature 0.8] [--seed 1]
+    python -m tests.benchmarks.exactness [--draws 100000] [--temperature 0.8] [--seed 1] [--heads FOLDER]
 
 First the largest errors on small vocabularies, summed over every draft and every throw of the dice: of the trie walk,
-of the rule of rejection, and of whole rounds with a drafter that is translated, or that has the target's vocabulary, as
-a GGUF of its family may have.
+of the rule of rejection, of both beside branches, and of whole rounds with a drafter that is translated, or that has
+the target's vocabulary, as a GGUF of its family may have.
 
 Then first and second tokens on the real starter with the built-in drafter: DRAWS rounds against the distribution that
-they should follow, and against as many plain draws, by chi-square. The rows of target and drafter are computed once for
-each beginning and stored, so that only proposing and acceptance run so many times.
+they should follow, and against as many plain draws, by chi-square; with drafts that are sampled, and with trees of
+certain guesses, which one pass of llama.cpp checks. The rows of target and drafter are computed once for each beginning
+and stored, so that only proposing and acceptance run so many times.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import argparse
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -26,22 +27,26 @@ import torch
 from engine.config import EngineConfig, SamplingSettings, SpeculationSettings, TargetSettings, data_dir
 from engine.decoding.session import Session
 from engine.drafter.choice import built_in_source
+from engine.drafter.heads_folder import heads_source
 from engine.drafter.interface import Drafter, LogitRow
 from engine.loading import load_target
 from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.acceptance import accept
+from engine.numerics.draft import NO_DRAFT, Draft
 from engine.numerics.sampling import Distribution, RandomDice, make_distribution
 from engine.proposers.drafted import DrafterProposer
 from engine.proposers.interface import Context
-from engine.proposers.supply import open_drafting
+from engine.proposers.supplied import SuppliedProposer
+from engine.proposers.supply import open_drafting, open_heads
 from engine.stop_signal import StopSignal
-from engine.target.interface import Target
+from engine.target.interface import StateRow, Target, branching
 from engine.target.sources import starter_source
 from tests.fakes.drafter import PIECES, random_logits
 from tests.fakes.proposers import Generous, drafting, neural_proposer, sharing_proposer
 from tests.fakes.target import FakeTarget
 from tests.unit.engine.decoding.test_loop_distribution import LETTERS, Sum, mixing, shared_drafter
 from tests.unit.engine.numerics.test_acceptance import VOCABULARIES, SharedToy, Toy
+from tests.unit.engine.numerics.test_trees import BranchingSharedToy, BranchingToy, SampledTreeToy
 
 TURNS = (ChatTurn(Role.USER, "Tell me about a lighthouse."),)
 OPENING = "The lighthouse is located on the"  # the reply so far; a third of the draft tokens after it are accepted
@@ -89,13 +94,15 @@ class Comparison:
     num_accepted: int
     p_value_of_distribution: float
     p_value_of_plain: float
+    num_beside: int  # rounds in which a branch beside the trunk stood
 
 
 class Experiment:
     """Many rounds after the same beginning."""
 
-    def __init__(self, target: Target, proposer: DrafterProposer, sampling: SamplingSettings) -> None:
-        proposer._drafter = CachingDrafter(proposer._drafter)
+    def __init__(self, target: Target, proposer: SuppliedProposer, sampling: SamplingSettings) -> None:
+        if isinstance(proposer, DrafterProposer):
+            proposer._drafter = CachingDrafter(proposer._drafter)
         self._proposer = proposer
         self._sampling = sampling
         self._target = target
@@ -112,22 +119,46 @@ class Experiment:
             self._distributions[written] = make_distribution(row, self._sampling, ())
         return self._distributions[written]
 
-    def compare(self, num_rounds: int, seed: int, limit: int = 2) -> Comparison:
+    def check(self, draft: Draft) -> list[Distribution]:
+        """The distributions before the draft and after each of its tokens. Those of a tree are of one pass over it."""
+        if draft.parents and draft.line(len(draft.tokens) - 1) not in self._distributions:
+            self._target.roll_back(0)
+            Session(self._target).read(self._begun[:-1], StopSignal())
+            rows = branching(self._target).evaluate_tree(self._begun[-1], draft.tokens, draft.parents, StopSignal())
+            for place, row in enumerate(rows, -1):
+                self._distributions[draft.line(place)] = make_distribution(row, self._sampling, ())
+        return [self.distribution(draft.line(place)) for place in range(-1, len(draft.tokens))]
+
+    def compare(self, num_rounds: int, seed: int, limit: int = 2, max_branches: int = 1) -> Comparison:
+        """With branches, drafts are the drafter's likeliest tokens and those beside them, whatever the temperature."""
         dice = RandomDice(seed)
         context = Context(TURNS, self._begun[:-1], self._begun[-1], self._start, self._sampling, dice)
+        context = replace(context, state=self._state())
+        if max_branches > 1:
+            context = replace(context, sampling=SamplingSettings(temperature=0), max_branches=max_branches)
         drafted: Counter[tuple[int, ...]] = Counter()
         plain: Counter[tuple[int, ...]] = Counter()
-        num_accepted = 0
+        num_accepted = num_beside = 0
         for _ in range(num_rounds):
             draft = self._proposer.propose(context, limit, Generous())
-            distributions = [self.distribution(draft.tokens[:place]) for place in range(len(draft.tokens) + 1)]
-            verdict = accept(draft, distributions.__getitem__, (), dice)
+            verdict = accept(draft, self.check(draft).__getitem__, (), dice)
             num_accepted += verdict.num_accepted
+            num_beside += verdict.num_accepted > verdict.num_straight
             pair = verdict.tokens[:2]
             drafted[pair if len(pair) == 2 else (*pair, self.distribution(pair).draw(dice))] += 1
             first = self.distribution(()).draw(dice)
             plain[(first, self.distribution((first,)).draw(dice))] += 1
-        return Comparison(num_rounds, num_accepted, self._p_value(drafted), self._p_value(plain))
+        return Comparison(num_rounds, num_accepted, self._p_value(drafted), self._p_value(plain), num_beside)
+
+    def _state(self) -> StateRow:
+        """What the last token of the beginning was drawn from, for heads."""
+        session = Session(self._target)
+        self._target.roll_back(0)
+        session.read(self._begun[:-2], StopSignal())
+        session.check(self._begun[-2], NO_DRAFT, StopSignal(), with_states=True)
+        assert session.states is not None
+        state: StateRow = session.states[0].copy()
+        return state
 
     def _p_value(self, counts: Counter[tuple[int, ...]]) -> float:
         """Chi-square of the first two tokens against their distribution."""
@@ -158,7 +189,9 @@ class Experiment:
         return float(torch.special.gammaincc(freedom, torch.tensor(chi_square / 2, dtype=torch.float64)))
 
 
-def open_experiment(target: Target, folder: Path, sampling: SamplingSettings) -> Experiment:
+def open_experiment(target: Target, folder: Path, sampling: SamplingSettings, heads: Path | None = None) -> Experiment:
+    if heads is not None:
+        return Experiment(target, open_heads(heads_source(heads), target).proposer, sampling)
     config = EngineConfig(folder, SpeculationSettings(device="cpu"))
     return Experiment(target, open_drafting(config, built_in_source(), target.vocabulary).proposer, sampling)
 
@@ -171,6 +204,12 @@ def largest_errors() -> Iterator[tuple[str, float]]:
     for mixed in (0.0, 0.5, 1.0):
         errors = (SharedToy(4, seed, mixed=mixed).error(3, masked=masked) for seed in seeds for masked in (True, False))
         yield f"rejection, {mixed:.0%} of the target's distribution in the drafter's", max(errors)
+    for name, pieces in VOCABULARIES.items():
+        yield f"branches beside the trie walk, {name}", max(BranchingToy(pieces, seed).error(3) for seed in seeds)
+    for mixed in (0.0, 0.5, 1.0):
+        for toy, kind in ((BranchingSharedToy, "certain branches"), (SampledTreeToy, "branches without replacement")):
+            errors = (toy(3, seed, mixed=mixed).error(2, masked=masked) for seed in seeds for masked in (True, False))
+            yield f"{kind}, {mixed:.0%} of the target's distribution in the drafter's", max(errors)
     vocabulary = FakeTarget().vocabulary
 
     def rounds(seed: int, is_shared: bool) -> float:
@@ -196,6 +235,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=100_000)
     parser.add_argument("--temperature", type=float, default=0.8)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--heads", type=Path, help="folder of heads of the starter, in place of the built-in drafter")
     options = parser.parse_args()
 
     for name, error in largest_errors():
@@ -205,15 +245,17 @@ def main() -> None:
         ("top-k 40, top-p 0.95, min-p 0.05", SamplingSettings(temperature=options.temperature)),
         ("top-k 20 alone", SamplingSettings(temperature=options.temperature, top_k=20, top_p=1, min_p=0)),
     ):
-        experiment = open_experiment(target, data_dir(), sampling)
-        began = time.perf_counter()
-        result = experiment.compare(options.draws, options.seed)
-        print(
-            f"starter, temperature {options.temperature:g}, {label}: {result.num_rounds:,} rounds, "
-            f"{result.num_accepted / result.num_rounds:.2f} draft tokens accepted in each; chi-square of the first "
-            f"two tokens against their distribution: p = {result.p_value_of_distribution:.3f}, of plain draws: p = "
-            f"{result.p_value_of_plain:.3f} ({time.perf_counter() - began:.0f} s)"
-        )
+        for kind, max_branches in (("sampled drafts", 1), ("trees", 4)):
+            experiment = open_experiment(target, data_dir(), sampling, options.heads)
+            began = time.perf_counter()
+            result = experiment.compare(options.draws, options.seed, max_branches=max_branches)
+            print(
+                f"starter, temperature {options.temperature:g}, {label}, {kind}: {result.num_rounds:,} rounds, "
+                f"{result.num_accepted / result.num_rounds:.2f} draft tokens accepted in each, in "
+                f"{result.num_beside / result.num_rounds:.0%} beside the trunk; chi-square of the first two tokens "
+                f"against their distribution: p = {result.p_value_of_distribution:.3f}, of plain draws: p = "
+                f"{result.p_value_of_plain:.3f} ({time.perf_counter() - began:.0f} s)"
+            )
     target.close()
 
 

@@ -60,23 +60,37 @@ def test_a_hundred_thousand_sampled_tokens_follow_the_targets_distribution(
 
 
 def test_greedy_text_is_that_of_plain_decoding_but_for_near_ties(fresh_starter: Target, tmp_path: Path) -> None:
+    """Largest gap of the logits: of chains and of trees, whose branches are kept in another order."""
     greedy = SamplingSettings(temperature=0)
-    drafter = open_drafting(config(tmp_path), built_in_source(), fresh_starter.vocabulary).proposer
-    speculation = Speculation(Chooser(FixedCosts({1: 1.0}), [drafter], always=Always(3, 3)))
+    ways = {
+        0.5: Chooser(FixedCosts({1: 1.0}), always=Always(3, 3)),
+        0.7: Chooser(FixedCosts({1: 1.0, 16: 1.0}), always=Always(3, 7)),
+    }
+    for chooser in ways.values():
+        chooser.join(open_drafting(config(tmp_path), built_in_source(), fresh_starter.vocabulary).proposer)
     num_accepted = 0
     for prompt in PROMPTS:
         plain = write(fresh_starter, prompt, greedy, None)
-        drafted = write(fresh_starter, prompt, greedy, speculation)
-        num_accepted += drafted.statistics.num_accepted
-        assert drafted.statistics.num_rounds < len(plain.tokens)
-        if drafted.tokens != plain.tokens:
-            prepared = ReplyWriter(fresh_starter).prepare([ChatTurn(Role.USER, prompt)])
-            place = common_prefix_length(plain.tokens, drafted.tokens)
-            gauge = LogitGauge(fresh_starter)
-            gap = gauge.gap(prepared.prompt.tokens, plain.tokens[:place], drafted.tokens[place], StopSignal())
-            assert gap is not None
-            assert gap < 0.5
-    assert num_accepted > 30
+        for largest_gap, chooser in ways.items():
+            drafted = write(fresh_starter, prompt, greedy, Speculation(chooser))
+            num_accepted += drafted.statistics.num_accepted
+            assert drafted.statistics.num_rounds < len(plain.tokens)
+            if drafted.tokens != plain.tokens:
+                prepared = ReplyWriter(fresh_starter).prepare([ChatTurn(Role.USER, prompt)])
+                place = common_prefix_length(plain.tokens, drafted.tokens)
+                gauge = LogitGauge(fresh_starter)
+                gap = gauge.gap(prepared.prompt.tokens, plain.tokens[:place], drafted.tokens[place], StopSignal())
+                assert gap is not None
+                assert gap < largest_gap
+    assert num_accepted > 60
+
+
+def test_so_do_rounds_with_trees(fresh_starter: Target, tmp_path: Path) -> None:
+    """`tests.benchmarks.exactness` does the same with more."""
+    experiment = open_experiment(fresh_starter, tmp_path, SamplingSettings(temperature=0.8))
+    result = experiment.compare(5_000, seed=1, max_branches=4)
+    assert result.num_beside > 100
+    assert result.p_value_of_distribution > 0.01
 
 
 def test_the_built_in_drafter_is_small_and_tells_how_it_was_made() -> None:

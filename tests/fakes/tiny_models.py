@@ -1,5 +1,5 @@
-"""Tiny models with random weights that llama.cpp really loads and runs: a llama, a Qwen 2, a Mamba, an LFM2 and a BERT;
-and a vocabulary alone."""
+"""Tiny models with random weights that llama.cpp really loads and runs: a llama, a Qwen 2, a Gemma 2, a Mamba, an LFM2
+and a BERT; and a vocabulary alone."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ _HEADS = 4
 _CONTEXT = 512
 _STATE, _CONVOLUTION, _STEP_RANK = 16, 4, 4  # of a Mamba
 _SHORT_CONVOLUTION = 3  # of an LFM2
+_WINDOW = 8  # tokens that every other layer of a Gemma 2 looks back on
 
 _WORDS = ["▁", "a", "b", "c", "▁a", "ab", "▁ab", "abc", "▁the", "▁and", "e", "t", "n", "d", "th"]
 _BYTES = "<0x{:02X}>"
@@ -64,6 +65,26 @@ def tiny_qwen2(path: Path) -> Path:
                 f"blk.{layer}.attn_{part}.bias": (outputs,),
             }
         shapes[f"blk.{layer}.attn_output.weight"] = (_WIDTH, _WIDTH)
+        shapes |= {f"blk.{layer}.ffn_{part}.weight": (_INNER, _WIDTH) for part in ("gate", "up")}
+        shapes[f"blk.{layer}.ffn_down.weight"] = (_WIDTH, _INNER)
+    return _write(path, writer, shapes)
+
+
+def tiny_gemma2(path: Path) -> Path:
+    """A model in which every other layer sees the last few tokens alone."""
+    writer = _begin("gemma2", num_layers=2)
+    writer.add_head_count(_HEADS)
+    writer.add_head_count_kv(_HEADS)
+    writer.add_key_length(_WIDTH // _HEADS)
+    writer.add_value_length(_WIDTH // _HEADS)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_sliding_window(_WINDOW)
+    _add_sentencepiece(writer)
+    shapes: _Shapes = {"token_embd.weight": (_NUM_SPM, _WIDTH), "output_norm.weight": (_WIDTH,)}
+    for layer in range(2):
+        norms = ("attn_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm")
+        shapes |= {f"blk.{layer}.{norm}.weight": (_WIDTH,) for norm in norms}
+        shapes |= {f"blk.{layer}.attn_{part}.weight": (_WIDTH, _WIDTH) for part in ("q", "k", "v", "output")}
         shapes |= {f"blk.{layer}.ffn_{part}.weight": (_INNER, _WIDTH) for part in ("gate", "up")}
         shapes[f"blk.{layer}.ffn_down.weight"] = (_WIDTH, _INNER)
     return _write(path, writer, shapes)

@@ -46,6 +46,9 @@ class Drafting(Protocol):
 # pays or not, or else None where none pays.
 MakeDrafting = Callable[[Target, PassCosts, GivenStep, Way], Drafting | None]
 
+# Keys of origins in modes of which a drafter, or heads, may draft.
+_WITH_SUPPLIED = ("", *(listed.origin.key for listed in catalogue.SUPPLIED))
+
 
 def open_measurement(
     order: BenchOrder,
@@ -79,14 +82,15 @@ def open_measurement(
             costs, given_step = _costs(order, target, stop)
             drafting, step_s = None, None
             began, before_mb = now(), memory_mb()
-            if way.alone in ("", catalogue.DRAFTER.key) and TargetFeature.ROLLBACK in target.features:
+            if way.alone in _WITH_SUPPLIED and TargetFeature.ROLLBACK in target.features:
                 drafting = make_drafting(target, costs, given_step, way)
             if drafting is not None:
                 draftings[mode], step_s = drafting, given_step(drafting.source)
             chooser = Chooser(
                 costs, step_s=step_s, always=_always(order) if way.always else None, draws_trees=way.branches
             )
-            speculations[mode] = _speculation(way, chooser, _supplies(target, memory, drafting))
+            source = None if drafting is None else drafting.source
+            speculations[mode] = _speculation(way, chooser, _supplies(target, memory, drafting), source)
             preparations[mode] = Preparation(now() - began, max(0.0, memory_mb() - before_mb))
         drafters = {mode: drafting.source for mode, drafting in draftings.items()}
         taught = {mode: each.teachable for mode, each in draftings.items() if order.teaches}
@@ -103,8 +107,8 @@ def _supplies(target: Target, memory: RecallTexts, drafting: Drafting | None) ->
     return Supplies(target, lambda: memory.indexes, load)
 
 
-def _speculation(way: Way, chooser: Chooser, supplies: Supplies) -> Speculation:
-    listed = catalogue.proposers(with_drafter=supplies.load_drafter is not None)
+def _speculation(way: Way, chooser: Chooser, supplies: Supplies, supplied: DrafterSource | None) -> Speculation:
+    listed = catalogue.proposers(supplied)
     alone = [each for each in listed if way.alone in ("", each.origin.key)]
     return open_speculation(chooser, supplies, alone, at_once=True)
 

@@ -12,7 +12,7 @@ from engine.drafter.choice import BUILT_IN, SELF
 from engine.errors import SettingInvalid
 from engine.messages.drafters import DrafterSource
 from engine.numerics.draft_length import USUAL_LENGTH
-from engine.proposers.catalogue import DRAFTER, origins
+from engine.proposers.catalogue import DRAFTER, HEADS, SUPPLIED, origins
 
 PASS_S = 0.03  # of one pass over one row, as of an 8B model on a good machine; ratios do not depend on it
 MEASURED = "measured"
@@ -102,14 +102,17 @@ PLAIN_AGAIN = "plain-2"  # shows how far the machine's noise drives ratios of th
 AUTO = "auto"  # as the app does
 CHAIN = "chain"
 ALWAYS_DRAFTING = "neural"
+_SUPPLIED = {listed.origin.key for listed in SUPPLIED}
 WAYS = {
     PLAIN: Way(drafts=False),
     AUTO: Way(),
     CHAIN: Way(branches=False),
     ALWAYS_DRAFTING: Way(alone=DRAFTER.key, always=True, branches=False),
     "tree": Way(alone=DRAFTER.key, always=True),
+    "medusa": Way(alone=HEADS.key, always=True, branches=False),
+    "medusa-tree": Way(alone=HEADS.key, always=True),
     SELF: Way(alone=DRAFTER.key, always=True, drafter=SELF),
-    **{key: Way(alone=key) for key in (origin.key for origin in origins()) if key != DRAFTER.key},
+    **{origin.key: Way(alone=origin.key) for origin in origins() if origin.key not in _SUPPLIED},
     PLAIN_AGAIN: Way(drafts=False),
 }
 _OFFERED = tuple(mode for mode in WAYS if mode != PLAIN_AGAIN)

@@ -70,6 +70,18 @@ def test_only_guesses_that_stood_are_those_of_who_guessed(guess: str) -> None:
     assert recall.num_drafted == reply.statistics.num_drafted
 
 
+def test_whichever_branch_stood_its_tokens_are_those_of_who_guessed() -> None:
+    recall = FakeRecall([*b"xyab"], (0.4, 0.5, 0.5, 0.9))
+    recall.parents = (-1, 0, -1, 2)  # xy or ab
+    reply, listener = write(FakeTarget(says("?" + "abc" * 4), max_branches=2), choosing(recall))
+    assert reply.text == "?" + "abc" * 4
+    assert spelled(reply.statistics.origins) == live(listener) == "t" + "rrt" * 4
+    (figures,) = reply.statistics.proposers
+    assert (figures.num_accepted, figures.num_drafted) == (8, 20)
+    plain, _ = write(FakeTarget(says("?" + "abc" * 4)), choosing(recall))
+    assert (plain.text, plain.statistics.num_accepted) == (reply.text, 0)
+
+
 TEXT = "the thing in the inn, then nothing; the theme: haha — thé 🙂 end"
 
 

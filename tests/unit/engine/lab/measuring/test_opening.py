@@ -9,7 +9,7 @@ import pytest
 
 from engine.errors import DrafterUnusable, FileUnusable, TargetUnusable
 from engine.lab.measuring.opening import Drafting, MakeDrafting, open_measurement
-from engine.lab.measuring.order import BenchOrder, SimulatedCosts, Way
+from engine.lab.measuring.order import WAYS, BenchOrder, SimulatedCosts, Way
 from engine.messages.drafters import DrafterRunner, DrafterSource
 from engine.messages.learned import VerifiedReply
 from engine.numerics.draft_length import PassCosts
@@ -103,17 +103,17 @@ def test_the_cost_of_a_step_is_looked_up_by_the_drafters_name(prompts: Path) -> 
     assert shares == [0.075, 0.01]
 
 
-def test_makers_of_drafters_learn_what_passes_and_steps_cost_and_who_must_draft(prompts: Path) -> None:
-    asked: list[tuple[float, float | None, bool]] = []
+def test_makers_of_drafters_learn_what_passes_and_steps_cost_and_the_mode(prompts: Path) -> None:
+    asked: list[tuple[float, float | None, Way]] = []
 
     def note(_target: Target, passes: PassCosts, given_step: GivenStep, way: Way) -> None:
-        asked.append((passes.of(4), given_step(SOURCE), way.always))
+        asked.append((passes.of(4), given_step(SOURCE), way))
 
     costs = SimulatedCosts(steps=(("foreteller-q4", 0.25),))
     replayed(BenchOrder("trace:fake.gguf", prompts, modes=("plain", "neural", "auto"), costs=costs), note)
     (step_s,) = {asked_s for _, asked_s, _ in asked}
     assert step_s == pytest.approx(0.25 * costs.pass_s(1))
-    assert asked == [(costs.pass_s(4), step_s, must_draft) for must_draft in (True, False)]
+    assert asked == [(costs.pass_s(4), step_s, WAYS[mode]) for mode in ("neural", "auto")]
 
 
 @pytest.mark.usefixtures("drafter_and_recall")
