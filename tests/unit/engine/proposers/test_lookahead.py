@@ -78,7 +78,7 @@ def test_chances_follow_what_becomes_of_guesses_whoever_drafted() -> None:
         chances += guess.chances
         assert guess.tokens == (7,)
         proposer.observe(Verdict(NO_DRAFT, 0, (99,)))
-    assert chances[-1] < chances[0] / 3
+    assert chances[-1] < chances[0] / 2
 
 
 def test_nothing_is_kept_from_one_reply_to_the_next() -> None:
