@@ -23,8 +23,9 @@ _PUBLIC = {
         AUTOMATIC STARTER DistillSettings EngineConfig LearningSettings OwnSampling ReplySettings SamplingSettings
         SpeculationSettings TargetOptions TargetSettings data_dir update_url
     """,
-    "drafter.choice": "BUILT_IN HUB_EXAMPLES STARTER_TORCH built_in_drafter drafter_source hub_name",
+    "drafter.choice": "BUILT_IN HUB_EXAMPLES SELF STARTER_TORCH built_in_drafter drafter_source hub_name",
     "drafter.first_look": "check_drafter",
+    "drafter.heads_folder": "heads_folder",
     "factory": "open_repository",
     "lab.distillation.progress": "DistillProgress InventProgress Judgement LabelProgress TrainingProgress",
     "lab.measuring.order": "BenchOrder SimulatedCosts",
@@ -61,6 +62,7 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.config import *
     from engine.drafter.choice import *
     from engine.drafter.first_look import *
+    from engine.drafter.heads_folder import *
     from engine.factory import *
     from engine.lab.distillation.progress import *
     from engine.lab.measuring.order import *

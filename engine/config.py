@@ -270,13 +270,15 @@ class LearningSettings:
 
 @dataclass(frozen=True, slots=True)
 class DistillSettings:
-    """How a drafter is made for a target."""
+    """How a drafter is made for a target, or heads."""
 
     target: str  # `starter`, the name of a target used before, or a path
     corpus: tuple[Path, ...] = ()  # files or folders of conversations; none: the target invents them
     held_back: tuple[Path, ...] = ()  # others like them, for the judge; none: a twentieth of the corpus
     traces: tuple[tuple[Path, Path], ...] = ()  # vocabularies and files of recorded replies, for the judge
     conversations: Annotated[int, Parameter("Number of conversations", 2, 10_000_000)] = 2000  # that the target invents
+    heads: Annotated[int | None, Parameter("Number of heads", 1, 8)] = None  # instead of a drafter
+    states_gb: Annotated[float, Parameter("Gigabytes of states", 0, 100_000)] = 4  # of the target, kept on disk
     labels: bool = True  # read given replies with the target once more, to learn from its own distribution
     start: Path | None = None  # folder of a drafter to train on; with `layers`, only its weights are used
     layers: tuple[int, ...] | None = None  # of the target, that the drafter keeps; None: the first and the last
@@ -310,6 +312,7 @@ class DistillSettings:
             "conversations": None if self.corpus else self.conversations,
             "start": None if self.start is None else str(self.start),
             "layers": None if self.layers is None else list(self.layers),
+            **({} if self.heads is None else {"heads": self.heads}),
         }
 
     @property
@@ -317,6 +320,7 @@ class DistillSettings:
         """The command line that makes such a drafter, with the names of files in place of their paths."""
         options: list[tuple[str, object]] = [
             ("target", self.target),
+            ("heads", self.heads),
             *(("corpus", path.name) for path in self.corpus),
             *(("held-back", path.name) for path in self.held_back),
             *(("trace", f"{words.name}={replies.name}") for words, replies in self.traces),
@@ -324,7 +328,8 @@ class DistillSettings:
             ("no-labels", None if self.labels else True),
             ("start", None if self.start is None else self.start.name),
             ("layers", None if self.layers is None else ",".join(map(str, self.layers))),
-            *(("vocabulary", self.vocabulary_size), ("outputs", self.num_outputs), ("feed-forward", self.feed_forward)),
+            ("vocabulary", None if self.heads else self.vocabulary_size),
+            *(("outputs", self.num_outputs), ("feed-forward", self.feed_forward)),
             *(("minutes", f"{self.minutes:g}"), ("learning-rate", f"{self.learning_rate:g}"), ("seed", self.seed)),
             ("out", "FOLDER"),
         ]

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from engine.storage import Repository
     from engine.target.interface import ParallelTarget, Target
 
+_MOST_TRIED = 4096  # tokens of the user's texts, for trying shallow copies
 _logger = logging.getLogger("slipstream.store")
 _T = TypeVar("_T")
 _Handle = Callable[[Any, StopSignal], object]  # carries out one kind of command
@@ -263,11 +264,16 @@ class Services:
         if drafter != AUTOMATIC:
             config = replace(config, speculation=replace(config.speculation, drafter=drafter))
         ngrams, repository = self._stored_ngrams(), self._repository()
+
+        def texts() -> list[list[int]]:
+            found = repository.load_recall(target.vocabulary.fingerprint, _MOST_TRIED)
+            return [[token for token in each.tokens.tolist() if token < len(target.vocabulary)] for each in found]
+
         supply = DrafterSupply(
             config,
             target,
             identity,
-            Known(ngrams, repository, repository.list_targets),
+            Known(ngrams, repository, repository.list_targets, texts),
             on_drafting=lambda drafting: self._use_drafting(drafting, ngrams.era),
             on_choice=lambda choice: self._emit(DrafterChosen(name, choice)),
         )

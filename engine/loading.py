@@ -113,7 +113,7 @@ def speculate(
     spare = SpareTime(lull_s=0.0) if at_once else SpareTime()
     load = partial(supply.load, spare=spare)
     supplies = Supplies(target, recalled, load, lambda: supply.choice.label)
-    proposers = catalogue.proposers(with_drafter=choice.chosen is not None)
+    proposers = catalogue.proposers(choice.chosen)
 
     def think_again(speculation: Speculation) -> None:
         pace = speculation.known_pace
@@ -125,11 +125,13 @@ def speculate(
             supply.give_up()
         if not supply.reconsider():
             return
-        speculation.drop(catalogue.DRAFTER)
-        if supply.choice.chosen is None:
+        for listed in catalogue.SUPPLIED:
+            speculation.drop(listed.origin)
+        chosen = supply.choice.chosen
+        if chosen is None:
             speculation.explain(catalogue.DRAFTER, supply.choice.why)
         else:
-            speculation.load([catalogue.LISTED_DRAFTER.proposer_class()], supplies)
+            speculation.load([catalogue.supplied_by(chosen.runner).proposer_class()], supplies)
 
     chooser = Chooser(passes, known=known)
     if memory is not None and known is None:

@@ -57,9 +57,11 @@ PLACES = (
     Place("crashes/*.txt", Fate.REMOVED),
     Place("adapters/*", Fate.REMOVED),  # there for as long as llama.cpp reads them, unless the process is killed
     Place("suspects/*", Fate.REMOVED),
+    Place("shallow/**/*", Fate.REMOVED),  # copies of targets that were fitted to the user's texts
     Place("running.lock", Fate.STAYS),
     Place("models/**/*", Fate.STAYS),
     Place("drafters/**/*", Fate.STAYS),
+    Place("heads/**/*", Fate.STAYS),
     Place("tried-drafters/*", Fate.STAYS),
     Place("vocabulary-maps/*", Fate.STAYS),
     Place("starter/**/*", Fate.STAYS),

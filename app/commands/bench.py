@@ -43,8 +43,9 @@ def bench(
         str,
         typer.Option(
             help="Ways of decoding: plain; auto, as the app does; chain, the same without branches; neural, drafting "
-            "in every round; tree, the same with branches; recall alone. "
-            "plain,plain,… measures plain against itself as plain-2: that much is the machine's noise."
+            "in every round; tree, the same with branches; medusa and medusa-tree, the same of heads; self, the same "
+            "of a copy of the model with fewer layers; recall or lookahead alone. plain,plain,… measures plain against "
+            "itself as plain-2: that much is the machine's noise."
         ),
     ] = "plain,auto",
     profile_file: ProfileOption = None,
@@ -61,7 +62,7 @@ def bench(
     teaching: TeachingOption = False,
     memory: MemoryOption = False,
     drafter_cost: DrafterCostOption = "0.075",
-    pass_costs: PassCostsOption = "1",
+    pass_costs: PassCostsOption = None,
 ) -> None:
     """Measure how fast a model writes, prompt by prompt, in several ways of decoding.
 
@@ -80,7 +81,8 @@ def bench(
         seed=seed,
         draft_length=draft_length,
         profile=profile_file,
-        costs=engine.SimulatedCosts.parse(drafter_cost, pass_costs),
+        costs=engine.SimulatedCosts.parse(drafter_cost, pass_costs or "1"),
+        counts=pass_costs is not None,
         speculation=SpeculationSettings(
             drafter=chosen_drafter(drafter, data_dir()), device=drafter_device, merge=merge == "on"
         ),
@@ -99,7 +101,7 @@ def replay(
     limit: Annotated[int | None, typer.Option(help="Play only the first so many chats.")] = None,
     window: Annotated[int, typer.Option(help="Replies of a window, whose figures are told apart.")] = 25,
     mode: Annotated[
-        str, typer.Option(help="auto, as the app does; neural, drafting in every round; or recall alone.")
+        str, typer.Option(help="auto, as the app does; neural, drafting in every round; recall or lookahead alone.")
     ] = "auto",
     shift: Annotated[
         Path | None, typer.Option("--shift", metavar="F2.jsonl", help="Then go on with these, of another kind.")
@@ -115,7 +117,7 @@ def replay(
     report: ReportOption = None,
     drafter: DrafterOption = AUTOMATIC,
     drafter_cost: DrafterCostOption = "0.075",
-    pass_costs: PassCostsOption = "1",
+    pass_costs: PassCostsOption = None,
 ) -> None:
     """Play a user's chats in order, learning as it goes, and show how the figures change. Nothing of it is kept.
 
@@ -133,7 +135,8 @@ def replay(
         max_tokens=max_tokens,
         temperature=temperature,
         seed=seed,
-        costs=engine.SimulatedCosts.parse(drafter_cost, pass_costs),
+        costs=engine.SimulatedCosts.parse(drafter_cost, pass_costs or "1"),
+        counts=pass_costs is not None,
         speculation=SpeculationSettings(drafter=chosen_drafter(drafter, data_dir())),
         teaches=teaching and learning,
         remembers=memory and learning,

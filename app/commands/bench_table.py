@@ -19,6 +19,7 @@ def print_report(report: dict[str, Any]) -> None:
     if (body := report["settings"].get("body")) is not None:
         label = f", in the time that passes of {body} take"
     console.print(f"{report['target']}{label}", markup=False, highlight=False)
+    console.print(_summary(report))
     console.print(_speeds(report))
     console.print(_ratios(report))
     console.print(_times(report))
@@ -31,6 +32,22 @@ def print_report(report: dict[str, Any]) -> None:
         console.print(_trials(mode, each))
     for line in _lines(report):
         console.print(line, markup=False, highlight=False)
+
+
+def _summary(report: dict[str, Any]) -> Table:
+    """What each mode is worth, and what it takes."""
+    table = _table("mode", "tok/round", "ratio", "of attainable", "memory MB", "minutes to prepare")
+    for mode, figures in report["modes"].items():
+        ratios, best = figures["ratio_by_counts"], figures["attainable"]
+        table.add_row(
+            mode,
+            f"{figures['tokens_per_round']:.3f}",
+            f"{ratios['median']:.3f}" if ratios else "-",
+            f"{best['share']:.0%}" if best else "-",
+            f"{figures['prepared_mb']:.0f}",
+            f"{figures['prepare_s'] / 60:.1f}",
+        )
+    return table
 
 
 def _speeds(report: dict[str, Any]) -> Table:

@@ -1,4 +1,4 @@
-"""`slipstream distill`: makes a drafter, with a line on how far it is."""
+"""`slipstream distill`: makes a drafter or heads, with a line on how far it is."""
 
 from __future__ import annotations
 
@@ -20,8 +20,17 @@ _USUAL = DistillSettings(STARTER)
 
 
 def distill(
-    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the drafter is to be; made anew.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", metavar="FOLDER", help="Where it is to be; made anew. Left out with --heads, where the app looks."
+        ),
+    ] = None,
     target: TargetOption = STARTER,
+    heads: Annotated[
+        int | None,
+        typer.Option(help="Make so many heads, which guess from what the model computes anyway, instead of a drafter."),
+    ] = None,
     corpus: Annotated[
         list[Path] | None,
         typer.Option(
@@ -61,6 +70,9 @@ def distill(
         float, typer.Option(help="The highest; it rises at the start and falls to the end.")
     ] = _USUAL.learning_rate,
     seed: Annotated[int, typer.Option(help="For what is written and the order of training.")] = _USUAL.seed,
+    states: Annotated[
+        float, typer.Option(help="Gigabytes of what the model thought, kept on disk for --heads; more is read again.")
+    ] = _USUAL.states_gb,
     labels: Annotated[
         bool, typer.Option(help="Let the model read given conversations again, to learn from all it thought of.")
     ] = True,
@@ -78,8 +90,13 @@ def distill(
 
     Example: slipstream distill --target starter --out my-drafter
     """
+    if out is None and heads is None:
+        raise typer.BadParameter("Say where the drafter is to be.", param_hint="--out")
+    folder = out or engine.heads_folder(target, data_dir())
     settings = DistillSettings(
         target=target,
+        heads=heads,
+        states_gb=states,
         corpus=tuple(corpus or ()),
         held_back=tuple(held_back or ()),
         traces=tuple(_trace(each) for each in trace or ()),
@@ -97,7 +114,7 @@ def distill(
         licence=licence,
         work=work,
     )
-    _make(settings, out)
+    _make(settings, folder)
 
 
 def _layers(text: str) -> tuple[int, ...]:
@@ -131,7 +148,8 @@ def _make(settings: DistillSettings, folder: Path) -> None:
             bar.stop()
             print("Stopped. The same command goes on where this ended.", file=sys.stderr)
             sys.exit(INTERRUPTED)
-    print(f"The drafter is in {folder}; use it with --drafter {folder}")
+    what = "drafter is" if settings.heads is None else "heads are"
+    print(f"The {what} in {folder}; use with --drafter {folder}")
 
 
 class _Bars:

@@ -20,8 +20,9 @@ DrafterOption = Annotated[
     str,
     typer.Option(
         help="Who guesses ahead: `automatic` (whoever is quickest), `built-in`, `starter`, `starter-torch` (run "
-        "by torch), a GGUF file, the name of a model in the library, a folder, or a name on the Hugging Face hub "
-        "(OWNER/NAME, or OWNER/NAME:FILE for a GGUF), which is downloaded once."
+        "by torch), `self` (a copy of the model with fewer layers, made in a minute or two), a GGUF file, the name of "
+        "a model in the library, a folder, or a name on the Hugging Face hub (OWNER/NAME, or OWNER/NAME:FILE for a "
+        "GGUF), which is downloaded once."
     ),
 ]
 DrafterDeviceOption = Annotated[
@@ -73,7 +74,11 @@ DrafterCostOption = Annotated[
     ),
 ]
 PassCostsOption = Annotated[
-    str, typer.Option(help="Of recorded replies: costs of passes over 1, 2, … rows; the last stands for the rest.")
+    str | None,
+    typer.Option(
+        help="Costs of passes over 1, 2, … rows; the last stands for the rest. Recorded replies have flat ones, 1, if "
+        "left out; a model then takes the time it takes, and with them that of its counts."
+    ),
 ]
 
 

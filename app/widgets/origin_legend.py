@@ -28,7 +28,8 @@ class OriginLegend(QWidget):
             self.tr(
                 "Where the text came from first, as a share of its characters. The model checks every guess and "
                 "keeps only what it would have written itself.\nDrafter: the small model that guesses ahead. "
-                "Earlier text: found in this chat or an earlier one."
+                "Earlier text: found in this chat or an earlier one. Model's hints: what the model would have written "
+                "where a guess was wrong."
             )
         )
         self.set_origins(())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from engine.config import SamplingSettings
 from engine.decoding.figures import Recorder
@@ -15,7 +16,7 @@ from engine.numerics.likeliest import NUM_NOTED, DistributionNotes, RowScan
 from engine.numerics.sampling import Dice, Distribution, RandomDice, distribution_of
 from engine.proposers.interface import Context
 from engine.stop_signal import StopSignal
-from engine.target.interface import FloatRows, Target
+from engine.target.interface import FloatRows, StateRow, Target
 
 
 class Decoder:
@@ -50,6 +51,7 @@ class Decoder:
         self._recorder = Recorder()
         self.figures = self._recorder.figures
         self.verdict = Verdict(NO_DRAFT, 0, ())  # of the last round
+        self._state: StateRow | None = None  # that the pending token was drawn from, where somebody guesses by it
         self._num_before = 0  # tokens of the session, the pending one included, before the draft of this round
 
     def rounds(
@@ -97,6 +99,7 @@ class Decoder:
                 self._dice,
                 self._learns,
                 self._limits.max_branches,
+                state=self._state,
             )
             draft = self._speculation.propose(context, longest)
         self._recorder.step()
@@ -106,7 +109,8 @@ class Decoder:
         """One pass of the target; the logits after the pending token and after each one of the draft, whether that is a
         chain or a tree."""
         self._num_before = len(self._session.tokens) + 1
-        rows = self._session.check(pending, draft, stop)
+        with_states = self._speculation is not None and self._speculation.needs_states
+        rows = self._session.check(pending, draft, stop, with_states)
         self._recorder.step()
         return rows
 
@@ -119,12 +123,17 @@ class Decoder:
 
         verdict = accept(draft, distribution_at, self._ends, self._dice)
         self._note(verdict.tokens, seen)
+        if draft.tokens and self._speculation is not None and self._speculation.asks_what_is_wanted:
+            unwritten = sorted({*range(len(draft.tokens))} - {*verdict.places})
+            wanted = ((place, int(rows[place + 1].argmax())) for place in unwritten)
+            verdict = replace(verdict, wanted=tuple(each for each in wanted if each[1] not in self._ends))
         self._recorder.step()
         return verdict
 
     def _commit(self, verdict: Verdict) -> None:
         """Drops the rejected tokens, and adds the round to what proposers and figures know."""
-        self.verdict = verdict
+        self.verdict, states = verdict, self._session.states
+        self._state = None if states is None else states[1 + verdict.places[-1] if verdict.places else 0]
         kept = self._session.settle(verdict)
         self._recorder.step()
         if self._speculation is not None:

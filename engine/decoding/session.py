@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from engine.numerics.draft import Draft, Verdict, common_prefix_length
 from engine.stop_signal import StopSignal
-from engine.target.interface import FloatRows, Target, branching
+from engine.target.interface import FloatRows, StateRows, Target, TargetFeature, branching, telling
 
 
 class Session:
@@ -18,6 +18,7 @@ class Session:
         self._target = target
         self.tokens: list[int] = []
         self.num_evaluated = 0  # tokens, over the life of the session
+        self._can_tell = TargetFeature.STATES in target.features
 
     @property
     def room(self) -> int:
@@ -54,9 +55,16 @@ class Session:
         self.tokens.extend(tokens)
         return rows
 
-    def check(self, pending: int, draft: Draft, stop: StopSignal) -> FloatRows:
+    @property
+    def states(self) -> StateRows | None:
+        """Of the rows of the last check, where they were wanted: see `TellingTarget.states`."""
+        return telling(self._target).states if self._can_tell else None
+
+    def check(self, pending: int, draft: Draft, stop: StopSignal, with_states: bool = False) -> FloatRows:
         """One pass over the pending token and a draft: the logits after it and after each token of the draft. `settle`
         then says what is held of the draft. Raises as `extend` does."""
+        if self._can_tell:
+            telling(self._target).tell_states(with_states)
         if not draft.parents:
             return self.extend([pending, *draft.tokens], stop, num_rows=1 + len(draft.tokens))
         with self._reading_lost(stop):

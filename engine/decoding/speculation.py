@@ -88,9 +88,19 @@ class Speculation:
         return bool(self._loading)
 
     @property
+    def needs_states(self) -> bool:
+        """Whether a proposer guesses by the target's states."""
+        return self._chooser is not None and self._chooser.needs_states
+
+    @property
     def can_draft(self) -> bool:
         """Whether anybody may draft, now or later."""
         return self._chooser is not None
+
+    @property
+    def asks_what_is_wanted(self) -> bool:
+        """Whether anybody looks at `Verdict.wanted`."""
+        return self._chooser is not None and self._chooser.asks_what_is_wanted
 
     @property
     def baseline(self) -> Baseline | None:
@@ -107,9 +117,10 @@ class Speculation:
         """What it has learned of costs and chances; None after a reply that nothing may be learned from."""
         return self._chooser.known if self._chooser is not None and self._learns else None
 
-    def join(self, proposer: Proposer) -> None:
-        """From now on it may be asked. Raises what measuring its cost does."""
-        chooser, origin = self._chooser, proposer.origin
+    def join(self, proposer: Proposer, expected: Origin | None = None) -> None:
+        """From now on it may be asked. `expected`: the origin of the one that was to join, where this one came in its
+        place. Raises what measuring its cost does."""
+        chooser, origin = self._chooser, expected or proposer.origin
         if chooser is None:
             return
         chooser.join(proposer)
@@ -140,6 +151,7 @@ class Speculation:
 
     def drop(self, origin: Origin) -> None:
         """This proposer is not asked any more, though nothing is wrong with it."""
+        self._troubles.pop(origin.key, None)
         if self._chooser is not None:
             self._chooser.give_up(origin.key)
 
@@ -279,7 +291,8 @@ def _join(
 ) -> None:
     for proposer_class in classes:
         try:
-            speculation.join(proposer_class.build(supplies, lambda: speculation.is_closed))
+            proposer = proposer_class.build(supplies, lambda: speculation.is_closed)
+            speculation.join(proposer, proposer_class.origin)
         except BaseException as error:  # panics of Rust libraries are no Exception
             if must_succeed or isinstance(error, KeyboardInterrupt):
                 raise

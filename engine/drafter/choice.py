@@ -11,6 +11,7 @@ from pathlib import Path
 
 from engine.config import AUTOMATIC, STARTER
 from engine.drafter.files import SAFETENSORS
+from engine.drafter.heads_folder import heads_source, is_heads
 from engine.errors import DrafterUnusable, FetchFailed, TargetMissing
 from engine.messages.drafters import DrafterRunner, DrafterSource
 from engine.messages.targets import TargetRecord
@@ -20,7 +21,8 @@ from engine.target.sources import file_source, is_known, starter_path
 
 BUILT_IN = "built-in"
 STARTER_TORCH = "starter-torch"
-WORDS = (AUTOMATIC, BUILT_IN, STARTER, STARTER_TORCH)
+SELF = "self"  # a shallow copy of the target
+WORDS = (AUTOMATIC, BUILT_IN, STARTER, STARTER_TORCH, SELF)
 HUB_EXAMPLES = ("JackFram/llama-68m", "Felladrin/Llama-68M-Chat-v1")
 MARKER = "fetched.json"  # is written last, so a folder with it is complete
 
@@ -83,8 +85,8 @@ def downloaded_file(name: str, data_dir: Path) -> Path | None:
 
 
 def drafter_source(choice: str, data_dir: Path, library: Callable[[], Sequence[TargetRecord]] = tuple) -> DrafterSource:
-    """What a choice stands for: one of `WORDS` but `automatic`, a folder, a GGUF file, a name on the hub, or a file
-    there, that was fetched, or the name of a model in the library. Uses no network. Raises DrafterUnusable."""
+    """What a choice stands for: one of `WORDS` but `automatic` and `self`, a folder, a GGUF file, a name on the hub, or
+    a file there, that was fetched, or the name of a model in the library. Uses no network. Raises DrafterUnusable."""
     if choice in _OURS:
         try:
             return _OURS[choice]()
@@ -92,7 +94,7 @@ def drafter_source(choice: str, data_dir: Path, library: Callable[[], Sequence[T
             raise DrafterUnusable(str(error)) from error
     folder = _folder(choice)
     if folder is not None:
-        return folder_source(folder)
+        return heads_source(folder) if is_heads(folder) else folder_source(folder)
     file = _file(choice)
     if file is not None:
         return file_drafter(file, library())

@@ -7,9 +7,10 @@ from pathlib import Path
 from engine.drafter.choice import drafter_source
 from engine.drafter.config_file import read_config, shape_of
 from engine.drafter.files import SAFETENSORS, no_weights
+from engine.drafter.heads_folder import read_heads_config
 from engine.errors import DrafterUnusable, TargetMissing
 from engine.library.facts import facts_of
-from engine.messages.drafters import DrafterSource
+from engine.messages.drafters import DrafterRunner, DrafterSource
 from engine.target.model_files import is_gguf
 
 
@@ -27,6 +28,9 @@ def check_drafter(choice: str, data_dir: Path) -> None:
 
 
 def _check_folder(source: DrafterSource) -> None:
+    if source.runner is DrafterRunner.HEADS:
+        read_heads_config(source.path)
+        return
     shape_of(read_config(source.path), source.path.name)
     if not any(source.path.glob(SAFETENSORS)):
         raise DrafterUnusable(no_weights(source.path))

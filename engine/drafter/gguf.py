@@ -66,12 +66,15 @@ class GgufDrafter:
         addition, most = self._addition, self._model.limits.max_tokens
         needs_state = addition is not None and (addition.head is not None or addition.chance is not None)
         num_last = min(len(tokens), _WITH_STATE) if needs_state else 0
+        self._model.tell_states(False)
         for start in range(0, len(tokens) - num_last, most):
             end = min(start + most, len(tokens) - num_last)
             row = self._model.evaluate(tokens[start:end], 1, self._never)[-1]
         if addition is not None and num_last:
-            row, state = self._model.evaluate_with_state(tokens[-num_last:], self._never)
-            self._state = state.copy()
+            self._model.tell_states(True)
+            row = self._model.evaluate(tokens[-num_last:], num_last, self._never)[-1]
+            assert self._model.states is not None
+            self._state = self._model.states[-1].copy()
             if addition.head is not None:
                 row = addition.head.added(row, self._state)
         last: LogitRow = row

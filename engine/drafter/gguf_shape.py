@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy.typing as npt
-from gguf import GGMLQuantizationType
-from gguf.quants import _type_traits
 
+from engine.drafter.gguf_rows import is_readable
 from engine.drafter.shape import LlamaShape, Rope
 from engine.errors import DrafterUnusable
 from engine.library.gguf_header import GgufHeader, TensorPlace, read_header
@@ -30,7 +29,6 @@ PARTS = {
     "down": ("ffn_down",),
 }
 _NORMS = ("attn_norm", "ffn_norm")
-_PLAIN = (GGMLQuantizationType.F32, GGMLQuantizationType.F16)
 _MOST_LAYERS = 256
 
 Rows = npt.NDArray[Any]
@@ -82,7 +80,7 @@ def read_gguf_model(path: Path) -> GgufModel:
         raise _cannot_learn(path)
     shape = _shape(path, header, architecture)
     found = {name: place.shape for name, place in header.tensors.items()}
-    if found != dict(_expected(shape)) or not all(map(_is_readable, header.tensors.values())):
+    if found != dict(_expected(shape)) or not all(map(is_readable, header.tensors.values())):
         raise _cannot_learn(path)
     return GgufModel(path, architecture, shape, dict(header.tensors))
 
@@ -177,11 +175,6 @@ def _expected(shape: LlamaShape) -> Iterator[tuple[str, tuple[int, ...]]]:
             yield f"blk.{number}.{part}.weight", (inputs, outputs)
             if part in biased:
                 yield f"blk.{number}.{part}.bias", (outputs,)
-
-
-def _is_readable(place: TensorPlace) -> bool:
-    kind = GGMLQuantizationType(place.kind) if place.num_bytes else None
-    return kind in _PLAIN or kind in _type_traits
 
 
 def _cannot_learn(path: Path) -> DrafterUnusable:

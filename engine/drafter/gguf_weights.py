@@ -9,11 +9,10 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 import torch
-from gguf import GGMLQuantizationType
-from gguf.quants import dequantize
 
 from engine.drafter.adapter import Adapter, matrix_sizes
 from engine.drafter.gguf_adapter import Addition, HeadAddition, adapter_tensors, check_tensors
+from engine.drafter.gguf_rows import read_rows
 from engine.drafter.gguf_shape import EMBEDDING, NORM, PARTS, GgufModel
 from engine.drafter.matrices import StoredEmbedding, StoredMatrix
 from engine.drafter.model import LayerWeights, LlamaWeights
@@ -85,12 +84,4 @@ class _Tensors:
 
     def _rows(self, name: str, spans: Sequence[tuple[int, int]]) -> npt.NDArray[np.float32]:
         """float32 [rows, inputs], those of all spans; a vector is one row."""
-        place = self._model.tensors[name]
-        row_bytes = place.num_bytes // (place.shape[1] if len(place.shape) == 2 else 1)
-        stored = bytearray()
-        with self._model.path.open("rb") as file:
-            for first, end in spans:
-                file.seek(place.start + first * row_bytes)
-                stored += file.read((end - first) * row_bytes)
-        data = np.frombuffer(stored, np.uint8).reshape(-1, row_bytes)
-        return dequantize(data, GGMLQuantizationType(place.kind)).astype(np.float32, copy=False)
+        return read_rows(self._model.path, self._model.tensors[name], spans)

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from engine.messages.conversations import ChatTurn
 
-LogitRow = npt.NDArray[np.float32]
+FloatRow = npt.NDArray[np.float32]
+LogitRow = FloatRow
 
 
 class Drafter(Protocol):
@@ -86,3 +87,14 @@ class TurnVocabulary(DrafterVocabulary, Protocol):
 
     @property
     def end(self) -> int | None: ...
+
+
+class Heads(Protocol):
+    """Heads (Medusa, arXiv 2401.10774) that guess the next tokens of a target from one of its states."""
+
+    hidden: int  # numbers of a state
+
+    def guess(self, state: FloatRow, pending: int) -> tuple[list[list[int]], list[list[float]]]:
+        """Of each head its likeliest tokens, most likely first, and their probabilities. The first head guesses the
+        token after `pending`, which was drawn from what the target made of `state`; each other one the token behind."""
+        ...

@@ -159,7 +159,7 @@ class SampleMaker:
             known = (places < len(reply)) & np.isfinite(labels.log_probabilities[heads, 0])
             places, table = self._push_down(labels, places[known], heads[known], reply)
             rows[places + len(prompt)] = np.arange(len(places))
-        weights = np.concatenate([np.zeros(len(prompt)), _weights(reply)]).astype(np.float32)
+        weights = np.concatenate([np.zeros(len(prompt)), loop_weights(reply)]).astype(np.float32)
         return [Sample(np.array(prompt + reply, np.int32), weights, rows, len(prompt))], table
 
     def _shared_starts(self, said: Sequence[int], spelled: Sequence[int]) -> tuple[Places, Places]:
@@ -235,7 +235,7 @@ def spellings(target: Vocabulary, tokenizer: TurnVocabulary, num_outputs: int) -
     return strings
 
 
-def _weights(reply: Sequence[int]) -> list[float]:
+def loop_weights(reply: Sequence[int]) -> list[float]:
     """Tokens that continue a loop have little weight: a target in a loop is easily guessed, and teaches nothing."""
     seen: set[tuple[int, ...]] = set()
     weights = []

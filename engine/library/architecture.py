@@ -22,6 +22,7 @@ _ENCODERS = (
     *("bert", "modern-bert", "neo-bert", "nomic-bert", "nomic-bert-moe", "jina-bert-v2", "jina-bert-v3", "eurobert"),
     *("gemma-embedding", "llama-embed", "t5encoder"),
 )
+_UNUSED_HEADS = "It brings a part of its own that guesses ahead, which is not used yet."  # docs/decisions/0033
 _NO_POOLING = (0, 0xFFFFFFFF)  # none, and not said
 
 _NUMBER_BYTES = 2  # of a number in the context: f16
@@ -73,11 +74,12 @@ def speculation_of(header: GgufHeader) -> tuple[bool, str]:
         return False, "No speed-up: it writes no text."
     begins = tuple(f"{architecture}.{state}" for state in _STATES)
     has_state = any(key.startswith(begins) for key in header.values)
+    more = f" {_UNUSED_HEADS}" if header.number(f"{architecture}.nextn_predict_layers") else ""
     if architecture in _KEEPING_STATES:
-        return True, "Supports speed-up, within limits."
+        return True, f"Supports speed-up, within limits.{more}"
     if architecture in (*_RECURRENT, *_HYBRID) or has_state:
         return False, "No speed-up: it cannot take back what it has read."
-    return True, "Supports speed-up."
+    return True, f"Supports speed-up.{more}"
 
 
 def memory_of(header: GgufHeader) -> Memory | None:

@@ -16,7 +16,7 @@ from engine.messages.targets import TargetDetails
 from engine.target.identity import file_identity
 from engine.target.model_files import model_name, part_paths, quantization_in
 
-_FORMAT = 3  # of stored facts; those in another format are read again
+_FORMAT = 4  # of stored facts; those in another format are read again
 _MIXTURES = {int(kind): kind.name.split("_", 1)[1] for kind in LlamaFileType if kind is not LlamaFileType.GUESSED}
 _VOCABULARIES = {"gpt2": "BPE", "llama": "SPM", "bert": "WPM", "t5": "UGM", "rwkv": "RWKV", "plamo2": "PLaMo"}
 

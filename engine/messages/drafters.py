@@ -12,6 +12,7 @@ _MOST_COUNTED = 2000  # guesses: what was seen before weighs less and less
 class DrafterRunner(StrEnum):
     TORCH = "torch"
     LLAMA_CPP = "llama.cpp"
+    HEADS = "heads"  # that guess from the target's states: see `engine.drafter.heads`
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,6 +186,9 @@ class Verdict:
     # accepted ones alone when they end the reply
     distributions: tuple[Distribution, ...] = ()  # the target's own before each of `tokens`; empty: not known
     branch: tuple[int, ...] = ()  # the places of the accepted tokens in a tree
+    # Places of draft tokens that nothing was written after, and what the target likes best after each, unless that is
+    # the end of the reply; where somebody asks for it.
+    wanted: tuple[tuple[int, int], ...] = ()
 
     @property
     def places(self) -> Sequence[int]:

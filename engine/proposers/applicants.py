@@ -15,6 +15,7 @@ from engine.drafter.choice import (
     starter_in_torch,
 )
 from engine.drafter.gguf import MAX_HELD
+from engine.drafter.heads_folder import find_heads
 from engine.errors import MendableError, TargetMissing
 from engine.library.estimate import estimate, free_memory
 from engine.library.facts import TargetFacts, facts_of
@@ -42,16 +43,22 @@ class Applicants:
         self._library = library
         self._facts: TargetFacts | None = None  # of the target
 
-    def find(self, fixed: DrafterSource | None = None, known: Collection[str] = ()) -> list[Applicant]:
-        """`fixed`: the user's choice, which is among them whatever it is; `known`: keys of drafters that were used for
+    def find(
+        self, fixed: DrafterSource | None = None, known: Collection[str] = (), has_states: bool = False
+    ) -> list[Applicant]:
+        """`has_states`: whether the target tells its states, from which heads guess.
+        `fixed`: the user's choice, which is among them whatever it is; `known`: keys of drafters that were used for
         this target. Reads the headers of files that are not known yet."""
         path, records, starter = self._target.path, self._library(), _starter()
         self._facts = _facts(path, next((each.facts for each in records if each.path == path), ""))
         # As it was installed, and the form that is used in its place.
         starters = frozenset() if starter is None else frozenset({starter.path, starter_in_use(self._data_dir).path})
         found = [*self._ours(starter, path in starters, known), *self._from_library(records, starters)]
+        heads = find_heads(self._data_dir, path) if has_states else []
+        found += [Applicant(each, Pair.HEADS, _TORCH_BYTES + each.size_bytes) for each in heads]
         if fixed is not None and all(each.source.key != fixed.key for each in found):
-            found.append(Applicant(fixed, Pair.UNKNOWN, fixed.size_bytes + _WORK_BYTES))
+            pair = Pair.HEADS if fixed.runner is DrafterRunner.HEADS else Pair.UNKNOWN
+            found.append(Applicant(fixed, pair, fixed.size_bytes + _WORK_BYTES))
         return found
 
     def offer(self, selection: Selection, choice: DrafterChoice) -> DrafterOffer | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
+from engine.messages.drafters import DrafterRunner, DrafterSource
 from engine.messages.origins import Origin
 
 if TYPE_CHECKING:
@@ -31,13 +32,28 @@ PROPOSERS = (
     LISTED_DRAFTER := Listed(
         DRAFTER := Origin("drafter", "Drafter", "#d9f0ea", "#15423f"), "engine.proposers.drafted.DrafterProposer"
     ),
+    LISTED_HEADS := Listed(
+        HEADS := Origin("heads", "Heads", "#e3e0f7", "#2e2a55"), "engine.proposers.heads.HeadsProposer"
+    ),
     Listed(RECALL := Origin("recall", "Earlier text", "#fbeccb", "#45361a"), "engine.proposers.recall.RecallProposer"),
+    Listed(
+        LOOKAHEAD := Origin("lookahead", "Model's hints", "#f8dfe6", "#562f3b"),
+        "engine.proposers.lookahead.LookaheadProposer",
+    ),
 )
 
 
-def proposers(with_drafter: bool) -> tuple[Listed, ...]:
-    """All, or all but the drafter."""
-    return tuple(listed for listed in PROPOSERS if with_drafter or listed is not LISTED_DRAFTER)
+SUPPLIED = (LISTED_DRAFTER, LISTED_HEADS)  # of which one at most drafts for a target: see `engine.proposers.supply`
+
+
+def supplied_by(runner: DrafterRunner) -> Listed:
+    return LISTED_HEADS if runner is DrafterRunner.HEADS else LISTED_DRAFTER
+
+
+def proposers(supplied: DrafterSource | None) -> tuple[Listed, ...]:
+    """All, of the supplied ones only that of this source."""
+    wanted = None if supplied is None else supplied_by(supplied.runner)
+    return tuple(listed for listed in PROPOSERS if listed is wanted or listed not in SUPPLIED)
 
 
 def origins() -> tuple[Origin, ...]:

@@ -21,6 +21,7 @@ from engine.proposers.costs import RoundCosts
 from engine.proposers.interface import Context, Proposer, label_of
 from engine.proposers.purse import Purse
 from engine.proposers.recent import Activity, RecentRounds
+from engine.target.interface import TargetFeature
 
 _MARGIN = 0.03  # tokens; costs are not known well enough to count a smaller gain
 _MOST_BESIDE = 0.4  # chance that a token is the one beside the likeliest: rows that cost more are no branches
@@ -114,6 +115,16 @@ class Chooser:
         return bool(self._costly)
 
     @property
+    def asks_what_is_wanted(self) -> bool:
+        """Whether anybody looks at `Verdict.wanted`."""
+        return any(each.asks_what_is_wanted for each in self._free)
+
+    @property
+    def needs_states(self) -> bool:
+        """Whether one of them guesses by the target's states."""
+        return any(TargetFeature.STATES in candidate.proposer.needs for candidate in self._costly)
+
+    @property
     def can_pay(self) -> bool:
         """Whether a costly proposer's guesses would be worth their time if nearly all were accepted."""
         return any(candidate.costs.can_pay for candidate in self._costly)
@@ -143,7 +154,8 @@ class Chooser:
             return NO_DRAFT
         context = replace(context, expect=self._expect)
         best, gain = self._best_free(guesses, reach, rate)
-        return self._choose(context, guesses, best, gain, min(longest, USUAL_LENGTH), rate)
+        draft = self._choose(context, guesses, best, gain, min(longest, USUAL_LENGTH), rate)
+        return self._widened(draft, longest, context.max_branches, rate) if context.max_branches > 1 else draft
 
     def observe(self, verdict: Verdict, round_s: float) -> None:
         """The outcome of a round, and how long it took from the end of the one before. Raises ProposerFailed."""
@@ -193,6 +205,22 @@ class Chooser:
         if asked is None:
             return best
         return self._with_more(context, asked.ask(context, start, longest, rate), longest, rate)
+
+    def _widened(self, draft: Draft, longest: int, max_branches: int, rate: float) -> Draft:
+        """The draft, with what free proposers want to know beside it; that of a costly one stays as it is."""
+        if any(each.proposer.origin.key in draft.proposers for each in self._costly):
+            return draft
+        passes, num_rows = self._passes, 1 + len(draft.tokens)
+        change_s = 0.0 if draft.tokens else self._costs.change_to_draft_s
+
+        def cost(num_more: int) -> float:
+            more_s = passes.of(num_rows + num_more) - passes.of(num_rows) + change_s
+            return rate * more_s + self._purse.caution(more_s / passes.of(1))
+
+        for proposer in self._free:
+            room, branches = longest - len(draft.tokens), max_branches - draft.num_leaves
+            draft = call(proposer, proposer.widened, draft, room, branches, cost)
+        return draft
 
     def _expect(self, ahead: Sequence[int]) -> Expected | None:
         """What the first free proposer expects that expects anything. Raises ProposerFailed."""

@@ -19,19 +19,14 @@ from engine.config import SamplingSettings
 from engine.drafter.interface import Drafter, LogitRow
 from engine.errors import DrafterUnusable
 from engine.messages.conversations import ChatTurn
-from engine.messages.drafters import Guesses
-from engine.messages.learned import NgramRecord
 from engine.numerics.draft import NO_DRAFT, Draft, DraftPath, Verdict, common_prefix_length
 from engine.numerics.estimates import Calibration
 from engine.numerics.habits import NUM_KINDS
-from engine.numerics.ngram_cache import NgramCache
 from engine.numerics.sampling import Distribution
-from engine.numerics.string_trie import StringTrie
 from engine.proposers.blending import Blend, Hopes, Outlook, blended, outlook_of
 from engine.proposers.catalogue import DRAFTER, RECALL
-from engine.proposers.interface import Context, Proposer, Supplies, Worth
-
-StoreNgrams = Callable[[Sequence[NgramRecord]], None]
+from engine.proposers.interface import Context, Worth
+from engine.proposers.supplied import SuppliedProposer
 
 _MOST_CANDIDATES = 64  # of the drafter's distribution: its tail is not worth drawing from
 _FEWEST_TURNS, _MOST_TURNS = 3, 12  # steps that are timed with each number of threads
@@ -83,7 +78,7 @@ class Ending:
     num_certain: int  # of them, which it is to hold for good: nothing that is written changes them any more
 
 
-class DrafterProposer(Proposer):
+class DrafterProposer(SuppliedProposer):
     """One drafter for one target.
 
     It drafts until as many tokens as may be checked are begun: whether the last one would grow is not worth another
@@ -94,14 +89,12 @@ class DrafterProposer(Proposer):
     """
 
     origin = DRAFTER
-    loads = True
     continues = True
 
     def __init__(self, drafter: Drafter, label: str = "the drafter") -> None:
         """The drafter is this proposer's alone. `label`: what sentences call it."""
+        super().__init__(label)
         self._drafter = drafter
-        self.label = label
-        self._guesses = Guesses()  # since they were taken, of replies that may be learned from
         self._turns: Sequence[ChatTurn] | None = None
         self._compared: tuple[Sequence[ChatTurn] | None, bool] = None, False  # turns, and whether they begin as ours do
         self._reply_start = 0
@@ -122,15 +115,6 @@ class DrafterProposer(Proposer):
     @property
     def calibration(self) -> Calibration:
         return self._calibration
-
-    @classmethod
-    def label_of(cls, supplies: Supplies) -> str:
-        return supplies.drafter_label()
-
-    @classmethod
-    def build(cls, supplies: Supplies, is_cancelled: Callable[[], bool]) -> Proposer:
-        assert supplies.load_drafter is not None
-        return supplies.load_drafter(is_cancelled)
 
     def propose(self, context: Context, limit: int, worth: Worth) -> Draft:
         self._drafter_s, self._reading_s, self._num_passes, self._num_read = 0.0, 0.0, 0, 0
@@ -180,15 +164,6 @@ class DrafterProposer(Proposer):
             del self._held[self._drafter.num_held :]
             self._is_over = True  # what is missing is to be found again
         return self.step_s
-
-    def take_guesses(self) -> tuple[Guesses, float]:
-        """Those since the last time, and the seconds of one as they are now."""
-        guesses, self._guesses = self._guesses, Guesses()
-        return guesses, self.step_s
-
-    def offer_ngrams(self, trie: StringTrie, cache: NgramCache, store: StoreNgrams) -> None:  # noqa: ARG002
-        """Takes these with the next reply, in place of those it was built with, if it has any. From any thread."""
-        return
 
     def end_reply(self) -> None:
         self._drafted, self._refused, self._beside, self._is_over = [], None, [], True

@@ -14,6 +14,7 @@ from engine.numerics.string_trie import StringTrie
 from engine.numerics.vocabulary_map import VocabularyMap, open_map
 from engine.proposers.drafted import DrafterProposer
 from engine.proposers.shared_vocabulary import SharedVocabularyDrafter
+from engine.proposers.supplied import SuppliedProposer
 from engine.proposers.translated import TranslatedDrafter
 from engine.target.interface import Vocabulary
 
@@ -114,7 +115,7 @@ class Drafting:
         source: DrafterSource,
         drafter_fingerprint: str,
         target: Vocabulary,
-        proposer: DrafterProposer,
+        proposer: SuppliedProposer,
         translator: Translator | None,
     ) -> None:
         """`translator`: None where both have one vocabulary."""

@@ -14,7 +14,7 @@ from engine.numerics.estimates import Calibration
 from engine.numerics.habits import Expected
 from engine.numerics.sampling import Dice
 from engine.numerics.suffix_index import SuffixIndex
-from engine.target.interface import Target, TargetFeature
+from engine.target.interface import StateRow, Target, TargetFeature
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,9 @@ class Context:
     learns: bool = True  # whether proposers may learn from the reply
     max_branches: int = 1  # that a draft may have, beginning behind the pending token
     ahead: tuple[int, ...] = ()  # another proposer's guess at the tokens after the pending one, to continue
+    # What the target drew the pending token from: see `Target.evaluate_with_states`. A view that its next pass
+    # overwrites; None after the prompt, and where no proposer needs `TargetFeature.STATES`.
+    state: StateRow | None = None
     # What the user's texts usually go on with, after the pending token and these.
     expect: Callable[[Sequence[int]], Expected | None] = lambda _ahead: None
 
@@ -73,6 +76,7 @@ class Proposer(Protocol):
     loads: bool = False  # takes long to build, so that it joins from a thread of its own
     is_free: bool = False  # its guesses take no time: it is asked before every round, for all it has
     continues: bool = False  # can go on from another proposer's guess (`Context.ahead`)
+    asks_what_is_wanted: bool = False  # looks at `Verdict.wanted`
     step_s: float = 0.0  # seconds of guessing one token, where they are known
 
     @classmethod
@@ -108,6 +112,12 @@ class Proposer(Protocol):
         """Of a free proposer that has proposed in this round: at most `limit` tokens to follow `context.ahead`, as for
         `propose`."""
         return NO_DRAFT
+
+    def widened(self, draft: Draft, room: int, branches: int, cost: Callable[[int], float]) -> Draft:  # noqa: ARG002
+        """Of a free proposer that has proposed in this round: the draft that is going to be checked, with at most
+        `room` tokens beside it, in so many branches, for what their rows tell; `cost`: tokens that are lost by so many
+        rows more."""
+        return draft
 
     def expect(self, ahead: Sequence[int]) -> Expected | None:  # noqa: ARG002
         """Of a free proposer that has proposed in this round: what it takes to be likely after the pending token and

@@ -43,6 +43,7 @@ class Pair(Enum):
     SMALL = (0.54, 0.68)  # a language model of its own, such as the starter
     FAMILY = (0.66, 0.76)  # a smaller model with the target's vocabulary, trained alike
     UNKNOWN = (0.35, 0.52)
+    HEADS = (0.40, 0.45)  # that were made for the target
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,8 @@ class Selection:
         given_s = self._given_step(source)
         is_measured = bool(given_s or record.step_s)
         step_s = given_s or self.step_of(source)
-        speedup = expected_speedup(self._passes, first, following, step_s)
+        heads = source.runner is DrafterRunner.HEADS
+        speedup = expected_speedup(self._passes, first, following, step_s, at_once=heads)
         seen = record.guesses.num_first + record.guesses.num_next
         return DrafterProspect(source, first, following, seen, step_s, is_measured, speedup, applicant.memory_bytes)
 
@@ -144,15 +146,18 @@ class Selection:
         return _STEP_OVERHEAD_S + seconds
 
 
-def expected_speedup(passes: PassCosts, chance_first: float, chance_next: float, step_s: float) -> float:
-    """Tokens per second over those of plain decoding, at the best draft length of at least one."""
+def expected_speedup(
+    passes: PassCosts, chance_first: float, chance_next: float, step_s: float, at_once: bool = False
+) -> float:
+    """Tokens per second over those of plain decoding, at the best draft length of at least one. `at_once`: one step
+    guesses all tokens."""
     # A pass over one row takes no longer than one over several: what was measured otherwise was something else.
     single_s = min(passes.of(num_rows) for num_rows in range(1, USUAL_LENGTH + 2))
     best, tokens, accepted = 0.0, 1.0, chance_first
     for length in range(1, USUAL_LENGTH + 1):
         tokens += accepted
         accepted *= chance_next
-        best = max(best, tokens * single_s / (passes.of(length + 1) + length * step_s))
+        best = max(best, tokens * single_s / (passes.of(length + 1) + (1 if at_once else length) * step_s))
     return best
 
 

@@ -8,19 +8,20 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from engine.config import AUTOMATIC, EngineConfig
-from engine.drafter.choice import drafter_source
+from engine.drafter import shallow
+from engine.drafter.choice import SELF, drafter_source
 from engine.drafter.torch_library import preload_torch
-from engine.errors import Cancelled, DrafterUnusable, StoreUnusable
+from engine.errors import Cancelled, DrafterUnusable, StoreUnusable, TargetMissing, TargetUnusable
 from engine.messages.drafters import DrafterChoice, DrafterRecord, DrafterRunner, DrafterSource
 from engine.messages.targets import TargetRecord
 from engine.numerics.draft_length import PassCosts
 from engine.proposers.applicants import Applicants
-from engine.proposers.drafted import DrafterProposer
 from engine.proposers.drafting import Drafting, NgramMemory
 from engine.proposers.gguf_drafting import open_gguf
-from engine.proposers.selection import GivenStep, Selection, seen_again
+from engine.proposers.selection import GivenStep, Selection, expected_speedup, seen_again
+from engine.proposers.supplied import SuppliedProposer
 from engine.spare_time import SpareTime
-from engine.target.interface import Target, Vocabulary
+from engine.target.interface import Target, TargetFeature, Vocabulary
 
 _logger = logging.getLogger("slipstream.drafters")
 
@@ -46,6 +47,7 @@ class Known:
     ngrams: NgramMemory | None = None
     drafters: DrafterMemory = _Forgetful()
     library: Callable[[], Sequence[TargetRecord]] = tuple
+    texts: Callable[[], Sequence[Sequence[int]]] = tuple  # the user's, in the target's tokens; the latest last
 
 
 class DrafterSupply:
@@ -78,21 +80,32 @@ class DrafterSupply:
         """Decides who drafts at these costs of passes; `given_step` as for `Selection`. Raises DrafterUnusable where
         the user chose one that cannot be found."""
         wanted = self._config.speculation.drafter
-        fixed = None if wanted == AUTOMATIC else drafter_source(wanted, self._config.data_dir, self._known.library)
+        fixed = None if wanted == AUTOMATIC else self._source(wanted, passes)
         self._fixed = fixed
         records = self._known.drafters.drafter_records(self._identity) if self._identity else {}
-        applicants = self._applicants.find(fixed, records)
+        applicants = self._applicants.find(fixed, records, TargetFeature.STATES in self._target.features)
         self._selection = Selection(passes, self._target.description.size_bytes, applicants, records, given_step)
         found = self._find(self._selection)
         self._decide(found)
         return found
+
+    def _source(self, wanted: str, passes: PassCosts) -> DrafterSource:
+        """Of the user's choice. A shallow copy is made where there is none yet. Raises DrafterUnusable."""
+        if wanted != SELF:
+            return drafter_source(wanted, self._config.data_dir, self._known.library)
+
+        def worth(agreement: float, share: float) -> float:
+            return expected_speedup(passes, agreement, agreement, share * passes.of(1))
+
+        folder = self._config.data_dir / shallow.FOLDER
+        return shallow.shallow_source(self._target.description.path, folder, self._known.texts(), worth)
 
     def reject(self, reason: str) -> DrafterChoice:
         """The user chose a drafter that cannot be found, so nobody drafts."""
         self._decide(DrafterChoice(None, reason, is_fixed=True))
         return self.choice
 
-    def load(self, is_cancelled: Callable[[], bool], spare: SpareTime | None = None) -> DrafterProposer:
+    def load(self, is_cancelled: Callable[[], bool], spare: SpareTime | None = None) -> SuppliedProposer:
         """The proposer of the chosen drafter; what takes long is done in spare time. Where the user did not choose it
         and it cannot be used, the next one is tried. Raises what `open_drafting` raises."""
         spare = spare or SpareTime(lull_s=0.0)
@@ -127,6 +140,8 @@ class DrafterSupply:
         pause: Callable[[], None] = lambda: None,
     ) -> Drafting:
         """As `open_drafting`."""
+        if source.runner is DrafterRunner.HEADS:
+            return open_heads(source, self._target, is_cancelled, pause)
         return open_drafting(self._config, source, self._target.vocabulary, self._known.ngrams, is_cancelled, pause)
 
     def give_up(self) -> None:
@@ -168,6 +183,29 @@ class DrafterSupply:
     def _decide(self, choice: DrafterChoice) -> None:
         self.choice = choice
         self._on_choice(choice)
+
+
+def open_heads(
+    source: DrafterSource,
+    target: Target,
+    is_cancelled: Callable[[], bool] = lambda: False,
+    pause: Callable[[], None] = lambda: None,
+) -> Drafting:
+    """Loads heads that were made for this target. Raises DrafterUnusable, what `pause` raises, and Cancelled as
+    `open_drafting`."""
+    if is_cancelled():
+        raise Cancelled("Loading the heads was cancelled.")
+    pause()
+    preload_torch()
+    pause()
+    from engine.drafter.heads import load_heads
+    from engine.proposers.heads import HeadsProposer
+
+    try:
+        heads = load_heads(source.path, target.description.path)
+    except (TargetMissing, TargetUnusable) as error:  # its file is gone, or is another one by now
+        raise DrafterUnusable(str(error)) from error
+    return Drafting(source, source.key, target.vocabulary, HeadsProposer(heads, target.vocabulary, source.label), None)
 
 
 def open_drafting(

@@ -20,9 +20,10 @@ from engine.numerics.sampling import Distribution, make_distribution
 from engine.numerics.string_trie import Node, StringTrie
 from engine.numerics.translation import Segment, Speller, Translation
 from engine.proposers.blending import Hopes, hopes_at
-from engine.proposers.drafted import DrafterProposer, Ending, Guess, StoreNgrams, drafting
+from engine.proposers.drafted import DrafterProposer, Ending, Guess, drafting
 from engine.proposers.interface import Context, Worth
 from engine.proposers.reply_tail import NgramLessons, ReplyTail
+from engine.proposers.supplied import StoreNgrams
 from engine.target.interface import Vocabulary
 
 _CHARACTERS_PER_TOKEN = 16  # far more than tokens of any language have

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from engine.clock import hidden
 from engine.stop_signal import StopSignal
-from engine.target.interface import FloatRows, Target, TargetLimits, branching
+from engine.target.interface import FloatRows, StateRows, Target, TargetFeature, TargetLimits, branching, telling
 
 
 class BodyTarget:
@@ -22,7 +22,7 @@ class BodyTarget:
         self.description = replace(
             inner.description, size_bytes=body.description.size_bytes, threads=body.description.threads
         )
-        self.features = inner.features & body.features
+        self.features = inner.features & (body.features | {TargetFeature.STATES})  # which are the inner one's
         ours, its = inner.limits, body.limits
         self.limits = TargetLimits(
             min(ours.context_size, its.context_size),
@@ -64,6 +64,13 @@ class BodyTarget:
         branching(self._body).keep_branch(places)
         with hidden():
             branching(self.inner).keep_branch(places)
+
+    def tell_states(self, wanted: bool) -> None:
+        telling(self.inner).tell_states(wanted)
+
+    @property
+    def states(self) -> StateRows | None:
+        return telling(self.inner).states
 
     def roll_back(self, num_kept: int) -> bool:
         both = self._body.roll_back(num_kept)

@@ -7,6 +7,7 @@ that is there already stays.
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import json
 import logging
@@ -115,6 +116,18 @@ def make_form(
         settle(unfinished, target)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def copy_without(path: Path, layers: Sequence[int], out: Path) -> str:
+    """Runs in a child. Writes the model in `path` without these layers; what llama.cpp objects to, empty if it is
+    done."""
+    parameters = lib.llama_model_quantize_default_params()
+    parameters.only_copy = True
+    parameters.prune_layers = (ctypes.c_int32 * (len(layers) + 1))(*sorted(layers), -1)
+    forget_errors()
+    if lib.llama_model_quantize(os.fsencode(path), os.fsencode(out), parameters) == 0:
+        return ""
+    return last_error()
 
 
 def check_free(targets: Sequence[Path]) -> None:

@@ -18,6 +18,8 @@ from engine.target.marks import Marks
 
 FloatRows = npt.NDArray[np.float32]  # shape (rows, vocabulary)
 FloatRow = npt.NDArray[np.float32]  # shape (vocabulary,)
+StateRow = npt.NDArray[np.float32]  # shape (hidden,)
+StateRows = npt.NDArray[np.float32]  # shape (rows, hidden)
 
 _MOST_BYTES_PER_TOKEN = 16
 
@@ -28,6 +30,7 @@ class TargetFeature(StrEnum):
     ROLLBACK = "rollback"  # tokens of the last pass can be taken back: `TargetLimits.max_rollback` says how many
     # One pass can check a draft that branches, as `BranchingTarget` says: into `TargetLimits.max_branches` at most.
     BRANCHES = "branches"
+    STATES = "states"  # passes can tell the states that their logits are made of, as `TellingTarget` says
 
 
 class Interrupted(Exception):
@@ -181,6 +184,27 @@ def branching(target: Target) -> BranchingTarget:
     """A target with TargetFeature.BRANCHES, as what it is."""
     assert TargetFeature.BRANCHES in target.features
     return cast(BranchingTarget, target)
+
+
+class TellingTarget(Target, Protocol):
+    """What a target with TargetFeature.STATES can do beside."""
+
+    def tell_states(self, wanted: bool) -> None:
+        """Whether passes tell their states from now on; at first they do not. A pass that returns fewer rows than it
+        has tokens, such as that of a prompt, never does: it would have to make all of them."""
+        ...
+
+    @property
+    def states(self) -> StateRows | None:
+        """What the rows of the last pass are made of, the output of the last layer after the final norm, shape (rows,
+        hidden): a view that the next pass overwrites. None where it did not tell them."""
+        ...
+
+
+def telling(target: Target) -> TellingTarget:
+    """A target with TargetFeature.STATES, as what it is."""
+    assert TargetFeature.STATES in target.features
+    return cast(TellingTarget, target)
 
 
 class ParallelTarget(PromptReader, Protocol):

@@ -24,9 +24,9 @@ from engine.errors import Cancelled, TargetUnusable
 from engine.numerics.draft_length import MAX_LENGTH
 from engine.stop_signal import StopSignal
 from engine.target.interface import (
-    FloatRow,
     FloatRows,
     Interrupted,
+    StateRows,
     TargetDescription,
     TargetFeature,
     TargetLimits,
@@ -127,6 +127,12 @@ class LoadedModel:
             self._stop = stop  # also keeps the flag alive while llama.cpp knows its address
 
 
+def _states(context: Any) -> frozenset[TargetFeature]:
+    """Models that were made for searching texts tell one for all tokens."""
+    is_by_token = lib.llama_pooling_type(context) == lib.LLAMA_POOLING_TYPE_NONE
+    return frozenset({TargetFeature.STATES} if is_by_token else ())
+
+
 class LlamaCppTarget(LoadedModel):
     """Implements `engine.target.interface.Target`: one sequence of tokens, taken back in llama.cpp's own memory."""
 
@@ -141,10 +147,12 @@ class LlamaCppTarget(LoadedModel):
         max_rows: int = MAX_ROWS,
     ) -> None:
         """Use `load`. Owns model and context from here on, also when it raises."""
-        self._row_views: dict[tuple[int, int], FloatRows] = {}
+        self._views: dict[tuple[int, int, int], FloatRows] = {}
         self._adapter: Any = None
         self.num_held = 0
         self._num_revocable = 0  # of the last tokens, where the model keeps a few states
+        self._num_rows = 0  # of the last pass
+        self._tells = self._has_told = False  # whether passes are to tell states, and whether the last one did
         self._num_shared = [0] * lib.llama_n_seq_max(context)  # of the tokens held, those that each sequence holds
         self._num_sharing = 0  # sequences that do
         self._branches: list[list[int]] = []  # of the tree that was evaluated last, the sequences of each token
@@ -156,7 +164,7 @@ class LlamaCppTarget(LoadedModel):
             super().__init__(path, name, model, context, settings, MAX_TOKENS, most_sequences=len(self._num_shared))
             for row in range(MAX_TOKENS):
                 self._batch.seq_id[row][0] = _SEQUENCE
-            self.features = self._probe(stop)
+            self.features = self._probe(stop) | _states(context)
         except BaseException:
             self.close()
             raise
@@ -304,20 +312,18 @@ class LlamaCppTarget(LoadedModel):
         adapters = (lib.llama_adapter_lora_p_ctypes * 1)(adapter)
         lib.llama_set_adapters_lora(self._context, adapters, 1, (ctypes.c_float * 1)(1.0))
 
-    def evaluate_with_state(self, tokens: Sequence[int], stop: StopSignal) -> tuple[FloatRow, FloatRow]:
-        """Reads a few tokens, at most `limits.max_rows`. The logits after the last of them, shape (vocabulary,), and
-        the state that the head made them of, shape (hidden,): views that the next pass may overwrite. Raises
-        Interrupted."""
-        lib.llama_set_embeddings(self._context, True)  # every token then gets a row
-        try:
-            row = self.evaluate(tokens, len(tokens), stop)[-1]
-            state = lib.llama_get_embeddings_ith(self._context, -1)
-            return row, np.ctypeslib.as_array(state, (lib.llama_model_n_embd(self._model),))
-        finally:
-            lib.llama_set_embeddings(self._context, False)
+    def tell_states(self, wanted: bool) -> None:
+        self._tells = wanted
+
+    @property
+    def states(self) -> StateRows | None:
+        if not self._has_told:
+            return None
+        width = lib.llama_model_n_embd_out(self._model)
+        return self._view(lib.llama_get_embeddings(self._context), self._num_rows, width)
 
     def close(self) -> None:
-        self._row_views.clear()
+        self._views.clear()
         if self._context is not None:
             self.use_adapter(None)
         super().close()
@@ -332,6 +338,8 @@ class LlamaCppTarget(LoadedModel):
         self._batch_outputs[:count] = 0
         self._batch_outputs[count - num_rows : count] = 1
         self._batch.n_tokens = count
+        self._has_told = self._tells and num_rows == count  # llama.cpp would make a row of every token
+        lib.llama_set_embeddings(self._context, self._has_told)
         result = lib.llama_decode(self._context, self._batch)
         if result != 0:
             self._recover(result)
@@ -355,16 +363,20 @@ class LlamaCppTarget(LoadedModel):
                 self._num_shared[sequence] = num_kept
 
     def _rows(self, num_rows: int) -> FloatRows:
-        """The logits in llama.cpp's own buffer. Making such a view costs more than using it, so views are reused."""
-        pointer = lib.llama_get_logits(self._context)  # waits for the backend
-        key = (ctypes.addressof(pointer.contents), num_rows)
-        view = self._row_views.get(key)
+        """The logits in llama.cpp's own buffer."""
+        self._num_rows = num_rows
+        return self._view(lib.llama_get_logits(self._context), num_rows, len(self.vocabulary))  # waits for the backend
+
+    def _view(self, pointer: Any, num_rows: int, width: int) -> FloatRows:
+        """Making such a view costs more than using it, so views are reused."""
+        key = (ctypes.addressof(pointer.contents), num_rows, width)
+        view = self._views.get(key)
         if view is None:
-            if len(self._row_views) > 2 * self.limits.max_rows:  # the buffer has moved
-                self._row_views.clear()
-            view = np.ctypeslib.as_array(pointer, (num_rows, len(self.vocabulary)))
+            if len(self._views) > 4 * self.limits.max_rows:  # the buffer has moved
+                self._views.clear()
+            view = np.ctypeslib.as_array(pointer, (num_rows, width))
             view.flags.writeable = False
-            self._row_views[key] = view
+            self._views[key] = view
         return view
 
     def _recover(self, result: int) -> None:

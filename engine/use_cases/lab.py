@@ -11,11 +11,13 @@ from engine.errors import Cancelled, DrafterUnusable
 from engine.lab.distillation.progress import DistillProgress
 from engine.lab.measuring.measurement import Measurement
 from engine.lab.measuring.opening import open_measurement
-from engine.lab.measuring.order import BenchOrder
+from engine.lab.measuring.order import BenchOrder, Way
 from engine.loading import load_target
+from engine.messages.drafters import DrafterChoice, DrafterRunner, DrafterSource
 from engine.messages.learned import NgramRecord, RecallText
 from engine.numerics.draft_length import PassCosts
 from engine.profile.transfer import read_profile
+from engine.proposers.catalogue import HEADS
 from engine.proposers.drafted import measure_step
 from engine.proposers.drafting import Drafting, Teachable
 from engine.proposers.selection import GivenStep
@@ -37,10 +39,13 @@ def open_bench(config: EngineConfig, order: BenchOrder, stop: StopSignal) -> Mea
     def load(name: str) -> Target:
         return load_target(resolve(config, name), TargetSettings(), lambda _progress: None, stop)
 
-    def drafting_for(target: Target, passes: PassCosts, given_step: GivenStep, must_draft: bool) -> Drafting | None:
-        supply = DrafterSupply(config, target, known=Known(profile, library=lambda: list_library(config)))
+    def drafting_for(target: Target, passes: PassCosts, given_step: GivenStep, way: Way) -> Drafting | None:
+        speculation = replace(config.speculation, drafter=way.drafter or config.speculation.drafter)
+        supply = DrafterSupply(
+            replace(config, speculation=speculation), target, known=Known(profile, library=lambda: list_library(config))
+        )
         choice = supply.choose(passes, given_step)
-        source = choice.chosen or (choice.prospects[0].source if must_draft else None)
+        source = _always_drafting(choice, way) if way.always else choice.chosen
         if source is None:
             return None
         drafting = supply.open(source)
@@ -55,6 +60,16 @@ def open_bench(config: EngineConfig, order: BenchOrder, stop: StopSignal) -> Mea
         return open_measurement(order, load, load_vocabulary, drafting_for, stop, recalled)
     except Interrupted as error:
         raise Cancelled(f"Loading {order.target} was cancelled.") from error
+
+
+def _always_drafting(choice: DrafterChoice, way: Way) -> DrafterSource:
+    """Who drafts in a mode in which one must. Raises DrafterUnusable where there are no heads."""
+    best = [choice.chosen] if choice.chosen is not None else []
+    best += [prospect.source for prospect in choice.prospects]
+    for source in best:
+        if (source.runner is DrafterRunner.HEADS) is (way.alone == HEADS.key):
+            return source
+    raise DrafterUnusable("There are no heads for this model; make some with `slipstream distill --heads 4`.")
 
 
 class _Profile:
@@ -85,11 +100,18 @@ class _Profile:
 def distill(
     config: EngineConfig, settings: DistillSettings, folder: Path, on_progress: Callable[[DistillProgress], None]
 ) -> None:
-    """Makes a drafter for a target. Takes as long as the settings say, and the time to write or read the corpus.
+    """Makes a drafter or heads for a target. Takes as long as the settings say, and the time to write or read the
+    corpus.
 
     Raises what resolving and loading the target raise, FileUnusable, DrafterUnusable, and MendableError when
     something cannot be written.
     """
+    file = resolve(config, settings.target)
+    if settings.heads is not None:
+        from engine.lab.distillation.heads import distill_heads
+
+        distill_heads(settings, file, folder, on_progress)
+        return
     from engine.lab.distillation.recipe import distill as make  # transformers: two seconds that no bench needs
 
     def judge(drafter: Path, order: BenchOrder) -> Measurement:
@@ -103,4 +125,4 @@ def distill(
 
     if settings.start is not None and not settings.start.exists():
         raise DrafterUnusable(f"There is no folder {settings.start}; choose the folder of a drafter to start from.")
-    make(settings, resolve(config, settings.target), folder, on_progress, judge, measure)
+    make(settings, file, folder, on_progress, judge, measure)

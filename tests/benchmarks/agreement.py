@@ -61,6 +61,7 @@ def main() -> None:
         writer = WriterMode(target, ReplySettings(_GREEDY, arguments.max_tokens), None)
         source = drafter_source(arguments.drafter, config.data_dir)
         proposer = open_drafting(config, source, target.vocabulary).proposer
+        assert isinstance(proposer, DrafterProposer)
         chats = read_prompts(arguments.prompts, arguments.limit)
         for chat in chats:
             question = chat.question([])

@@ -1,6 +1,6 @@
 """How exact the rounds are, in figures.
 
-    python -m tests.benchmarks.exactness [--draws 100000] [--temperature 0.8] [--seed 1]
+    python -m tests.benchmarks.exactness [--draws 100000] [--temperature 0.8] [--seed 1] [--heads FOLDER]
 
 First the largest errors on small vocabularies, summed over every draft and every throw of the dice: of the trie walk,
 of the rule of rejection, of both beside branches, and of whole rounds with a drafter that is translated, or that has
@@ -27,17 +27,19 @@ import torch
 from engine.config import EngineConfig, SamplingSettings, SpeculationSettings, TargetSettings, data_dir
 from engine.decoding.session import Session
 from engine.drafter.choice import built_in_source
+from engine.drafter.heads_folder import heads_source
 from engine.drafter.interface import Drafter, LogitRow
 from engine.loading import load_target
 from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.acceptance import accept
-from engine.numerics.draft import Draft
+from engine.numerics.draft import NO_DRAFT, Draft
 from engine.numerics.sampling import Distribution, RandomDice, make_distribution
 from engine.proposers.drafted import DrafterProposer
 from engine.proposers.interface import Context
-from engine.proposers.supply import open_drafting
+from engine.proposers.supplied import SuppliedProposer
+from engine.proposers.supply import open_drafting, open_heads
 from engine.stop_signal import StopSignal
-from engine.target.interface import Target, branching
+from engine.target.interface import StateRow, Target, branching
 from engine.target.sources import starter_source
 from tests.fakes.drafter import PIECES, random_logits
 from tests.fakes.proposers import Generous, drafting, neural_proposer, sharing_proposer
@@ -98,8 +100,9 @@ class Comparison:
 class Experiment:
     """Many rounds after the same beginning."""
 
-    def __init__(self, target: Target, proposer: DrafterProposer, sampling: SamplingSettings) -> None:
-        proposer._drafter = CachingDrafter(proposer._drafter)
+    def __init__(self, target: Target, proposer: SuppliedProposer, sampling: SamplingSettings) -> None:
+        if isinstance(proposer, DrafterProposer):
+            proposer._drafter = CachingDrafter(proposer._drafter)
         self._proposer = proposer
         self._sampling = sampling
         self._target = target
@@ -130,6 +133,7 @@ class Experiment:
         """With branches, drafts are the drafter's likeliest tokens and those beside them, whatever the temperature."""
         dice = RandomDice(seed)
         context = Context(TURNS, self._begun[:-1], self._begun[-1], self._start, self._sampling, dice)
+        context = replace(context, state=self._state())
         if max_branches > 1:
             context = replace(context, sampling=SamplingSettings(temperature=0), max_branches=max_branches)
         drafted: Counter[tuple[int, ...]] = Counter()
@@ -145,6 +149,16 @@ class Experiment:
             first = self.distribution(()).draw(dice)
             plain[(first, self.distribution((first,)).draw(dice))] += 1
         return Comparison(num_rounds, num_accepted, self._p_value(drafted), self._p_value(plain), num_beside)
+
+    def _state(self) -> StateRow:
+        """What the last token of the beginning was drawn from, for heads."""
+        session = Session(self._target)
+        self._target.roll_back(0)
+        session.read(self._begun[:-2], StopSignal())
+        session.check(self._begun[-2], NO_DRAFT, StopSignal(), with_states=True)
+        assert session.states is not None
+        state: StateRow = session.states[0].copy()
+        return state
 
     def _p_value(self, counts: Counter[tuple[int, ...]]) -> float:
         """Chi-square of the first two tokens against their distribution."""
@@ -175,7 +189,9 @@ class Experiment:
         return float(torch.special.gammaincc(freedom, torch.tensor(chi_square / 2, dtype=torch.float64)))
 
 
-def open_experiment(target: Target, folder: Path, sampling: SamplingSettings) -> Experiment:
+def open_experiment(target: Target, folder: Path, sampling: SamplingSettings, heads: Path | None = None) -> Experiment:
+    if heads is not None:
+        return Experiment(target, open_heads(heads_source(heads), target).proposer, sampling)
     config = EngineConfig(folder, SpeculationSettings(device="cpu"))
     return Experiment(target, open_drafting(config, built_in_source(), target.vocabulary).proposer, sampling)
 
@@ -219,6 +235,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=100_000)
     parser.add_argument("--temperature", type=float, default=0.8)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--heads", type=Path, help="folder of heads of the starter, in place of the built-in drafter")
     options = parser.parse_args()
 
     for name, error in largest_errors():
@@ -229,7 +246,7 @@ def main() -> None:
         ("top-k 20 alone", SamplingSettings(temperature=options.temperature, top_k=20, top_p=1, min_p=0)),
     ):
         for kind, max_branches in (("sampled drafts", 1), ("trees", 4)):
-            experiment = open_experiment(target, data_dir(), sampling)
+            experiment = open_experiment(target, data_dir(), sampling, options.heads)
             began = time.perf_counter()
             result = experiment.compare(options.draws, options.seed, max_branches=max_branches)
             print(

@@ -13,6 +13,7 @@ from engine.stop_signal import StopSignal
 from engine.target.interface import (
     FloatRows,
     Interrupted,
+    StateRows,
     TargetDescription,
     TargetFeature,
     TargetLimits,
@@ -23,6 +24,8 @@ SPECIAL = (b"<|im_start|>", b"<|im_end|>")
 MERGED = (b"the ", b"ing", b"user", b"assistant", b"system", b"ha", b"hah")
 PIECES = (*(bytes([value]) for value in range(256)), *MERGED, *SPECIAL)
 START, END = len(PIECES) - 2, len(PIECES) - 1
+
+NUM_THOUGHTS = 5  # tokens
 
 NextToken = Callable[[Sequence[int]], int]
 
@@ -55,10 +58,12 @@ class FakeTarget:
         )
         self.limits = TargetLimits(context_size, max_tokens, max_tokens, self._max_rollback, max_branches)
         self.description = TargetDescription(Path("fake.gguf"), "fake", "fake 1B", 1_000, 1, chat_template)
-        self.features = frozenset({TargetFeature.ROLLBACK}) if can_roll_back else frozenset[TargetFeature]()
+        self.features = frozenset({TargetFeature.STATES} | ({TargetFeature.ROLLBACK} if can_roll_back else set()))
         if max_branches > 1:
             self.features |= {TargetFeature.BRANCHES}
         self._tree: Sequence[int] = ()
+        self.states: StateRows | None = None
+        self.tells = False
 
     @property
     def num_held(self) -> int:
@@ -91,22 +96,39 @@ class FakeTarget:
             raise Interrupted
         self.num_evaluated += len(tokens)
         rows = np.zeros((num_rows, len(self.vocabulary)), np.float32)
+        self.states = np.zeros((num_rows, NUM_THOUGHTS), np.float32) if self.tells and num_rows == len(tokens) else None
         for place, token in enumerate(tokens):
             self.held.append(token)
             row = place - (len(tokens) - num_rows)
             if row >= 0:
                 rows[row, self.next_token(self.held)] = 30.0
+                if self.states is not None:
+                    self.states[row] = self._thoughts()
         return rows
+
+    def tell_states(self, wanted: bool) -> None:
+        self.tells = wanted
+
+    def _thoughts(self) -> list[int]:
+        """Its states are what it is going to say."""
+        said = self.held.copy()
+        for _ in range(NUM_THOUGHTS):
+            said.append(self.next_token(said))
+        return said[-NUM_THOUGHTS:]
 
     def evaluate_tree(self, token: int, draft: Sequence[int], parents: Sequence[int], stop: StopSignal) -> FloatRows:
         assert 2 <= 1 + len(draft) <= self.limits.max_rows
         rows, num_evaluated, lines = [self.evaluate([token], 1, stop)[0]], self.num_evaluated, [[token]]
+        states = [self.states]
         num_held = len(self.held) - 1
         for each, parent in zip(draft, parents, strict=True):
             lines.append([*lines[parent + 1], each])
             del self.held[num_held:]
             self.held += lines[-1][:-1]
             rows.append(self.evaluate([each], 1, stop)[0])
+            states.append(self.states)
+        told = [each for each in states if each is not None]
+        self.states = np.concatenate(told) if told else None
         leaves = len(draft) - len({*parents} - {-1})
         assert leaves <= self.limits.max_branches
         self.held[num_held:] = [token]

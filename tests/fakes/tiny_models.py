@@ -141,6 +141,41 @@ def tiny_lfm2(path: Path) -> Path:
     return _write(path, writer, shapes)
 
 
+def tiny_mtp(path: Path) -> Path:
+    """A mixture of experts that brings a head along for the token after the next: a second layer, which its own passes
+    leave out."""
+    writer = _begin("glm4moe", num_layers=2)
+    writer.add_nextn_predict_layers(1)
+    writer.add_head_count(_HEADS)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_leading_dense_block_count(1)
+    writer.add_expert_count(2)
+    writer.add_expert_used_count(1)
+    writer.add_expert_shared_count(1)
+    writer.add_expert_feed_forward_length(_INNER)
+    _add_sentencepiece(writer)
+    square, wide, norm = (_WIDTH, _WIDTH), (_INNER, _WIDTH), (_WIDTH,)
+    shapes: _Shapes = {
+        "token_embd.weight": (_NUM_SPM, _WIDTH),
+        "output.weight": (_NUM_SPM, _WIDTH),
+        "output_norm.weight": norm,
+        **{f"blk.0.ffn_{part}.weight": wide for part in ("gate", "up")},
+        "blk.0.ffn_down.weight": wide[::-1],
+        "blk.1.ffn_gate_inp.weight": (2, _WIDTH),
+        "blk.1.exp_probs_b.bias": (2,),
+        **{f"blk.1.ffn_{part}_exps.weight": (2, *wide) for part in ("gate", "up")},
+        "blk.1.ffn_down_exps.weight": (2, *wide[::-1]),
+        **{f"blk.1.ffn_{part}_shexp.weight": wide for part in ("gate", "up")},
+        "blk.1.ffn_down_shexp.weight": wide[::-1],
+        "blk.1.nextn.eh_proj.weight": (_WIDTH, 2 * _WIDTH),
+        **{f"blk.1.nextn.{part}.weight": norm for part in ("enorm", "hnorm", "shared_head_norm")},
+    }
+    for layer in range(2):
+        shapes |= {f"blk.{layer}.attn_{part}.weight": square for part in ("q", "k", "v", "output")}
+        shapes |= {f"blk.{layer}.{part}_norm.weight": norm for part in ("attn", "post_attention")}
+    return _write(path, writer, shapes)
+
+
 def tiny_bert(path: Path) -> Path:
     """An embedding model: it compares texts, and writes none."""
     writer = _begin("bert", num_layers=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +28,18 @@ _HEAD = "lm_head.weight"
 
 
 def write_drafter(folder: Path, cut: Cut, card: str, replace: bool = False) -> None:
-    """The folder is complete or not there. Matrices are int8 rows with a scale each, as a CPU runs them. It takes the
-    place of another one only with `replace`. Raises DrafterUnusable and FileUnusable."""
+    """Matrices are int8 rows with a scale each, as a CPU runs them. For the rest see `write_folder`."""
+    write_folder(folder, _files(cut, card), replace)
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes], replace: bool = False) -> None:
+    """The folder is complete or not there. It takes the place of another one only with `replace`. Raises
+    DrafterUnusable and FileUnusable."""
     with writing_to(folder.parent):
         folder.parent.mkdir(parents=True, exist_ok=True)
         new = Path(tempfile.mkdtemp(prefix=folder.name, dir=folder.parent))
     try:
-        for name, content in _files(cut, card).items():
+        for name, content in files.items():
             write_whole(new / name, content)
         with writing_to(folder.parent):
             new.chmod(0o755)

@@ -35,7 +35,7 @@ OnProgress = Callable[[DistillProgress], None]
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class Part:
     """The lessons of one file, with labels where these are known."""
 
     lessons: list[CorpusLesson]
@@ -56,17 +56,12 @@ def distill(
     Raises TargetUnsupported, TargetUnusable, FileUnusable, also when something cannot be written, DrafterUnusable when
     `folder` exists already, and what the target raises.
     """
-    target = TargetSide(settings, file, open_bench, measure_step)
-    if folder.exists():
-        raise DrafterUnusable(f"{folder} exists already; remove it, or choose another folder.")
-    with writing_to(folder.parent):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-    work = WorkFolder(settings.work or folder.with_name(folder.name + ".work"), _identity(settings))
+    target = TargetSide(settings, file)
     make_model = _model_maker(settings, target)
-    work.begin()
+    work = begin(settings, folder)
     if not settings.corpus:
         target.invent(work.corpus, on_progress)
-    parts, held_back = _split(settings, _read(settings, target, work, on_progress), target)
+    parts, held_back = split(settings, _read(settings, target, work, on_progress), target)
     cut = make_model([lesson for part in parts for lesson in part.lessons])
     if not work.drafter.exists():
         write_drafter(work.drafter, cut, "")
@@ -78,12 +73,24 @@ def distill(
 
     def judge(seconds: float) -> Judgement:
         write_drafter(work.drafter, cut, "", replace=True)
-        judgement = target.judge(work.drafter, work.held_back, seconds / 60)
+        judgement = target.judge(work.drafter, work.held_back, seconds / 60, open_bench, measure_step)
         on_progress(judgement)
         return judgement
 
     state = train(cut.model, cut.num_outputs, lessons, training, work.checkpoint, on_progress, judge)
     write_drafter(folder, cut, write_card(settings, cut, lessons, state, judge(state.seconds)))
+
+
+def begin(settings: DistillSettings, folder: Path) -> WorkFolder:
+    """Where what is needed to go on is kept, in making what is to be in `folder`. Raises DrafterUnusable when that
+    exists already, and FileUnusable."""
+    if folder.exists():
+        raise DrafterUnusable(f"{folder} exists already; remove it, or choose another folder.")
+    with writing_to(folder.parent):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    work = WorkFolder(settings.work or folder.with_name(folder.name + ".work"), _identity(settings))
+    work.begin()
+    return work
 
 
 def _identity(settings: DistillSettings) -> dict[str, object]:
@@ -104,7 +111,7 @@ def _digest(file: Path) -> str:
         raise FileUnusable(f"{file} cannot be read ({error.strerror}); choose another file.") from error
 
 
-def _read(settings: DistillSettings, target: TargetSide, work: WorkFolder, on_progress: OnProgress) -> list[_Part]:
+def _read(settings: DistillSettings, target: TargetSide, work: WorkFolder, on_progress: OnProgress) -> list[Part]:
     """Invented conversations come with labels; for given ones the target's teacher writes them."""
     parts = []
     for number, path in enumerate(corpus_files(settings.corpus or (work.corpus,))):
@@ -113,11 +120,11 @@ def _read(settings: DistillSettings, target: TargetSide, work: WorkFolder, on_pr
         files = [labels] if labels.is_file() else []
         if settings.labels and not files:
             files = label_lessons(lessons, target.open_teacher, work.labels(number), on_progress)
-        parts.append(_Part(lessons, read_labels(files, {lesson.line: lesson for lesson in lessons})))
+        parts.append(Part(lessons, read_labels(files, {lesson.line: lesson for lesson in lessons})))
     return parts
 
 
-def _split(settings: DistillSettings, parts: list[_Part], target: TargetSide) -> tuple[list[_Part], list[CorpusLesson]]:
+def split(settings: DistillSettings, parts: list[Part], target: TargetSide) -> tuple[list[Part], list[CorpusLesson]]:
     """The lessons to learn from, and those held back to judge by."""
     if settings.held_back:
         files = corpus_files(settings.held_back)
@@ -125,7 +132,7 @@ def _split(settings: DistillSettings, parts: list[_Part], target: TargetSide) ->
         return parts, held_back[:_MAX_HELD_BACK]
     held_back = [lesson for part in parts for lesson in part.lessons[::_HELD_BACK_EVERY]][:_MAX_HELD_BACK]
     taken = {id(lesson) for lesson in held_back}
-    rest = [_Part([lesson for lesson in part.lessons if id(lesson) not in taken], part.labels) for part in parts]
+    rest = [Part([lesson for lesson in part.lessons if id(lesson) not in taken], part.labels) for part in parts]
     return rest, held_back
 
 
@@ -142,7 +149,7 @@ def _model_maker(settings: DistillSettings, target: TargetSide) -> Callable[[Seq
 
 
 def _lessons(
-    parts: Sequence[_Part], held_back: Sequence[CorpusLesson], drafter: Path, vocabulary: Vocabulary, num_outputs: int
+    parts: Sequence[Part], held_back: Sequence[CorpusLesson], drafter: Path, vocabulary: Vocabulary, num_outputs: int
 ) -> Lessons:
     tokenizer = DrafterTokenizer.from_folder(drafter)
     strings = spellings(vocabulary, tokenizer, num_outputs)

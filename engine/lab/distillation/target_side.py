@@ -39,14 +39,10 @@ class TargetSide:
     """One target as author of a corpus, as the model that a drafter is cut from, as teacher and as judge. It is loaded
     anew for each, in the form that suits it."""
 
-    def __init__(
-        self, settings: DistillSettings, file: TargetSource, open_bench: OpenBench, measure_step: MeasureStep
-    ) -> None:
+    def __init__(self, settings: DistillSettings, file: TargetSource) -> None:
         """Raises TargetUnusable, also for the targets of recorded replies, and FileUnusable for these."""
         self._settings = settings
         self._file = file
-        self._open_bench = open_bench
-        self._measure_step = measure_step
         check_file(file.path)
         words = load_vocabulary(file.path)
         self.vocabulary = words.vocabulary
@@ -83,30 +79,15 @@ class TargetSide:
         finally:
             target.close()
 
-    def judge(self, drafter: Path, held_back: Path, minutes: float) -> Judgement:
+    def judge(
+        self, drafter: Path, held_back: Path, minutes: float, open_bench: OpenBench, measure_step: MeasureStep
+    ) -> Judgement:
         """The drafter in a folder, after so many minutes of training; `held_back` is a file of recorded replies."""
         texts = [("replies of this target, held back", self._file.path, held_back)]
         texts += [(replies.stem, words, replies) for words, replies in self._settings.traces]
-        figures = tuple(self._measure(name, words, replies, drafter) for name, words, replies in texts)
-        return Judgement(minutes, self._measure_step(drafter) * 1e3, figures)
-
-    def _measure(self, name: str, vocabulary: Path, replies: Path, drafter: Path) -> TextFigures:
-        order = BenchOrder(
-            target=f"{TRACE}{vocabulary}",
-            prompts=replies,
-            limit=_JUDGED_REPLIES,
-            modes=(ALWAYS_DRAFTING,),
-            max_tokens=_JUDGED_TOKENS,
-            draft_length=DRAFT_LENGTH,
-        )
-        measurement = self._open_bench(drafter, order)
-        try:
-            modes: Any = measurement.run(StopSignal())["modes"]
-        finally:
-            measurement.close()
-        figures = modes[ALWAYS_DRAFTING]
-        accepted = tuple(place["stood"] / place["checked"] for place in figures["by_place"])
-        return TextFigures(name, figures["tokens_per_round"], accepted)
+        benches = ((name, _order(words, replies)) for name, words, replies in texts)
+        figures = tuple(_figures(name, open_bench(drafter, order)) for name, order in benches)
+        return Judgement(minutes, measure_step(drafter) * 1e3, figures)
 
     def _can_run_in_torch(self) -> bool:
         """Whether torch computes what the target does, in the memory that is free."""
@@ -118,3 +99,24 @@ class TargetSide:
 
     def _text(self, token: int | None) -> str:
         return "" if token is None else self.vocabulary.pieces[token].decode("utf-8", "replace")
+
+
+def _order(vocabulary: Path, replies: Path) -> BenchOrder:
+    return BenchOrder(
+        target=f"{TRACE}{vocabulary}",
+        prompts=replies,
+        limit=_JUDGED_REPLIES,
+        modes=(ALWAYS_DRAFTING,),
+        max_tokens=_JUDGED_TOKENS,
+        draft_length=DRAFT_LENGTH,
+    )
+
+
+def _figures(name: str, measurement: Measurement) -> TextFigures:
+    try:
+        modes: Any = measurement.run(StopSignal())["modes"]
+    finally:
+        measurement.close()
+    figures = modes[ALWAYS_DRAFTING]
+    accepted = tuple(place["stood"] / place["checked"] for place in figures["by_place"])
+    return TextFigures(name, figures["tokens_per_round"], accepted)

@@ -25,16 +25,23 @@ from engine.lab.distillation.work import writing_to
 from engine.learning.samples import CorpusLesson, Labels
 from engine.numerics.likeliest import likeliest
 from engine.stop_signal import StopSignal
-from engine.target.interface import Target
+from engine.target.interface import Target, telling
 
 _SHARD_SIZE = 512  # lessons, whose labels are one file
 _TOKENS_PER_PASS = 1536
 _HEAD_ROWS = 1024  # whose logits are in memory at once
 
 
+Thought = tuple[CorpusLesson, Labels, torch.Tensor]  # the states that the labels are made of: bfloat16 [n, hidden]
+
+
 class Teacher(Protocol):
     def label(self, lessons: Sequence[CorpusLesson]) -> Iterator[tuple[CorpusLesson, Labels]]:
         """The labels of each lesson, in any order."""
+        ...
+
+    def think(self, lessons: Sequence[CorpusLesson]) -> Iterator[Thought]:
+        """Labels and states of each lesson, in any order."""
         ...
 
 
@@ -98,23 +105,38 @@ class TargetTeacher:
 
     def label(self, lessons: Sequence[CorpusLesson]) -> Iterator[tuple[CorpusLesson, Labels]]:
         """See `Teacher.label`. Raises Interrupted."""
+        return ((lesson, labels) for lesson, labels, _ in self._read(lessons, with_states=False))
+
+    def think(self, lessons: Sequence[CorpusLesson]) -> Iterator[Thought]:
+        """See `Teacher.think`. Raises Interrupted."""
+        return self._read(lessons, with_states=True)
+
+    def _read(self, lessons: Sequence[CorpusLesson], with_states: bool) -> Iterator[Thought]:
         limits = self._target.limits
         chunk = min(limits.max_rows, limits.max_tokens)
+        if with_states:
+            telling(self._target).tell_states(True)
         for lesson in lessons:
             self._target.roll_back(0)
             ids = lesson.ids[: limits.context_size].tolist()
             rows: list[tuple[np.ndarray, np.ndarray]] = []
+            states = torch.zeros((len(lesson.reply), 0), dtype=torch.bfloat16)
             before = min(lesson.start - 1, len(ids))
             for start in range(0, before, limits.max_tokens):
                 self._target.evaluate(ids[start : min(before, start + limits.max_tokens)], 1, self._stop)
             for start in range(before, len(ids) - 1, chunk):
                 part = ids[start : min(len(ids) - 1, start + chunk)]
                 logits = self._target.evaluate(part, len(part), self._stop)
+                found = telling(self._target).states if with_states else None
+                if found is not None:
+                    if not states.shape[1]:
+                        states = states.new_zeros((len(lesson.reply), found.shape[1]))
+                    states[len(rows) : len(rows) + len(part)] = torch.tensor(found)
                 rows += [likeliest(row, NUM_LIKELIEST) for row in logits]
             # Tokens beyond the target's context have labels without a meaning.
             rows += [(np.zeros(NUM_LIKELIEST, np.int32), _UNKNOWN)] * (len(lesson.reply) - len(rows))
             tokens, logs = zip(*rows, strict=True)
-            yield lesson, Labels(np.stack(tokens), np.stack(logs))
+            yield lesson, Labels(np.stack(tokens), np.stack(logs)), states
 
 
 class TorchTeacher:
@@ -138,6 +160,10 @@ class TorchTeacher:
 
     def label(self, lessons: Sequence[CorpusLesson]) -> Iterator[tuple[CorpusLesson, Labels]]:
         """See `Teacher.label`."""
+        return ((lesson, labels) for lesson, labels, _ in self.think(lessons))
+
+    def think(self, lessons: Sequence[CorpusLesson]) -> Iterator[Thought]:
+        """See `Teacher.think`."""
         for batch in _batches(lessons):
             length = max(len(lesson.ids) for lesson in batch)
             ids = torch.zeros((len(batch), length), dtype=torch.int64)
@@ -145,11 +171,9 @@ class TorchTeacher:
                 ids[row, : len(lesson.ids)] = torch.from_numpy(lesson.ids)
             with torch.inference_mode():
                 states = self._states(ids.to(self._device))
-                labels = [
-                    self._labels(states[row, lesson.start - 1 : len(lesson.ids) - 1])
-                    for row, lesson in enumerate(batch)
-                ]
-            yield from zip(batch, labels, strict=True)
+                parts = [states[row, lesson.start - 1 : len(lesson.ids) - 1] for row, lesson in enumerate(batch)]
+                labels = [self._labels(part) for part in parts]
+            yield from zip(batch, labels, (part.to("cpu", copy=True) for part in parts), strict=True)
 
     def _labels(self, states: torch.Tensor) -> Labels:
         tokens, logs = [], []

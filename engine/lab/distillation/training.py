@@ -119,7 +119,7 @@ def train(
     state = TrainingState()
     if checkpoint is not None and checkpoint.exists():
         state = load_checkpoint(checkpoint, model, optimizer)
-    watch = _Stopwatch(state.seconds)
+    watch = Stopwatch(state.seconds)
     saved = judged = state.seconds
     try:
         while True:
@@ -137,7 +137,7 @@ def train(
                     with watch.paused():
                         judge(state.seconds)
                 for group in optimizer.param_groups:
-                    group["lr"] = settings.learning_rate * _rate(share)
+                    group["lr"] = settings.learning_rate * rate_at(share)
                 loss = _loss(model, num_outputs, batch, lessons.labels, settings.token_share)
                 loss.backward()  # type: ignore[no-untyped-call]
                 torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -159,7 +159,7 @@ def _progress(state: TrainingState, num_batches: int, loss: float, hits: Hits | 
     return TrainingProgress(state.step, state.epoch + state.batch / num_batches, state.seconds, loss, *figures)
 
 
-class _Stopwatch:
+class Stopwatch:
     """Seconds of training, with those before a kill."""
 
     def __init__(self, seconds: float) -> None:
@@ -176,7 +176,7 @@ class _Stopwatch:
         self._began += time.monotonic() - began
 
 
-def _rate(share: float) -> float:
+def rate_at(share: float) -> float:
     """Of the highest learning rate, when `share` of the training is over."""
     cosine = 0.5 * (1 + float(np.cos(np.pi * min(1.0, share))))
     return min(1.0, max(share, 1e-3) / _WARM_UP) * (_FINAL_RATE + (1 - _FINAL_RATE) * cosine)

@@ -65,6 +65,10 @@ class WorkFolder:
         if not self._about.exists():
             write_whole(self._about, self._identity.encode())
 
+    def thoughts(self, name: str) -> Path:
+        """Of the target, in the lessons of that name: see `engine.lab.distillation.thoughts`."""
+        return self.path / f"thoughts-{name}"
+
     def labels(self, number: int) -> Path:
         """Of the corpus file of that number."""
         return self.path / f"labels-{number}"

@@ -11,10 +11,10 @@ from engine.decoding.speculation import Speculation
 from engine.lab.measuring.bench import Bench, Comparison, LogitGauge
 from engine.lab.measuring.machine import describe_machine
 from engine.lab.measuring.modes import Mode, ReplayMode, SimulatedMode, WriterMode
-from engine.lab.measuring.order import PASS_S, WITHOUT_DRAFTS, BenchOrder
+from engine.lab.measuring.order import PASS_S, WAYS, BenchOrder
 from engine.lab.measuring.passes import NUM_ROWS, PassProbe
 from engine.lab.measuring.prompts import Chat
-from engine.lab.measuring.report import Json, Subject, make_report
+from engine.lab.measuring.report import Json, Preparation, Subject, make_report
 from engine.lab.measuring.windows import Schooling, trials, windows
 from engine.messages.drafters import DrafterSource
 from engine.messages.learned import RecallText
@@ -40,15 +40,18 @@ class Measurement:
         memories: Mapping[str, RecallTexts] | None = None,
         schoolings: Mapping[str, Schooling] | None = None,
         drafters: Mapping[str, DrafterSource] | None = None,
+        preparations: Mapping[str, Preparation] | None = None,
     ) -> None:
         """`memories`: what the modes remember of earlier questions, by mode, and `schoolings` what their drafters
-        learn; those that do not are left out. `drafters`: those that draft."""
+        learn; those that do not are left out. `drafters`: those that draft. `preparations`: what the modes took
+        before the first question."""
         self._order = order
         self._chats = chats
         self._target = target
         self._memories = memories or {}
         self._schoolings = schoolings or {}
         self._drafters = drafters or {}
+        self._preparations = preparations or {}
         self._num_remembered = 0
         self._probe = PassProbe(target)
         gauge = LogitGauge(target) if order.temperature == 0 else None
@@ -69,7 +72,7 @@ class Measurement:
             on_answered(comparison.question.id)
 
         outcome = self._bench.run(self._chats, stop, tell)
-        report = make_report(self._subject(), self._order.modes, outcome)
+        report = make_report(self._subject(), self._order.modes, outcome, self._preparations)
         if self._order.window is not None:
             report["windows"] = {
                 mode: windows(mode, outcome.comparisons, self._order.window) for mode in self._order.modes
@@ -95,16 +98,16 @@ class Measurement:
             schooling.teach(comparison.question.turns, comparison.answers[mode].verified)
 
     def _mode(self, speculation: Speculation | None, mode: str) -> Mode:
-        assert (speculation is None) == (mode in WITHOUT_DRAFTS)
+        assert (speculation is not None) == WAYS[mode].drafts
         settings = replace(self._order.reply_settings, keeps_distributions=mode in self._schoolings)
         trace = self._target.inner if isinstance(self._target, BodyTarget) else self._target
-        if not isinstance(trace, TraceTarget):
-            return WriterMode(self._target, settings, speculation)
-        replay = ReplayMode(trace, self._target, settings, speculation)
+        found: Mode = WriterMode(self._target, settings, speculation)
+        if isinstance(trace, TraceTarget):
+            found = ReplayMode(trace, self._target, settings, speculation)
         if not self._order.is_simulated:
-            return replay
+            return found
         drafter = self._drafters.get(mode)
-        return SimulatedMode(replay, self._order.costs if drafter is None else self._order.costs.of_drafter(drafter))
+        return SimulatedMode(found, self._order.costs if drafter is None else self._order.costs.of_drafter(drafter))
 
     def _subject(self) -> Subject:
         order, drafting = self._order, self._order.speculation

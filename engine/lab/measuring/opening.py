@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Protocol
 
+from engine.clock import now
 from engine.decoding.speculation import Speculation, open_speculation
+from engine.lab.measuring.machine import memory_mb
 from engine.lab.measuring.measurement import Measurement
-from engine.lab.measuring.order import ALWAYS_DRAFTING, CHAIN, RECALL, TREE, WITHOUT_DRAFTS, BenchOrder
+from engine.lab.measuring.order import WAYS, BenchOrder, Way
 from engine.lab.measuring.prompts import read_prompts
+from engine.lab.measuring.report import Preparation
 from engine.lab.measuring.windows import Schooling
 from engine.messages.drafters import DrafterSource
 from engine.messages.learned import RecallText
@@ -39,12 +42,12 @@ class Drafting(Protocol):
     def teachable(self) -> Teachable | None: ...
 
 
-# For a target, at these costs of passes and of a step where that is given; one that is to draft whether that pays or
-# not, or else None where none pays.
-MakeDrafting = Callable[[Target, PassCosts, GivenStep, bool], Drafting | None]
+# For a target, at these costs of passes and of a step where that is given; where it is always to draft one whether that
+# pays or not, or else None where none pays.
+MakeDrafting = Callable[[Target, PassCosts, GivenStep, Way], Drafting | None]
 
-# Modes in which one proposer drafts, by key of its origin.
-_ALONE = {ALWAYS_DRAFTING: "drafter", TREE: "drafter", RECALL: "recall"}
+# Keys of origins in modes of which a drafter, or heads, may draft.
+_WITH_SUPPLIED = ("", *(listed.origin.key for listed in catalogue.SUPPLIED))
 
 
 def open_measurement(
@@ -69,26 +72,31 @@ def open_measurement(
     try:
         if order.body is not None:
             target = BodyTarget(target, load_target(str(order.body)))
-        memories = {mode: RecallTexts(remembered(target)) for mode in order.modes if mode not in WITHOUT_DRAFTS}
+        memories = {mode: RecallTexts(remembered(target)) for mode in order.modes if WAYS[mode].drafts}
         # Each mode has its own drafter, so that none learns from another.
         draftings: dict[str, Drafting] = {}
         speculations: dict[str, Speculation] = {}
+        preparations: dict[str, Preparation] = {}
         for mode, memory in memories.items():
+            way = WAYS[mode]
             costs, given_step = _costs(order, target, stop)
             drafting, step_s = None, None
-            if mode != RECALL and TargetFeature.ROLLBACK in target.features:
-                drafting = make_drafting(target, costs, given_step, mode in (ALWAYS_DRAFTING, TREE))
+            began, before_mb = now(), memory_mb()
+            if way.alone in _WITH_SUPPLIED and TargetFeature.ROLLBACK in target.features:
+                drafting = make_drafting(target, costs, given_step, way)
             if drafting is not None:
                 draftings[mode], step_s = drafting, given_step(drafting.source)
-            always = _always(order) if mode in (ALWAYS_DRAFTING, TREE) else None
-            draws_trees = mode not in (ALWAYS_DRAFTING, CHAIN)
-            chooser = Chooser(costs, step_s=step_s, always=always, draws_trees=draws_trees)
-            speculations[mode] = _speculation(mode, chooser, _supplies(target, memory, drafting))
+            chooser = Chooser(
+                costs, step_s=step_s, always=_always(order) if way.always else None, draws_trees=way.branches
+            )
+            source = None if drafting is None else drafting.source
+            speculations[mode] = _speculation(way, chooser, _supplies(target, memory, drafting), source)
+            preparations[mode] = Preparation(now() - began, max(0.0, memory_mb() - before_mb))
         drafters = {mode: drafting.source for mode, drafting in draftings.items()}
         taught = {mode: each.teachable for mode, each in draftings.items() if order.teaches}
         schoolings = {mode: Schooling(teachable) for mode, teachable in taught.items() if teachable is not None}
         memories = memories if order.remembers else {}
-        return Measurement(order, chats, target, speculations, memories, schoolings, drafters)
+        return Measurement(order, chats, target, speculations, memories, schoolings, drafters, preparations)
     except BaseException:
         target.close()
         raise
@@ -99,9 +107,9 @@ def _supplies(target: Target, memory: RecallTexts, drafting: Drafting | None) ->
     return Supplies(target, lambda: memory.indexes, load)
 
 
-def _speculation(mode: str, chooser: Chooser, supplies: Supplies) -> Speculation:
-    listed = catalogue.proposers(with_drafter=supplies.load_drafter is not None)
-    alone = [each for each in listed if each.origin.key == _ALONE.get(mode, each.origin.key)]
+def _speculation(way: Way, chooser: Chooser, supplies: Supplies, supplied: DrafterSource | None) -> Speculation:
+    listed = catalogue.proposers(supplied)
+    alone = [each for each in listed if way.alone in ("", each.origin.key)]
     return open_speculation(chooser, supplies, alone, at_once=True)
 
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.config import ReplySettings, SamplingSettings, SpeculationSettings
-from engine.drafter.choice import BUILT_IN
+from engine.drafter.choice import BUILT_IN, SELF
 from engine.errors import SettingInvalid
 from engine.messages.drafters import DrafterSource
 from engine.numerics.draft_length import USUAL_LENGTH
+from engine.proposers.catalogue import DRAFTER, HEADS, SUPPLIED, origins
 
 PASS_S = 0.03  # of one pass over one row, as of an 8B model on a good machine; ratios do not depend on it
 MEASURED = "measured"
@@ -85,16 +86,36 @@ def _named_step(text: str) -> tuple[str, float | None]:
     return _OTHER_NAMES.get(name, name), None if cost == MEASURED else float(cost)
 
 
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way of decoding, which a mode is the name of."""
+
+    drafts: bool = True
+    alone: str = ""  # the key of the origin of the only proposer; empty: all of them
+    always: bool = False  # whether that one drafts in every round, however it fares
+    branches: bool = True  # whether drafts may branch, where that pays
+    drafter: str = ""  # the choice of one, where it is not the user's
+
+
 PLAIN = "plain"
 PLAIN_AGAIN = "plain-2"  # shows how far the machine's noise drives ratios of the same from 1
 AUTO = "auto"  # as the app does
-CHAIN = "chain"  # the same, but drafts never branch
-ALWAYS_DRAFTING = "neural"  # the drafter drafts in every round, however it fares
-TREE = "tree"  # the same, with drafts that branch where that pays
-RECALL = "recall"  # recall alone, where it pays
-_OFFERED = (PLAIN, AUTO, CHAIN, ALWAYS_DRAFTING, TREE, RECALL)
-MODES = (*_OFFERED, PLAIN_AGAIN)
-WITHOUT_DRAFTS = (PLAIN, PLAIN_AGAIN)
+CHAIN = "chain"
+ALWAYS_DRAFTING = "neural"
+_SUPPLIED = {listed.origin.key for listed in SUPPLIED}
+WAYS = {
+    PLAIN: Way(drafts=False),
+    AUTO: Way(),
+    CHAIN: Way(branches=False),
+    ALWAYS_DRAFTING: Way(alone=DRAFTER.key, always=True, branches=False),
+    "tree": Way(alone=DRAFTER.key, always=True),
+    "medusa": Way(alone=HEADS.key, always=True, branches=False),
+    "medusa-tree": Way(alone=HEADS.key, always=True),
+    SELF: Way(alone=DRAFTER.key, always=True, drafter=SELF),
+    **{origin.key: Way(alone=origin.key) for origin in origins() if origin.key not in _SUPPLIED},
+    PLAIN_AGAIN: Way(drafts=False),
+}
+_OFFERED = tuple(mode for mode in WAYS if mode != PLAIN_AGAIN)
 TRACE = "trace:"  # a target's name that begins so is the vocabulary in which recorded replies are replayed
 
 
@@ -118,10 +139,11 @@ class BenchOrder:
     profile: Path | None = None  # what was learned before; None: nothing
     shift: Path | None = None  # prompts of another kind, that are asked after the others; as many of them at most
     body: Path | None = None  # a model whose passes are timed in place of the target's; None: the target's own
+    counts: bool = False  # whether seconds are computed from `costs` though the target is a model
 
     def __post_init__(self) -> None:
         for mode in self.modes:
-            if mode not in MODES:
+            if mode not in WAYS:
                 raise SettingInvalid(f"There is no mode “{mode}”; choose from {', '.join(_OFFERED)}.")
         if not self.modes or len(set(self.modes)) < len(self.modes):
             raise SettingInvalid(f"Name each mode once; choose from {', '.join(_OFFERED)}.")
@@ -148,8 +170,8 @@ class BenchOrder:
 
     @property
     def is_simulated(self) -> bool:
-        """Whether seconds are computed from counts: recorded replies, and no model to take time."""
-        return self.vocabulary is not None and self.body is None
+        """Whether seconds are computed from counts: of recorded replies, and where that is asked for."""
+        return self.body is None and (self.counts or self.vocabulary is not None)
 
     @property
     def reply_settings(self) -> ReplySettings:

@@ -28,7 +28,17 @@ class Subject:
     pass_costs: Mapping[int, float]  # V(n) as multiples of V(1), for some n; empty where it was not measured
 
 
-def make_report(subject: Subject, modes: Sequence[str], outcome: Outcome) -> Json:
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """What a mode took before the first question."""
+
+    seconds: float = 0.0  # to make and load what drafts
+    memory_mb: float = 0.0  # that it holds since
+
+
+def make_report(
+    subject: Subject, modes: Sequence[str], outcome: Outcome, preparations: Mapping[str, Preparation] = {}
+) -> Json:
     answers = [answer for comparison in outcome.comparisons for answer in comparison.answers.values()]
     means = pass_means(answer.figures for answer in answers)
     return {
@@ -37,7 +47,13 @@ def make_report(subject: Subject, modes: Sequence[str], outcome: Outcome) -> Jso
         "machine": dict(subject.machine),
         "settings": dict(subject.settings),
         "pass_costs": _costs(subject.pass_costs),
-        "modes": {mode: _mode(mode, outcome, subject.pass_costs, means) for mode in modes},
+        "modes": {
+            mode: {
+                **_mode(mode, outcome, subject.pass_costs, means),
+                **_prepared(preparations.get(mode, Preparation())),
+            }
+            for mode in modes
+        },
         "prompts": [
             _prompt(comparison, mode, means) for comparison in outcome.comparisons for mode in comparison.answers
         ],
@@ -99,6 +115,10 @@ def _mode(mode: str, outcome: Outcome, pass_costs: Mapping[int, float], means: P
             task: _task(mode, [each for each in comparisons if each.question.task == task], means) for task in tasks
         },
     }
+
+
+def _prepared(preparation: Preparation) -> Json:
+    return {"prepare_s": round(preparation.seconds, 2), "prepared_mb": round(preparation.memory_mb, 1)}
 
 
 def _counts(answers: Sequence[Answer]) -> Json:

@@ -20,6 +20,7 @@ from engine.messages.origins import Origin
 from engine.numerics.draft import Draft
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.interface import Context, Worth
+from engine.proposers.lookahead import LookaheadProposer
 from engine.proposers.recall import RecallProposer
 from engine.proposers.translated import TranslatedDrafter
 from engine.stop_signal import StopSignal
@@ -66,6 +67,8 @@ DRAFTING: dict[str, Speculate] = {
     "recall, then neural": lambda target: choosing(recalling(TEXT[5:11], TEXT[20:40]), neural(target)),
     "recall, often wrong, then neural": lambda target: choosing(recalling(TEXT.replace(" ", " th")), neural(target)),
     "recall, then random": lambda target: choosing(recalling(TEXT), at_random(target)),
+    "lookahead": lambda _target: choosing(LookaheadProposer()),
+    "random, then lookahead": lambda target: choosing(at_random(target, is_free=True), LookaheadProposer()),
     "random, then neural": lambda target: choosing(at_random(target, is_free=True), neural(target)),
 }
 whoever_drafts = pytest.mark.parametrize("speculate", DRAFTING.values(), ids=DRAFTING.keys())

@@ -27,6 +27,7 @@ from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.chooser import Chooser
 from engine.proposers.drafted import DrafterProposer
 from engine.proposers.interface import Context, Proposer, Worth
+from engine.proposers.lookahead import LookaheadProposer
 from engine.proposers.recall import RecallProposer
 from engine.proposers.shared_vocabulary import SharedVocabularyDrafter
 from engine.stop_signal import StopSignal
@@ -238,3 +239,13 @@ def test_it_does_so_where_recall_guesses_branches(seed: int) -> None:
     every = Sum(seed, 4, lambda: choosing(RecallProposer(lambda: kept)), max_branches=3)
     assert every.error() < 1e-9
     assert every.num_beside > 2
+
+
+@settings(max_examples=3)
+@given(seed=st.integers(0, 10_000))
+def test_it_does_so_with_lookahead_and_its_window_beside_what_recall_quotes(seed: int) -> None:
+    said = np.random.default_rng(seed).choice(LIKELY, 60).tolist()
+    index = SuffixIndex([[*b"a", *said]])
+    total = Sum(seed, 16, lambda: choosing(RecallProposer(lambda: [index]), LookaheadProposer()), max_branches=8)
+    assert total.error() < 1e-9
+    assert total.num_together

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from engine.config import SamplingSettings
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.learned import NgramRecord
@@ -17,8 +19,8 @@ from engine.proposers.interface import Context, Worth
 from engine.proposers.translated import TranslatedDrafter
 from tests.fakes.drafter import PIECES, FakeDrafter, FakeDrafterVocabulary, Logits, guesses
 from tests.fakes.proposers import Generous
+from tests.fakes.target import NUM_THOUGHTS, FakeTarget
 from tests.fakes.target import PIECES as TARGET_PIECES
-from tests.fakes.target import FakeTarget
 
 GREEDY = SamplingSettings(temperature=0)
 TURNS = (ChatTurn(Role.USER, "Say it."),)
@@ -64,7 +66,9 @@ class Bench:
 
 def context_of(reply: Sequence[int], turns: Sequence[ChatTurn] = TURNS) -> Context:
     """Three tokens of a prompt, and the reply, of which the last is pending."""
-    return Context(turns, [1, 2, 3, *reply[:-1]], reply[-1], 3, GREEDY, RandomDice(0))
+    thoughts = TEXT.encode()[len(reply) - 1 :][:NUM_THOUGHTS].ljust(NUM_THOUGHTS, b" ")
+    state = np.array([*thoughts], np.float32)
+    return Context(turns, [1, 2, 3, *reply[:-1]], reply[-1], 3, GREEDY, RandomDice(0), state=state)
 
 
 def tokens_of(text: str) -> list[int]:

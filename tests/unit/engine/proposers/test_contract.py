@@ -16,11 +16,13 @@ from engine.messages.conversations import ChatTurn, Role
 from engine.messages.drafters import capitalized
 from engine.numerics.draft import NO_DRAFT, Verdict
 from engine.numerics.suffix_index import SuffixIndex
-from engine.proposers.catalogue import PROPOSERS, Listed
+from engine.proposers.catalogue import HEADS, PROPOSERS, Listed
+from engine.proposers.heads import HeadsProposer
 from engine.proposers.interface import Proposer, Supplies, label_of
 from engine.replies.reply import Reply, ReplyWriter
 from engine.stop_signal import StopSignal
 from tests.fakes.drafter import guesses
+from tests.fakes.heads import FakeHeads
 from tests.fakes.listener import RecordingListener
 from tests.fakes.proposers import Generous, choosing, neural_proposer
 from tests.fakes.target import FakeTarget, says
@@ -37,6 +39,8 @@ def built(listed: Listed) -> Proposer:
     target = FakeTarget()
 
     def load_drafter(_is_cancelled: Callable[[], bool]) -> Proposer:
+        if listed.origin == HEADS:
+            return HeadsProposer(FakeHeads(), target.vocabulary)
         return neural_proposer(target.vocabulary, guesses(TEXT))
 
     indexes = [SuffixIndex([[*TEXT.encode()]])]

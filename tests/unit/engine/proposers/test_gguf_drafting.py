@@ -11,6 +11,7 @@ from engine.config import SpeculationSettings
 from engine.drafter.choice import file_drafter
 from engine.drafter.gguf import GgufDrafter
 from engine.errors import AdapterUnusable
+from engine.proposers.drafted import DrafterProposer
 from engine.proposers.drafting import Drafting
 from engine.proposers.gguf_drafting import TeachableGgufDrafting, open_gguf
 from tests.fakes.tiny_models import tiny_qwen2
@@ -27,6 +28,7 @@ def open_tiny(path: Path) -> Drafting:
 def test_what_it_learns_is_used_stored_and_taken_back(tmp_path: Path) -> None:
     drafting = open_tiny(tiny_qwen2(tmp_path / "tiny.gguf"))
     assert isinstance(drafting, TeachableGgufDrafting)
+    assert isinstance(drafting.proposer, DrafterProposer)
     teachable, drafter = drafting.teachable, drafting.proposer._drafter
     assert isinstance(drafter, GgufDrafter)
     plain = drafter.read(_PROMPT).copy()

@@ -327,6 +327,7 @@ def test_beside_a_reply_its_step_is_what_it_was_or_what_it_is_expected_to_be(
             proposer = supply.load(never, spare)
         assert proposer.step_s == expected.step_s
         assert expected.is_measured == bool(known_s)
+        assert isinstance(proposer, DrafterProposer)
         assert proposer._drafter.num_held == 0, "nothing was read"
 
 
@@ -441,6 +442,7 @@ def test_the_real_starter_drafts_for_another_vocabulary(tmp_path: Path) -> None:
 def proposer_of(supply: FakeSupply) -> DrafterProposer:
     drafting = supply.told[-1]
     assert drafting is not None
+    assert isinstance(drafting.proposer, DrafterProposer)
     return drafting.proposer
 
 

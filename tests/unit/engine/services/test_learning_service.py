@@ -24,6 +24,7 @@ from engine.messages.conversations import ChatTurn, Message, Role
 from engine.messages.events import DrafterLearned, Event, LearningChanged
 from engine.messages.learned import CandidateRecord, Gain, Learned, NgramRecord
 from engine.messages.replies import ReplyStatistics, StopReason
+from engine.proposers.drafted import DrafterProposer
 from engine.proposers.drafting import Drafting
 from engine.proposers.teachable import TeachableDrafting, open_teachable
 from engine.services import learning_service, pupil
@@ -135,7 +136,9 @@ def begun_with(monkeypatch: pytest.MonkeyPatch) -> list[Adapter | None]:
 
 def used(home: Home) -> bool:
     """Whether the drafter has another adapter than it came with."""
-    return home.drafting.proposer._drafter.refresh()
+    proposer = home.drafting.proposer
+    assert isinstance(proposer, DrafterProposer)
+    return proposer._drafter.refresh()
 
 
 def test_what_was_learned_is_used_kept_and_gone_on_from_after_a_restart(

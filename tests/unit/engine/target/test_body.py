@@ -7,7 +7,7 @@ import pytest
 from engine import clock
 from engine.stop_signal import StopSignal
 from engine.target.body import BodyTarget
-from engine.target.interface import Interrupted
+from engine.target.interface import Interrupted, TargetFeature
 from tests.fakes.clock import FakeClock
 from tests.fakes.target import PIECES, FakeTarget, says
 
@@ -29,6 +29,15 @@ def test_one_says_the_words_and_both_hold_the_tokens() -> None:
     assert inner.held == body.held == list(b"ab")
     assert target.roll_back(1)
     assert target.num_held == len(inner.held) == len(body.held) == 1
+
+
+def test_the_states_are_those_of_the_words() -> None:
+    alone, target = FakeTarget(says("yes")), BodyTarget(FakeTarget(says("yes")), FakeTarget(says("no")))
+    for each in (alone, target):
+        each.tell_states(True)
+        each.evaluate(list(b"ab"), 2, GO)
+    assert target.states is not None
+    assert (target.states == alone.states).all()
 
 
 def test_only_the_bodys_passes_take_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,7 +73,7 @@ def test_it_can_do_what_both_can() -> None:
     inner, body = FakeTarget(context_size=100, max_tokens=16), FakeTarget(context_size=200, can_roll_back=False)
     target = BodyTarget(inner, body)
     assert (target.limits.context_size, target.limits.max_tokens, target.limits.max_rows) == (100, 8, 8)
-    assert not target.features
+    assert target.features == {TargetFeature.STATES}
     assert BodyTarget(inner, FakeTarget()).features == inner.features
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from gguf import GGUFReader
 
 from engine.config import TargetSettings
 from engine.errors import Cancelled
@@ -156,8 +157,37 @@ class Leaking(LlamaCppTarget):
 
 def test_a_target_whose_branches_are_wrong_has_none(tmp_path: Path) -> None:
     with opened(tiny_llama(tmp_path / "tiny.gguf"), Leaking) as target:
-        assert target.features == {TargetFeature.ROLLBACK}
+        assert target.features == {TargetFeature.ROLLBACK, TargetFeature.STATES}
         assert target.limits.max_branches == 1
+
+
+@pytest.mark.parametrize(
+    ("make", "output"), [(tiny_llama, "token_embd"), (tiny_qwen2, "output")], ids=["llama", "qwen2"]
+)
+def test_a_pass_tells_the_states_that_its_logits_are_made_of(
+    make: Callable[[Path], Path], output: str, tmp_path: Path
+) -> None:
+    path = make(tmp_path / "tiny.gguf")
+    matrix = next(each.data for each in GGUFReader(path).tensors if each.name == f"{output}.weight")
+    with opened(path) as target:
+        tokens = sample_tokens(target, 12)
+        alone = target.evaluate(tokens[:8], 8, GO).copy()
+        assert target.states is None
+        target.roll_back(0)
+        target.tell_states(True)
+        rows = target.evaluate(tokens[:8], 8, GO)
+        np.testing.assert_array_equal(rows, alone)
+        assert target.states is not None
+        np.testing.assert_allclose(target.states @ matrix.T, rows, atol=1e-3 * rows.std())
+        rows = target.evaluate_tree(tokens[8], tokens[9:11], [-1, -1], GO)
+        assert target.states is not None
+        np.testing.assert_allclose(target.states @ matrix.T, rows, atol=1e-3 * rows.std())
+        target.keep_branch([1])
+        assert target.evaluate(tokens[:4], 1, GO).shape == (1, len(matrix)), "as of a prompt"
+        assert target.states is None
+        target.tell_states(False)
+        target.evaluate(tokens[:1], 1, GO)
+        assert target.states is None
 
 
 def test_a_model_that_keeps_states_never_goes_on_from_one_that_it_has_not_kept(tmp_path: Path) -> None:
@@ -232,5 +262,5 @@ def test_one_that_cannot_take_back_a_whole_draft_or_is_another_afterwards_is_not
     kind: type[LlamaCppTarget], tmp_path: Path
 ) -> None:
     with opened(tiny_llama(tmp_path / "tiny.gguf"), kind) as target:
-        assert not target.features
+        assert TargetFeature.ROLLBACK not in target.features
         assert target.limits.max_rollback == 0

@@ -15,7 +15,7 @@ from engine.config import TargetSettings
 from engine.lab.distillation.corpus import NUM_LIKELIEST, read_labels
 from engine.lab.distillation.progress import LabelProgress
 from engine.lab.distillation.source import GgufSource
-from engine.lab.distillation.teacher import TargetTeacher, Teacher, TorchTeacher, label_lessons
+from engine.lab.distillation.teacher import TargetTeacher, Teacher, Thought, TorchTeacher, label_lessons
 from engine.learning.samples import CorpusLesson, Labels
 from engine.messages.conversations import ChatTurn, Role
 from engine.stop_signal import StopSignal
@@ -100,6 +100,10 @@ class _Once:
             self.seen.append(lesson.line)
             size = (len(lesson.reply), NUM_LIKELIEST)
             yield lesson, Labels(np.full(size, lesson.line, np.int32), np.zeros(size, np.float16))
+
+    def think(self, lessons: Sequence[CorpusLesson]) -> Iterator[Thought]:
+        for lesson, labels in self.label(lessons):
+            yield lesson, labels, torch.full((len(lesson.reply), 4), lesson.line, dtype=torch.bfloat16)
 
 
 def _never() -> AbstractContextManager[Teacher]:

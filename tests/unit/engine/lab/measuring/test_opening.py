@@ -9,7 +9,7 @@ import pytest
 
 from engine.errors import DrafterUnusable, FileUnusable, TargetUnusable
 from engine.lab.measuring.opening import Drafting, MakeDrafting, open_measurement
-from engine.lab.measuring.order import BenchOrder, SimulatedCosts
+from engine.lab.measuring.order import WAYS, BenchOrder, SimulatedCosts, Way
 from engine.messages.drafters import DrafterRunner, DrafterSource
 from engine.messages.learned import VerifiedReply
 from engine.numerics.draft_length import PassCosts
@@ -44,15 +44,15 @@ class FakeDrafting:
     teachable: Teachable | None = None
 
 
-def foreteller(_target: Target, _passes: PassCosts, _given_step: GivenStep, _must_draft: bool) -> Drafting:
+def foreteller(_target: Target, _passes: PassCosts, _given_step: GivenStep, _way: Way) -> Drafting:
     return FakeDrafting(Foreteller(REPLY.encode(), wrong_second=False))
 
 
-def no_drafter(_target: Target, _passes: PassCosts, _given_step: GivenStep, _must_draft: bool) -> Drafting:
+def no_drafter(_target: Target, _passes: PassCosts, _given_step: GivenStep, _way: Way) -> Drafting:
     raise AssertionError("recall needs no drafter")
 
 
-def nobody(_target: Target, _passes: PassCosts, _given_step: GivenStep, _must_draft: bool) -> None:
+def nobody(_target: Target, _passes: PassCosts, _given_step: GivenStep, _way: Way) -> None:
     """No drafter pays."""
 
 
@@ -103,19 +103,20 @@ def test_the_cost_of_a_step_is_looked_up_by_the_drafters_name(prompts: Path) -> 
     assert shares == [0.075, 0.01]
 
 
-def test_makers_of_drafters_learn_what_passes_and_steps_cost_and_who_must_draft(prompts: Path) -> None:
-    asked: list[tuple[float, float | None, bool]] = []
+def test_makers_of_drafters_learn_what_passes_and_steps_cost_and_the_mode(prompts: Path) -> None:
+    asked: list[tuple[float, float | None, Way]] = []
 
-    def note(_target: Target, passes: PassCosts, given_step: GivenStep, must_draft: bool) -> None:
-        asked.append((passes.of(4), given_step(SOURCE), must_draft))
+    def note(_target: Target, passes: PassCosts, given_step: GivenStep, way: Way) -> None:
+        asked.append((passes.of(4), given_step(SOURCE), way))
 
     costs = SimulatedCosts(steps=(("foreteller-q4", 0.25),))
     replayed(BenchOrder("trace:fake.gguf", prompts, modes=("plain", "neural", "auto"), costs=costs), note)
     (step_s,) = {asked_s for _, asked_s, _ in asked}
     assert step_s == pytest.approx(0.25 * costs.pass_s(1))
-    assert asked == [(costs.pass_s(4), step_s, must_draft) for must_draft in (True, False)]
+    assert asked == [(costs.pass_s(4), step_s, WAYS[mode]) for mode in ("neural", "auto")]
 
 
+@pytest.mark.usefixtures("drafter_and_recall")
 def test_where_no_drafter_pays_none_drafts(prompts: Path) -> None:
     auto = replayed(BenchOrder("trace:fake.gguf", prompts), nobody)["auto"]
     assert set(auto["by_proposer"]) == {"recall"}
@@ -153,7 +154,7 @@ def test_a_chat_is_remembered_and_the_drafter_is_taught_where_that_is_asked_for(
     path.write_text("".join(json.dumps(chat) + "\n" for chat in chats))
     pupil = FakePupil()
 
-    def silent(_target: Target, _passes: PassCosts, _given_step: GivenStep, _must_draft: bool) -> Drafting:
+    def silent(_target: Target, _passes: PassCosts, _given_step: GivenStep, _way: Way) -> Drafting:
         return FakeDrafting(Foreteller(b"", wrong_second=False), teachable=cast("Teachable", pupil))
 
     modes = ("plain", "auto")
@@ -175,7 +176,7 @@ def test_a_target_that_cannot_roll_back_is_measured_without_drafts(prompts: Path
 
 
 def test_a_target_is_closed_when_its_drafter_cannot_be_used(prompts: Path) -> None:
-    def refuse(_target: Target, _passes: PassCosts, _given_step: GivenStep, _must_draft: bool) -> Drafting:
+    def refuse(_target: Target, _passes: PassCosts, _given_step: GivenStep, _way: Way) -> Drafting:
         raise DrafterUnusable("There is no drafter.")
 
     target = FakeTarget()
