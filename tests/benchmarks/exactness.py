@@ -28,13 +28,14 @@ from engine.config import EngineConfig, SamplingSettings, SpeculationSettings, T
 from engine.decoding.session import Session
 from engine.drafter.choice import built_in_source
 from engine.drafter.heads_folder import heads_source
-from engine.drafter.interface import Drafter, LogitRow
+from engine.drafter.interface import Drafter, Heads, LogitRow
 from engine.loading import load_target
 from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.acceptance import accept
 from engine.numerics.draft import NO_DRAFT, Draft
 from engine.numerics.sampling import Distribution, RandomDice, make_distribution
 from engine.proposers.drafted import DrafterProposer
+from engine.proposers.heads import HeadsProposer
 from engine.proposers.interface import Context
 from engine.proposers.supplied import SuppliedProposer
 from engine.proposers.supply import open_drafting, open_heads
@@ -88,6 +89,21 @@ class CachingDrafter:
         return False
 
 
+class CachingHeads:
+    """Implements `engine.drafter.interface.Heads`; the heads behind it guess once from one state."""
+
+    def __init__(self, heads: Heads) -> None:
+        self.hidden = heads.hidden
+        self._heads = heads
+        self._known: dict[tuple[bytes, int], tuple[list[list[int]], list[list[float]]]] = {}
+
+    def guess(self, state: StateRow, pending: int) -> tuple[list[list[int]], list[list[float]]]:
+        key = state.tobytes(), pending
+        if key not in self._known:
+            self._known[key] = self._heads.guess(state, pending)
+        return self._known[key]
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
     num_rounds: int
@@ -103,6 +119,8 @@ class Experiment:
     def __init__(self, target: Target, proposer: SuppliedProposer, sampling: SamplingSettings) -> None:
         if isinstance(proposer, DrafterProposer):
             proposer._drafter = CachingDrafter(proposer._drafter)
+        if isinstance(proposer, HeadsProposer):
+            proposer._heads = CachingHeads(proposer._heads)
         self._proposer = proposer
         self._sampling = sampling
         self._target = target

@@ -65,16 +65,16 @@ def distill_heads(
         scale = float(thoughts.read(0).states.to(torch.float32).square().mean().sqrt())
         model = HeadsModel(settings.heads, matrices.hidden, scale)
 
-        def judge(seconds: float) -> Judgement:
-            judgement = _judgement(count_hits(model, words, judged), model.weights(words.outputs), matrices, seconds)
+        def judge(seconds: float) -> tuple[Hits, Judgement]:
+            hits = count_hits(model, words, judged)
+            judgement = _judgement(hits, model.weights(words.outputs), matrices, seconds)
             on_progress(judgement)
-            return judgement
+            return hits, judgement
 
         seconds, judge_every_s = 60 * settings.minutes, 60 * settings.judge_every_minutes
         training = TrainingSettings(seconds, settings.learning_rate, settings.seed, judge_every_s=judge_every_s)
         state = train_heads(model, words, thoughts, judged, training, work.checkpoint, on_progress, judge)
-    hits = count_hits(model, words, judged)
-    card = _card(settings, file, model.weights(words.outputs), lessons, held_back, state, hits, judge(state.seconds))
+    card = _card(settings, file, model.weights(words.outputs), lessons, held_back, state, *judge(state.seconds))
     config = HeadsConfig(file.identity, file.name, settings.heads, matrices.hidden, len(words.outputs), scale)
     write_folder(
         folder,

@@ -31,6 +31,7 @@ from engine.lab.distillation.training import (
 _ROWS = 1024  # of a step
 _FADING = 0.8  # weight of a head in the loss, from one to the next: those behind are seldom reached
 _MEASURE_EVERY = 50  # steps
+_NUM_MEASURED = 4096  # rows held back, then
 
 
 class HeadsModel(torch.nn.Module):
@@ -88,7 +89,7 @@ def train_heads(
     optimizer = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.95), weight_decay=0.01)
     state = load_checkpoint(checkpoint, model, optimizer) if checkpoint.exists() else TrainingState()
     watch = Stopwatch(state.seconds)
-    judged = state.seconds
+    judged, some = state.seconds, held_back.first(_NUM_MEASURED)
     while True:
         random = np.random.default_rng((settings.seed, state.epoch))
         for number in random.permutation(len(thoughts))[state.batch :].tolist():
@@ -108,7 +109,7 @@ def train_heads(
                 hits = None
                 if state.step % _MEASURE_EVERY == 0:
                     with watch.paused():
-                        hits = count_hits(model, words, held_back)
+                        hits = count_hits(model, words, some)
                 figures = (None, None) if hits is None else (hits.agreement, hits.tokens_per_round - 1)
                 epoch = state.epoch + state.batch / len(thoughts)
                 on_progress(TrainingProgress(state.step, epoch, state.seconds, float(loss.detach()), *figures))

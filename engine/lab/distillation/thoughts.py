@@ -40,6 +40,12 @@ class Thoughts:
     def __len__(self) -> int:
         return len(self.written)
 
+    def first(self, num_rows: int) -> Thoughts:
+        """Of the first replies, up to so many rows."""
+        end = int(self.ends[min(num_rows, len(self)) - 1])
+        parts = self.states, self.written, self.ends, self.weights, self.tokens, self.log_probabilities
+        return Thoughts(*(part[:end] for part in parts))
+
     @classmethod
     def joined(cls, parts: Sequence[Thoughts]) -> Thoughts:
         starts = np.cumsum([0, *map(len, parts)]).tolist()
