@@ -109,8 +109,8 @@ def _supplies(target: Target, memory: RecallTexts, drafting: Drafting | None) ->
 
 def _speculation(way: Way, chooser: Chooser, supplies: Supplies, supplied: DrafterSource | None) -> Speculation:
     listed = catalogue.proposers(supplied)
-    alone = [each for each in listed if way.alone in ("", each.origin.key)]
-    return open_speculation(chooser, supplies, alone, at_once=True)
+    wanted = [each for each in listed if way.alone in ("", each.origin.key) and each.origin.key != way.without]
+    return open_speculation(chooser, supplies, wanted, at_once=True)
 
 
 def _always(order: BenchOrder) -> Always:

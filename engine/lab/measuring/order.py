@@ -12,7 +12,7 @@ from engine.drafter.choice import BUILT_IN, SELF
 from engine.errors import SettingInvalid
 from engine.messages.drafters import DrafterSource
 from engine.numerics.draft_length import USUAL_LENGTH
-from engine.proposers.catalogue import DRAFTER, HEADS, SUPPLIED, origins
+from engine.proposers.catalogue import DRAFTER, HEADS, LOOKAHEAD, SUPPLIED, origins
 
 PASS_S = 0.03  # of one pass over one row, as of an 8B model on a good machine; ratios do not depend on it
 MEASURED = "measured"
@@ -91,7 +91,8 @@ class Way:
     """A way of decoding, which a mode is the name of."""
 
     drafts: bool = True
-    alone: str = ""  # the key of the origin of the only proposer; empty: all of them
+    alone: str = ""  # the key of the origin of the only proposer; empty: all of them …
+    without: str = ""  # … but the one of this origin
     always: bool = False  # whether that one drafts in every round, however it fares
     branches: bool = True  # whether drafts may branch, where that pays
     drafter: str = ""  # the choice of one, where it is not the user's
@@ -107,6 +108,7 @@ WAYS = {
     PLAIN: Way(drafts=False),
     AUTO: Way(),
     CHAIN: Way(branches=False),
+    f"{AUTO}-without-{LOOKAHEAD.key}": Way(without=LOOKAHEAD.key),
     ALWAYS_DRAFTING: Way(alone=DRAFTER.key, always=True, branches=False),
     "tree": Way(alone=DRAFTER.key, always=True),
     "medusa": Way(alone=HEADS.key, always=True, branches=False),

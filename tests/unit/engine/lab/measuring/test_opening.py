@@ -122,6 +122,14 @@ def test_where_no_drafter_pays_none_drafts(prompts: Path) -> None:
     assert set(auto["by_proposer"]) == {"recall"}
 
 
+def test_one_may_be_left_out(prompts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(WAYS, "auto-without-recall", Way(without="recall"))
+    order = BenchOrder("trace:fake.gguf", prompts, modes=("auto", "auto-without-recall"), max_tokens=1000)
+    modes = replayed(order, nobody)
+    assert "recall" in modes["auto"]["by_proposer"]
+    assert set(modes["auto-without-recall"]["by_proposer"]) == {"lookahead"}
+
+
 @pytest.mark.usefixtures("drafter_and_recall")
 def test_as_the_app_does_both_may_draft(prompts: Path) -> None:
     auto = replayed(BenchOrder("trace:fake.gguf", prompts, max_tokens=1000))["auto"]
