@@ -18,6 +18,7 @@ import sqlite3
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -122,6 +123,8 @@ class _Life:
                 self._tell("failed", type(command).__name__, sentence)
                 self._end(command)
             case Finished(command):
+                if isinstance(command, RestoreConversation):
+                    self._tell("brought back", command.conversation_id)
                 self._end(command)
 
     def _tell(self, *news: object) -> None:
@@ -201,8 +204,10 @@ class _Life:
         """And bring it back: one that stays deleted is purged by the next start."""
         if not self._chats:
             return None
-        self._post(DeleteConversation(self._chats[-1]))
-        return self._post(RestoreConversation(self._chats[-1]))
+        chat = self._chats[-1]
+        self._tell("deleting", chat)
+        self._post(DeleteConversation(chat))
+        return self._post(RestoreConversation(chat))
 
     def _learn(self) -> None:
         """Stores what the learner would."""
@@ -236,6 +241,7 @@ class _Known:
 
     messages: dict[int, dict[int, str]] = field(default_factory=dict)  # by chat and id
     uncertain: set[int] = field(default_factory=set)  # chats that were about to be forgotten
+    deleted: Counter[int] = field(default_factory=Counter)  # chats that were about to be, how many times
     is_forgetting: bool = False  # everything: what is stored meanwhile may go, too
     forgotten: set[int] = field(default_factory=set)
     secrets: set[bytes] = field(default_factory=set)  # words of forgotten chats
@@ -254,6 +260,10 @@ class _Known:
                 self.growing.setdefault(chat, []).append((text, at))
             case ("forgetting", chat):
                 self.uncertain.add(chat)
+            case ("deleting", chat):
+                self.deleted[chat] += 1
+            case ("brought back", chat):
+                self.deleted[chat] -= 1
             case ("forgetting all",):
                 self.uncertain.update(self.messages)
                 self.imported.clear()
@@ -355,10 +365,12 @@ def _check(number: int, folder: Path, known: _Known, killed_at: float, outcome: 
         for chat, message_id, text, parent_id, role in rows:
             stored.setdefault(chat, {})[message_id] = (text, parent_id, role)
     repository.close()
+    known.uncertain |= (+known.deleted).keys()  # the kill came before they were brought back
     for chat in sorted(known.uncertain & known.messages.keys()):
         if chat not in stored:  # it was forgotten, and the kill came before that was told
             known._forget(chat)
     known.uncertain.clear()
+    known.deleted.clear()
     known.is_forgetting = False
     for chat, messages in known.messages.items():
         for message_id, text in messages.items():
