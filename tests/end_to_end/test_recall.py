@@ -90,7 +90,7 @@ def test_a_reply_is_drafted_after_the_next_start_unless_it_was_deleted(
     assert statistics(first).reply_tokens == 48
     assert statistics(second).num_accepted > alone + 20
     assert statistics(second).num_rounds < statistics(first).num_rounds / 2
-    assert statistics(third).num_accepted == alone
+    assert abs(statistics(third).num_accepted - alone) <= 3, "but for near-ties of what is guessed beside it"
     assert third.text == first.text
     # Passes of other lengths use other kernels, so that a near-tie may fall otherwise; it begins alike at least.
     assert second.text[:20] == first.text[:20]
