@@ -28,6 +28,7 @@ class OriginLegend(QWidget):
             self.tr(
                 "Where the text came from first, as a share of its characters. The model checks every guess and "
                 "keeps only what it would have written itself.\nDrafter: the small model that guesses ahead. "
+                "Heads: small additions to the model that guess from what it computes. "
                 "Earlier text: found in this chat or an earlier one. Model's hints: what the model would have written "
                 "where a guess was wrong."
             )
@@ -41,7 +42,7 @@ class OriginLegend(QWidget):
 
     def set_origins(self, origins: tuple[OriginRun, ...]) -> None:
         shares = shares_of(origins)
-        shown = (*proposers(shares), TARGET) if shares else ()
+        shown = (*(each for each in proposers(shares) if each.key in shares), TARGET) if shares else ()
         self._parts = [(origin, self._named(origin, shares.get(origin.key, 0.0))) for origin in shown]
         named = self.tr("Where the text came from: {shares}").format(shares=self.words)
         self.setAccessibleName(named if shares else self._unknown)

@@ -81,12 +81,12 @@ def _shares(tally: Tally) -> dict[Origin, float | None]:
 def _who_guessed(row: Row) -> str:
     words = ""
     for origin, share in _shares(row.tally).items():
-        if share is None:
-            return NOTHING
+        if not share:
+            continue
         label = label_of(origin)
         part = Speed.tr("{name} {share}", name=label.lower() if words else label, share=percent_words(share))
         words = Speed.tr("{names}, {name}", names=words, name=part) if words else part
-    return words
+    return words or NOTHING
 
 
 COLUMNS = (

@@ -89,14 +89,12 @@ def test_a_new_proposer_is_counted_stored_coloured_named_and_in_the_history(
     assert len(tinted(view, keeper)["toy"]) == drafted
     assert view.legend is not None
     share = round(100 * drafted / len(TEXT))
-    assert view.legend.words == (
-        f"Drafter 0\u00a0%, Earlier text 0\u00a0%, Toy {share}\u00a0%, Model itself {100 - share}\u00a0%"
-    )
+    assert view.legend.words == f"Toy {share}\u00a0%, Model itself {100 - share}\u00a0%"
 
     page = HistoryPage(keeper)
     qtbot.addWidget(page)
     page.show_history(history)
-    assert column(page, "Who guessed")[-1] == "Drafter 0\u00a0%, earlier text 0\u00a0%, toy 100\u00a0%"
+    assert column(page, "Who guessed")[-1] == "Toy 100\u00a0%"
     (line,) = csv.DictReader(io.StringIO(csv_text(rows(history.days))))
     assert (line["drafter_share"], line["recall_share"], line["toy_share"]) == ("0", "0", "1")
 
@@ -108,10 +106,10 @@ def test_a_proposer_of_another_version_has_its_key_for_a_name_and_no_colour(
     view = shown(qtbot, keeper, message)
     assert tinted(view, keeper) == {"drafter": "", "recall": ""}
     assert view.legend is not None
-    assert view.legend.words.startswith("Drafter 0\u00a0%, Earlier text 0\u00a0%, toy ")
+    assert view.legend.words.startswith("toy ")
     page = HistoryPage(keeper)
     qtbot.addWidget(page)
     page.show_history(history)
-    assert column(page, "Who guessed")[-1] == "Drafter 0\u00a0%, earlier text 0\u00a0%, toy 100\u00a0%"
+    assert column(page, "Who guessed")[-1] == "toy 100\u00a0%"
     (line,) = csv.DictReader(io.StringIO(csv_text(rows(history.days))))
     assert line["toy_share"] == "1"

@@ -171,7 +171,7 @@ def test_a_legend_takes_more_lines_where_it_is_narrow(qtbot: QtBot, keeper: Them
     legend = OriginLegend(keeper)
     qtbot.addWidget(legend)
     legend.set_origins((OriginRun(1, "drafter"), OriginRun(999, "target")))
-    assert legend.words == "Drafter under 1\u00a0%, Earlier text 0\u00a0%, Model itself 100\u00a0%"
+    assert legend.words == "Drafter under 1\u00a0%, Model itself 100\u00a0%"
     assert legend.accessibleName().startswith("Where the text came from: Drafter")
     assert legend.heightForWidth(700) < legend.heightForWidth(120)
     legend.resize(120, legend.heightForWidth(120))
