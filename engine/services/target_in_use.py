@@ -130,8 +130,10 @@ class TargetInUse:
         self.close()
         self._loaded, self._unloaded = Loaded(source, target, writer, command), None
         self._recall.open(target)
-        speculation.tell(lambda now: self._emit(TargetReady(_describe(source, target, now, settings), command)))
-        self._repository.remember_target(source)
+        try:
+            self._repository.remember_target(source)  # first: who hears of the target lists the library at once
+        finally:  # the target is there, even if the store refuses
+            speculation.tell(lambda now: self._emit(TargetReady(_describe(source, target, now, settings), command)))
         self._post(UpdateRecall())
 
     def require(self, stop: StopSignal) -> None:

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from engine.config import ReplySettings, SamplingSettings, TargetOptions, TargetSettings
-from engine.errors import TargetUnusable
+from engine.errors import StoreUnusable, TargetUnusable
 from engine.library import estimate
 from engine.messages.commands import LoadTarget, Send
 from engine.messages.events import ConversationChanged, TargetReady
+from engine.messages.targets import TargetSource
 from engine.replies.reply import PreparedReply, Reply, ReplyWriter
 from engine.target.sources import file_source
 from tests.fakes.gguf import TINY, gguf
@@ -51,6 +52,38 @@ def test_a_target_too_large_is_not_loaded_unless_anyway(
     assert desk.trusted == {}
     desk.do(LoadTarget(str(path), anyway=True))
     assert len(desk.told(TargetReady)) == 1
+
+
+def test_who_hears_of_a_target_finds_it_in_the_library(
+    desk: Desk, target: FakeTarget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another thread lists the library as soon as the window hears of the target."""
+    path = add(desk, target)
+    told: list[bool] = []
+    remember = desk.repository.remember_target
+
+    def late(source: TargetSource) -> object:
+        told.append(bool(desk.told(TargetReady)))
+        return remember(source)
+
+    monkeypatch.setattr(desk.repository, "remember_target", late)
+    desk.do(LoadTarget(str(path)))
+    assert told == [False]
+
+
+def test_a_target_that_the_store_refuses_is_there_all_the_same(
+    desk: Desk, target: FakeTarget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = add(desk, target)
+
+    def refuse(source: TargetSource) -> None:
+        raise StoreUnusable(f"No room for {source.name}.")
+
+    monkeypatch.setattr(desk.repository, "remember_target", refuse)
+    with pytest.raises(StoreUnusable, match="No room for"):
+        desk.do(LoadTarget(str(path)))
+    assert len(desk.told(TargetReady)) == 1
+    assert desk.target.is_loaded
 
 
 def test_settings_of_the_target_come_before_those_for_all(desk: Desk, target: FakeTarget) -> None:
