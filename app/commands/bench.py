@@ -42,7 +42,8 @@ def bench(
     modes: Annotated[
         str,
         typer.Option(
-            help="Ways of decoding: plain; auto, as the app does; chain, the same without branches; neural, drafting "
+            help="Ways of decoding: plain; auto, as the app does; chain, the same without branches; "
+            "auto-without-lookahead, the same without Lookahead; neural, drafting "
             "in every round; tree, the same with branches; medusa and medusa-tree, the same of heads; self, the same "
             "of a copy of the model with fewer layers; recall or lookahead alone. plain,plain,… measures plain against "
             "itself as plain-2: that much is the machine's noise."

@@ -150,4 +150,5 @@ class Decoder:
     def _distribution(self, row: RowScan, num_before: int, line: Sequence[int] = ()) -> Distribution:
         """The distribution after the session's first `num_before` tokens and these, whose logits are in that row."""
         window = self._session.tokens[max(0, num_before - self._sampling.penalty_window) : num_before]
-        return distribution_of(row, self._sampling, [*window, *line])
+        window += line
+        return distribution_of(row, self._sampling, window)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -28,7 +28,6 @@ from engine.target.child import ask_child
 from engine.target.forms import check_room, copy_without, settle
 from engine.target.llama_cpp import LlamaCppTarget
 from engine.target.vocabulary import load_vocabulary
-from engine.whole_file import whole_file
 
 FOLDER = "shallow"
 _SEARCH_S = 60.0
@@ -122,12 +121,9 @@ def _keep(path: Path, best: Shallow, copy: Path, is_cancelled: Callable[[], bool
         settle(unfinished, copy)
     finally:
         unfinished.unlink(missing_ok=True)
-    with whole_file(copy.with_suffix(".json")) as file:
-        file.write(json.dumps(asdict(best)).encode())
     copies = sorted(copy.parent.glob("*.gguf"), key=lambda each: each.stat().st_mtime)
     for old in copies[:-_MOST_COPIES]:
         old.unlink()
-        old.with_suffix(".json").unlink(missing_ok=True)
 
 
 def _search(path: Path, num_layers: int, folder: Path, texts: list[list[int]], search_s: float) -> str:

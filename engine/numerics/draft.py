@@ -61,7 +61,7 @@ class Draft:
     @property
     def num_leaves(self) -> int:
         """Tokens that no other follows: as many branches it has."""
-        return len(self.tokens) - len({*self.parents} - {-1}) if self.parents else min(1, len(self.tokens))
+        return num_leaves(self.parents or chain(len(self.tokens)))
 
     @property
     def reached(self) -> tuple[float, ...]:
@@ -141,7 +141,7 @@ class Draft:
         assert before.path is None
         assert not before.parents
         num_before = len(before.tokens)
-        parents = (*range(-1, num_before - 1), *(num_before + each for each in self.parents)) if self.parents else ()
+        parents = (*chain(num_before), *(num_before + each for each in self.parents)) if self.parents else ()
         return replace(
             self,
             tokens=before.tokens + self.tokens,
@@ -162,7 +162,7 @@ class Draft:
                 tokens=longer.tokens + self.tokens[num_trunk:],
                 chances=longer.chances + self.chances[num_trunk:],
                 origins=(more.proposer,) * moved + tuple(keys[num_trunk:]),
-                parents=(*range(-1, len(longer.tokens) - 1), *beside),
+                parents=(*chain(len(longer.tokens)), *beside),
             )
         return replace(
             more.after(self),
@@ -203,7 +203,17 @@ class Verdict:
 
 def as_parents(parents: Sequence[int]) -> tuple[int, ...]:
     """These, or none where they are a chain's."""
-    return () if all(map(eq, parents, range(-1, len(parents)))) else tuple(parents)
+    return () if all(map(eq, parents, chain(len(parents)))) else tuple(parents)
+
+
+def chain(length: int) -> range:
+    """The parents of so many tokens of which each follows the one before it."""
+    return range(-1, length - 1)
+
+
+def num_leaves(parents: Sequence[int]) -> int:
+    """How many of the tokens no other follows."""
+    return len(parents) - len({*parents} - {-1})
 
 
 def common_prefix_length(first: Sequence[int], second: Sequence[int]) -> int:

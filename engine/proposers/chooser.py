@@ -10,6 +10,7 @@ import math
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from engine.messages.pace import KnownCosts, KnownPace
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
@@ -245,8 +246,8 @@ class Chooser:
 
     def _may_branch(self, rate: float) -> bool:
         """Whether a row for another branch can pay at all."""
-        more_s = (self._passes.of(rows + 1) - self._passes.of(rows) for rows in range(2, USUAL_LENGTH + 1))
-        return self._draws_trees and any(rate * seconds < _MOST_BESIDE for seconds in more_s)
+        passes_s = (self._passes.of(rows) for rows in range(2, USUAL_LENGTH + 2))
+        return self._draws_trees and any(rate * (more - less) < _MOST_BESIDE for less, more in pairwise(passes_s))
 
     def _best_free(self, guesses: Sequence[Draft], longest: int, rate: float) -> tuple[Draft, float]:
         """The part of a free guess that gains most, at most `longest` tokens, and the tokens gained; no draft where

@@ -19,7 +19,7 @@ from engine.config import SamplingSettings
 from engine.drafter.interface import Drafter, LogitRow
 from engine.errors import DrafterUnusable
 from engine.messages.conversations import ChatTurn
-from engine.numerics.draft import NO_DRAFT, Draft, DraftPath, Verdict, common_prefix_length
+from engine.numerics.draft import NO_DRAFT, Draft, DraftPath, Verdict, chain, common_prefix_length
 from engine.numerics.estimates import Calibration
 from engine.numerics.habits import NUM_KINDS
 from engine.numerics.sampling import Distribution
@@ -333,7 +333,7 @@ class DrafterProposer(SuppliedProposer):
             tokens=(*draft.tokens, *(each.token for each in inside)),
             chances=(*draft.chances, *(self._calibration.share(each.kind) for each in inside)),
             origins=(*draft.origins, *[self.origin.key] * len(inside)) if draft.origins else (),
-            parents=(*range(-1, num_tokens - 1), *(each.place - 1 for each in inside)),
+            parents=(*chain(num_tokens), *(each.place - 1 for each in inside)),
         )
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from engine.drafter.heads_folder import MOST_HEADS
 from engine.drafter.interface import Heads
 from engine.errors import DrafterUnusable
-from engine.numerics.draft import NO_DRAFT, Draft, Verdict, as_parents
+from engine.numerics.draft import NO_DRAFT, Draft, Verdict, as_parents, chain
 from engine.numerics.estimates import Calibration
 from engine.proposers.catalogue import HEADS
 from engine.proposers.interface import Context, Worth
@@ -134,7 +134,7 @@ class HeadsProposer(SuppliedProposer):
                 left -= chance
                 if reached[head] * chance >= _LEAST and token not in self._silent:
                     begun.append((reached[head] * chance, head, token, chance))
-        tokens, chances, parents = [*trunk.tokens], [*trunk.chances], [*range(-1, len(trunk.tokens) - 1)]
+        tokens, chances, parents = [*trunk.tokens], [*trunk.chances], [*chain(len(trunk.tokens))]
         for hope, head, token, chance in sorted(begun, reverse=True)[:most]:
             parent = head - 1
             for each, its_chance in ((token, chance), *self._behind(outlook, head, hope)):

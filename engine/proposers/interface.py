@@ -30,7 +30,7 @@ class Context:
     learns: bool = True  # whether proposers may learn from the reply
     max_branches: int = 1  # that a draft may have, beginning behind the pending token
     ahead: tuple[int, ...] = ()  # another proposer's guess at the tokens after the pending one, to continue
-    # What the target drew the pending token from: see `Target.evaluate_with_states`. A view that its next pass
+    # What the target drew the pending token from: see `TellingTarget.states`. A view that its next pass
     # overwrites; None after the prompt, and where no proposer needs `TargetFeature.STATES`.
     state: StateRow | None = None
     # What the user's texts usually go on with, after the pending token and these.

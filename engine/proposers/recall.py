@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 from engine.messages.conversations import ChatTurn
 from engine.messages.learned import RecallText
-from engine.numerics.draft import NO_DRAFT, Draft, Verdict, as_parents, common_prefix_length
+from engine.numerics.draft import NO_DRAFT, Draft, Verdict, as_parents, chain, common_prefix_length
 from engine.numerics.estimates import Calibration
 from engine.numerics.habits import LONGEST_CONTEXT, Expected, expected
 from engine.numerics.suffix_index import GrowingText, Occurrence, SortedPlaces, SuffixIndex
@@ -187,7 +187,7 @@ class RecallProposer(Proposer):
             (tokens, kinds), place = resumed.guess(limit), None
         else:
             return NO_DRAFT, None
-        parents = [*range(-1, len(tokens) - 1)]
+        parents = [*chain(len(tokens))]
         for branch in sorted(beside, key=lambda each: -each.share)[: max_branches - 1]:
             more, more_kinds = branch.guess()
             parents += [branch.parent, *range(len(tokens), len(tokens) + len(more) - 1)]

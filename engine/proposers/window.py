@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from engine.numerics.draft import Draft, as_parents
+from engine.numerics.draft import Draft, as_parents, chain
 
 MOST_COLUMNS = 6
 NUM_LEVELS = 3  # so the n-grams have four tokens
@@ -29,7 +29,7 @@ class Window:
         """The draft with the first columns beside it, for their rows: nobody expects their tokens to be accepted.
         `key`: of the origin of these tokens."""
         tokens = [*draft.tokens]
-        parents = [*draft.parents] or [*range(-1, len(tokens) - 1)]
+        parents = [*(draft.parents or chain(len(tokens)))]
         places = {(parent, token): place for place, (parent, token) in enumerate(zip(parents, tokens, strict=True))}
 
         def grown(parent: int, token: int) -> int:

@@ -21,6 +21,7 @@ from llama_cpp import llama_cpp as lib
 
 from engine.config import TargetSettings
 from engine.errors import Cancelled, TargetUnusable
+from engine.numerics.draft import num_leaves
 from engine.numerics.draft_length import MAX_LENGTH
 from engine.stop_signal import StopSignal
 from engine.target.interface import (
@@ -427,7 +428,7 @@ class LlamaCppTarget(LoadedModel):
 def _branches(parents: Sequence[int]) -> list[list[int]]:
     """The sequences of the token before the tree and of each in it: one for each branch that leads through it."""
     branches: list[list[int]] = [[] for _ in range(len(parents) + 1)]
-    num_branches = len(parents) - len({*parents} - {-1})
+    num_branches = num_leaves(parents)
     for place in range(len(parents) - 1, -1, -1):
         own = branches[place + 1]
         if not own:

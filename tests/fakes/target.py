@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.numerics.draft import num_leaves
 from engine.stop_signal import StopSignal
 from engine.target.interface import (
     FloatRows,
@@ -129,7 +130,7 @@ class FakeTarget:
             states.append(self.states)
         told = [each for each in states if each is not None]
         self.states = np.concatenate(told) if told else None
-        leaves = len(draft) - len({*parents} - {-1})
+        leaves = num_leaves(parents)
         assert leaves <= self.limits.max_branches
         self.held[num_held:] = [token]
         self.num_evaluated = num_evaluated + len(draft)

@@ -6,6 +6,7 @@ import json
 import platform
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import cache
 from itertools import chain
 from pathlib import Path
 
@@ -59,7 +60,7 @@ def distill_heads(
     if not lessons or not held_back:
         raise FileUnusable("There are too few conversations to learn from some and judge by others; give more.")
     with ExitStack() as stack:
-        teacher = _Teacher(target, stack)
+        teacher = cache(lambda: stack.enter_context(target.open_teacher()))  # when there is something to read, and once
         thoughts, judged = _thoughts(settings, work, matrices, teacher, lessons, held_back, on_progress)
         words = _words(matrices, lessons, held_back, settings.num_outputs)
         scale = float(thoughts.read(0).states.to(torch.float32).square().mean().sqrt())
@@ -84,20 +85,6 @@ def distill_heads(
             "README.md": card.encode(),
         },
     )
-
-
-class _Teacher:
-    """Opens the teacher when there is something to read, and once."""
-
-    def __init__(self, target: TargetSide, stack: ExitStack) -> None:
-        self._target = target
-        self._stack = stack
-        self._open: Teacher | None = None
-
-    def __call__(self) -> Teacher:
-        if self._open is None:
-            self._open = self._stack.enter_context(self._target.open_teacher())
-        return self._open
 
 
 def _thoughts(

@@ -43,14 +43,15 @@ class Frugal(Generous):
         return self._goes_on
 
 
-def unsure(share: float) -> Logits:
-    """After every token a letter with that share, and the rest on others."""
+def unsure(*shares: float) -> Logits:
+    """After every token a letter with the first share, the next ones with the others, and the rest on other letters."""
 
     def logits(held: Sequence[int]) -> LogitRow:
         row = np.full(len(PIECES), -30.0, np.float32)
         letters = [PIECES.index(bytes([letter])) for letter in b"abcdefxyz"]
-        row[letters] = np.log((1 - share) / 8)
-        row[letters[len(held) % 9]] = np.log(share)
+        row[letters] = np.log((1 - sum(shares)) / (len(letters) - len(shares)))
+        for place, share in enumerate(shares, len(held)):
+            row[letters[place % len(letters)]] = np.log(share)
         return row
 
     return logits
@@ -354,16 +355,7 @@ def test_a_round_in_which_it_was_not_asked_teaches_nothing() -> None:
 
 def two_ways(share: float) -> Logits:
     """A letter has that share, another one half of what is left."""
-
-    def logits(held: Sequence[int]) -> LogitRow:
-        row = np.full(len(PIECES), -30.0, np.float32)
-        letters = [PIECES.index(bytes([letter])) for letter in b"abcdefxyz"]
-        row[letters] = np.log((1 - share) / 14)
-        row[letters[len(held) % 9]] = np.log(share)
-        row[letters[(len(held) + 1) % 9]] = np.log((1 - share) / 2)
-        return row
-
-    return logits
+    return unsure(share, (1 - share) / 2)
 
 
 def branching(share: float, is_shared: bool, max_branches: int = 4) -> tuple[DrafterProposer, Draft]:
