@@ -113,7 +113,7 @@ def speculate(
     spare = SpareTime(lull_s=0.0) if at_once else SpareTime()
     load = partial(supply.load, spare=spare)
     supplies = Supplies(target, recalled, load, lambda: supply.choice.label)
-    proposers = catalogue.proposers(choice.chosen)
+    proposers = catalogue.paying(passes, choice.chosen)
 
     def think_again(speculation: Speculation) -> None:
         pace = speculation.known_pace

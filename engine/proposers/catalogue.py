@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
@@ -10,6 +11,7 @@ from engine.messages.drafters import DrafterRunner, DrafterSource
 from engine.messages.origins import Origin
 
 if TYPE_CHECKING:
+    from engine.numerics.draft_length import PassCosts
     from engine.proposers.interface import Proposer
 
 __all__ = ["origins"]  # what the window may use
@@ -21,6 +23,7 @@ class Listed:
 
     origin: Origin
     place: str  # module and class
+    dearest_row: float = math.inf  # what a second row may cost at most, as a share of a pass: else it cannot pay
 
     def proposer_class(self) -> type[Proposer]:
         module, _, name = self.place.rpartition(".")
@@ -39,6 +42,7 @@ PROPOSERS = (
     Listed(
         LOOKAHEAD := Origin("lookahead", "Model's hints", "#f8dfe6", "#562f3b"),
         "engine.proposers.lookahead.LookaheadProposer",
+        dearest_row=0.15,
     ),
 )
 
@@ -54,6 +58,12 @@ def proposers(supplied: DrafterSource | None) -> tuple[Listed, ...]:
     """All, of the supplied ones only that of this source."""
     wanted = None if supplied is None else supplied_by(supplied.runner)
     return tuple(listed for listed in PROPOSERS if listed is wanted or listed not in SUPPLIED)
+
+
+def paying(passes: PassCosts, supplied: DrafterSource | None) -> tuple[Listed, ...]:
+    """Of these, the ones that may pay where passes cost so much: others would only take time in every round."""
+    second_row = passes.of(2) / passes.of(1) - 1
+    return tuple(listed for listed in proposers(supplied) if second_row <= listed.dearest_row)
 
 
 def origins() -> tuple[Origin, ...]:

@@ -147,8 +147,9 @@ class CountedMode:
 
 def recalling(target: Target) -> Speculation:
     """As the app drafts for the target where no drafter pays and nothing was said before."""
-    chooser, proposers = Chooser(measure_passes(target, StopSignal())), catalogue.proposers(None)
-    return open_speculation(chooser, Supplies(target, tuple, None), proposers, at_once=True)
+    passes = measure_passes(target, StopSignal())
+    proposers = catalogue.paying(passes, None)
+    return open_speculation(Chooser(passes), Supplies(target, tuple, None), proposers, at_once=True)
 
 
 def simulate(

@@ -19,6 +19,7 @@ from engine.messages.learned import RecallText
 from engine.numerics.draft_length import MAX_LENGTH, USUAL_LENGTH, FixedCosts, PassCosts
 from engine.proposers import catalogue
 from engine.proposers.candidate import Always
+from engine.proposers.catalogue import Listed
 from engine.proposers.chooser import Chooser
 from engine.proposers.costs import measure_passes
 from engine.proposers.drafting import Teachable
@@ -90,7 +91,8 @@ def open_measurement(
                 costs, step_s=step_s, always=_always(order) if way.always else None, draws_trees=way.branches
             )
             source = None if drafting is None else drafting.source
-            speculations[mode] = _speculation(way, chooser, _supplies(target, memory, drafting), source)
+            supplies, wanted = _supplies(target, memory, drafting), _wanted(way, costs, source)
+            speculations[mode] = open_speculation(chooser, supplies, wanted, at_once=True)
             preparations[mode] = Preparation(now() - began, max(0.0, memory_mb() - before_mb))
         drafters = {mode: drafting.source for mode, drafting in draftings.items()}
         taught = {mode: each.teachable for mode, each in draftings.items() if order.teaches}
@@ -107,10 +109,10 @@ def _supplies(target: Target, memory: RecallTexts, drafting: Drafting | None) ->
     return Supplies(target, lambda: memory.indexes, load)
 
 
-def _speculation(way: Way, chooser: Chooser, supplies: Supplies, supplied: DrafterSource | None) -> Speculation:
-    listed = catalogue.proposers(supplied)
-    wanted = [each for each in listed if way.alone in ("", each.origin.key) and each.origin.key != way.without]
-    return open_speculation(chooser, supplies, wanted, at_once=True)
+def _wanted(way: Way, costs: PassCosts, supplied: DrafterSource | None) -> list[Listed]:
+    if way.alone:
+        return [each for each in catalogue.proposers(supplied) if each.origin.key == way.alone]
+    return [each for each in catalogue.paying(costs, supplied) if each.origin.key != way.without]
 
 
 def _always(order: BenchOrder) -> Always:

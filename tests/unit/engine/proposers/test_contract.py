@@ -15,8 +15,9 @@ from engine.decoding.speculation import Speculation
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.drafters import capitalized
 from engine.numerics.draft import NO_DRAFT, Verdict
+from engine.numerics.draft_length import MAX_LENGTH, FixedCosts
 from engine.numerics.suffix_index import SuffixIndex
-from engine.proposers.catalogue import HEADS, PROPOSERS, Listed
+from engine.proposers.catalogue import HEADS, LOOKAHEAD, PROPOSERS, RECALL, Listed, paying
 from engine.proposers.heads import HeadsProposer
 from engine.proposers.interface import Proposer, Supplies, label_of
 from engine.replies.reply import Reply, ReplyWriter
@@ -51,6 +52,14 @@ def test_each_has_an_origin_of_its_own_and_the_window_knows_it_without_slow_libr
     origins = [listed.origin for listed in PROPOSERS]
     assert len({origin.key for origin in origins}) == len({origin.label for origin in origins}) == len(origins)
     assert slow_imports_of("engine.proposers.catalogue") == []
+
+
+def test_what_cannot_pay_where_rows_are_dear_is_not_there() -> None:
+    def there(second_row: float) -> set[str]:
+        return {each.origin.key for each in paying(FixedCosts({1: 1.0, 2: second_row, MAX_LENGTH + 1: 8.0}), None)}
+
+    assert there(1.5) == {RECALL.key}
+    assert there(1.1) == {RECALL.key, LOOKAHEAD.key}
 
 
 @every_proposer
