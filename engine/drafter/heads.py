@@ -20,7 +20,7 @@ from torch.nn import functional
 
 from engine.drafter.files import open_file
 from engine.drafter.gguf_rows import is_readable, read_rows
-from engine.drafter.heads_folder import WEIGHTS, HeadsConfig, check_target, read_heads_config
+from engine.drafter.heads_folder import WEIGHTS, HeadsConfig, check_target, damaged, read_heads_config
 from engine.drafter.matrices import DenseMatrix, Int8Matrix, Int8Rows
 from engine.errors import DrafterUnusable
 from engine.library.gguf_header import TensorPlace, read_header
@@ -128,10 +128,10 @@ def load_heads(folder: Path, target: Path) -> TorchHeads:
     check_target(config, target, folder)
     matrices = TargetMatrices(target)
     if config.hidden_size != matrices.hidden:
-        raise _damaged(folder)
+        raise damaged(folder)
     weights = _read(folder, config)
     if weights.outputs.min() < 0 or weights.outputs.max() >= matrices.num_tokens:
-        raise _damaged(folder)
+        raise damaged(folder)
     return TorchHeads(weights, matrices)
 
 
@@ -159,13 +159,9 @@ def _read(folder: Path, config: HeadsConfig) -> HeadWeights:
             data = file.read(config.num_bytes + _LONGEST_HEADER)
         found = load(data)
     except (OSError, ValueError, SafetensorError) as error:
-        raise _damaged(folder) from error
+        raise damaged(folder) from error
     if {name: (tensor.dtype, tuple(tensor.shape)) for name, tensor in found.items()} != expected:
-        raise _damaged(folder)
+        raise damaged(folder)
     if not all(found[name].isfinite().all() for name in ("scales", "bias")):
-        raise _damaged(folder)
+        raise damaged(folder)
     return HeadWeights(Int8Rows(found["weight"], found["scales"]), found["bias"], found["outputs"], config.scale)
-
-
-def _damaged(folder: Path) -> DrafterUnusable:
-    return DrafterUnusable(f"The heads in {folder} are damaged or of another model; make them again.")

@@ -63,7 +63,7 @@ def read_heads_config(folder: Path) -> HeadsConfig:
     num_heads, hidden, num_outputs = (_number(config, key) for key in _MOST)
     is_sound = num_heads and hidden and num_outputs and all(isinstance(text, str) for text in texts)
     if not is_sound or not isinstance(scale, float) or not 0 < scale < _MOST_SCALE:  # nor one that is no number
-        raise _damaged(folder)
+        raise damaged(folder)
     return HeadsConfig(str(texts[0]), str(texts[1]), num_heads, hidden, num_outputs, scale)
 
 
@@ -94,6 +94,10 @@ def check_target(config: HeadsConfig, target: Path, folder: Path) -> None:
         )
 
 
+def damaged(folder: Path) -> DrafterUnusable:
+    return DrafterUnusable(f"The heads in {folder} are damaged; make them again.")
+
+
 def _is_for(folder: Path, identity: str) -> bool:
     try:
         return bool(identity) and read_heads_config(folder).target == identity
@@ -105,7 +109,3 @@ def _number(config: Mapping[str, Any], key: str) -> int:
     """0 where it makes no sense."""
     value = config.get(key)
     return value if type(value) is int and 0 < value <= _MOST[key] else 0
-
-
-def _damaged(folder: Path) -> DrafterUnusable:
-    return DrafterUnusable(f"The heads in {folder} are damaged; make them again.")
