@@ -126,13 +126,12 @@ class LookaheadProposer(Proposer):
 
     def widened(self, draft: Draft, room: int, branches: int, cost: Callable[[int], float]) -> Draft:
         self._window_start = len(draft.tokens)
-        worth = self._brought / self._columns
-        gains = {
-            columns: columns * worth - cost(columns * NUM_LEVELS)
-            for columns in range(1, min(MOST_COLUMNS, branches, room // NUM_LEVELS) + 1)
-        }
-        columns = max(gains, key=gains.__getitem__, default=0)
-        if not columns or gains[columns] <= 0:
+        worth, most = self._brought / self._columns, min(MOST_COLUMNS, branches, room // NUM_LEVELS)
+        if most < 1 or most * worth <= cost(NUM_LEVELS):  # more rows cost no less
+            return draft
+        gains = {columns: columns * worth - cost(columns * NUM_LEVELS) for columns in range(1, most + 1)}
+        columns = max(gains, key=gains.__getitem__)
+        if gains[columns] <= 0:
             return draft
         self._columns, self._brought = _MEMORY * self._columns + columns, _MEMORY * self._brought
         self._window = self._window or Window(cycle(self._begun).__next__)
