@@ -21,6 +21,7 @@ from tests.processes import keep_apart, spread
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication
 
+    from engine.lab.distillation.source import GgufSource
     from tests.fakes.hub import FakeHub
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -82,6 +83,14 @@ def starter() -> Iterator[Target]:
     )
     yield target
     target.close()
+
+
+@pytest.fixture(scope="session")
+def starter_weights() -> GgufSource:
+    """The starter's file as torch and transformers read it; opening it takes seconds."""
+    from engine.lab.distillation.source import GgufSource
+
+    return GgufSource(starter_path())
 
 
 @pytest.fixture

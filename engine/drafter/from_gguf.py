@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psutil
 import torch
-from gguf import GGMLQuantizationType, GGUFReader, dequantize
+from gguf import GGMLQuantizationType
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from engine.drafter.choice import MARKER, is_fetched
+from engine.drafter.gguf_rows import read_rows
 from engine.drafter.loading import SCALES
 from engine.drafter.matrices import GROUP_SIZE, Int8Rows
 from engine.errors import Cancelled, DrafterUnusable
-from engine.library.gguf_header import read_header
+from engine.library.gguf_header import TensorPlace, read_header
 from engine.target.identity import file_identity
 from engine.target.model_files import part_paths
 from engine.whole_file import whole_file
@@ -53,12 +55,16 @@ class GgufWeights:
     def __init__(self, path: Path) -> None:
         """May raise anything for an unknown file."""
         # Imported here because that takes two seconds and is needed only once.
-        from transformers import AutoConfig, AutoTokenizer
+        from transformers import TOKENIZER_MAPPING, AutoConfig, PreTrainedTokenizerFast
 
-        options: dict[str, Any] = {"gguf_file": path.name, "trust_remote_code": False, "local_files_only": True}
-        self.config: Any = AutoConfig.from_pretrained(str(path.parent), **options)
-        self.tokenizer: Any = AutoTokenizer.from_pretrained(str(path.parent), **options)
-        self._tensors: Any = {tensor.name: tensor for tensor in GGUFReader(path).tensors}
+        folder = str(path.parent)
+        options: dict[str, Any] = {"gguf_file": path.name, "local_files_only": True}
+        self.config: Any = AutoConfig.from_pretrained(folder, trust_remote_code=False, **options)
+        # What AutoTokenizer chooses, too, but it reads the config anew for that, which takes as long again.
+        kind: Any = TOKENIZER_MAPPING.get(type(self.config), PreTrainedTokenizerFast)
+        self.tokenizer: Any = kind.from_pretrained(folder, **options)
+        self._path = path
+        self._tensors: Mapping[str, TensorPlace] = read_header(path).tensors
 
     @property
     def tensor_names(self) -> set[str]:
@@ -67,7 +73,7 @@ class GgufWeights:
 
     @property
     def num_weights(self) -> int:
-        return sum(int(tensor.n_elements) for tensor in self._tensors.values())
+        return sum(prod(place.shape) for place in self._tensors.values())
 
     @property
     def is_tied(self) -> bool:
@@ -102,7 +108,7 @@ class GgufWeights:
     def stored(self) -> Iterator[dict[str, torch.Tensor]]:
         """One weight after the other, as `engine.drafter.loading` reads it. Raises KeyError where one is missing."""
         for name, found in self._names():
-            groups = _groups(self._tensors[found])
+            groups = _groups(self._path, self._tensors[found])
             if groups is not None:
                 values, scales = (self._in_order(name, part) for part in groups)
                 yield {name: values.contiguous(), name + SCALES: scales.contiguous()}
@@ -136,20 +142,22 @@ class GgufWeights:
         return rows.view(num_heads, -1, 2, *rows.shape[1:]).transpose(1, 2).reshape(rows.shape)
 
     def _tensor(self, name: str) -> torch.Tensor:
-        tensor = self._tensors[name]
-        values = dequantize(tensor.data, tensor.tensor_type).astype(np.float32, copy=False)
-        return torch.from_numpy(np.array(values.reshape(tensor.shape[::-1].tolist())))
+        place = self._tensors[name]
+        num_rows = place.shape[1] if len(place.shape) == 2 else 1
+        return torch.from_numpy(read_rows(self._path, place, [(0, num_rows)]).reshape(place.shape[::-1]))
 
 
-def _groups(tensor: Any) -> tuple[torch.Tensor, torch.Tensor] | None:
+def _groups(path: Path, place: TensorPlace) -> tuple[torch.Tensor, torch.Tensor] | None:
     """Values and scales of a matrix in 4 bits whose groups are those of `Int4Groups`; None for others. A group in the
     file is a step, in Q4_1 also what 0 stands for (both float16), and the values; in Q4_0 the value 8 stands for 0."""
-    sizes = {GGMLQuantizationType.Q4_0: 1, GGMLQuantizationType.Q4_1: 2}
-    num_scales = sizes.get(tensor.tensor_type)
-    if num_scales is None or len(tensor.shape) != 2:
+    sizes: dict[int, int] = {GGMLQuantizationType.Q4_0: 1, GGMLQuantizationType.Q4_1: 2}
+    num_scales = sizes.get(place.kind)
+    if num_scales is None or len(place.shape) != 2:
         return None
-    num_outputs, num_groups = int(tensor.shape[1]), int(tensor.shape[0]) // GROUP_SIZE
-    data = np.array(tensor.data).reshape(num_outputs, num_groups, 2 * num_scales + GROUP_SIZE // 2)
+    num_outputs, num_groups = place.shape[1], place.shape[0] // GROUP_SIZE
+    data = np.fromfile(path, np.uint8, place.num_bytes, offset=place.start).reshape(
+        num_outputs, num_groups, 2 * num_scales + GROUP_SIZE // 2
+    )
     found = data[..., : 2 * num_scales].copy().view(np.float16).astype(np.float32)
     step = found[..., 0]
     middle = found[..., 1] + 8 * step if num_scales == 2 else np.zeros_like(step)

@@ -45,9 +45,9 @@ running = Engine(EngineConfig(Path(folder), learning=LearningSettings(on_battery
 running.post(UseDrafter(drafter))
 running.post(LoadTarget("starter", TargetSettings(context_size=512)))
 ready = events.wait_for(TargetReady)
-if drafter != "automatic":
-    while not events.wait_for(SpeculationChanged).is_drafting:
-        pass
+told = ready.target
+while told.awaits_drafter:  # which may have joined before
+    told = events.wait_for(SpeculationChanged)
 settings = ReplySettings(SamplingSettings(temperature=0), max_tokens=24)
 texts = []
 for prompt in ("Name three colours.", "Name three animals."):

@@ -17,11 +17,18 @@ from typer.testing import CliRunner
 from app.commands.cli import application
 from engine.drafter.checkpoint import load_drafter
 from engine.errors import MendableError
+from engine.lab.distillation.source import GgufSource
 from engine.target.interface import Target
 
 pytestmark = pytest.mark.starter
 
 _PATIENCE_S = 120.0
+
+
+@pytest.fixture(autouse=True)
+def _opened_already(starter_weights: GgufSource, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The starter's file, which every command in this process would open for seconds."""
+    monkeypatch.setattr("engine.lab.distillation.target_side.GgufSource", lambda _path: starter_weights)
 
 
 @pytest.fixture

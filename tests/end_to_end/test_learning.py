@@ -27,7 +27,7 @@ from engine import (
     summarize_learned,
 )
 from engine.config import LearningSettings
-from engine.messages.events import DrafterLearned, ReplyFinished, SpeculationChanged, TargetReady
+from engine.messages.events import DrafterLearned, ReplyFinished, SpeculationChanged, TargetInfo, TargetReady
 from tests.fakes.listener import EventQueue
 
 pytestmark = [pytest.mark.starter, pytest.mark.timeout(400)]
@@ -49,9 +49,9 @@ def chat_until_something_is_learned(folder: Path) -> DrafterLearned:
     engine = Engine(config(folder), events)
     try:
         engine.post(LoadTarget("starter", TargetSettings(context_size=512)))
-        events.wait_for(TargetReady)
-        while not events.wait_for(SpeculationChanged).is_drafting:
-            pass
+        told: TargetInfo | SpeculationChanged = events.wait_for(TargetReady).target
+        while told.awaits_drafter:  # which may have joined before
+            told = events.wait_for(SpeculationChanged)
         for prompt in PROMPTS:
             engine.post(Send(prompt, None, SETTINGS))
             events.wait_for(ReplyFinished)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
+import numpy.typing as npt
 
 from engine.drafter.interface import LogitRow
 from engine.messages.conversations import ChatTurn
@@ -99,10 +101,18 @@ def guesses(text: str) -> Logits:
 def random_logits(seed: int, likely: bytes = b"", pieces: Sequence[bytes] = PIECES) -> Logits:
     """A random distribution, always the same after the same tokens. With `likely`, over pieces of these letters
     only."""
-    unlikely = np.array([bool(likely) and bool(set(piece) - set(likely)) for piece in pieces])
+    return lambda held: _random_row(seed, likely, tuple(pieces), len(held), *held[-3:])
 
-    def logits(held: Sequence[int]) -> LogitRow:
-        row = 2 * np.random.default_rng([seed, len(held), *held[-3:]]).standard_normal(len(pieces))
-        return np.where(unlikely, -30.0, row).astype(np.float32)
 
-    return logits
+@cache  # who sums over every outcome comes by the same few texts thousands of times
+def _random_row(seed: int, likely: bytes, pieces: tuple[bytes, ...], *held: int) -> LogitRow:
+    row = 2 * np.random.default_rng([seed, *held]).standard_normal(len(pieces))
+    row[_unlikely(likely, pieces)] = -30.0
+    found: LogitRow = row.astype(np.float32)
+    found.setflags(write=False)
+    return found
+
+
+@cache
+def _unlikely(likely: bytes, pieces: tuple[bytes, ...]) -> npt.NDArray[np.bool_]:
+    return np.array([bool(likely) and bool(set(piece) - set(likely)) for piece in pieces])

@@ -27,9 +27,8 @@ _QUESTIONS = ("Tell me about lighthouses.", "Write a Python function that merges
 
 
 @pytest.fixture(scope="module")
-def weights() -> GgufWeights:
-    """Those of the starter, which are opened once: that takes seconds."""
-    return GgufWeights(starter_path())
+def weights(starter_weights: GgufWeights) -> GgufWeights:
+    return starter_weights
 
 
 @contextmanager

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -42,12 +44,15 @@ def logits_of(model: AdaptedModel) -> np.ndarray[tuple[int, ...], np.dtype[np.fl
     return found
 
 
+@pytest.fixture(scope="module")
+def folder_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    return cache(lambda name: save(MODELS[name](), tmp_path_factory.mktemp("drafter")))
+
+
 @pytest.mark.parametrize("name", list(MODELS))
 @pytest.mark.parametrize("form", list(WeightForm))
-def test_it_begins_as_the_drafter_itself(
-    make: Callable[[PreTrainedModel, WeightForm], LlamaDrafter], name: str, form: WeightForm
-) -> None:
-    drafter = make(MODELS[name](), form)
+def test_it_begins_as_the_drafter_itself(folder_of: Callable[[str], Path], name: str, form: WeightForm) -> None:
+    drafter = load_drafter(folder_of(name), "cpu", form=form).model
     rows = logits_of(in_training(drafter))
     for place in (0, 30, len(TOKENS) - 1):
         drafter.roll_back(0)

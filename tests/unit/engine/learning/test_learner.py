@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -66,18 +68,30 @@ FOXES = [b"The quick brown fox!! The dog." + b" The fox." * (number % 3) for num
 
 
 @pytest.fixture(scope="module")
-def published(drafter: LoadedDrafter) -> Adapter:
+def trials_with(drafter: LoadedDrafter) -> Callable[[Loss], list[Trial]]:
+    """What comes of foxes; learned once with each loss."""
+
+    def learn(loss: Loss) -> list[Trial]:
+        settings = replace(QUICK, training=replace(QUICK.training, loss=loss))
+        return teach(make(drafter, settings), FOXES)
+
+    return cache(learn)
+
+
+@pytest.fixture(scope="module")
+def published(trials_with: Callable[[Loss], list[Trial]]) -> Adapter:
     """What was learned of foxes, at first."""
-    for trial in teach(make(drafter), FOXES):
+    for trial in trials_with(QUICK.training.loss):
         if trial.adapter is not None:
             return trial.adapter
     raise AssertionError("nothing was learned")
 
 
 @pytest.mark.parametrize("loss", list(Loss))
-def test_what_a_target_says_again_and_again_is_guessed_better(drafter: LoadedDrafter, loss: Loss) -> None:
-    settings = replace(QUICK, training=replace(QUICK.training, loss=loss))
-    trials = teach(make(drafter, settings), FOXES)
+def test_what_a_target_says_again_and_again_is_guessed_better(
+    trials_with: Callable[[Loss], list[Trial]], loss: Loss
+) -> None:
+    trials = trials_with(loss)
     assert [trial.number for trial in trials] == [*range(20)], "each reply is scored, before it is learned from"
     first = trials[0].score
     assert first.original == first.earlier == first.published == pytest.approx(first.candidate)

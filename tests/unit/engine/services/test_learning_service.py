@@ -250,10 +250,11 @@ def test_who_waits_comes_first(homes: Callable[..., Home], monkeypatch: pytest.M
     home = homes()
     steps: list[float] = []
     work = Learner.work
+    step_s = 0.05  # as a drafter of some size takes
 
     def watched(learner: Learner, check: Callable[[], None]) -> object:
         steps.append(time.monotonic())
-        time.sleep(0.05)  # a drafter of some size takes as long
+        time.sleep(step_s)
         return work(learner, check)
 
     monkeypatch.setattr(Learner, "work", watched)
@@ -268,6 +269,7 @@ def test_who_waits_comes_first(homes: Callable[..., Home], monkeypatch: pytest.M
         assert len(steps) == begun
         assert home.service._pupil is not None
         assert home.service._pupil.has_work
+    step_s = 0.0
     home.talk(FOXES)
     assert home.hears(1)
     assert len(steps) > begun

@@ -15,8 +15,8 @@ from engine.target.sources import starter_path
 
 
 @pytest.fixture(scope="module")
-def source() -> GgufSource:
-    return GgufSource(starter_path())
+def source(starter_weights: GgufSource) -> GgufSource:
+    return starter_weights
 
 
 @pytest.mark.starter
