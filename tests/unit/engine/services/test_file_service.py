@@ -45,7 +45,7 @@ class Desk:
         self.posted: list[Command] = []
         self.learning = LearningService(lambda: repository, LearningSettings(), self.events.append)
         self.recall = Recall(repository)
-        self.files = FileService(lambda: repository, self.learning, self.events.append, self.posted.append)
+        self.files = FileService(lambda: repository, self.learning, self.events.append, self.posted.append, len)
         keeper = MessageKeeper(repository, self.events.append, self.posted.append)
         self.store = StoreService(
             repository, self.recall, self.learning, keeper, self.events.append, self.posted.append
