@@ -109,7 +109,7 @@ class PromptController(Controller):
 
     def _weigh(self) -> None:
         size = self._context_size or 0
-        self._box.notice.set_tokens(self._box.chips.num_tokens, size - min(_REPLY_TOKENS, size // 4))
+        self._box.notice.set_tokens(self._box.chips.num_tokens, size - min(_REPLY_TOKENS, size // 4), size)
 
     @Slot()
     def _find_passages(self) -> None:

@@ -77,7 +77,8 @@ class AttachedFiles(QWidget):
         if self._opened is not None:
             self.text.setGeometry(0, bottom + _GAP_PX, width, self.text.height())
             lines = min(_LINES, ceil(self.text.document().size().height()))
-            height = lines * self.text.fontMetrics().lineSpacing() + 34  # with a scroll bar below
+            has_bar = self.text.lineWrapMode() is _Text.LineWrapMode.NoWrap  # below
+            height = lines * self.text.fontMetrics().lineSpacing() + (34 if has_bar else 20)
             self.text.setGeometry(0, bottom + _GAP_PX, width, height)
             bottom += _GAP_PX + height
         self.resize(width, bottom)

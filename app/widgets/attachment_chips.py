@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import ceil
 
 from PySide6.QtCore import QSize, Signal, Slot
@@ -20,7 +21,7 @@ from engine.messages.passages import num_pages
 from engine.messages.prompts import Attachment
 
 _GAP_PX = 6
-_WIDEST_PX = 340
+_WIDEST_PX = 420
 
 
 class AttachmentChips(QWidget):
@@ -146,6 +147,8 @@ class AttachmentChips(QWidget):
             if chip not in chips:
                 discard(chip)
         self._chips = list(chips)
+        for before, after in pairwise([self, *self.close_buttons]):
+            self.setTabOrder(before, after)
         self._arrange()
         self.changed.emit()
 

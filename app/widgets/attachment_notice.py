@@ -34,12 +34,14 @@ class AttachmentNotice(QWidget):
         self.failures.setText(" ".join(sentences))
         self._show_parts()
 
-    def set_tokens(self, num_tokens: int, most: int) -> None:
-        """Of all attachments, of `most` that fit. Where they fit there is no offer."""
+    def set_tokens(self, num_tokens: int, most: int, context_size: int) -> None:
+        """Of all attachments, of `most` that leave room for a reply. Where they do there is no offer."""
         self._has_offer = num_tokens > most > 0
         if self._has_offer:
-            words = self.tr("This is more than the model reads at once ({number} token(s)).", "", most)
-            self.words.setText(words.format(number=f"{most:,}"))
+            words = self.tr(
+                "There is no room for a reply: the model reads {number} token(s) at once.", "", context_size
+            )
+            self.words.setText(words.format(number=f"{context_size:,}"))
         else:
             self.box.setChecked(False)
         self._show_parts()

@@ -227,6 +227,7 @@ class ReplyView(MessageView):
             self.waiting.setGeometry(0, y, width, self.waiting.sizeHint().height())
             y += self.waiting.height()
         if self.sources is not None:
+            y += LEGEND_GAP_PX
             self.sources.move(0, y)
             y += self.sources.arrange(width) + LEGEND_GAP_PX
         if self.legend is not None:

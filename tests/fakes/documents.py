@@ -39,7 +39,7 @@ def pdf(
 ) -> Path:
     """With these contents of pages. `kids` replaces what the tree says of them, `more` follows in the catalogue,
     `filtered` is said of each content."""
-    fonts = "<< /Font << /F << /Type /Font /Subtype /Type1 /BaseFont /Courier >> >> >>"
+    fonts = "<< /Font << /F << /Type /Font /Subtype /Type1 /BaseFont /Courier /Encoding /WinAnsiEncoding >> >> >>"
     numbers = range(3, 3 + 2 * len(pages), 2)
     listed = kids or f"/Kids [{' '.join(f'{number} 0 R' for number in numbers)}] /Count {len(pages)}"
     objects = [f"<< /Type /Catalog /Pages 2 0 R {more} >>".encode(), f"<< /Type /Pages {listed} >>".encode()]

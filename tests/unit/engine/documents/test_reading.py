@@ -84,12 +84,14 @@ def test_odt_has_headings_lists_notes_and_tables(tmp_path: Path) -> None:
 def test_html_has_what_is_seen_of_it(tmp_path: Path) -> None:
     path = tmp_path / "a.html"
     path.write_bytes(
-        '<meta charset="latin-1"><title>T</title><script>alert(1)</script><style>p{}</style><h2>Über</h2><p>one\n two<br>'
+        '<meta charset="latin-1"><title>T</title><script>alert(1)</script><style>p{}</style><h2>Über</h2>'
+        "<p>one\n two<br>"
         "three<ul><li><p>item<li>next</ul><pre>  a\n  b</pre><table><tr><th colspan=2>h<td>x<tr><td>1<td>2"
         "<td><table><tr><td>in<td>ner</table></table>".encode("latin-1")
     )
     assert read(path) == (
-        "T\n\n## Über\n\none two\n\nthree\n\n- item\n\n- next\n\n  a\n  b\n\n| h |  | x |\n|---|---|---|\n| 1 | 2 | in ner |"
+        "T\n\n## Über\n\none two\n\nthree\n\n- item\n\n- next\n\n"
+        "  a\n  b\n\n| h |  | x |\n|---|---|---|\n| 1 | 2 | in ner |"
     )
 
 
