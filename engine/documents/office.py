@@ -13,7 +13,7 @@ from typing import BinaryIO
 from xml.parsers import expat
 
 from engine.documents.flow import Flow
-from engine.documents.limits import Unreadable, damaged, encrypted
+from engine.documents.limits import Unreadable, check_length, damaged, encrypted
 
 _PIECE = 1 << 16  # bytes
 _MOST_XML = 200 << 20  # bytes of one part of the archive
@@ -32,7 +32,11 @@ def read_docx(file: BinaryIO) -> str:
         styles = _Styles()
         if "word/styles.xml" in archive.namelist():
             _parse(archive, "word/styles.xml", styles.start)
-        body = _Docx(styles.levels)
+        notes = _Notes()
+        for kind in ("footnotes", "endnotes"):
+            if f"word/{kind}.xml" in archive.namelist():
+                _parse(archive, f"word/{kind}.xml", notes.start, notes.end, notes.text)
+        body = _Docx(styles.levels, notes.texts)
         _parse(archive, "word/document.xml", body.start, body.end, body.text)
     return body.flow.text
 
@@ -110,12 +114,37 @@ class _Styles:
                 self.levels[self._style] = 1
 
 
+class _Notes:
+    """Footnotes and endnotes, by what refers to them."""
+
+    def __init__(self) -> None:
+        self.texts: dict[tuple[str, str], str] = {}
+        self._note = ("", "")
+        self._length = 0
+        self._is_text = False
+
+    def start(self, tag: str, values: dict[str, str]) -> None:
+        if tag in ("footnote", "endnote"):
+            self._note = (f"{tag}Reference", values.get("w:id", ""))
+        self._is_text = tag == "t"
+
+    def end(self, _tag: str) -> None:
+        self._is_text = False
+
+    def text(self, text: str) -> None:
+        if self._is_text:
+            self._length += len(text)
+            check_length(self._length)
+            self.texts[self._note] = self.texts.get(self._note, "") + text
+
+
 class _Docx:
     """Pages are those that Word marked when it last laid the document out."""
 
-    def __init__(self, levels: dict[str, int]) -> None:
+    def __init__(self, levels: dict[str, int], notes: dict[tuple[str, str], str]) -> None:
         self.flow = Flow()
         self._levels = levels
+        self._notes = notes
         self._prefix = ""
         self._is_text = False
         self._num_left_out = 0  # elements that are shown elsewhere, around this place
@@ -132,6 +161,9 @@ class _Docx:
                 self._prefix = self._prefix or "- "
             case "t":
                 self._is_text = True
+            case "footnoteReference" | "endnoteReference":
+                if note := self._notes.get((tag, values.get("w:id", "")), "").strip():
+                    self.flow.add(f" ({note})")
             case "tab":
                 self.flow.add("\t")
             case "br" | "cr":

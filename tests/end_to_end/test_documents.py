@@ -32,7 +32,7 @@ from tests.fakes.proposers import FREE
 pytestmark = [pytest.mark.starter, pytest.mark.qt_log_ignore("propagateSizeHints|raise")]
 
 _PATIENCE_MS = 60_000
-_CONTEXT = 1024
+_CONTEXT = 512
 FACT = "The lighthouse keeper of Arkø feeds seven grey herons every morning before the ferry arrives."
 
 
@@ -49,7 +49,7 @@ def test_a_document_is_attached_counted_sent_and_quoted(
 
     monkeypatch.setattr("engine.loading.measure_passes", free)  # true costs vary on a busy machine
     filler = [f"Page {number} tells of tides, ropes and nothing else at all. " * 8 for number in range(60)]
-    short = pdf(tmp_path / "Keeper.pdf", [drawn(*paragraph(f"{FACT} {FACT}")), drawn(*paragraph(filler[0]))])
+    short = pdf(tmp_path / "Keeper.pdf", [drawn(*paragraph(f"{FACT} {FACT}")), drawn(*paragraph("Nothing else."))])
     pages = [drawn(*paragraph(FACT if number == 41 else text)) for number, text in enumerate(filler)]
     long = pdf(tmp_path / "Coast.pdf", pages)
 
@@ -58,7 +58,7 @@ def test_a_document_is_attached_counted_sent_and_quoted(
     qtbot.addWidget(window)
     # There is no such drafter, so that earlier text is drafted from alone.
     bridge = EngineBridge(EngineConfig(tmp_path / "store", SpeculationSettings(drafter=str(tmp_path / "none"))))
-    chats = Chats(window, bridge, ReplySettings(SamplingSettings(temperature=0), 48), TargetSettings(_CONTEXT))
+    chats = Chats(window, bridge, ReplySettings(SamplingSettings(temperature=0), 40), TargetSettings(_CONTEXT))
     PromptController(window, bridge)
     ear = Ear(bridge)
     with qtbot.waitExposed(window):
@@ -103,9 +103,9 @@ def test_a_document_is_attached_counted_sent_and_quoted(
         quoted = sum(run.num_characters for run in reply.statistics.origins if run.origin == "recall")
         assert quoted > 40, "attached text is drafted from"
 
-        attach(long, "about")
+        attach(long, " token")
         assert box.notice.isVisible()
-        assert box.notice.words.text() == "There is no room for a reply: the model reads 1,024 tokens at once."
+        assert box.notice.words.text() == "There is no room for a reply: the model reads 512 tokens at once."
         focus_by_tab(box.editor, box.notice.box)
         QTest.keyClick(box.notice.box, Qt.Key.Key_Space)
         assert box.notice.sends_passages

@@ -62,12 +62,14 @@ def pdf(
     return path
 
 
-def docx(path: Path, body: str, styles: str = "") -> Path:
+def docx(path: Path, body: str, styles: str = "", footnotes: str = "") -> Path:
     """`body`: the XML inside of it."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("word/document.xml", f"<w:document {_WORD}><w:body>{body}</w:body></w:document>")
         if styles:
             archive.writestr("word/styles.xml", f"<w:styles {_WORD}>{styles}</w:styles>")
+        if footnotes:
+            archive.writestr("word/footnotes.xml", f"<w:footnotes {_WORD}>{footnotes}</w:footnotes>")
     return path
 
 

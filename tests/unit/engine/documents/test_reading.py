@@ -59,11 +59,12 @@ def test_docx_has_headings_lists_tables_and_the_pages_of_its_last_layout(tmp_pat
         + docx_paragraph("one", "<w:numPr/>")
         + f"<w:tbl>{row}{spanned}</w:tbl>"
         + "<w:p><w:r><w:t>be</w:t></w:r><w:del><w:delText>gone</w:delText></w:del><w:r><w:t>fore</w:t>"
-        + "<w:lastRenderedPageBreak/><w:t>after</w:t></w:r></w:p>"
+        + "<w:lastRenderedPageBreak/><w:t>after</w:t><w:footnoteReference w:id='2'/></w:r></w:p>"
     )
     styles = '<w:style w:styleId="berschrift2"><w:name w:val="heading 2"/></w:style>'
-    assert read(docx(tmp_path / "a.docx", body, styles)) == (
-        "[Page 1]\n## Über\n\n- one\n\n| a\\|b | c |\n|---|---|\n| both |  |\n\nbefore\n\n[Page 2]\nafter"
+    notes = f'<w:footnote w:id="2">{docx_paragraph(" aside")}</w:footnote>'
+    assert read(docx(tmp_path / "a.docx", body, styles, notes)) == (
+        "[Page 1]\n## Über\n\n- one\n\n| a\\|b | c |\n|---|---|\n| both |  |\n\nbefore\n\n[Page 2]\nafter (aside)"
     )
 
 
