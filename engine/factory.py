@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from engine.storage import Repository
     from engine.target.interface import ParallelTarget, Target
 
-_SAMPLED = 10_000  # characters of a text that is too long to count all its tokens
+_SAMPLED = 2_000  # characters of a text that is too long to count all its tokens
 _MOST_TRIED = 4096  # tokens of the user's texts, for trying shallow copies
 _logger = logging.getLogger("slipstream.store")
 _T = TypeVar("_T")

@@ -39,15 +39,20 @@ def with_pages(texts: Sequence[str]) -> str:
 
 def pages(text: str) -> Iterator[tuple[int, str]]:
     """Number and text of each page; none for a text without marks."""
-    marks = list(_MARK.finditer(text))
-    ends = [mark.start() for mark in marks[1:]] + [len(text)]
+    marks = _marks(text)
+    ends = [*(mark.start() for mark in marks), len(text)][1:]
     for mark, end in zip(marks, ends, strict=True):
         yield int(mark[1]), text[mark.end() : end].strip("\n")
 
 
 def num_pages(text: str) -> int:
     """0: it has no marks."""
-    return len(_MARK.findall(text)) if text.startswith("[Page ") else 0
+    return len(_marks(text))
+
+
+def _marks(text: str) -> list[re.Match[str]]:
+    """None in a text that does not begin with one."""
+    return list(_MARK.finditer(text)) if _MARK.match(text) else []
 
 
 def passage_of(attachment: Attachment) -> Passage | None:

@@ -103,7 +103,7 @@ def test_a_document_is_attached_counted_sent_and_quoted(
         quoted = sum(run.num_characters for run in reply.statistics.origins if run.origin == "recall")
         assert quoted > 40, "attached text is drafted from"
 
-        attach(long, " token")
+        attach(long, "about")
         assert box.notice.isVisible()
         assert box.notice.words.text() == "There is no room for a reply: the model reads 512 tokens at once."
         focus_by_tab(box.editor, box.notice.box)
@@ -132,7 +132,7 @@ def is_ready(event: object) -> bool:
 
 def focus_by_tab(begin: QWidget, wanted: QWidget) -> None:
     begin.setFocus(Qt.FocusReason.TabFocusReason)
-    passed = []
+    passed: list[str] = []
     while (focused := QApplication.focusWidget()) is not wanted:
         assert focused is not None
         assert len(passed) < 8, passed

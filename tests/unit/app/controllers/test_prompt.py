@@ -121,7 +121,7 @@ def test_a_file_is_read_counted_or_refused(desk: Desk) -> None:
     chips = desk.box.chips
     desk.tell(READY)
     desk.window.texts_dropped.emit(["/a/Book.pdf", "/b/Bad.pdf", "/c/Slow.pdf"])
-    assert chips.words == ("Book.pdf, reading…", "Bad.pdf, reading…", "Slow.pdf, reading…")
+    assert list(chips.words) == ["Book.pdf, reading…", "Bad.pdf, reading…", "Slow.pdf, reading…"]
     desk.box.set_ready(True)
     desk.box.editor.set_text("Sum it up.")
     desk.box.submit()
@@ -137,9 +137,9 @@ def test_a_file_is_read_counted_or_refused(desk: Desk) -> None:
     (book,) = chips.attachments
     assert desk.bridge.posted[-1] == CountTokens(book.block)
     desk.tell(TokensCounted(book.block, 12))
-    assert chips.words == ("Book.pdf, 2 pages · 12 tokens", "Bad.pdf, not attached")
+    assert list(chips.words) == ["Book.pdf, 2 pages · 12 tokens", "Bad.pdf, not attached"]
     assert desk.box.notice.failures.text() == "Bad.pdf is damaged."
-    assert desk.window.toasts.shown == []
+    assert not desk.window.toasts.shown
     desk.window.texts_dropped.emit(["/b/Bad.pdf"])
     assert chips.words[1] == "Bad.pdf, reading…", "tried again in its place"
     desk.box.set_text("")
