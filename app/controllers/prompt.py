@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Slot
@@ -29,7 +30,8 @@ class PromptController(Controller):
         self._context_size: int | None = None  # tokens; None while no target is loaded
         self._counting: Request | None = None
         self._asked: FindPassages | None = None  # on behalf of a prompt that is being sent
-        self._reading: dict[str, Request] = {}  # by path
+        self._reading: dict[str, tuple[int, Request]] = {}  # numbered, by path
+        self._numbers = count()
         self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MS)
         self._pause.timeout.connect(self._count)
         self._box.attach_requested.connect(self._choose_files)
@@ -52,15 +54,19 @@ class PromptController(Controller):
         if self._box.chips.is_awaited(str(path)):
             return
         self._box.chips.begin(str(path), path.name)
-        self._reading[str(path)] = request = self._bridge.post(ReadTextFile(path))
-        request.failed.connect(partial(self._on_unreadable, str(path)))
+        number, request = next(self._numbers), self._bridge.post(ReadTextFile(path))
+        self._reading[str(path)] = number, request
+        request.failed.connect(partial(self._on_unreadable, str(path), number))
 
-    def _on_unreadable(self, path: str, failed: Failed) -> None:
-        self._box.chips.fail(path, failed.sentence)  # unless it was removed
+    def _on_unreadable(self, path: str, number: int, failed: Failed) -> None:
+        if path in self._reading and self._reading[path][0] == number:  # else it was removed, and maybe added again
+            del self._reading[path]
+            self._box.chips.fail(path, failed.sentence)
 
     @Slot(str)
     def _stop_reading(self, path: str) -> None:
-        if request := self._reading.pop(path, None):
+        if path in self._reading:
+            _, request = self._reading.pop(path)
             request.stop()
 
     @Slot(object)
@@ -85,7 +91,8 @@ class PromptController(Controller):
 
     @Slot()
     def _on_edited(self) -> None:
-        if self._box.text.strip() and not self._box.notice.sends_passages:
+        attachments, words = self._of_box()
+        if (attachments or words) and not self._box.notice.sends_passages:
             self._pause.start()
         else:
             self._pause.stop()
@@ -135,6 +142,7 @@ class PromptController(Controller):
     def _on_event(self, event: Event) -> None:
         match event:
             case TextFileRead(file):
+                self._reading.pop(str(file.path), None)
                 self._box.chips.finish(str(file.path), Attachment(file.path.name, file.text))
                 self._box.setFocus()
             case PassagesFound(passages):

@@ -78,7 +78,7 @@ class AttachedFiles(QWidget):
             self.text.setGeometry(0, bottom + _GAP_PX, width, self.text.height())
             lines = min(_LINES, ceil(self.text.document().size().height()))
             has_bar = self.text.lineWrapMode() is _Text.LineWrapMode.NoWrap  # below
-            height = lines * self.text.fontMetrics().lineSpacing() + (34 if has_bar else 20)
+            height = lines * self.text.fontMetrics().lineSpacing() + (34 if has_bar else 28)
             self.text.setGeometry(0, bottom + _GAP_PX, width, height)
             bottom += _GAP_PX + height
         self.resize(width, bottom)

@@ -187,7 +187,7 @@ class ReplyView(MessageView):
     def set_sources(self, passages: tuple[Attachment, ...]) -> None:
         """What was sent to be answered from."""
         if passages and self.sources is None:
-            heading = self.tr("Answered from these passages:")
+            heading = self.tr("Passages sent with the question:")
             self.sources = AttachedFiles(self._keeper, passages, self, heading)
             self.sources.height_changed.connect(self.height_changed)
             self.sources.show()

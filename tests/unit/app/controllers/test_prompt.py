@@ -142,6 +142,10 @@ def test_a_file_is_read_counted_or_refused(desk: Desk) -> None:
     assert not desk.window.toasts.shown
     desk.window.texts_dropped.emit(["/b/Bad.pdf"])
     assert chips.words[1] == "Bad.pdf, reading…", "tried again in its place"
+    chips.close_buttons[1].click()
+    desk.window.texts_dropped.emit(["/b/Bad.pdf"])
+    desk.tell(Failed("Reading Bad.pdf was cancelled.", reads[1]))
+    assert chips.words[1] == "Bad.pdf, reading…", "it was added again"
     desk.box.set_text("")
     assert desk.bridge.stops[-1].is_set()
     assert not desk.box.notice.isVisibleTo(desk.box)
