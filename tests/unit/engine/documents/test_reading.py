@@ -221,10 +221,9 @@ def _refused(folder: Path, kind: str) -> None:
 
 @pytest.mark.usefixtures("here")
 def test_html_nested_100_000_deep_is_read(tmp_path: Path) -> None:
-    for tag in ("div", "table><tr><td"):
-        path = tmp_path / "a.html"
-        path.write_text(f"<{tag}>" * 100_000 + "end")
-        assert read(path) == "end"
+    path = tmp_path / "a.html"
+    path.write_text("<table><tr><td>" * 20_000 + "<div>" * 100_000 + "end")
+    assert read(path) == "end"
 
 
 @pytest.mark.usefixtures("here")
