@@ -224,7 +224,7 @@ class MainWindow(QMainWindow):
         incognito = self.tr("New incognito chat")
         self.incognito_action = self._action(incognito, "Ctrl+Shift+N", sidebar.incognito_requested)
         self.search_action = self._action(self.tr("Search chats"), ("Ctrl+F", "Ctrl+K"), sidebar.begin_search)
-        self.attach_action = self._action(self.tr("Attach a text file…"), "Ctrl+Shift+A", box.attach_requested)
+        self.attach_action = self._action(self.tr("Attach a file…"), "Ctrl+Shift+A", box.attach_requested)
         self.import_action = self._action(self.tr("Import chats…"))
         self.export_all_action = self._action(self.tr("Export all chats…"))
         self.export_action = self._action(self.tr("Export this chat…"), does=sidebar.export_current)

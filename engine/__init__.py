@@ -33,7 +33,7 @@ _PUBLIC = {
     "messages.commands": """
         AddTargets ChangeConversation ChangeTargetOptions ChatSampling CheckForUpdate CheckSuggestions Command
         Compare ContinueReply CountTokens DeleteConversation DeleteMessage DiscardDownload DownloadTarget
-        EditPrompt EstimateMemory ExportConversations ExportProfile FetchDrafter ForgetConversation
+        EditPrompt EstimateMemory ExportConversations ExportProfile FetchDrafter FindPassages ForgetConversation
         ForgetEverything ForgetLearned ImportConversations ImportProfile ListConversations ListDownloads
         ListForms ListHubFiles ListSuggestions ListTargets LoadTarget MakeForm OpenConversation PauseLearning
         PersonalCommand ReadHistory ReadLearned ReadRuntime ReadTextFile Regenerate RemoveTarget

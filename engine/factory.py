@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from engine.storage import Repository
     from engine.target.interface import ParallelTarget, Target
 
+_SAMPLED = 2_000  # characters of a text that is too long to count all its tokens
 _MOST_TRIED = 4096  # tokens of the user's texts, for trying shallow copies
 _logger = logging.getLogger("slipstream.store")
 _T = TypeVar("_T")
@@ -168,8 +169,14 @@ class Services:
     def _count_tokens(self, command: CountTokens, stop: StopSignal) -> None:
         """Unless another command took its place meanwhile."""
         chat = self._chat.built
-        if chat is not None and chat.target.is_loaded and not stop.is_set():
-            self._emit(TokensCounted(command.text, chat.target.count_tokens(command.text)))
+        if chat is None or not chat.target.is_loaded or stop.is_set():
+            return
+        text, about = command.text, 0
+        number = chat.target.count_tokens(text)
+        if number is None:
+            sample = text[len(text) // 2 :][:_SAMPLED]
+            about = round((chat.target.count_tokens(sample) or 0) * len(text) / len(sample))
+        self._emit(TokensCounted(text, number, about))
 
     def _change_learning(self, command: UseLearning, _stop: StopSignal) -> None:
         self._learning.change(command.settings)
@@ -234,7 +241,11 @@ class Services:
     def _build_files(self) -> FileService:
         from engine.services.file_service import FileService
 
-        return FileService(self._repository, self._learning, self._emit, self._post)
+        def count(text: str) -> int | None:
+            chat = self._chat.built
+            return None if chat is None else chat.target.count_tokens(text)
+
+        return FileService(self._repository, self._learning, self._emit, self._post, count)
 
     def _build_hub(self) -> HubService:
         from engine.services.hub_service import HubService

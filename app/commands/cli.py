@@ -98,7 +98,7 @@ def window(
 def open_files(
     context: typer.Context,
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="A model, a profile, exported chats, or texts to attach.")
+        list[Path], typer.Argument(metavar="FILE...", help="A model, a profile, exported chats, or files to attach.")
     ],
 ) -> None:
     """Open files in the app, as dropping them on its window does. `slipstream FILE…` does the same.

@@ -1,7 +1,9 @@
-"""Text files that are attached to a prompt, and the number of its tokens."""
+"""Files that are attached to a prompt, what is sent of them, and the number of its tokens."""
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import count
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Slot
@@ -10,11 +12,13 @@ from PySide6.QtWidgets import QFileDialog
 from app.controllers.controller import Controller
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
-from engine import CountTokens, ReadTextFile
-from engine.messages.events import Event, TargetReady, TextFileRead, TokensCounted
-from engine.messages.prompts import MOST_FILES, MOST_PASTED, Attachment
+from engine import CountTokens, FindPassages, ReadTextFile
+from engine.messages.events import Event, Failed, PassagesFound, TargetReady, TextFileRead, TokensCounted
+from engine.messages.prompts import MOST_FILES, MOST_PASTED, Attachment, join_prompt
 
 _PAUSE_MS = 250  # in typing
+_REPLY_TOKENS = 512  # that attachments leave free, or a quarter of the context
+_PASSAGES_SHARE = 0.5  # of the context
 
 
 class PromptController(Controller):
@@ -25,20 +29,45 @@ class PromptController(Controller):
         self._box = window.prompt_box
         self._context_size: int | None = None  # tokens; None while no target is loaded
         self._counting: Request | None = None
+        self._asked: FindPassages | None = None  # on behalf of a prompt that is being sent
+        self._reading: dict[str, tuple[int, Request]] = {}  # numbered, by path
+        self._numbers = count()
         self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MS)
         self._pause.timeout.connect(self._count)
         self._box.attach_requested.connect(self._choose_files)
         self._box.edited.connect(self._on_edited)
         self._box.long_pasted.connect(self._attach_pasted)
+        self._box.chips.changed.connect(self._on_chips_changed)
+        self._box.chips.cancelled.connect(self._stop_reading)
+        self._box.passages_requested.connect(self._find_passages)
         window.texts_dropped.connect(self.attach)
 
     @Slot(list)
     def attach(self, paths: list[str]) -> None:
-        room = MOST_FILES - len(self._box.chips.attachments)
+        room = MOST_FILES - self._box.chips.room_taken
         if len(paths) > room:
             self._window.toasts.show_info(self.tr("At most %n files can be attached to a message.", "", MOST_FILES))
         for path in paths[:room]:
-            self._bridge.post(ReadTextFile(Path(path)))
+            self._read(Path(path))
+
+    def _read(self, path: Path) -> None:
+        if self._box.chips.is_awaited(str(path)):
+            return
+        self._box.chips.begin(str(path), path.name)
+        number, request = next(self._numbers), self._bridge.post(ReadTextFile(path))
+        self._reading[str(path)] = number, request
+        request.failed.connect(partial(self._on_unreadable, str(path), number))
+
+    def _on_unreadable(self, path: str, number: int, failed: Failed) -> None:
+        if path in self._reading and self._reading[path][0] == number:  # else it was removed, and maybe added again
+            del self._reading[path]
+            self._box.chips.fail(path, failed.sentence)
+
+    @Slot(str)
+    def _stop_reading(self, path: str) -> None:
+        if path in self._reading:
+            _, request = self._reading.pop(path)
+            request.stop()
 
     @Slot(object)
     def _attach_pasted(self, text: str) -> None:
@@ -47,14 +76,14 @@ class PromptController(Controller):
         if len(text) > MOST_PASTED:
             words = self.tr("What you pasted has {number} characters; paste at most {most} at once.")
             toasts.show_info(words.format(number=f"{len(text):,}", most=f"{MOST_PASTED:,}"))
-        elif len(self._box.chips.attachments) >= MOST_FILES:
+        elif self._box.chips.room_taken >= MOST_FILES:
             toasts.show_info(self.tr("At most %n files can be attached to a message.", "", MOST_FILES))
         else:
             self._box.chips.add(self._box.pasted(text))
 
     @Slot()
     def _choose_files(self) -> None:
-        dialog = QFileDialog(self._window, self.tr("Attach text files"))
+        dialog = QFileDialog(self._window, self.tr("Attach files"))
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
         dialog.filesSelected.connect(self.attach)
@@ -62,7 +91,8 @@ class PromptController(Controller):
 
     @Slot()
     def _on_edited(self) -> None:
-        if self._box.text.strip():
+        attachments, words = self._of_box()
+        if (attachments or words) and not self._box.notice.sends_passages:
             self._pause.start()
         else:
             self._pause.stop()
@@ -76,14 +106,56 @@ class PromptController(Controller):
             self._counting.stop()  # the count of an earlier text is of no use
         self._counting = self._bridge.post(CountTokens(self._box.text.strip()), quiet=True)
 
+    @Slot()
+    def _on_chips_changed(self) -> None:
+        """Each file is counted once for each target."""
+        if self._context_size is not None:
+            for attachment in self._box.chips.take_uncounted():
+                self._bridge.post(CountTokens(attachment.block), quiet=True)
+        self._weigh()
+
+    def _weigh(self) -> None:
+        size = self._context_size or 0
+        self._box.notice.set_tokens(self._box.chips.num_tokens, size - min(_REPLY_TOKENS, size // 4), size)
+
+    @Slot()
+    def _find_passages(self) -> None:
+        if self._asked is None and self._context_size is not None:
+            self._asked = FindPassages(*self._of_box(), int(_PASSAGES_SHARE * self._context_size))
+            self._bridge.post(self._asked).failed.connect(self._on_nothing_found)
+
+    def _of_box(self) -> tuple[tuple[Attachment, ...], str]:
+        return self._box.chips.attachments, self._box.editor.toPlainText().strip()
+
+    @Slot(object)
+    def _on_nothing_found(self, failed: Failed) -> None:
+        self._asked = None
+        self._box.hint.hide()
+        self._window.toasts.show_error(failed.sentence)
+
+    def _on_passages(self, passages: tuple[Attachment, ...]) -> None:
+        asked, self._asked = self._asked, None
+        attachments, question = self._of_box()
+        if asked is not None and (asked.attachments, asked.question) == (attachments, question):
+            self._box.send(join_prompt(passages, question))
+
     def _on_event(self, event: Event) -> None:
         match event:
             case TextFileRead(file):
-                self._box.chips.add(Attachment(file.path.name, file.text))
+                self._reading.pop(str(file.path), None)
+                self._box.chips.finish(str(file.path), Attachment(file.path.name, file.text))
                 self._box.setFocus()
-            case TokensCounted(text, num_tokens):
+            case PassagesFound(passages):
+                self._on_passages(passages)
+            case TokensCounted(text, num_tokens, about):
+                if self._context_size is not None:
+                    number = about if num_tokens is None else num_tokens
+                    self._box.chips.show_tokens(text, number, self._context_size, num_tokens is None)
+                    self._weigh()
                 if self._context_size is not None and text and text == self._box.text.strip():
                     self._box.show_count(num_tokens, self._context_size)
             case TargetReady(target):
                 self._context_size = target.context_size
+                self._box.chips.forget_tokens()
+                self._on_chips_changed()
                 self._on_edited()

@@ -1,18 +1,22 @@
-"""The attachments of a prompt, in the transcript."""
+"""The attachments of a prompt, in the transcript: whole files, and passages of them."""
 
 from __future__ import annotations
 
+from math import ceil
+
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QFrame, QPlainTextEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QPushButton, QWidget
 
+from app.text.translation import translate
 from app.text.unseen import in_tip, mark_of, one_line
 from app.theme import Theme, ThemeKeeper
 from app.widgets.appearance import code_font
-from app.widgets.attachment_chips import words_of_size
+from app.widgets.attachment_chips import words_of_pages, words_of_size
 from app.widgets.joined_text import JoinedText
 from app.widgets.parts import set_up
 from app.widgets.prose import HELD, shape_of_mark, with_places
+from engine.messages.passages import by_document, is_prose
 from engine.messages.prompts import Attachment
 
 _GAP_PX = 6
@@ -22,7 +26,8 @@ _SHOWN_CHARACTERS = 10_000
 
 
 class AttachedFiles(QWidget):
-    """A button for each file, which shows its text below, or hides it again.
+    """A button for each file, which shows its text below, or hides it again. Passages of a document are one file;
+    below a `heading`, which says what they are, each stands alone.
 
     Signals:
         height_changed(): a file was opened or closed.
@@ -30,12 +35,21 @@ class AttachedFiles(QWidget):
 
     height_changed = Signal()
 
-    def __init__(self, keeper: ThemeKeeper, attachments: tuple[Attachment, ...], parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        keeper: ThemeKeeper,
+        attachments: tuple[Attachment, ...],
+        parent: QWidget | None = None,
+        heading: str = "",
+    ) -> None:
         super().__init__(parent)
         self._keeper = keeper
-        self._attachments = attachments
+        self._heading = set_up(QLabel(heading, self), kind="quiet")
+        self._heading.setVisible(bool(heading))
+        files = tuple((each, 0) for each in attachments) if heading else by_document(attachments)
+        self._attachments = tuple(attachment for attachment, _ in files)
         self._opened: Attachment | None = None
-        self.buttons = [self._button(attachment) for attachment in attachments]
+        self.buttons = [self._button(file, "" if heading else _words_of(file, parts)) for file, parts in files]
         self.text = set_up(_Text(self), kind="attached")
         self.text.hide()
         keeper.changed.connect(self._draw)
@@ -49,6 +63,9 @@ class AttachedFiles(QWidget):
     def arrange(self, width: int) -> int:
         """Takes this width and the height it needs, and returns the height."""
         x = y = bottom = 0
+        if not self._heading.isHidden():
+            self._heading.setGeometry(0, 0, width, self._heading.sizeHint().height())
+            y = bottom = self._heading.height() + _GAP_PX // 2
         for button in self.buttons:
             size = button.sizeHint()
             wide = min(width, size.width())
@@ -58,19 +75,20 @@ class AttachedFiles(QWidget):
             x += wide + _GAP_PX
             bottom = y + size.height()
         if self._opened is not None:
-            lines = min(_LINES, self.text.blockCount())
-            height = lines * self.text.fontMetrics().lineSpacing() + 34  # with a scroll bar below
+            self.text.setGeometry(0, bottom + _GAP_PX, width, self.text.height())
+            lines = min(_LINES, ceil(self.text.document().size().height()))
+            has_bar = self.text.lineWrapMode() is _Text.LineWrapMode.NoWrap  # below
+            height = lines * self.text.fontMetrics().lineSpacing() + (34 if has_bar else 28)
             self.text.setGeometry(0, bottom + _GAP_PX, width, height)
             bottom += _GAP_PX + height
         self.resize(width, bottom)
         return bottom
 
-    def _button(self, attachment: Attachment) -> QPushButton:
-        size = words_of_size(attachment.num_bytes)
+    def _button(self, attachment: Attachment, about: str) -> QPushButton:
         tip = self.tr("Show or hide the text of {file}").format(file=in_tip(attachment.name))
-        made = set_up(QPushButton(self), kind="file", name=f"{attachment.name}, {size}", tip=tip)
+        made = set_up(QPushButton(self), kind="file", name=", ".join(filter(None, [attachment.name, about])), tip=tip)
         name = made.fontMetrics().elidedText(one_line(attachment.name), Qt.TextElideMode.ElideMiddle, _WIDEST_NAME_PX)
-        made.setText(f"{name} · {size}".replace("&", "&&"))
+        made.setText(" · ".join(filter(None, [name, about])).replace("&", "&&"))
         made.setCheckable(True)
         made.clicked.connect(self._on_clicked)
         return made
@@ -94,6 +112,7 @@ class AttachedFiles(QWidget):
             if len(text) > _SHOWN_CHARACTERS:
                 words = self.tr("The first {shown} of {all} characters are shown.")
                 beginning += "\n\n" + words.format(shown=f"{_SHOWN_CHARACTERS:,}", all=f"{len(text):,}")
+            self.text.set_wrapping(is_prose(self._opened))
             self.text.write(beginning, self._keeper.theme)
             self.text.setAccessibleName(self.tr("Text of {file}").format(file=self._opened.name))
 
@@ -104,6 +123,13 @@ class AttachedFiles(QWidget):
         self._write()
 
 
+def _words_of(file: Attachment, num_passages: int) -> str:
+    """What a button says beside the name."""
+    if num_passages:
+        return translate("Amounts", "%n passage(s)", "", num_passages)
+    return " · ".join([*words_of_pages(file.text), words_of_size(file.num_bytes)])
+
+
 class _Text(JoinedText, QPlainTextEdit):
     is_code = True
 
@@ -112,6 +138,10 @@ class _Text(JoinedText, QPlainTextEdit):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFont(code_font())
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+
+    def set_wrapping(self, wraps: bool) -> None:
+        """The lines of code and tables stay whole."""
+        self.setLineWrapMode(self.LineWrapMode.WidgetWidth if wraps else self.LineWrapMode.NoWrap)
 
     def write(self, text: str, theme: Theme) -> None:
         """Shows this text, with marks for signs that nobody sees."""

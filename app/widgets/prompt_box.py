@@ -11,6 +11,7 @@ from app.text.unseen import one_line
 from app.theme import ThemeKeeper
 from app.widgets.appearance import reading_font, restyle
 from app.widgets.attachment_chips import AttachmentChips
+from app.widgets.attachment_notice import AttachmentNotice
 from app.widgets.icon_button import IconButton
 from app.widgets.layouts import Placed, in_column, in_row
 from app.widgets.parts import set_up
@@ -35,9 +36,11 @@ class PromptBox(QWidget):
         edited(): the text has changed.
         attach_requested(): choose a file to attach to the prompt.
         long_pasted(str): a text that is too long to be shown in the box.
+        passages_requested(): find what to send of the attachments, and send that.
     """
 
     attach_requested = Signal()
+    passages_requested = Signal()
     long_pasted = Signal(object)  # a str that Qt need not copy
     submitted = Signal(object)  # a str that Qt need not copy
     stop_requested = Signal()
@@ -63,10 +66,12 @@ class PromptBox(QWidget):
         self.editor.textChanged.connect(self._on_text_changed)
         self.editor.document().documentLayout().documentSizeChanged.connect(self._fit)
         self.button = IconButton(keeper, "send", "", self._on_button, token="on_accent", kind="send", parent=self.frame)
-        attach = self.tr("Attach a text file  (Ctrl+Shift+A)")
+        attach = self.tr("Attach a file  (Ctrl+Shift+A)")
         self.attach_button = IconButton(keeper, "attach", attach, self.attach_requested, parent=self.frame)
         self.chips = AttachmentChips(keeper, self.frame)
-        self.chips.changed.connect(self._on_text_changed)
+        self.chips.changed.connect(self._on_chips_changed)
+        self.notice = AttachmentNotice(self.frame)
+        self.notice.box.toggled.connect(self._on_text_changed)
         self.hint = set_up(QLabel(self, alignment=Qt.AlignmentFlag.AlignCenter), kind="quiet")
         self.hint.hide()
         self.count = set_up(QLabel(self.frame), kind="count")
@@ -76,7 +81,7 @@ class PromptBox(QWidget):
             Placed(part, alignment=bottom) for part in (self.attach_button, self.count, self.button)
         )
         row = in_row([attach_button, Placed(self.editor, 1), count, send], spacing=8)
-        in_column([self.chips, row], inside=self.frame, margins=(8, 7, 8, 7), spacing=6)
+        in_column([self.chips, self.notice, row], inside=self.frame, margins=(8, 7, 8, 7), spacing=6)
         in_column([self.hint, self.frame], inside=self, spacing=5)
         self.setFocusProxy(self.editor)
         self.set_target_name("")
@@ -154,10 +159,19 @@ class PromptBox(QWidget):
             self._show_hint(self.tr("Wait for the reply to end, or stop it with Esc"))
         elif not self._ready:
             self._show_hint(self._reason or self.tr("The model is still loading"))
+        elif self.chips.is_reading:
+            self._show_hint(self.tr("Wait until the file is read, or remove it"))
+        elif self.notice.sends_passages:
+            self._show_hint(self.tr("Looking for the passages…"))
+            self.passages_requested.emit()
         else:
-            self.editor.clear()
-            self.chips.set_attachments(())
-            self.submitted.emit(text)
+            self.send(text)
+
+    def send(self, text: str) -> None:
+        """And what was attached is not any more."""
+        self.editor.clear()
+        self.chips.set_attachments(())
+        self.submitted.emit(text)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -182,6 +196,11 @@ class PromptBox(QWidget):
     def _on_escape(self) -> None:
         if self._busy:
             self.stop_requested.emit()
+
+    @Slot()
+    def _on_chips_changed(self) -> None:
+        self.notice.set_failures(self.chips.failures)
+        self._on_text_changed()
 
     @Slot()
     def _on_text_changed(self) -> None:

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QWidget
 from app.text.highlight import Lexing
 from app.text.markdown import Block, CodeBlock, ProseBlock
 from app.theme import ThemeKeeper
+from app.widgets.attached_files import AttachedFiles
 from app.widgets.code_block import CodeBlockView
 from app.widgets.footers import BranchFlipper, ReplyFooter
 from app.widgets.joined_text import JoinedSelection, JoinedText
@@ -27,6 +28,7 @@ from app.widgets.parts import discard, set_up
 from app.widgets.prose import Prose
 from app.widgets.row_view import Waiting
 from engine.messages.conversations import Message
+from engine.messages.prompts import Attachment
 from engine.messages.replies import OriginRun
 
 SHOWN_CHARACTERS = 200_000  # of a reply
@@ -69,6 +71,7 @@ class ReplyView(MessageView):
         self._later.timeout.connect(self._go_on)
         self.waiting: Waiting | None = None  # while nothing new is written
         self.legend: OriginLegend | None = None
+        self.sources: AttachedFiles | None = None
         self.footer: ReplyFooter | None = None
         self._text = ""
         self._message_id = 0  # once it is finished
@@ -181,6 +184,15 @@ class ReplyView(MessageView):
             self.legend = None
         self.height_changed.emit()
 
+    def set_sources(self, passages: tuple[Attachment, ...]) -> None:
+        """What was sent to be answered from."""
+        if passages and self.sources is None:
+            heading = self.tr("Passages sent with the question:")
+            self.sources = AttachedFiles(self._keeper, passages, self, heading)
+            self.sources.height_changed.connect(self.height_changed)
+            self.sources.show()
+            self.height_changed.emit()
+
     @property
     def flipper(self) -> BranchFlipper | None:
         return None if self.footer is None else self.footer.flipper
@@ -214,6 +226,10 @@ class ReplyView(MessageView):
         if self.waiting is not None:
             self.waiting.setGeometry(0, y, width, self.waiting.sizeHint().height())
             y += self.waiting.height()
+        if self.sources is not None:
+            y += LEGEND_GAP_PX
+            self.sources.move(0, y)
+            y += self.sources.arrange(width) + LEGEND_GAP_PX
         if self.legend is not None:
             height = self.legend.heightForWidth(width)
             self.legend.setGeometry(0, y, width, height)

@@ -23,6 +23,8 @@ from app.widgets.virtual_column import COLUMN_PX, VirtualColumn
 from app.widgets.welcome import Welcome
 from engine.messages.conversations import Message, Role
 from engine.messages.origins import TARGET
+from engine.messages.passages import passages_of
+from engine.messages.prompts import split_prompt
 from engine.messages.replies import OriginRun, StopReason
 
 Siblings = Mapping[int, Sequence[int]]  # ids of all versions of a message, by its id, where there are others
@@ -317,7 +319,7 @@ class Transcript(QWidget):
         if text is not None:  # it takes more room than the prompt did
             self.column.show_row(row)
 
-    def _prompt_row(self, message_id: int) -> PromptRow | None:
+    def _prompt_row(self, message_id: int | None) -> PromptRow | None:
         found = (row for row in self._rows if isinstance(row, PromptRow) and row.message.id == message_id)
         return next(found, None)
 
@@ -373,6 +375,9 @@ class Transcript(QWidget):
             view.footer.set_editable(possible)
             view.flipper.set_possible(self._growing is None)
         elif isinstance(row, ReplyRow) and isinstance(view, ReplyView) and view.flipper is not None:
+            if row.sources is None and (asked := self._prompt_row(row.message.parent_id)) is not None:
+                row.sources = passages_of(split_prompt(asked.message.text)[0])
+            view.set_sources(row.sources or ())
             view.set_regenerate(possible)
             view.set_continue(possible and row is self._last_reply() and _is_cut_short(row.message))
             view.flipper.set_siblings(row.siblings, row.message.id)

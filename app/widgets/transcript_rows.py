@@ -20,6 +20,7 @@ from app.widgets.prompt_view import BUBBLE_SHARE, SHORTENED_LINES, PromptView
 from app.widgets.reply_view import SHOWN_CHARACTERS, ReplyView, shown_of
 from app.widgets.row_view import NoteView
 from engine.messages.conversations import Message
+from engine.messages.prompts import Attachment
 from engine.messages.replies import OriginRun
 
 NOTE_PX = 40
@@ -102,6 +103,7 @@ class ReplyRow:
         """`siblings`: ids of all versions, if there are others. `blocks`: those of its text, coloured or not."""
         self.message = message
         self.siblings = siblings
+        self.sources: tuple[Attachment, ...] | None = None  # passages that it was written from; None: not known yet
         self._colouring = colouring
         self._stage = stage
         self._blocks = blocks

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import codecs
+import os
 import re
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from engine.errors import FileUnusable
 from engine.messages.conversations import TextFile
@@ -22,24 +26,38 @@ _MARKED = (  # what a file may begin with; the longer ones first
 _CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")  # not found in text
 
 
-def read_text(path: Path) -> TextFile:
-    """Raises FileUnusable."""
+@contextmanager
+def readable(path: Path) -> Iterator[BinaryIO]:
+    """The file, opened. Raises FileUnusable, also where reading it fails."""
     name = path.name
     try:
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode):  # reading a pipe might never end
+        if not stat.S_ISREG(path.stat().st_mode):  # reading a pipe might never end
             raise FileUnusable(f"{name} is no file; attach a text file.")
         with path.open("rb") as file:
-            raw = file.read(MOST_BYTES + 1)
+            yield file
     except FileNotFoundError as error:
         raise FileUnusable(f"{name} is not there any more; attach another file.") from error
     except PermissionError as error:
         raise FileUnusable(f"You may not read {name}; attach another file.") from error
     except OSError as error:
         raise FileUnusable(f"{name} cannot be read ({error.strerror}); attach another file.") from error
-    if len(raw) > MOST_BYTES:
-        raise FileUnusable(f"{name} is {status.st_size / 1e6:.1f} MB; attach text of at most {MOST_BYTES // 10**6} MB.")
-    text = _decoded(raw)
+
+
+def check_size(file: BinaryIO, name: str, most: int, kind: str = "text of ") -> int:
+    """In bytes. Raises FileUnusable where it is more than `most`."""
+    size = os.fstat(file.fileno()).st_size
+    if size > most:
+        raise FileUnusable(f"{name} is {size / 1e6:.1f} MB; attach {kind}at most {most // 10**6} MB.")
+    return size
+
+
+def read_text(path: Path) -> TextFile:
+    """Raises FileUnusable."""
+    name = path.name
+    with readable(path) as file:
+        check_size(file, name, MOST_BYTES)
+        raw = file.read(MOST_BYTES)
+    text = decoded(raw)
     if text is None:
         raise FileUnusable(f"{name} is not a text file; attach plain text.")
     text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -48,7 +66,7 @@ def read_text(path: Path) -> TextFile:
     return TextFile(path, text, len(raw))
 
 
-def _decoded(raw: bytes) -> str | None:
+def decoded(raw: bytes) -> str | None:
     """In UTF-8, the encoding of its mark, or a Western European one; None for what is no text."""
     for mark, encoding in _MARKED:
         if raw.startswith(mark):

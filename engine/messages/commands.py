@@ -9,6 +9,7 @@ from typing import dataclass_transform
 from engine.config import LearningSettings, OwnSampling, ReplySettings, TargetOptions, TargetSettings
 from engine.messages.conversations import ExportFormat
 from engine.messages.learned import NgramRecord
+from engine.messages.prompts import Attachment
 from engine.messages.replies import ReplyStatistics
 from engine.messages.targets import HubFile
 
@@ -257,9 +258,17 @@ class ImportConversations(FileCommand):
 
 
 class ReadTextFile(FileCommand):
-    """Answered with `TextFileRead`."""
+    """Of a document or a file of text. Answered with `TextFileRead`."""
 
     path: Path
+
+
+class FindPassages(FileCommand):
+    """Those of attached files that are nearest to a question. Answered with `PassagesFound`."""
+
+    attachments: tuple[Attachment, ...]
+    question: str
+    most_tokens: int  # of all passages together
 
 
 class ListTargets(LibraryCommand):

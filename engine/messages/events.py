@@ -24,6 +24,7 @@ from engine.messages.drafters import DrafterChoice
 from engine.messages.forms import FormOffer, FormSpeed, TuneReport, TuneStep
 from engine.messages.history import History
 from engine.messages.learned import FingerprintPair, ImportOutcome, LearnedSummary, ProfileSummary
+from engine.messages.prompts import Attachment
 from engine.messages.replies import OriginRun
 from engine.messages.speed import LiveFigures
 from engine.messages.targets import HubFile, HubModel, LibraryTarget, MemoryEstimate, Runtime, Suggestion
@@ -253,6 +254,12 @@ class TextFileRead(Event):
     file: TextFile
 
 
+class PassagesFound(Event):
+    """In the order of their documents. Short files are whole."""
+
+    passages: tuple[Attachment, ...]
+
+
 class PromptStored(Event):
     """The user's turn is stored; its reply is being prepared."""
 
@@ -322,6 +329,7 @@ class ReplyFinished(Event):
 class TokensCounted(Event):
     text: str
     num_tokens: int | None  # None: the text is too long for the context
+    about: int = 0  # how many there are then, from a part of it
 
 
 class DrafterLearned(Event):

@@ -18,7 +18,8 @@ _NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f`]+")
 _TICKS = re.compile(r"`{3,}")
 
 MOST_FILES = 10  # attached to one prompt
-MOST_PASTED = 1_000_000  # characters of one text, as many as of a file that is attached
+MOST_PASTED = 1_000_000  # characters of one text, as many as of a text file that is attached
+MOST_TEXT = 4_000_000  # characters of a document
 _TITLE_LENGTH = 60
 _READ_PER_CHARACTER = 10  # of a line: blanks count, and a long text must not be split into all its words
 
@@ -65,7 +66,7 @@ def _closed(prompt: str, fence: str, begin: int) -> re.Match[str] | None:
     """What follows the fence that ends the text beginning there."""
     place = begin - 1
     for _ in range(_MOST_TRIED):
-        place = prompt.find("\n" + fence, place, begin + 2 * MOST_PASTED)
+        place = prompt.find("\n" + fence, place, begin + MOST_TEXT + 2)
         if place < 0:
             return None
         place += 1 + len(fence)

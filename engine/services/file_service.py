@@ -1,22 +1,24 @@
-"""Carries out commands for the user's files: import, export, and text to attach."""
+"""Carries out commands for the user's files: import, export, and documents to attach."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from engine.documents import nearest_passages, read_document
 from engine.errors import Cancelled, ConversationMissing, FileUnusable
-from engine.exchange import read_chats, read_text, write_chats
+from engine.exchange import read_chats, write_chats
 from engine.messages.commands import (
     Command,
     ExportConversations,
     FileCommand,
+    FindPassages,
     ImportConversations,
     ReadTextFile,
     UpdateRecall,
 )
 from engine.messages.conversations import ConversationTree, LeftOut
-from engine.messages.events import ConversationsExported, ConversationsImported, Listener, TextFileRead
+from engine.messages.events import ConversationsExported, ConversationsImported, Listener, PassagesFound, TextFileRead
 from engine.services.learning_service import LearningService
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
@@ -30,15 +32,23 @@ class FileService:
     _learning: LearningService
     _emit: Listener
     _post: Callable[[Command], object]  # queues a command of the engine's own
+    _count_tokens: Callable[[str], int | None]  # of the target in use; None: there is none, or it is too much for it
 
     def handle(self, command: FileCommand, stop: StopSignal) -> None:
         match command:
             case ReadTextFile(path):
-                self._emit(TextFileRead(read_text(path)))
+                self._emit(TextFileRead(read_document(path, stop)))
+            case FindPassages(attachments, question, most_tokens):
+                self._emit(PassagesFound(nearest_passages(attachments, question, most_tokens, self._size)))
             case ExportConversations():
                 self._export(command)
             case ImportConversations():
                 self._import(command, stop)
+
+    def _size(self, text: str) -> int:
+        """In tokens."""
+        number = self._count_tokens(text)
+        return len(text) if number is None else number
 
     def _export(self, command: ExportConversations) -> None:
         repository = self._open_repository()

@@ -181,7 +181,7 @@ CASES: tuple[tuple[type[Command], Callable[[Desk], object], Outcome], ...] = (
     (ShowBranch, Desk.show_branch, SAID),
     (SearchConversations, lambda desk: desk.window.conversations.search.searched.emit("zebra"), SAID),
     (ExportConversations, Desk.export, SAID),
-    (ReadTextFile, lambda desk: desk.window.texts_dropped.emit(["/notes.txt"]), SAID),
+    (ReadTextFile, lambda desk: desk.window.texts_dropped.emit(["/notes.txt"]), SILENT),
     (UseDrafter, lambda desk: desk.app.drafters.dialog.chosen.emit(str(built_in_drafter()), False), SAID),
     (UseLearning, lambda desk: desk.app.personal.dialog.learning.changed.emit(LearningSettings(enabled=False)), SAID),
     (PauseLearning, lambda desk: desk.window.meter.learning_paused.emit(True), SAID),

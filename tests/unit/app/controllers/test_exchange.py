@@ -192,9 +192,12 @@ def test_json_that_holds_no_chats_may_be_attached(window: MainWindow, bridge: Fa
 def test_dropped_files_become_chips_and_go_along(window: MainWindow, bridge: FakeBridge) -> None:
     window.texts_dropped.emit(["/notes.txt", "/more.txt"])
     assert bridge.posted == [ReadTextFile(Path("/notes.txt")), ReadTextFile(Path("/more.txt"))]
-    for name in ("notes.txt", "more.txt", "notes.txt"):
-        tell(bridge, TextFileRead(TextFile(Path("/") / name, f"text of {name}", 17)))
     box = window.prompt_box
+    assert box.chips.is_reading
+    for name in ("notes.txt", "more.txt"):
+        tell(bridge, TextFileRead(TextFile(Path("/") / name, f"text of {name}", 17)))
+    window.texts_dropped.emit(["/notes.txt"])
+    tell(bridge, TextFileRead(TextFile(Path("/notes.txt"), "text of notes.txt", 17)))
     assert [attached.name for attached in box.chips.attachments] == ["more.txt", "notes.txt"], "none twice"
     box.chips.close_buttons[0].click()
     QTest.keyClicks(box.editor, "What is this?")
@@ -211,6 +214,7 @@ def test_dropped_files_become_chips_and_go_along(window: MainWindow, bridge: Fak
 def test_a_file_alone_can_be_sent(window: MainWindow, bridge: FakeBridge) -> None:
     box = window.prompt_box
     assert not box.button.isEnabled()
+    window.texts_dropped.emit(["/notes.txt"])
     tell(bridge, TextFileRead(TextFile(Path("/notes.txt"), "x", 1)))
     assert box.button.isEnabled()
     box.submit()

@@ -1,6 +1,8 @@
-"""The number of tokens beside what is being written, on a bridge without an engine."""
+"""The number of tokens beside what is being written, and attached files, on a bridge without an engine."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 from PySide6.QtGui import QGuiApplication
@@ -9,8 +11,17 @@ from pytestqt.qtbot import QtBot
 from app.controllers.prompt import PromptController
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
-from engine import CountTokens, LoadTarget
-from engine.messages.events import Event, TargetInfo, TargetReady, TokensCounted
+from engine import CountTokens, FindPassages, LoadTarget, ReadTextFile
+from engine.messages.conversations import TextFile
+from engine.messages.events import (
+    Event,
+    Failed,
+    PassagesFound,
+    TargetInfo,
+    TargetReady,
+    TextFileRead,
+    TokensCounted,
+)
 from engine.messages.prompts import Attachment
 from tests.fakes.bridge import FakeBridge
 
@@ -104,3 +115,66 @@ def test_what_is_too_long_for_the_box_is_attached(desk: Desk) -> None:
     for too_long in ("y" * 200_000, "y\n" * 20_000):
         desk.box.set_text(too_long)
         assert (desk.box.editor.toPlainText(), len(desk.box.chips.attachments)) == ("", 1)
+
+
+def test_a_file_is_read_counted_or_refused(desk: Desk) -> None:
+    chips = desk.box.chips
+    desk.tell(READY)
+    desk.window.texts_dropped.emit(["/a/Book.pdf", "/b/Bad.pdf", "/c/Slow.pdf"])
+    assert list(chips.words) == ["Book.pdf, reading…", "Bad.pdf, reading…", "Slow.pdf, reading…"]
+    desk.box.set_ready(True)
+    desk.box.editor.set_text("Sum it up.")
+    desk.box.submit()
+    assert "Wait until the file is read" in desk.box.hint.text()
+    chips.close_buttons[2].click()
+    assert [stop.is_set() for stop in desk.bridge.stops] == [False, False, True]
+    reads = [each for each in desk.bridge.posted if isinstance(each, ReadTextFile)]
+    desk.tell(
+        TextFileRead(TextFile(Path("/c/Slow.pdf"), "read all the same", 9)),
+        Failed("Bad.pdf is damaged.", reads[1]),
+        TextFileRead(TextFile(Path("/a/Book.pdf"), "[Page 1]\none\n\n[Page 2]\ntwo", 9)),
+    )
+    (book,) = chips.attachments
+    assert desk.bridge.posted[-1] == CountTokens(book.block)
+    desk.tell(TokensCounted(book.block, 12))
+    assert list(chips.words) == ["Book.pdf, 2 pages · 12 tokens", "Bad.pdf, not attached"]
+    assert desk.box.notice.failures.text() == "Bad.pdf is damaged."
+    assert not desk.window.toasts.shown
+    desk.window.texts_dropped.emit(["/b/Bad.pdf"])
+    assert chips.words[1] == "Bad.pdf, reading…", "tried again in its place"
+    chips.close_buttons[1].click()
+    desk.window.texts_dropped.emit(["/b/Bad.pdf"])
+    desk.tell(Failed("Reading Bad.pdf was cancelled.", reads[1]))
+    assert chips.words[1] == "Bad.pdf, reading…", "it was added again"
+    desk.box.set_text("")
+    assert desk.bridge.stops[-1].is_set()
+    assert not desk.box.notice.isVisibleTo(desk.box)
+
+
+def test_passages_are_found_where_a_file_does_not_fit(desk: Desk) -> None:
+    sent: list[str] = []
+    desk.box.submitted.connect(sent.append)
+    book = Attachment("Book.pdf", "[Page 1]\none\n\n[Page 2]\ntwo")
+    desk.tell(READY)
+    desk.box.set_ready(True)
+    desk.box.chips.add(book)
+    desk.tell(TokensCounted(book.block, None, 123_456))
+    assert desk.box.chips.words == ("Book.pdf, 2 pages · about 130,000 tokens",)
+    notice = desk.box.notice
+    assert notice.words.text() == "There is no room for a reply: the model reads 1,000 tokens at once."
+    desk.box.editor.set_text("Which? ")
+    notice.box.click()
+    desk.box.submit()
+    desk.box.submit()
+    asked = [each for each in desk.bridge.posted if isinstance(each, FindPassages)]
+    assert asked == [FindPassages((book,), "Which?", 500)], "once"
+    desk.tell(Failed("No model is loaded.", asked[0]))
+    assert "No model is loaded." in desk.window.toasts.shown[-1].words.text()
+    desk.box.submit()
+    desk.box.editor.set_text("What?")
+    desk.tell(PassagesFound((Attachment("Book.pdf, page 1", "one"),)))
+    assert sent == [], "another question"
+    desk.box.submit()
+    desk.tell(PassagesFound((Attachment("Book.pdf, page 2", "two"),)))
+    assert sent == ["```Book.pdf, page 2\ntwo\n```\n\nWhat?"]
+    assert not notice.sends_passages, "the next message has its own files"

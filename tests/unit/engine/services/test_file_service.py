@@ -13,6 +13,7 @@ from engine.errors import Cancelled, ConversationMissing, FileUnusable
 from engine.messages.commands import (
     Command,
     ExportConversations,
+    FindPassages,
     ForgetConversation,
     ImportConversations,
     ReadTextFile,
@@ -26,8 +27,10 @@ from engine.messages.events import (
     ConversationsFound,
     ConversationsImported,
     Event,
+    PassagesFound,
     TextFileRead,
 )
+from engine.messages.prompts import Attachment
 from engine.services.file_service import FileService
 from engine.services.learning_service import LearningService
 from engine.services.message_keeper import MessageKeeper
@@ -45,7 +48,7 @@ class Desk:
         self.posted: list[Command] = []
         self.learning = LearningService(lambda: repository, LearningSettings(), self.events.append)
         self.recall = Recall(repository)
-        self.files = FileService(lambda: repository, self.learning, self.events.append, self.posted.append)
+        self.files = FileService(lambda: repository, self.learning, self.events.append, self.posted.append, len)
         keeper = MessageKeeper(repository, self.events.append, self.posted.append)
         self.store = StoreService(
             repository, self.recall, self.learning, keeper, self.events.append, self.posted.append
@@ -115,7 +118,7 @@ def test_what_is_cancelled_when_it_is_read_and_not_yet_added_adds_nothing(desk: 
         stop.set()  # everything is to be forgotten, say
         return desk.repository
 
-    files = FileService(open_repository, desk.learning, desk.events.append, desk.posted.append)
+    files = FileService(open_repository, desk.learning, desk.events.append, desk.posted.append, len)
     with pytest.raises(Cancelled, match="import was cancelled"):
         files.handle(ImportConversations(path), stop)
     assert desk.repository.list_conversations() == ()
@@ -180,3 +183,9 @@ def test_a_search_is_answered_unless_it_is_stopped(desk: Desk) -> None:
     stop.set()
     desk.store.handle(SearchConversations("Zebra"), stop)
     assert len(desk.events) == 1
+
+
+def test_the_passages_nearest_to_a_question_are_found(desk: Desk) -> None:
+    book = Attachment("Book.pdf", "[Page 1]\nOf ropes.\n\n[Page 2]\nOf herons and tides.")
+    desk.files.handle(FindPassages((book,), "herons?", 60), StopSignal())
+    assert desk.events == [PassagesFound((Attachment("Book.pdf, page 2", "Of herons and tides."),))]

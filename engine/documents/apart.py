@@ -1,0 +1,76 @@
+"""Runs in a process of its own: reads a document, with all doors shut."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+import sys
+from pathlib import Path
+from typing import BinaryIO
+
+from engine.documents.limits import Unreadable, check_length
+from engine.exchange.attached import decoded
+
+MOST_TEXT_BYTES = 20_000_000  # of a document that is itself text
+_PROCESSOR_S = 8  # a manual of 400 pages takes two
+_DECLARED = re.compile(rb"""<meta[^>]{0,200}charset\s*=\s*["']?([\w-]{1,40})""", re.IGNORECASE)
+
+
+def read(path: Path, kind: str) -> str:
+    """JSON: its text, or what is said of it after its name."""
+    try:
+        with path.open("rb") as file:
+            text = _read(file, kind)
+        check_length(len(text))
+    except Unreadable as refusal:
+        return json.dumps({"refusal": str(refusal)})
+    except (MemoryError, RecursionError):
+        return json.dumps({"refusal": "holds too much to be read; attach a part of it."})
+    return json.dumps({"text": text})
+
+
+def _read(file: BinaryIO, kind: str) -> str:
+    """All modules are there before the doors are shut."""
+    if kind == "pdf":
+        from engine.documents.pdf import read_pdf
+
+        _shut_doors()
+        return read_pdf(file)
+    if kind in ("docx", "odt"):
+        from engine.documents.office import read_docx, read_odt
+
+        codecs.lookup("cp437")  # for names in archives
+        _shut_doors()
+        return read_docx(file) if kind == "docx" else read_odt(file)
+    from engine.documents.html import read_html
+    from engine.documents.table import read_table
+
+    raw = file.read(MOST_TEXT_BYTES)
+    text = _decoded(raw, kind)
+    _shut_doors()
+    return read_html(text) if kind == "html" else read_table(text)
+
+
+def _decoded(raw: bytes, kind: str) -> str:
+    if kind == "html" and (declared := _DECLARED.search(raw[:4096])):
+        try:
+            return raw.decode(declared[1].decode())
+        except (LookupError, UnicodeError):
+            pass
+    text = decoded(raw)
+    if text is None:
+        raise Unreadable("is not a text file, as its name says; attach another file.")
+    return text
+
+
+def _shut_doors() -> None:
+    """From here on this process can open no file and no connection, write no file and start no program, whatever a
+    document makes of it, nor compute for long."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CPU, (_PROCESSOR_S, _PROCESSOR_S))
+    for kind in (resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE, resource.RLIMIT_NPROC):
+        resource.setrlimit(kind, (0, 0))
