@@ -24,12 +24,14 @@ _log = logging.getLogger(__name__)
 
 WAIT_S = 0.005  # for drawings that are wanted at once; a shorter wait shows text for a moment, and then what is drawn
 MOST_KNOWN = 500  # formulas
-DEEPEST = 24  # brackets, groups and environments within one another
+DEEPEST = 16  # brackets, groups and environments within one another
+MOST_BINOMIALS = 24  # within one another they take the square of time
 WIDEST_EM = 60
 _TALLEST_EM = 60
 LARGEST_SVG = 60_000  # characters; Qt reads so many in some milliseconds
 _UNITS = 1_000  # of the library, in an em
-_NESTED = re.compile(r"\\left\b|\\begin\b|[{(\[]|(\\right\b|\\end\b|[})\]])")
+_BINOMIAL = re.compile(r"\\(?:[dt]?binom|genfrac|choose|brack|brace)(?![A-Za-z])")
+_NESTED = re.compile(r"\\left\b\s*\\?[(\[{]?|\\begin\b|[{(\[]|(\\right\b\s*\\?[)\]}]?|\\end\b|[})\]])")
 # Macros, structures of chemistry and diagrams: what may be large after few letters.
 _REFUSED = re.compile(
     r"\\(?:[egx]?def\b|let\b|(?:re)?new|provide|Declare|chem|scheme|xymatrix)|\\begin\s*\{\s*(?:tikz|CD\b)"
@@ -52,7 +54,7 @@ def _depth(latex: str) -> int:
     """How deep groups, brackets and environments are within one another at most, as far as they can be told apart."""
     deepest = depth = 0
     for sign in _NESTED.finditer(latex):
-        depth += -1 if sign[1] else 1
+        depth = max(0, depth - 1) if sign[1] else depth + 1
         deepest = max(deepest, depth)
     return deepest
 
@@ -63,6 +65,8 @@ def draw(formula: Formula) -> Drawing | None:
 
     latex = formula.latex.strip()
     if len(latex) > LONGEST_SOURCE or _depth(latex) > DEEPEST or _REFUSED.search(latex):
+        return None
+    if len(_BINOMIAL.findall(latex)) > MOST_BINOMIALS:
         return None
     try:
         svg = _SPOKEN.sub("", mathra.tex_to_svg(latex, display=formula.is_displayed, strict=True))
