@@ -105,6 +105,8 @@ def without_formulas(text: str) -> str:
 
 
 def _formula(state: StateInline, silent: bool) -> bool:
+    if state.src[state.pos] not in "$\\":
+        return False
     end = _formulas(state.src).get(state.pos, state.posMax + 1)
     if end > state.posMax:
         return False

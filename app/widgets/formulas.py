@@ -39,6 +39,7 @@ OBJECT = "\ufffc"  # where it is drawn
 _X_HEIGHT_EM = 0.473  # of the library's font
 _LARGEST, _SMALLEST = 1.25, 1.0  # of its letters beside those of the text, to look as large
 _HIDDEN_SPACING = 2.0  # per cent; 0 would be the usual
+_FAR = 1_000_000.0  # per cent of its height, where nobody sees it even if it is selected and takes another colour
 _SPILL_PX = 2  # that a drawing may reach beyond its line
 _BELOW_PX = 10  # a displayed formula, as below a paragraph
 _ENDS = ".,;: "  # behind a displayed formula
@@ -130,7 +131,7 @@ class FormulaObject(QPyTextObject):
         painter.drawPixmap(to_device.inverted()[0].map(pixel), picture)
 
     def _widest(self) -> float:
-        width = self._view.document().textWidth()
+        width = self._view.document().textWidth() - 2 * _GAP_PX
         return width if width > 0 else math.inf
 
 
@@ -171,10 +172,12 @@ def _hidden(shape: QTextCharFormat) -> QTextCharFormat:
     hidden = QTextCharFormat(shape)
     hidden.clearBackground()
     hidden.setForeground(QColor(Qt.GlobalColor.transparent))
-    hidden.clearProperty(QTextFormat.Property.FontPointSize.value)
+    for size in (QTextFormat.Property.FontPointSize, QTextFormat.Property.FontSizeAdjustment):
+        hidden.clearProperty(size.value)
     hidden.setProperty(QTextFormat.Property.FontPixelSize.value, 1)
     hidden.setFontLetterSpacingType(QFont.SpacingType.PercentageSpacing)
     hidden.setFontLetterSpacing(_HIDDEN_SPACING)
+    hidden.setBaselineOffset(_FAR)
     return hidden
 
 

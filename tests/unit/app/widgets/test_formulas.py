@@ -104,14 +104,27 @@ def test_a_screen_reader_and_a_search_find_the_latex(show: Show) -> None:
     assert not prose.document().find("frac").isNull()
 
 
-def test_a_formula_stands_on_the_line_of_the_words_and_takes_its_room_only(show: Show, keeper: ThemeKeeper) -> None:
-    prose = show("x $x$ x")
+@pytest.mark.parametrize("text", ["x $x$ x", "## x $x$ x"])
+def test_a_formula_stands_on_the_line_of_the_words_and_takes_its_room_only(
+    show: Show, keeper: ThemeKeeper, text: str
+) -> None:
+    prose = show(text)
     image, begin, end = prose.grab().toImage(), left_of(prose, 2), left_of(prose, 6)
     assert end - begin < 16, "its source takes no room"
     letter = ink(image, QRect(0, 0, begin - 2, prose.height()), QColor(keeper.theme.window))
     drawn = ink(image, QRect(begin, 0, end - begin, prose.height()), QColor(keeper.theme.window))
     assert abs(letter.bottom() - drawn.bottom()) <= 1
     assert abs(letter.height() - drawn.height()) <= 2
+
+
+@pytest.mark.parametrize("text", ["$x\\hspace{1em}$ x", "## $x\\hspace{1em}$ x"])
+def test_nothing_is_seen_of_the_source_when_it_is_selected(show: Show, text: str) -> None:
+    prose = show(text)
+    end = left_of(prose, len(prose.toPlainText()) - 2)
+    prose.selectAll()
+    image = prose.grab().toImage()
+    colours = {image.pixel(x, y) for x in range(end - 6, end + 2) for y in range(prose.height())}
+    assert len(colours) <= 3, "the selection, and what is above and below it"
 
 
 def test_lines_have_room_for_what_is_below_them(show: Show) -> None:
