@@ -27,7 +27,7 @@ https://download.qt.io. The starter model, SmolLM2-135M-Instruct, is the work of
 2.0. llama.cpp, inside llama-cpp-python, is the work of the ggml authors under the MIT License.
 """
 _RULE = "\n" + "=" * 100 + "\n"
-_NAMES = ("licen", "copying", "notice", "authors")
+_NAMES = ("licen", "copying", "notice", "authors", "ofl-")
 
 
 def main(folder: Path) -> None:

@@ -107,8 +107,8 @@ class Lexing(QObject):
         self._thread = ThreadPoolExecutor(1, "lexing")
         self._num_requests = 0
         self._warm: set[str] = set()  # languages that are imported, which takes far longer than lexing
-        self._lifetime = _Lifetime()
-        self.destroyed.connect(_stopper(self._thread, self._lifetime))
+        self._lifetime = Lifetime()
+        self.destroyed.connect(stopper(self._thread, self._lifetime))
 
     def lex_now(self, language: str, code: str) -> tuple[Line, ...] | None:
         """The lines, or None where lexing would take too long for the interface thread: then `request` them."""
@@ -134,15 +134,15 @@ class Lexing(QObject):
         self._thread.submit(_import_slow_libraries)
 
 
-class _Lifetime:
-    """Of a `Lexing`, as the other thread sees it."""
+class Lifetime:
+    """Of an object that works on another thread, as that one sees it."""
 
     def __init__(self) -> None:
         self.lock = RLock()  # a receiver of the signal may request more at once
         self.is_over = False
 
 
-def _stopper(thread: ThreadPoolExecutor, lifetime: _Lifetime) -> Callable[[], None]:
+def stopper(thread: ThreadPoolExecutor, lifetime: Lifetime) -> Callable[[], None]:
     def stop() -> None:
         with lifetime.lock:
             lifetime.is_over = True

@@ -19,6 +19,7 @@ from html import escape
 from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING, Any
 
+from app.text import formulas
 from app.text.links import opened_address, true_place
 from app.text.origin_marks import MarkedSource, html_of
 
@@ -45,6 +46,8 @@ _MOST_LOOKED_AT = 1_000_000  # characters, for the ends of all links in a paragr
 _LONGEST_LINE = 50_000  # characters of code
 _MOST_TABS = 500  # in a line of code
 _SIGNS = "[*_~`<&!\\"
+_DISPLAYED, _DISPLAYED_END = "<center>", "</center>"  # around a formula that stands alone, until it is known where
+_DISPLAYED_ENDS = re.compile(rf"{_DISPLAYED_END}([.,;:]?)")  # a sentence may end there
 PLAIN_PIECE = 4_000  # characters of a block that is shown as plain text
 
 _known_inline: dict[str, str] = {}  # a growing list or table is parsed again and again; used by one thread
@@ -118,7 +121,7 @@ class MarkdownStream:
 
         `marks`: as many as the piece has characters, or none; with every piece or with none.
         """
-        piece, marks = self._held + piece, self._held_marks + marks
+        piece, marks = self._held + formulas.without_places(piece), self._held_marks + marks
         self._held = "\r" if piece.endswith("\r") else ""
         self._held_marks = marks[-1:] if self._held else ""
         if "\r" in piece:
@@ -234,7 +237,10 @@ class _Pieces:
 
     def _add(self, block: _TopLevel, parser: MarkdownIt, env: dict[str, Any]) -> None:
         first = block.tokens[0]
-        if first.type in ("fence", "code_block"):
+        formula = formulas.of_fence(first)
+        if formula is not None:
+            self._open += f"<p>{_formula(formula.source, block.marked())}</p>"
+        elif first.type in ("fence", "code_block"):
             self._close()
             language = first.info.split()[0].lower() if first.info.strip() else ""
             code = first.content.removesuffix("\n")
@@ -303,11 +309,16 @@ def _is_slow_code(code: str) -> bool:
 
 def _is_heavy(block: _TopLevel) -> bool:
     """Whether it would take long to parse what is in it, or to lay it out."""
+    has_many_signs = _num_signs(block.source) > _MOST_SIGNS
     return (
         len(block.source) > LONGEST_BLOCK
-        or sum(map(block.source.count, _SIGNS)) > _MOST_SIGNS
+        or (has_many_signs and _num_signs(formulas.without_formulas(block.source)) > _MOST_SIGNS)
         or any(each.content.count("](") * len(each.content) > _MOST_LOOKED_AT for each in block.tokens)
     )
+
+
+def _num_signs(text: str) -> int:
+    return sum(map(text.count, _SIGNS))
 
 
 def _narrow_table(state: StateBlock, first: int, end: int, silent: bool) -> bool:
@@ -324,6 +335,7 @@ def _block_parser() -> MarkdownIt:
 
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     parser.block.ruler.at("table", _narrow_table, {"alt": ["paragraph", "reference"]})
+    formulas.enable(parser)
     # Inline text is parsed by `_html_of_blocks`, without that of blocks that are too long.
     return parser.disable(["html_block", "html_inline", "inline", "text_join"])
 
@@ -379,13 +391,16 @@ def _html_of_blocks(
     tokens: list[Token], parser: MarkdownIt, env: dict[str, Any], marked: MarkedSource | None = None
 ) -> str:
     html: list[str] = []
-    for token in tokens:
+    for place, token in enumerate(tokens):
         if token.type == "inline":
             if marked is None:
-                html.append(_inline(token.content, parser, env))
+                inline = _inline(token.content, parser, env)
             else:
                 marked.enter(token.map, token.content)
-                html.append(_html_of_inline(_inline_tokens(token.content, parser, env), marked))
+                inline = _html_of_inline(_inline_tokens(token.content, parser, env), marked)
+            html.append(_with_displayed(inline, tokens[max(0, place - 2) : place]))
+        elif (formula := formulas.of_fence(token)) is not None:
+            html.append(f"<p>{_formula(formula.source, marked)}</p>")
         elif token.type in ("fence", "code_block"):
             code = token.content.removesuffix("\n")
             html.append(f"<pre>{html_of(code, _marks_of_code(token, code, marked)) if marked else escape(code)}</pre>")
@@ -400,7 +415,19 @@ def _html_of_blocks(
             continue
         else:
             html.append(f"</{token.tag}>" if token.nesting < 0 else f"<{token.tag}>")
-    return "".join(html)
+    return "".join(html).replace("<p></p>", "")  # beside a displayed formula
+
+
+def _with_displayed(html: str, before: list[Token]) -> str:
+    """Inline text whose displayed formulas stand alone, where there is room for lines of their own. `before`: the two
+    tokens before it, if there are two."""
+    is_hidden = before[-1].hidden  # of a tight list item
+    if _DISPLAYED not in html:
+        return f"<p>{html}</p>" if is_hidden and before[0].type == "paragraph_close" else html
+    if before[-1].type != "paragraph_open":  # a cell, or a heading
+        return html.replace(_DISPLAYED, "").replace(_DISPLAYED_END, "")
+    html = _DISPLAYED_ENDS.sub(r"\1</p><p>", html.replace(_DISPLAYED, "</p><p>"))
+    return f"<p>{html}</p>" if is_hidden else html
 
 
 def _inline(content: str, parser: MarkdownIt, env: dict[str, Any]) -> str:
@@ -425,8 +452,15 @@ def _html_of_inline(tokens: list[Token], marked: MarkedSource | None = None) -> 
     """`marked` is read as far as these tokens go. A link whose text looks like another address says where it leads."""
     html: list[str] = []
     place = ""  # that the link leads to, where that must be said
+    depth = 0  # of emphasis and links
     for index, token in enumerate(tokens):
-        if token.type in ("text", "text_special"):
+        depth += token.nesting
+        if token.type == "formula":
+            words = _formula(token.content, marked)
+            html.append(f"{_DISPLAYED}{words}{_DISPLAYED_END}" if _is_alone(token, depth) else words)
+        elif token.type == "softbreak" and any(_is_alone(each, depth) for each in tokens[index - 1 : index + 2]):
+            continue  # beside lines of its own
+        elif token.type in ("text", "text_special"):
             written = token.markup if token.type == "text_special" else ""
             html.append(marked.html(token.content, written) if marked else escape(token.content))
         elif token.type in ("softbreak", "hardbreak"):  # models break lines where they mean it
@@ -453,6 +487,16 @@ def _html_of_inline(tokens: list[Token], marked: MarkedSource | None = None) -> 
         else:
             html.append(escape(token.content))
     return "".join(html)
+
+
+def _is_alone(token: Token, depth: int) -> bool:
+    """Whether it is a formula that gets lines of its own."""
+    return token.type == "formula" and not depth and formulas.Formula(token.content).is_displayed
+
+
+def _formula(source: str, marked: MarkedSource | None) -> str:
+    html = formulas.in_html(source)
+    return marked.whole(html, source) if marked else html
 
 
 def _link_open(address: str) -> str:

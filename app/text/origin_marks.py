@@ -131,6 +131,13 @@ class MarkedSource:
             marks = marks[-1] * len(shown)
         return html_of(shown, marks)
 
+    def whole(self, html: str, written: str) -> str:
+        """The HTML of something that is shown as one, in the colour of who guessed most of it; `written`: its
+        source."""
+        marks = self._take(written.replace("\n", " "))
+        known = _by_letter(proposers()).get(Counter(marks).most_common(1)[0][0]) if marks else None
+        return f'<span class="{known.key}">{html}</span>' if known else html
+
     def end_link(self) -> None:
         """Skips the address, which is not shown."""
         end = _LINK_END.match(self._source, self._at, self._end)

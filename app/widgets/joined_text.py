@@ -21,6 +21,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QWidget
 
 from app.text.unseen import MARK, STAND_IN, mark_of
+from app.widgets.formulas import with_sources
 
 if TYPE_CHECKING:
 
@@ -53,6 +54,7 @@ class JoinedText(_Edit):
 
     joined: JoinedSelection | None = None
     is_code = False
+    has_formulas = False
     code = ""  # where it is code: as it is, while marks may be shown in it
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
@@ -206,17 +208,18 @@ def copied(texts: Sequence[JoinedText]) -> QMimeData:
 
 
 def _selected(text: JoinedText) -> QTextDocumentFragment:
-    """With the signs themselves where they are shown by marks."""
+    """With the signs themselves where they are shown by marks, and with LaTeX where it is drawn."""
     cursor = text.textCursor()
     part = cursor.selection()
     shown = part.toPlainText()
     if STAND_IN in shown and text.code:
         units = text.code.encode("utf-16-le", "surrogatepass")[2 * cursor.selectionStart() : 2 * cursor.selectionEnd()]
         return QTextDocumentFragment.fromPlainText(units.decode("utf-16-le", "surrogatepass"))
-    if MARK not in shown:
+    if MARK not in shown and not text.has_formulas:
         return part
     document = QTextDocument()
     QTextCursor(document).insertFragment(part)
+    with_sources(document)
     found = document.find(MARK)
     while not found.isNull():
         signs = found.charFormat().property(UNSEEN)

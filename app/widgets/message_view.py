@@ -69,7 +69,7 @@ class MessageView(RowView):
         below = self.childAt(event.pos())
         text = below.parentWidget() if below is not None else None
         place = event.globalPos()
-        menu = text.createStandardContextMenu(text.mapFromGlobal(place)) if isinstance(text, Prose) else QMenu(self)
+        menu = text.menu_at(text.mapFromGlobal(place)) if isinstance(text, Prose) else QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         if self._deletion:
             menu.addSeparator()

@@ -6,12 +6,14 @@ import re
 from html import escape
 from math import ceil
 
-from PySide6.QtCore import QByteArray, QRectF, Qt, QTextBoundaryFinder, QUrl, Slot
+from PySide6.QtCore import QByteArray, QPoint, QRectF, Qt, QTextBoundaryFinder, QUrl, Signal, Slot
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
+    QAction,
     QColor,
     QDesktopServices,
+    QGuiApplication,
     QKeyEvent,
     QPainter,
     QPaintEvent,
@@ -23,13 +25,17 @@ from PySide6.QtGui import (
     QTextOption,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QFrame, QTextBrowser, QToolTip, QWidget
+from PySide6.QtWidgets import QFrame, QMenu, QTextBrowser, QToolTip, QWidget
 
+from app.text.formula_drawing import Drawer, Drawing
+from app.text.formulas import Formula, with_drawings
+from app.text.formulas import of_html as formulas_of
 from app.text.links import opened_address
 from app.text.origin_marks import proposers
 from app.text.unseen import STAND_IN, mark_of, names_of, replaced
 from app.theme import Theme, ThemeKeeper
 from app.widgets.appearance import code_font, reading_font
+from app.widgets.formulas import FormulaObject, source_at
 from app.widgets.joined_text import UNSEEN, JoinedText
 
 _INDENT_PX = 26  # of lists
@@ -49,11 +55,20 @@ class Prose(JoinedText, QTextBrowser):
 
     Nothing is ever loaded, neither files nor addresses. A click opens a link in the system's browser, if it leads to a
     web page or is a mail address. The address of a link is shown under the pointer, and when Tab reaches the link.
+
+    Signals:
+        drawn(): formulas are drawn that were text; it may have another height.
     """
 
-    def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
+    drawn = Signal()
+
+    def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None, drawer: Drawer | None = None) -> None:
+        """Without a `drawer`, formulas stay text."""
         super().__init__(parent)
         self._keeper = keeper
+        self._drawer = drawer
+        self._formulas: FormulaObject | None = None  # once there are any
+        self._are_awaited = False  # drawings
         self._html = ""
         self._is_stale = False  # the theme has changed while it was not shown
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -76,14 +91,37 @@ class Prose(JoinedText, QTextBrowser):
         self._html = html
         cursor = self.textCursor()
         anchor, position = cursor.anchor(), cursor.position()
+        formulas = formulas_of(html)
+        drawings = self._drawings(formulas)
+        html = with_drawings(html, drawings)
         self.setWordWrapMode(wrap_mode(_TAG.sub(" ", _INLINE_TAG.sub("", html))))
         held, unseen = with_places(html)
         self.setHtml(held)
         self._mark(unseen)
+        if drawings:
+            self._formulas = self._formulas or FormulaObject(self)
+            self._formulas.put(formulas, drawings)
+        self.has_formulas = bool(drawings)
         if anchor != position:  # the user selects while the reply is still growing
             self._select(anchor, position)
         has_links = "<a href" in html
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if has_links else Qt.FocusPolicy.ClickFocus)
+
+    def _drawings(self, formulas: tuple[Formula, ...]) -> dict[Formula, Drawing]:
+        """Of those that can be drawn, as far as they are known."""
+        if self._drawer is None or not formulas:
+            return {}
+        known = self._drawer.drawn(formulas)
+        if not self._are_awaited and len(known) < len({*formulas}):
+            self._are_awaited = True
+            self._drawer.done.connect(self._show_drawings, Qt.ConnectionType.SingleShotConnection)
+        return {formula: drawing for formula, drawing in known.items() if drawing is not None}
+
+    @Slot()
+    def _show_drawings(self) -> None:
+        self._are_awaited = False
+        self.set_html(self._html)
+        self.drawn.emit()
 
     def _mark(self, unseen: list[str]) -> None:
         """Shows signs that nobody sees, in the places that were held for them; their names come on hover."""
@@ -138,6 +176,16 @@ class Prose(JoinedText, QTextBrowser):
         super().paintEvent(event)
         if "<blockquote>" in self._html:
             self._paint_quote_bars()
+
+    def menu_at(self, place: QPoint) -> QMenu:
+        """The usual one, with a line for the formula at this place."""
+        menu = self.createStandardContextMenu(place)
+        source = source_at(self, place)
+        if source:
+            copy = QAction(self.tr("Copy formula"), menu)
+            copy.triggered.connect(lambda: QGuiApplication.clipboard().setText(source))
+            menu.insertAction(menu.actions()[0], copy)
+        return menu
 
     def _paint_quote_bars(self) -> None:
         painter = QPainter(self.viewport())

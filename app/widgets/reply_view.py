@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
+from app.text.formula_drawing import Drawer
 from app.text.highlight import Lexing
 from app.text.markdown import Block, CodeBlock, ProseBlock
 from app.theme import ThemeKeeper
@@ -54,10 +56,14 @@ class ReplyView(MessageView):
     continue_requested = Signal()
     branch_chosen = Signal(int)
 
-    def __init__(self, keeper: ThemeKeeper, lexing: Lexing, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, keeper: ThemeKeeper, lexing: Lexing, drawer: Drawer | None = None, parent: QWidget | None = None
+    ) -> None:
+        """Without a `drawer`, formulas stay text."""
         super().__init__(parent)
         self._keeper = keeper
         self._lexing = lexing
+        self._drawer = drawer
         self._blocks: tuple[Block, ...] = ()
         self._views: list[Prose | CodeBlockView] = []
         self._wanted: tuple[Block, ...] = ()  # of which `_blocks` are the first
@@ -253,11 +259,18 @@ class ReplyView(MessageView):
             view.set_code(block.language, block.code, complete, block.marks)
         else:
             if not isinstance(view, Prose):
-                view = set_up(Prose(self._keeper, self), name=self.tr("Reply"))
+                view = set_up(Prose(self._keeper, self, self._drawer), name=self.tr("Reply"))
+                view.drawn.connect(partial(self._on_drawn, view))
                 view.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)  # it is part of the row's
                 self._put(index, view)
             view.set_html(block.html)
         self._widths[index] = 0
+
+    def _on_drawn(self, view: Prose) -> None:
+        """Its formulas have another height than their text had."""
+        if view in self._views:
+            self._widths[self._views.index(view)] = 0
+            self.height_changed.emit()
 
     def _put(self, index: int, view: Prose | CodeBlockView) -> None:
         if index < len(self._views):

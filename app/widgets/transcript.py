@@ -10,6 +10,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QApplication, QStackedLayout, QWidget
 
 from app.text.amounts import percent_words
+from app.text.formula_drawing import Drawer
 from app.text.highlight import Lexing
 from app.theme import ThemeKeeper
 from app.widgets.icon_button import IconButton
@@ -64,7 +65,8 @@ class Transcript(QWidget):
         self._keeper = keeper
         self._scale = keeper.scale
         self.lexing = Lexing(self)
-        self._stage = Stage(keeper, self.lexing, TextMeasure())
+        self.drawer = Drawer(self)
+        self._stage = Stage(keeper, self.lexing, self.drawer, TextMeasure())
         self._rows: list[PromptRow | ReplyRow | NoteRow | GrowingRow] = []
         self._growing: GrowingRow | None = None
         self._busy = False

@@ -10,6 +10,7 @@ from math import ceil
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QWidget
 
+from app.text.formula_drawing import Drawer
 from app.text.highlight import Lexing
 from app.text.markdown import Block, MarkdownStream, parsing
 from app.text.origin_marks import marks_of
@@ -51,6 +52,7 @@ class Stage:
 
     keeper: ThemeKeeper
     lexing: Lexing
+    drawer: Drawer
     measure: TextMeasure
 
 
@@ -116,7 +118,7 @@ class ReplyRow:
         return self._stage.measure.height(num_characters, self._num_lines, width) + FRAME_PX
 
     def build(self, parent: QWidget) -> ReplyView:
-        view = ReplyView(self._stage.keeper, self._stage.lexing, parent)
+        view = ReplyView(self._stage.keeper, self._stage.lexing, self._stage.drawer, parent)
         self.show_in(view)
         return view
 
@@ -168,7 +170,7 @@ class GrowingRow:
         return FRAME_PX
 
     def build(self, parent: QWidget) -> ReplyView:
-        view = ReplyView(self._stage.keeper, self._stage.lexing, parent)
+        view = ReplyView(self._stage.keeper, self._stage.lexing, self._stage.drawer, parent)
         self.show_in(view)
         return view
 

@@ -21,7 +21,7 @@ import sys
 import app.application, app.startup.first_paint
 print(sorted(name for name in sys.modules if name in (
     "engine.threads", "engine.factory", "engine.messages.commands", "engine.messages.events", "pydantic",
-    "importlib.metadata", "psutil", "numpy",
+    "importlib.metadata", "psutil", "numpy", "mathra",
 )))
 """
 

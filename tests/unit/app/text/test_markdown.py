@@ -51,6 +51,13 @@ LINES = st.sampled_from(
         "`code",
         "**bold",
         "![a](b)",
+        "$$",
+        "$$ a",
+        "- b $$",
+        "\\[",
+        "\\]",
+        "$x$ $5 \\(y\\)",
+        "```math",
     ]
 )
 TEXTS = st.lists(LINES, max_size=25).map("\n".join)
@@ -83,7 +90,7 @@ def test_single_characters_give_the_blocks_of_the_whole(text: str) -> None:
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.text(alphabet="ab `*_[](){}<>#-+1.|\\\n\t:!&~=\"'", max_size=80), st.lists(st.integers(1, 5), max_size=30))
+@given(st.text(alphabet="ab `*_[](){}<>#-+1.|\\\n\t:!&~=\"'$", max_size=80), st.lists(st.integers(1, 5), max_size=30))
 def test_random_signs_give_the_blocks_of_the_whole(text: str, sizes: list[int]) -> None:
     assert fed(text, sizes).finish() == parse(text)
 
