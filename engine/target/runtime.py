@@ -94,6 +94,13 @@ def read_runtime() -> Runtime:
     return Runtime(f"llama-cpp-python {version('llama-cpp-python')}", features)
 
 
+@cache
+def library_stamp() -> str:
+    """By which another build of llama.cpp is known."""
+    state = Path(lib._lib._name).stat()
+    return f"{state.st_size}-{state.st_mtime_ns}"
+
+
 def forget_errors() -> None:
     """Before a call whose failure is to be explained."""
     _recent_errors.clear()
