@@ -275,13 +275,13 @@ class ReadingSettings:
     gigabytes: Annotated[
         float,
         Parameter(
-            "Disk space for chats that were read",
+            "Disk space to reopen chats",
             0,
             10_000,
             step=1,
-            about="A long chat then goes on at once, also after a restart. It is erased with the chat.",
+            about="What the model has read is kept there, so that a long chat goes on at once, also after a restart. "
+            "0 keeps nothing.",
             unit="GB",
-            off=0,
         ),
     ] = 2.0
 
