@@ -79,7 +79,10 @@ class ReadingKeeper:
         if asked is None:
             return
         held = self._held
-        asked.put(writer.copy_unkept(held) if writer is not None and held is not None else None)
+        if writer is None or held is None or held.is_forgotten:
+            asked.put(None)
+        else:
+            asked.put(writer.copy_unkept(held))
 
     def _write_all(self, stop: StopSignal) -> None:
         """Until all is kept, it is stopped, or there is no room."""
