@@ -37,7 +37,7 @@ from engine.target.interface import (
 )
 from engine.target.opening import context_parameters, describe, free_model, number_of, open_context, open_model
 from engine.target.passes import sample_tokens
-from engine.target.runtime import forget_errors, last_error, library_stamp, read_runtime
+from engine.target.runtime import forget_errors, last_error, library_digest, read_runtime
 from engine.target.states import num_copies, state_bytes
 from engine.target.tokenizing import Tokenizer
 from engine.target.vocabulary import read_vocabulary
@@ -280,8 +280,8 @@ class LlamaCppTarget(LoadedModel):
 
     @property
     def layout(self) -> str:
-        lengths = lib.llama_n_ctx(self._context), self.description.num_gpu_layers  # some models stretch by the former
-        return f"{read_runtime().key} {library_stamp()} {self._kinds} {lengths} {lib.LLAMA_STATE_SEQ_VERSION}"
+        length = lib.llama_n_ctx(self._context)  # by which some models stretch positions
+        return f"{read_runtime().key} {library_digest()} {self._kinds} {length} {lib.LLAMA_STATE_SEQ_VERSION}"
 
     @property
     def saves_parts(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import hashlib
 import logging
 import os
 import platform
@@ -95,10 +96,9 @@ def read_runtime() -> Runtime:
 
 
 @cache
-def library_stamp() -> str:
+def library_digest() -> str:
     """By which another build of llama.cpp is known."""
-    state = Path(lib._lib._name).stat()
-    return f"{state.st_size}-{state.st_mtime_ns}"
+    return hashlib.sha256(Path(lib._lib._name).read_bytes()).hexdigest()
 
 
 def forget_errors() -> None:
