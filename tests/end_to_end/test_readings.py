@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from engine.messages.events import Finished, ReadingsMeasured, ReplyFinished, Ta
 from engine.messages.replies import ReplyStatistics
 from engine.replies import reopening
 from engine.target import readings
+from tests.end_to_end.test_everyday import Desk, sit_down  # noqa: F401
 from tests.fakes.listener import EventQueue
 
 pytestmark = pytest.mark.starter
@@ -119,3 +121,23 @@ def test_a_chat_goes_on_after_a_restart_from_what_was_read(tmp_path: Path) -> No
         assert kept(plain) == set()
     texts = [(message, first), (again, second), (beginning_alike, other)]
     assert [one.text for one, _ in texts] == [another.text for _, another in texts]
+
+
+@pytest.mark.qt_log_ignore(r"This plugin does not support ((propagateSizeHints|raise)\(\)|grabbing the keyboard)")
+def test_in_the_window_a_chat_of_yesterday_is_not_read_again(
+    sit_down: Callable[[], Desk],  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    desk = sit_down()
+    desk.app.keeper.change("reply_length", 8)
+    statistics = desk.ask(FIRST).statistics
+    assert statistics is not None
+    num_parts = math.ceil(statistics.context_used / readings.PART_TOKENS)
+    desk.until(lambda: len([*(tmp_path / "store" / "readings").rglob("*.read")]) == num_parts)
+    desk.close()
+    again = sit_down()
+    again.open_first()
+    statistics = again.ask(SECOND).statistics
+    assert statistics is not None
+    assert statistics.prompt_tokens > MANY
+    assert statistics.evaluated_tokens < FEW
