@@ -24,6 +24,7 @@ from app.controllers.notifier import Notifier
 from app.controllers.nudge import Nudge
 from app.controllers.personal import PersonalController
 from app.controllers.prompt import PromptController
+from app.controllers.readings import ReadingsController
 from app.controllers.repetition import RepetitionController
 from app.controllers.search import SearchController
 from app.controllers.settings import SettingsController
@@ -65,7 +66,9 @@ class WiredWindow(QObject):
         self.window = window = opened.window
         window.version = version("slipstream")
         window.origins_action.setChecked(settings.colour_origins)
-        self.bridge = bridge = make_bridge(EngineConfig(folder, speculation, settings.learning_settings()))
+        self.bridge = bridge = make_bridge(
+            EngineConfig(folder, speculation, settings.learning_settings(), settings.reading_settings())
+        )
         bridge.unhandled.connect(window.toasts.show_error)
         self.keeper = keeper = SettingsKeeper(settings_file, settings, self)
         self.conversations = ConversationsController(window, bridge)
@@ -88,6 +91,7 @@ class WiredWindow(QObject):
         HelpController(window, self.theme, bridge, folder)
         UpdateController(window, bridge, keeper, update_url())
         self.settings = SettingsController(window, self.theme, keeper, self.target)
+        ReadingsController(window, self.theme, bridge, keeper, self.settings)
         FirstStart(window, bridge, keeper)
         Notifier(window, bridge, keeper)
         Nudge(window, bridge, keeper)

@@ -20,8 +20,8 @@ logging.getLogger("slipstream").addHandler(logging.NullHandler())
 # longer than showing the window does.
 _PUBLIC = {
     "config": """
-        AUTOMATIC STARTER DistillSettings EngineConfig LearningSettings OwnSampling ReplySettings SamplingSettings
-        SpeculationSettings TargetOptions TargetSettings data_dir update_url
+        AUTOMATIC STARTER DistillSettings EngineConfig LearningSettings OwnSampling ReadingSettings ReplySettings
+        SamplingSettings SpeculationSettings TargetOptions TargetSettings data_dir update_url
     """,
     "drafter.choice": "BUILT_IN HUB_EXAMPLES SELF STARTER_TORCH built_in_drafter drafter_source hub_name",
     "drafter.first_look": "check_drafter",
@@ -34,12 +34,12 @@ _PUBLIC = {
         AddTargets ChangeConversation ChangeTargetOptions ChatSampling CheckForUpdate CheckSuggestions Command
         Compare ContinueReply CountTokens DeleteConversation DeleteMessage DiscardDownload DownloadTarget
         EditPrompt EstimateMemory ExportConversations ExportProfile FetchDrafter FindPassages ForgetConversation
-        ForgetEverything ForgetLearned ImportConversations ImportProfile ListConversations ListDownloads
-        ListForms ListHubFiles ListSuggestions ListTargets LoadTarget MakeForm OpenConversation PauseLearning
-        PersonalCommand ReadHistory ReadLearned ReadRuntime ReadTextFile Regenerate RemoveTarget
+        ForgetEverything ForgetLearned ForgetReadings ImportConversations ImportProfile ListConversations ListDownloads
+        ListForms ListHubFiles ListSuggestions ListTargets LoadTarget MakeForm MeasureReadings OpenConversation
+        PauseLearning PersonalCommand ReadHistory ReadLearned ReadRuntime ReadTextFile Regenerate RemoveTarget
         RenameConversation ReplyCommand ResetStarter RestoreConversation RestoreMessage SaveDraft
         SearchConversations SearchHub Send ShowBranch ShowProfile StoreHeld TuneStarter TuneTarget UseAdapter UseDrafter
-        UseLearning
+        UseLearning UseReadings
     """,
     "proposers.catalogue": "origins",
     "replies.reply": "Reply",

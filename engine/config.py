@@ -269,6 +269,27 @@ class LearningSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadingSettings:
+    """What is kept of what models have read, so that no chat is read twice."""
+
+    gigabytes: Annotated[
+        float,
+        Parameter(
+            "Disk space to reopen chats",
+            0,
+            10_000,
+            step=1,
+            about="What the model has read is kept there, so that a long chat goes on at once, also after a restart. "
+            "0 keeps nothing.",
+            unit="GB",
+        ),
+    ] = 2.0
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
+
+
+@dataclass(frozen=True, slots=True)
 class DistillSettings:
     """How a drafter is made for a target, or heads."""
 
@@ -343,3 +364,4 @@ class EngineConfig:
     data_dir: Path
     speculation: SpeculationSettings = SpeculationSettings()
     learning: LearningSettings = LearningSettings()
+    readings: ReadingSettings = ReadingSettings()

@@ -18,6 +18,7 @@ from engine.errors import StoreUnusable
 from engine.messages.commands import (
     ChatCommand,
     Command,
+    CopyReading,
     CountTokens,
     EraseDeleted,
     FileCommand,
@@ -25,6 +26,7 @@ from engine.messages.commands import (
     LibraryCommand,
     PauseLearning,
     PersonalCommand,
+    ReadingCommand,
     ReadRuntime,
     StoreCommand,
     TuningCommand,
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
     from engine.services.message_keeper import MessageKeeper
     from engine.services.personal_service import PersonalService
     from engine.services.quiet import Quiet
+    from engine.services.reading_keeper import ReadingKeeper
     from engine.services.recall import Recall
     from engine.services.store_service import StoreService
     from engine.services.tuning_service import TuningService
@@ -116,10 +119,13 @@ class Services:
         )
         self._recall: Lazy[Recall] = Lazy(self._build_recall)
         self._keeper: Lazy[MessageKeeper] = Lazy(self._build_keeper)
+        self._readings: Lazy[ReadingKeeper] = Lazy(self._build_readings)
         self._library: Lazy[LibraryService] = Lazy(self._build_library)
         self._chat: Lazy[ChatService] = Lazy(self._build_chat)
         self._handlers: dict[type, _Handle] = {
             ChatCommand: self._handle_chat,
+            CopyReading: self._copy_reading,
+            ReadingCommand: _with(self._readings),
             StoreCommand: _with(Lazy(self._build_store)),
             EraseDeleted: _with(Lazy(self._build_erasing)),
             LibraryCommand: _with(self._library),
@@ -166,6 +172,12 @@ class Services:
         with self._quiet().broken():
             self._chat().handle(command, stop)
 
+    def _copy_reading(self, _command: CopyReading, _stop: StopSignal) -> None:
+        """Disturbs nobody who works while nobody waits."""
+        target = None if self._chat.built is None else self._chat.built.target
+        loaded = target.loaded if target is not None and target.is_loaded else None
+        self._readings().copy(None if loaded is None else loaded.writer)
+
     def _count_tokens(self, command: CountTokens, stop: StopSignal) -> None:
         """Unless another command took its place meanwhile."""
         chat = self._chat.built
@@ -208,18 +220,20 @@ class Services:
         from engine.services.target_in_use import TargetInUse
 
         shared = self._repository(), self._recall(), self._learning
-        target = TargetInUse(*shared, load_target, self._speculate, self._emit, self._post)
-        return ChatService(*shared, target, self._keeper(), self._emit, self._post)
+        readings = self._readings()
+        target = TargetInUse(*shared, load_target, self._speculate, self._emit, self._post, readings.readings)
+        return ChatService(*shared, target, self._keeper(), readings, self._emit, self._post)
 
     def _build_store(self) -> StoreService:
         from engine.services.store_service import StoreService
 
-        return StoreService(self._repository(), self._recall(), self._learning, self._keeper(), self._emit, self._post)
+        shared = self._repository(), self._recall(), self._learning
+        return StoreService(*shared, self._keeper(), self._readings().readings, self._emit, self._post)
 
     def _build_erasing(self) -> ErasingService:
         from engine.services.erasing import ErasingService
 
-        return ErasingService(self._repository(), self._emit)
+        return ErasingService(self._repository(), self._readings().readings, self._emit)
 
     def _build_keeper(self) -> MessageKeeper:
         from engine.services.message_keeper import MessageKeeper
@@ -236,7 +250,8 @@ class Services:
     def _build_personal(self) -> PersonalService:
         from engine.services.personal_service import PersonalService
 
-        return PersonalService(self._repository(), self._recall(), self._learning, self._emit, self._post)
+        shared = self._repository(), self._recall(), self._learning
+        return PersonalService(*shared, self._readings().readings, self._emit, self._post)
 
     def _build_files(self) -> FileService:
         from engine.services.file_service import FileService
@@ -251,6 +266,11 @@ class Services:
         from engine.services.hub_service import HubService
 
         return HubService(self._config, saved_downloads(self._config), self._library, self._emit)
+
+    def _build_readings(self) -> ReadingKeeper:
+        from engine.services.reading_keeper import ReadingKeeper
+
+        return ReadingKeeper(self._config.data_dir, self._config.readings, self._emit, self._post)
 
     def _build_recall(self) -> Recall:
         from engine.services.recall import Recall

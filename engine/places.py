@@ -58,6 +58,7 @@ PLACES = (
     Place("adapters/*", Fate.REMOVED),  # there for as long as llama.cpp reads them, unless the process is killed
     Place("suspects/*", Fate.REMOVED),
     Place("shallow/**/*", Fate.REMOVED),  # copies of targets that were fitted to the user's texts
+    Place("readings/*/*", Fate.REMOVED),  # what models have read of chats
     Place("running.lock", Fate.STAYS),
     Place("models/**/*", Fate.STAYS),
     Place("drafters/**/*", Fate.STAYS),

@@ -20,11 +20,13 @@ from engine.messages.commands import (
     HubCommand,
     ImportConversations,
     ImportProfile,
+    KeepReading,
     KeepReply,
     LibraryCommand,
     OwedCommand,
     PauseLearning,
     PersonalCommand,
+    ReadingCommand,
     ReadRuntime,
     ReplyCommand,
     SaveNgrams,
@@ -39,7 +41,7 @@ from engine.stop_signal import StopSignal
 _CLOSING_PATIENCE_S = 1.8
 _SETTLING_S = 0.5  # what is written for longer, because another program has locked the store, is not waited for
 
-_STORE_THREADS = ("chat", "store", "writing", "library", "tuning", "personal", "files", "erasing")
+_STORE_THREADS = ("chat", "store", "writing", "library", "tuning", "personal", "files", "erasing", "readings")
 _NETWORK_THREADS = ("hub", "search", "download")
 _THREADS: dict[type, str] = {
     ChatCommand: "chat",
@@ -52,6 +54,8 @@ _THREADS: dict[type, str] = {
     CountTokens: "store",
     UseLearning: "store",
     PauseLearning: "store",
+    ReadingCommand: "personal",
+    KeepReading: "readings",
     LibraryCommand: "library",
     TuningCommand: "tuning",
     ReadRuntime: "library",
@@ -61,17 +65,18 @@ _THREADS: dict[type, str] = {
     FetchDrafter: "hub",
     DownloadTarget: "download",
 }
-# What these commands end: imports that began before are forgotten with the rest, and erasing begins anew.
+# What these commands end: imports that began before are forgotten with the rest; erasing and keeping begin anew.
 _ENDED_BY: dict[type, tuple[type, ...]] = {
     ForgetEverything: (ImportConversations, ImportProfile),
     EraseDeleted: (EraseDeleted,),
+    KeepReading: (KeepReading,),
 }
 
 
 class Engine:
     """A listener, and a thread for each kind of command that must not wait for the others: answering, reading stored
     conversations, changing them, the library of targets, forms of their weights, files of chats, what is learned as a
-    whole, erasing what was deleted, searching the hub, and fetching drafters and targets from it.
+    whole, erasing what was deleted, keeping what was read, searching the hub, and fetching from it.
 
     The threads call `listener`. Nothing slow happens in the constructor or in `post`.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from app.controllers.target import TargetController
 from app.controllers.update import update_description
@@ -24,7 +24,13 @@ from engine import TargetSettings, update_url
 
 class SettingsController(QObject):
     """Shows the settings window, and applies a changed setting at once. Made after everything that adds actions to the
-    main window, as it sets their shortcuts."""
+    main window, as it sets their shortcuts.
+
+    Signals:
+        made(SettingsDialog): the window of settings is there, and takes more rows.
+    """
+
+    made = Signal(object)
 
     def __init__(
         self,
@@ -61,6 +67,7 @@ class SettingsController(QObject):
         """Made when it is first needed: that takes longer than the rest of the window."""
         if self._dialog is None:
             self._dialog = self._make_dialog()
+            self.made.emit(self._dialog)
         return self._dialog
 
     def _make_dialog(self) -> SettingsDialog:

@@ -22,7 +22,16 @@ from PySide6.QtCore import QSettings
 from app.settings.declaration import Group, Shown
 from app.settings.look import TEXT_SIZE, Look, Theme
 from app.text.translation import translate
-from engine import AUTOMATIC, BUILT_IN, STARTER, LearningSettings, ReplySettings, SamplingSettings, TargetSettings
+from engine import (
+    AUTOMATIC,
+    BUILT_IN,
+    STARTER,
+    LearningSettings,
+    ReadingSettings,
+    ReplySettings,
+    SamplingSettings,
+    TargetSettings,
+)
 from engine.parameters import Parameter, Scope, parameter, parameters
 from engine.places import SETTINGS, UNREADABLE_SETTINGS, Turn, clear_words
 from engine.whole_file import whole_file
@@ -88,6 +97,9 @@ class AppSettings(BaseModel):
             "Asks once a day for the newest version. Off, nothing is asked.",
         ),
     ] = False
+    readings_gb: Annotated[float, parameter(ReadingSettings, "gigabytes"), Shown(Group.GENERAL)] = (
+        ReadingSettings().gigabytes
+    )
     theme: Annotated[
         Theme,
         Shown(
@@ -167,6 +179,9 @@ class AppSettings(BaseModel):
 
     def target_settings(self) -> TargetSettings:
         return TargetSettings(context_size=self.context_size, threads=self.threads)
+
+    def reading_settings(self) -> ReadingSettings:
+        return ReadingSettings(self.readings_gb)
 
     def learning_settings(self) -> LearningSettings:
         return LearningSettings(

@@ -208,13 +208,19 @@ class ShortcutRow(OptionRow):
 
 
 class LinkRow(OptionRow):
-    """Opens a window of its own."""
+    """Opens a window of its own, or does what its button says."""
 
     def __init__(
-        self, keeper: ThemeKeeper, group: Group, action: QAction, description: str, parent: QWidget | None = None
+        self,
+        keeper: ThemeKeeper,
+        group: Group,
+        action: QAction,
+        description: str,
+        parent: QWidget | None = None,
+        button_words: str = "",
     ) -> None:
         super().__init__(keeper, group, action.text().removesuffix("…"), description, parent)
-        self.button = button(self.tr("Open…"), "outlined", self, action.trigger)
+        self.button = button(button_words or self.tr("Open…"), "outlined", self, action.trigger)
         self.button.setAccessibleName(action.text())
         self._control.addWidget(self.button)
         self.reset_button.hide()

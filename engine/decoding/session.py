@@ -7,7 +7,16 @@ from contextlib import contextmanager
 
 from engine.numerics.draft import Draft, Verdict, common_prefix_length
 from engine.stop_signal import StopSignal
-from engine.target.interface import FloatRows, StateRows, Target, TargetFeature, branching, telling
+from engine.target.interface import (
+    FloatRows,
+    SavedPart,
+    StateRows,
+    Target,
+    TargetFeature,
+    branching,
+    keeping,
+    telling,
+)
 
 
 class Session:
@@ -91,6 +100,16 @@ class Session:
         finally:
             if saved is not None:
                 self.tokens[:] = tokens if self._target.restore(saved) else ()
+
+    def save(self, start: int, end: int) -> SavedPart | None:
+        """Of the tokens at these places; see `KeepingTarget.save_part`."""
+        return keeping(self._target).save_part(start, end)
+
+    def restore(self, saved: SavedPart, tokens: Sequence[int]) -> bool:
+        """Holds these tokens, of which it held the first ones and saved the others. False: it holds nothing."""
+        is_done = keeping(self._target).restore_part(saved, len(tokens))
+        self.tokens[:] = tokens if is_done else ()
+        return is_done
 
     def keep(self, num_kept: int) -> bool:
         """Forgets all but the first `num_kept` tokens. False where the target could not roll back: it has lost these,

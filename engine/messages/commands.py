@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import dataclass_transform
 
-from engine.config import LearningSettings, OwnSampling, ReplySettings, TargetOptions, TargetSettings
+from engine.config import LearningSettings, OwnSampling, ReadingSettings, ReplySettings, TargetOptions, TargetSettings
 from engine.messages.conversations import ExportFormat
 from engine.messages.learned import NgramRecord
 from engine.messages.prompts import Attachment
@@ -57,6 +57,10 @@ class PersonalCommand(Command):
 
 class FileCommand(Command):
     """Reads or writes a file that the user chose."""
+
+
+class ReadingCommand(Command):
+    """Concerns what is kept of what models have read. Answered with `ReadingsMeasured`, where a user asks it."""
 
 
 class LoadTarget(ChatCommand):
@@ -118,6 +122,28 @@ class UpdateRecall(ChatCommand):
     """Posted by the engine when it is idle: add a few messages from chats with other targets to recall."""
 
     restarts: bool = False  # with the latest message, as older ones were imported
+
+
+class CopyReading(ChatCommand):
+    """Posted by the engine when it is idle: copy a part of what the target has read of the last chat."""
+
+
+class KeepReading(ReadingCommand):
+    """Posted by the engine after a reply: keep what the target has read of its chat as soon as nobody waits."""
+
+
+class UseReadings(ReadingCommand):
+    """Change how much is kept."""
+
+    settings: ReadingSettings
+
+
+class MeasureReadings(ReadingCommand):
+    """Ask how much is kept."""
+
+
+class ForgetReadings(ReadingCommand):
+    """Erase all that is kept; it is read again where it is needed."""
 
 
 class FetchDrafter(HubCommand):

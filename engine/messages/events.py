@@ -411,6 +411,12 @@ class UpdateChecked(Event):
     release: Release | None  # None: there is no newer one
 
 
+class ReadingsMeasured(Event):
+    """What is kept of what models have read."""
+
+    num_bytes: int
+
+
 class RuntimeRead(Event):
     runtime: Runtime
 

@@ -19,14 +19,17 @@ from engine.messages.learned import VerifiedReply
 from engine.messages.origins import TARGET
 from engine.messages.replies import ProposerCounts, ReplyListener, ReplyStatistics, StopReason
 from engine.messages.speed import LiveFigures
+from engine.numerics.draft import common_prefix_length
 from engine.numerics.draft_length import PassCosts
 from engine.numerics.likeliest import DistributionNotes
 from engine.numerics.repetition import LOOK_EVERY, repeats
 from engine.replies.prompt import Prompt, PromptBuilder
+from engine.replies.reopening import Reopening, UnkeptPart
 from engine.replies.speed import ReplyClock, ratio_by_counts
 from engine.replies.text import TextOrigins, TextStream, num_whole, origin_of, text_kind
 from engine.stop_signal import StopSignal
 from engine.target.interface import FloatRows, Interrupted, Target
+from engine.target.readings import Chat
 
 _FIGURES_S = 0.05  # for which the figures of a reply in progress stay: nobody sees more of them
 _PART_S = 2.0  # from one part that is told to the next: so much of a reply may be lost, and some tenths of a second
@@ -55,12 +58,16 @@ class PreparedReply:
 class ReplyWriter:
     """Writes replies with one target, and reuses the tokens that the target holds from one reply to the next."""
 
-    def __init__(self, target: Target, speculation: Speculation | None = None) -> None:
-        """Without `speculation` nobody drafts. Raises TemplateFailed if the target's chat template cannot be used."""
+    def __init__(
+        self, target: Target, speculation: Speculation | None = None, reopening: Reopening | None = None
+    ) -> None:
+        """Without `speculation` nobody drafts, and without `reopening` nothing is kept of what is read. Raises
+        TemplateFailed if the target's chat template cannot be used."""
         self._target = target
         self._speculation = speculation
         self._prompts = PromptBuilder(target)
         self._session = Session(target)
+        self._reopening = reopening
         self._left_out: tuple[Hashable, int] = (None, 0)  # the last conversation, and turns left out of its prompt
 
     def close(self) -> None:
@@ -85,7 +92,13 @@ class ReplyWriter:
         """
         known, num_left_out = self._left_out
         num_left_out = num_left_out if known == conversation else 0
-        prompt = self._prompts.build(turns, self._session.tokens, num_left_out, begun=begun)
+        held = self._session.tokens
+        prompt = self._prompts.build(turns, held, num_left_out, begun=begun)
+        if self._reopening is not None and self._reopening.is_worth(held, prompt.tokens):
+            kept = self._reopening.known(conversation)
+            other = self._prompts.build(turns, kept, num_left_out, begun=begun) if kept else prompt
+            if common_prefix_length(kept, other.tokens) > common_prefix_length(held, prompt.tokens):
+                prompt = other
         return PreparedReply(tuple(turns), prompt, conversation, begun)
 
     def write(
@@ -94,7 +107,9 @@ class ReplyWriter:
         """Writes the reply that was prepared last. A reply that is stopped or fails is returned as far as it came, with
         the error in it."""
         speculation = self._speculation if settings.speculate else None
-        run = _Run(self._target, self._prompts, self._session, speculation, prepared, settings, stop, listener)
+        run = _Run(
+            self._target, self._prompts, self._session, self._reopening, speculation, prepared, settings, stop, listener
+        )
         with nullcontext() if self._speculation is None else self._speculation.spare.taken():
             reply = run.finish()
             if speculation is not None:
@@ -112,6 +127,11 @@ class ReplyWriter:
         finally:
             self._left_out = left_out
 
+    def copy_unkept(self, chat: Chat) -> UnkeptPart | None:
+        """The first part of what the target holds that is not kept yet; None: nothing is left to keep. The last reply
+        must be of this chat."""
+        return None if self._reopening is None else self._reopening.copy(self._session, chat)
+
     def text_of(self, tokens: Sequence[int]) -> str:
         vocabulary = self._target.vocabulary
         pieces = (vocabulary.pieces[token] for token in tokens if token not in vocabulary.special)
@@ -126,6 +146,7 @@ class _Run:
         target: Target,
         prompts: PromptBuilder,
         session: Session,
+        reopening: Reopening | None,
         speculation: Speculation | None,
         prepared: PreparedReply,
         settings: ReplySettings,
@@ -136,6 +157,7 @@ class _Run:
         self._context_size = target.limits.context_size
         self._prompts = prompts
         self._session = session
+        self._reopening = reopening
         self._prepared = prepared
         self._prompt = prepared.prompt  # a shorter one when the context filled up
         self._settings = settings
@@ -186,9 +208,13 @@ class _Run:
         evaluated_before = self._session.num_evaluated
         try:
             with self._clock.reading():
+                if self._reopening is not None:
+                    self._reopening.reopen(self._session, self._prompt.tokens, self._stop)
                 return self._session.read(self._prompt.tokens, self._stop, self._listener.on_prompt_progress)
         finally:
             self._num_evaluated = self._session.num_evaluated - evaluated_before
+            if self._reopening is not None:
+                self._reopening.note_pace(self._num_evaluated, self._clock.prompt_s)
 
     def _fill_context(self, rows: FloatRows) -> StopReason | None:
         """Writes until the reply ends; None when the context is full."""

@@ -44,6 +44,7 @@ from engine.replies.reply import PreparedReply, Reply, ReplyWriter
 from engine.services.comparing import compare
 from engine.services.learning_service import LearningService
 from engine.services.message_keeper import MessageKeeper
+from engine.services.reading_keeper import ReadingKeeper
 from engine.services.recall import Recall
 from engine.services.target_in_use import TargetInUse
 from engine.stop_signal import StopSignal
@@ -61,6 +62,7 @@ class ChatService:
     _learning: LearningService
     target: TargetInUse
     _keeper: MessageKeeper
+    _readings: ReadingKeeper
     _emit: Listener
     _post: Callable[[Command], object]  # queues a command of the engine's own
 
@@ -80,6 +82,7 @@ class ChatService:
                     self.target.use_drafter(drafter, stop)
                 case ReplyCommand() | Compare():
                     self.target.require(stop)
+                    self._readings.begin()
                     with self.target.watched():
                         self._write(command, stop)
                     self.target.prove()
@@ -195,7 +198,7 @@ class ChatService:
         )
         loaded = self.target.loaded
         name, identity = loaded.writer.target_name, loaded.source.identity or None
-        number = self._keeper.begin_reply()
+        number, chat = self._keeper.begin_reply(), self._readings.chat_of(conversation.summary)
 
         def part(text: str, statistics: ReplyStatistics) -> KeepReply:
             if before is not None:
@@ -220,6 +223,7 @@ class ChatService:
             if before is None:
                 self._learning.take(message, prepared.turns, reply.verified, loaded.target.vocabulary)
             self._post(UpdateRecall())
+        self._readings.keep(chat)
         if reply.failure is not None:
             raise reply.failure
 

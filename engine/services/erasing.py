@@ -9,6 +9,7 @@ from engine.messages.commands import EraseDeleted
 from engine.messages.events import DeletedErased, Listener
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
+from engine.target.readings import Readings
 
 _FIRST_PAUSE_S = 1.0  # after it gave way to somebody who used the store, and twice as long after every further time
 _LONGEST_PAUSE_S = 300.0  # also after what could not be erased: a disk may have room by then
@@ -18,10 +19,12 @@ _GLANCE_S = 0.1
 @dataclass(frozen=True, slots=True)
 class ErasingService:
     _repository: Repository
+    _readings: Readings
     _emit: Listener
 
     def handle(self, _command: EraseDeleted, stop: StopSignal) -> None:
         """Returns when all is erased, or when it is stopped."""
+        self._readings.forget_others({each.id for each in self._repository.list_conversations()})
         told: tuple[str, ...] | None = None
         pause_s = _FIRST_PAUSE_S
         while not stop.is_set():

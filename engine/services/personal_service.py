@@ -36,6 +36,7 @@ from engine.services.learning_service import LearningService
 from engine.services.recall import Recall
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
+from engine.target.readings import Readings
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class PersonalService:
     _repository: Repository
     _recall: Recall
     _learning: LearningService
+    _readings: Readings
     _emit: Listener
     _post: Callable[[Command], object]  # queues a command of the engine's own
 
@@ -71,6 +73,7 @@ class PersonalService:
             case ForgetEverything():
                 with self._exchanging():
                     num_conversations = self._repository.forget_everything()
+                self._readings.forget_all()
                 self._post(EraseDeleted())
                 self._emit(EverythingForgotten(num_conversations))
                 self._emit(ConversationsListed(self._repository.list_conversations()))

@@ -46,6 +46,7 @@ from engine.services.message_keeper import MessageKeeper
 from engine.services.recall import Recall
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
+from engine.target.readings import Readings
 
 _logger = logging.getLogger("slipstream.store")
 
@@ -56,6 +57,7 @@ class StoreService:
     _recall: Recall
     _learning: LearningService
     _keeper: MessageKeeper
+    _readings: Readings
     _emit: Listener
     _post: Callable[[Command], object]  # queues a command of the engine's own
 
@@ -71,8 +73,8 @@ class StoreService:
                 self._emit(ConversationChanged(self._repository.rename_conversation(conversation_id, title)))
             case DeleteConversation(conversation_id):
                 self._emit(ConversationDeleted(self._repository.delete_conversation(conversation_id)))
-                self._recall.forget(conversation_id)
-                self._learning.forget(conversation_id)
+                for reader in (self._recall, self._learning, self._readings):
+                    reader.forget(conversation_id)
             case RestoreConversation(conversation_id):
                 self._emit(ConversationChanged(self._repository.restore_conversation(conversation_id)))
                 self._recall.restore(conversation_id)
@@ -86,6 +88,8 @@ class StoreService:
                 shown = self._repository.show_branch(conversation_id, self._keeper.id_of(message_id))
                 self._emit(ConversationOpened(self._keeper.over(shown)))
             case ChangeConversation(conversation_id, system_prompt, sampling):
+                if self._repository.open_conversation(conversation_id).system_prompt != system_prompt:
+                    self._readings.forget(conversation_id)  # the old one is not to stay in it
                 changed = self._repository.change_conversation(conversation_id, system_prompt, sampling)
                 self._emit(ConversationChanged(changed))
             case SaveDraft(conversation_id, text):
@@ -113,6 +117,7 @@ class StoreService:
             return
         self._emit(MessageDeleted(conversation_id, message_id))
         self._show_changed(opened)
+        self._readings.forget(conversation_id)
         for reader in (self._recall, self._learning):
             reader.forget(conversation_id)
             reader.restore(conversation_id)
@@ -124,8 +129,8 @@ class StoreService:
 
     def _forget(self, conversation_id: int) -> None:
         self._emit(ConversationForgotten(self._repository.forget_conversation(conversation_id)))
-        self._recall.forget(conversation_id)
-        self._learning.forget(conversation_id)
+        for reader in (self._recall, self._learning, self._readings):
+            reader.forget(conversation_id)
         self._post(EraseDeleted())
 
     def _search(self, words: str, stop: StopSignal) -> None:

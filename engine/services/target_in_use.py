@@ -15,6 +15,7 @@ from engine.library.loading import check_memory
 from engine.messages.commands import Command, LoadTarget, UpdateRecall
 from engine.messages.events import Listener, SpeculationChanged, TargetInfo, TargetLoading, TargetReady
 from engine.messages.targets import TargetSource
+from engine.replies.reopening import Reopening
 from engine.replies.reply import ReplyWriter
 from engine.services.learning_service import LearningService
 from engine.services.practice import TargetAtHand
@@ -23,6 +24,7 @@ from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.interface import Interrupted, Target, TargetFeature
 from engine.target.prompt_text import PromptText
+from engine.target.readings import Readings
 from engine.target.sources import resolve_target
 from engine.target.suspects import Suspects
 
@@ -58,6 +60,7 @@ class TargetInUse:
         speculate: Speculate,
         emit: Listener,
         post: Callable[[Command], object],
+        readings: Readings,
     ) -> None:
         self._repository = repository
         self._recall = recall
@@ -66,6 +69,7 @@ class TargetInUse:
         self._speculate = speculate
         self._emit = emit
         self._post = post
+        self._readings = readings
         self._suspects = Suspects(repository.data_dir)
         self._counting = threading.Lock()  # the target is not closed in the middle of it
         self._loaded: Loaded | None = None
@@ -185,7 +189,7 @@ class TargetInUse:
             speculation = self._speculation(loaded.target, loaded.source, stop)
         except Interrupted:
             return  # the app is closing
-        loaded.writer = ReplyWriter(loaded.target, speculation)
+        loaded.writer = self._writer(loaded.target, speculation, loaded.source)
         name = loaded.target.description.name
         speculation.tell(lambda now: self._emit(speculation_changed(name, now)))
 
@@ -211,6 +215,9 @@ class TargetInUse:
         own = None if record is None else record.options.drafter
         return self._speculate(target, stop, own or self._drafter, source.identity)
 
+    def _writer(self, target: Target, speculation: Speculation, source: TargetSource) -> ReplyWriter:
+        return ReplyWriter(target, speculation, Reopening.of(target, self._readings, source.identity))
+
     def _open_writer(
         self, source: TargetSource, target: Target, command: LoadTarget, stop: StopSignal
     ) -> tuple[Speculation, ReplyWriter]:
@@ -221,7 +228,7 @@ class TargetInUse:
                 undo.callback(self._learning.reattach, self._learning.detach())
                 speculation = self._speculation(target, source, stop)
                 undo.callback(speculation.close)
-                writer = ReplyWriter(target, speculation)
+                writer = self._writer(target, speculation, source)
                 _check_cancelled(command, stop)
                 undo.pop_all()
         except Interrupted:

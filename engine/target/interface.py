@@ -30,6 +30,7 @@ class TargetFeature(StrEnum):
     ROLLBACK = "rollback"  # tokens of the last pass can be taken back: `TargetLimits.max_rollback` says how many
     # One pass can check a draft that branches, as `BranchingTarget` says: into `TargetLimits.max_branches` at most.
     BRANCHES = "branches"
+    KEEPS = "keeps"  # what is held can be saved for another run: see `KeepingTarget`
     STATES = "states"  # passes can tell the states that their logits are made of, as `TellingTarget` says
 
 
@@ -82,6 +83,16 @@ class TargetLimits:
     def max_bytes(self) -> int:
         """Of a text that may fit into the context. A longer one never does, and would take long to tokenize."""
         return _MOST_BYTES_PER_TOKEN * self.context_size
+
+
+@dataclass(frozen=True, slots=True)
+class SavedPart:
+    """What a target holds of the tokens at places `start` up to `end`, in bytes that only a target of the same layout
+    can read."""
+
+    data: npt.NDArray[np.uint8]  # shape (bytes,)
+    start: int
+    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +216,37 @@ def telling(target: Target) -> TellingTarget:
     """A target with TargetFeature.STATES, as what it is."""
     assert TargetFeature.STATES in target.features
     return cast(TellingTarget, target)
+
+
+class KeepingTarget(Target, Protocol):
+    """What a target with TargetFeature.KEEPS can do beside."""
+
+    @property
+    def layout(self) -> str:
+        """What must be the same, beside the model's file, for one target to restore what another one saved."""
+        ...
+
+    @property
+    def saves_parts(self) -> bool:
+        """Whether it saves and restores any of the tokens it holds; else only all of them."""
+        ...
+
+    def save_part(self, start: int, end: int) -> SavedPart | None:
+        """A copy of what is held of the tokens at places `start` up to `end`. None where that is nothing, or a copy
+        would take too much memory."""
+        ...
+
+    def restore_part(self, saved: SavedPart, end: int) -> bool:
+        """Holds what this part has up to `end`: all of it, in place of what is held, if it begins at the first token;
+        or else what comes behind the tokens that are held, which must reach to where it begins. False where that fails:
+        nothing is held then. The bytes must be those that were saved: llama.cpp does not check all of them."""
+        ...
+
+
+def keeping(target: Target) -> KeepingTarget:
+    """A target with TargetFeature.KEEPS, as what it is."""
+    assert TargetFeature.KEEPS in target.features
+    return cast(KeepingTarget, target)
 
 
 class ParallelTarget(PromptReader, Protocol):

@@ -9,8 +9,9 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from engine.stop_signal import StopSignal
 from engine.target.interface import (
     FloatRows,
     Interrupted,
+    SavedPart,
     StateRows,
     TargetDescription,
     TargetFeature,
@@ -35,7 +37,7 @@ from engine.target.interface import (
 )
 from engine.target.opening import context_parameters, describe, free_model, number_of, open_context, open_model
 from engine.target.passes import sample_tokens
-from engine.target.runtime import forget_errors, last_error
+from engine.target.runtime import forget_errors, last_error, library_digest, read_runtime
 from engine.target.states import num_copies, state_bytes
 from engine.target.tokenizing import Tokenizer
 from engine.target.vocabulary import read_vocabulary
@@ -48,6 +50,9 @@ _MOST_SAVED = 0.25  # of the memory that is free, for a copy of what is held
 # Of logits computed again, as a share of how they spread: other kernels for batches of another size make it up to 0.12,
 # what was not taken back more than 1.
 _LARGEST_DEVIATION = 0.4
+
+# Parameters of a context that decide what it keeps of a token.
+_KINDS = ("type_k", "type_v", "flash_attn_type", "swa_full", "kv_unified", "rope_scaling_type", "rope_freq_base")
 
 ABORTED = 2  # what llama_decode returns when the abort callback ended it
 NO_SLOT = 1  # and when the context is full
@@ -62,12 +67,6 @@ def _native_is_set() -> Any:
 
 
 _IS_SET = _native_is_set()
-
-
-@dataclass(frozen=True, slots=True)
-class _SavedState:
-    state: npt.NDArray[np.uint8]  # as llama.cpp writes it, shape (bytes,)
-    num_held: int
 
 
 def _bytes_of(state: npt.NDArray[np.uint8]) -> Any:
@@ -146,10 +145,12 @@ class LlamaCppTarget(LoadedModel):
         settings: TargetSettings,
         stop: StopSignal,
         max_rows: int = MAX_ROWS,
+        kinds: str = "",
     ) -> None:
-        """Use `load`. Owns model and context from here on, also when it raises."""
+        """Use `load`. Owns model and context from here on, also when it raises. `kinds`: of what the context keeps."""
         self._views: dict[tuple[int, int, int], FloatRows] = {}
         self._adapter: Any = None
+        self._kinds = kinds
         self.num_held = 0
         self._num_revocable = 0  # of the last tokens, where the model keeps a few states
         self._num_rows = 0  # of the last pass
@@ -165,7 +166,7 @@ class LlamaCppTarget(LoadedModel):
             super().__init__(path, name, model, context, settings, MAX_TOKENS, most_sequences=len(self._num_shared))
             for row in range(MAX_TOKENS):
                 self._batch.seq_id[row][0] = _SEQUENCE
-            self.features = self._probe(stop) | _states(context)
+            self.features = self._probe(stop) | _states(context) | {TargetFeature.KEEPS}
         except BaseException:
             self.close()
             raise
@@ -199,8 +200,9 @@ class LlamaCppTarget(LoadedModel):
         one_bytes = state_bytes(lambda key: number_of(model, key))
         parameters.n_rs_seq = num_copies(one_bytes, lib.llama_model_size(model), MAX_LENGTH)  # 0 where it has no state
         context = open_context(model, path, parameters, settings)
+        kinds = " ".join(f"{name}={getattr(parameters, name)}" for name in _KINDS)
         try:
-            return cls(path, name, model, context, settings, stop, max_rows)
+            return cls(path, name, model, context, settings, stop, max_rows, kinds)
         except Interrupted:
             raise Cancelled(f"Loading {path.name} was cancelled.") from None
 
@@ -269,23 +271,77 @@ class LlamaCppTarget(LoadedModel):
         self._clear()
         return False
 
-    def save(self) -> _SavedState | None:
-        self._drop_tree()
-        size = lib.llama_state_seq_get_size(self._context, _SEQUENCE)
-        if not self.num_held or size > _MOST_SAVED * psutil.virtual_memory().available:
-            return None
-        state = np.empty(size, np.uint8)
-        written = lib.llama_state_seq_get_data(self._context, _bytes_of(state), size, _SEQUENCE)
-        return _SavedState(state[:written], self.num_held) if written else None
+    def save(self) -> SavedPart | None:
+        return self.save_part(0, self.num_held)
 
     def restore(self, saved: object) -> bool:
-        assert isinstance(saved, _SavedState)
-        self._clear()
-        if not lib.llama_state_seq_set_data(self._context, _bytes_of(saved.state), len(saved.state), _SEQUENCE):
+        assert isinstance(saved, SavedPart)
+        return self.restore_part(saved, saved.end)
+
+    @property
+    def layout(self) -> str:
+        length = lib.llama_n_ctx(self._context)  # by which some models stretch positions
+        return f"{read_runtime().key} {library_digest()} {self._kinds} {length} {lib.LLAMA_STATE_SEQ_VERSION}"
+
+    @property
+    def saves_parts(self) -> bool:
+        return TargetFeature.BRANCHES in self.features and self.limits.rolls_back_freely
+
+    def save_part(self, start: int, end: int) -> SavedPart | None:
+        """llama.cpp saves whole sequences: a part is made one for a moment, which copies nothing."""
+        self._drop_tree()
+        assert 0 <= start <= end <= self.num_held
+        if start == end:
+            return None
+        if (start, end) == (0, self.num_held):
+            return self._save(_SEQUENCE, start, end)
+        assert self.saves_parts
+        with self._aside() as sequence:
+            lib.llama_memory_seq_cp(self._memory, _SEQUENCE, sequence, start, end)
+            return self._save(sequence, start, end)
+
+    def restore_part(self, saved: SavedPart, end: int) -> bool:
+        self._drop_tree()
+        self._num_revocable = 0
+        if saved.start == 0 and end == saved.end:
             self._clear()
-            return False
-        self.num_held = saved.num_held
-        return True
+            is_done = self._restore(saved, _SEQUENCE)
+        else:
+            assert self.saves_parts
+            assert saved.start <= self.num_held < end <= saved.end
+            with self._aside() as sequence:
+                is_done = self._restore(saved, sequence)
+                if is_done:
+                    lib.llama_memory_seq_cp(self._memory, sequence, _SEQUENCE, self.num_held, end)
+        if is_done and lib.llama_memory_seq_pos_max(self._memory, _SEQUENCE) + 1 == end:
+            self.num_held = end
+            return True
+        self.num_held = max(self.num_held, lib.llama_memory_seq_pos_max(self._memory, _SEQUENCE) + 1)
+        self.roll_back(0)
+        return False
+
+    def _save(self, sequence: int, start: int, end: int) -> SavedPart | None:
+        size = lib.llama_state_seq_get_size(self._context, sequence)
+        if size > _MOST_SAVED * psutil.virtual_memory().available:
+            return None
+        data = np.empty(size, np.uint8)
+        written = lib.llama_state_seq_get_data(self._context, _bytes_of(data), size, sequence)
+        return SavedPart(data[:written], start, end) if written else None
+
+    def _restore(self, saved: SavedPart, sequence: int) -> bool:
+        data = saved.data
+        return bool(lib.llama_state_seq_set_data(self._context, _bytes_of(data), len(data), sequence))
+
+    @contextmanager
+    def _aside(self) -> Iterator[int]:
+        """An empty sequence: the last of those for branches, which is empty again afterwards."""
+        last = len(self._num_shared) - 1
+        self._num_shared[last] = 0
+        lib.llama_memory_seq_rm(self._memory, last, -1, -1)
+        try:
+            yield last
+        finally:
+            lib.llama_memory_seq_rm(self._memory, last, -1, -1)
 
     def use_threads(self, num_threads: int) -> None:
         """For passes over one token; larger ones go on with all threads."""

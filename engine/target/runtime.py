@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import hashlib
 import logging
 import os
 import platform
@@ -92,6 +93,12 @@ def read_runtime() -> Runtime:
     parts = [part.split(" = ") for part in text.replace(":", "|").split("|")]
     features = tuple(part[0].strip() for part in parts if len(part) == 2 and part[1].strip() == "1")
     return Runtime(f"llama-cpp-python {version('llama-cpp-python')}", features)
+
+
+@cache
+def library_digest() -> str:
+    """By which another build of llama.cpp is known."""
+    return hashlib.sha256(Path(lib._lib._name).read_bytes()).hexdigest()
 
 
 def forget_errors() -> None:

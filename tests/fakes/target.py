@@ -14,6 +14,7 @@ from engine.stop_signal import StopSignal
 from engine.target.interface import (
     FloatRows,
     Interrupted,
+    SavedPart,
     StateRows,
     TargetDescription,
     TargetFeature,
@@ -59,9 +60,13 @@ class FakeTarget:
         )
         self.limits = TargetLimits(context_size, max_tokens, max_tokens, self._max_rollback, max_branches)
         self.description = TargetDescription(Path("fake.gguf"), "fake", "fake 1B", 1_000, 1, chat_template)
-        self.features = frozenset({TargetFeature.STATES} | ({TargetFeature.ROLLBACK} if can_roll_back else set()))
+        self.features = frozenset(
+            {TargetFeature.STATES, TargetFeature.KEEPS} | ({TargetFeature.ROLLBACK} if can_roll_back else set())
+        )
         if max_branches > 1:
             self.features |= {TargetFeature.BRANCHES}
+        self.layout = "fake"
+        self.saves_parts = can_roll_back and self.limits.rolls_back_freely
         self._tree: Sequence[int] = ()
         self.states: StateRows | None = None
         self.tells = False
@@ -154,6 +159,22 @@ class FakeTarget:
     def restore(self, saved: object) -> bool:
         assert isinstance(saved, list)
         self.held[:] = saved
+        return True
+
+    def save_part(self, start: int, end: int) -> SavedPart | None:
+        """Its bytes are its tokens."""
+        assert self.saves_parts or (start, end) == (0, len(self.held))
+        data = np.array(self.held[start:end], np.int32).view(np.uint8)
+        return SavedPart(data, start, end) if start < end else None
+
+    def restore_part(self, saved: SavedPart, end: int) -> bool:
+        tokens = saved.data.view(np.int32).tolist()
+        if saved.start == 0 and end == saved.end:
+            self.held.clear()
+        else:
+            assert self.saves_parts
+            assert saved.start <= len(self.held) < end <= saved.end
+        self.held += tokens[len(self.held) - saved.start : end - saved.start]
         return True
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.config import LearningSettings, ReplySettings, SamplingSettings, TargetSettings
+from engine.config import LearningSettings, ReadingSettings, ReplySettings, SamplingSettings, TargetSettings
 from engine.decoding.speculation import Speculation
 from engine.errors import (
     Cancelled,
@@ -42,6 +42,7 @@ from engine.proposers.recall import RecallProposer
 from engine.services.chat_service import ChatService
 from engine.services.learning_service import LearningService
 from engine.services.message_keeper import MessageKeeper
+from engine.services.reading_keeper import ReadingKeeper
 from engine.services.recall import Recall
 from engine.services.target_in_use import TargetInUse
 from engine.stop_signal import StopSignal
@@ -71,9 +72,10 @@ class Desk:
         self.learning = learning or LearningService(lambda: repository, LearningSettings(), self.events.append)
         shared = repository, self.recall, self.learning
         heard = self.events.append, self.posted.append
-        self.target = TargetInUse(*shared, self._load, self._speculate, *heard)
+        self.readings = ReadingKeeper(repository.data_dir, ReadingSettings(), *heard)
+        self.target = TargetInUse(*shared, self._load, self._speculate, *heard, self.readings.readings)
         self.keeper = MessageKeeper(repository, *heard)
-        self.service = ChatService(*shared, self.target, self.keeper, *heard)
+        self.service = ChatService(*shared, self.target, self.keeper, self.readings, *heard)
 
     def add(self, name: str, target: FakeTarget | Exception) -> str:
         path = self._folder / f"{name}.gguf"

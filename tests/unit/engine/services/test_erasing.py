@@ -15,6 +15,7 @@ from engine.services.erasing import ErasingService
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.storage.connections import back_up
+from engine.target.readings import Readings
 from tests.fakes.listener import EventQueue
 
 
@@ -47,5 +48,5 @@ def test_it_is_tried_again_until_it_is_done_and_told_when_there_is_news(
     answers = iter([None, ("full",), ("full",), None, ()])
     monkeypatch.setattr(Repository, "finish_erasure", lambda *_arguments: next(answers))
     told: list[Event] = []
-    ErasingService(repository, told.append).handle(EraseDeleted(), StopSignal())
+    ErasingService(repository, Readings(repository.data_dir), told.append).handle(EraseDeleted(), StopSignal())
     assert told == [DeletedErased(("full",)), DeletedErased(())]

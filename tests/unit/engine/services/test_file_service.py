@@ -38,6 +38,7 @@ from engine.services.recall import Recall
 from engine.services.store_service import StoreService
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
+from engine.target.readings import Readings
 from tests.fakes.target import FakeTarget
 
 
@@ -50,9 +51,9 @@ class Desk:
         self.recall = Recall(repository)
         self.files = FileService(lambda: repository, self.learning, self.events.append, self.posted.append, len)
         keeper = MessageKeeper(repository, self.events.append, self.posted.append)
-        self.store = StoreService(
-            repository, self.recall, self.learning, keeper, self.events.append, self.posted.append
-        )
+        shared = repository, self.recall, self.learning
+        readings = Readings(repository.data_dir)
+        self.store = StoreService(*shared, keeper, readings, self.events.append, self.posted.append)
 
     def chat(self, title: str, *texts: str, incognito: bool = False) -> int:
         number = self.repository.create_conversation(title, "", incognito).id

@@ -41,6 +41,7 @@ from engine.services.personal_service import PersonalService
 from engine.services.recall import Recall
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
+from engine.target.readings import Readings
 from tests.fakes.target import FakeTarget
 from tests.unit.engine.profile.conftest import DRAFTER, TARGET, TOKENIZER, WEIGHTS
 
@@ -56,9 +57,8 @@ class Desk:
         self.learning = LearningService(lambda: self.repository, LearningSettings(), lambda _event: None)
         self.events: list[Event] = []
         self.posted: list[Command] = []
-        self.service = PersonalService(
-            self.repository, self.recall, self.learning, self.events.append, self.posted.append
-        )
+        shared = self.repository, self.recall, self.learning
+        self.service = PersonalService(*shared, Readings(folder), self.events.append, self.posted.append)
 
     def close(self) -> None:
         self.repository.close()

@@ -36,6 +36,7 @@ from engine.services.message_keeper import MessageKeeper
 from engine.services.recall import Recall
 from engine.services.store_service import StoreService
 from engine.storage import Repository
+from engine.target.readings import Readings
 from tests.fakes.target import FakeTarget
 
 
@@ -52,7 +53,8 @@ def store_service(
 ) -> StoreService:
     keeper = MessageKeeper(repository, emit, lambda _command: None)
     learning = learning or resting(repository)
-    return StoreService(repository, recall or Recall(repository), learning, keeper, emit, lambda _command: None)
+    shared = repository, recall or Recall(repository), learning
+    return StoreService(*shared, keeper, Readings(repository.data_dir), emit, lambda _command: None)
 
 
 def test_ngrams_are_kept_without_an_event(repository: Repository) -> None:

@@ -74,7 +74,7 @@ def test_it_can_do_what_both_can() -> None:
     target = BodyTarget(inner, body)
     assert (target.limits.context_size, target.limits.max_tokens, target.limits.max_rows) == (100, 8, 8)
     assert target.features == {TargetFeature.STATES}
-    assert BodyTarget(inner, FakeTarget()).features == inner.features
+    assert BodyTarget(inner, FakeTarget()).features == inner.features - {TargetFeature.KEEPS}
 
 
 @pytest.mark.parametrize("failing", ["inner", "body"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from engine.errors import Cancelled
 from engine.numerics.draft_length import MAX_LENGTH
 from engine.stop_signal import StopSignal
 from engine.target import llama_cpp
-from engine.target.interface import FloatRow, FloatRows, Interrupted, TargetFeature
+from engine.target.interface import FloatRow, FloatRows, Interrupted, SavedPart, TargetFeature
 from engine.target.llama_cpp import MAX_BRANCHES, LlamaCppTarget
 from engine.target.passes import sample_tokens
 from engine.target.sources import starter_source
@@ -157,7 +158,7 @@ class Leaking(LlamaCppTarget):
 
 def test_a_target_whose_branches_are_wrong_has_none(tmp_path: Path) -> None:
     with opened(tiny_llama(tmp_path / "tiny.gguf"), Leaking) as target:
-        assert target.features == {TargetFeature.ROLLBACK, TargetFeature.STATES}
+        assert target.features == {TargetFeature.ROLLBACK, TargetFeature.STATES, TargetFeature.KEEPS}
         assert target.limits.max_branches == 1
 
 
@@ -264,3 +265,44 @@ def test_one_that_cannot_take_back_a_whole_draft_or_is_another_afterwards_is_not
     with opened(tiny_llama(tmp_path / "tiny.gguf"), kind) as target:
         assert TargetFeature.ROLLBACK not in target.features
         assert target.limits.max_rollback == 0
+
+
+@pytest.mark.parametrize("make", [tiny_llama, tiny_gemma2, tiny_lfm2, tiny_mamba], ids=lambda make: make.__name__)
+def test_what_was_saved_goes_on_as_if_it_had_been_read(make: Callable[[Path], Path], tmp_path: Path) -> None:
+    path = make(tmp_path / "tiny.gguf")
+    with opened(path) as target, opened(path) as other:
+        assert target.layout == other.layout
+        tokens = sample_tokens(target, 100)
+        for start in (0, 33, 66):
+            target.evaluate(tokens[start : start + 33], 1, GO)
+        borders = [0, 33, 66, 99] if target.saves_parts else [0, 99]
+        parts = [target.save_part(start, end) for start, end in pairwise(borders)]
+        wanted = target.evaluate(tokens[99:], 1, GO)[0]
+        for part in parts:
+            assert part is not None
+            assert other.restore_part(part, part.end)
+            assert other.num_held == part.end
+        assert np.array_equal(other.evaluate(tokens[99:], 1, GO)[0], wanted)
+        assert target.save_part(5, 5) is None
+
+
+def test_a_part_that_was_saved_is_cut_and_drafts_branch_behind_it(tmp_path: Path) -> None:
+    path = tiny_llama(tmp_path / "tiny.gguf")
+    with opened(path) as target, opened(path, size=512) as other:
+        assert target.layout != other.layout
+        tokens = sample_tokens(target, 60)
+        wanted = after(target, tokens[:51])
+        target.evaluate(tokens[51:], 1, GO)
+        beginning, rest = target.save_part(0, 20), target.save_part(20, 60)
+        assert beginning is not None
+        assert rest is not None
+        target.roll_back(10)
+        target.evaluate_tree(tokens[10], [tokens[0], tokens[11]], [-1, -1], GO)
+        assert target.restore_part(beginning, 18)
+        assert target.restore_part(beginning, 20)
+        assert target.restore_part(rest, 50)
+        rows = target.evaluate_tree(tokens[50], [tokens[0], tokens[51]], [-1, -1], GO)
+        assert np.allclose(rows[0], wanted, atol=1e-4)
+        assert target.num_held == 51
+        assert not target.restore_part(SavedPart(rest.data[:-9], 20, 60), 60)
+        assert target.num_held == 0

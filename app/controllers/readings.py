@@ -1,0 +1,70 @@
+"""What models have read of chats and is kept: how much of the disk it takes, and that it can be deleted."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Slot
+from PySide6.QtGui import QAction
+
+from app.controllers.controller import Controller
+from app.controllers.settings import SettingsController
+from app.dialogs.settings_dialog import SettingsDialog
+from app.engine_bridge import EngineBridge
+from app.main_window import MainWindow
+from app.settings.declaration import Group
+from app.settings.keeper import SettingsKeeper
+from app.text.amounts import size_words
+from app.theme import ThemeKeeper
+from app.widgets.option_row import LinkRow
+from engine import ForgetReadings, MeasureReadings, UseReadings
+from engine.messages.events import Event, ReadingsMeasured
+
+
+class ReadingsController(Controller):
+    """A row in the settings, below the limit that it is about."""
+
+    def __init__(
+        self,
+        window: MainWindow,
+        theme: ThemeKeeper,
+        bridge: EngineBridge,
+        keeper: SettingsKeeper,
+        settings: SettingsController,
+    ) -> None:
+        super().__init__(window, bridge)
+        self._theme = theme
+        self._keeper = keeper
+        self._in_use = keeper.settings.reading_settings()
+        self._num_bytes = 0
+        self._row: LinkRow | None = None
+        self._delete = QAction(self.tr("Delete what is kept to reopen chats"), self)
+        self._delete.triggered.connect(lambda: bridge.post(ForgetReadings()))
+        settings.made.connect(self._add_row)
+        window.settings_action.triggered.connect(lambda: bridge.post(MeasureReadings()))
+        keeper.changed.connect(self._follow)
+
+    @Slot(object)
+    def _add_row(self, dialog: SettingsDialog) -> None:
+        self._row = LinkRow(self._theme, Group.GENERAL, self._delete, "", button_words=self.tr("Delete now"))
+        dialog.add_link(self._row)
+        self._show()
+
+    @Slot()
+    def _follow(self) -> None:
+        wanted = self._keeper.settings.reading_settings()
+        if wanted != self._in_use:
+            self._in_use = wanted
+            self._bridge.post(UseReadings(wanted))
+
+    def _on_event(self, event: Event) -> None:
+        if isinstance(event, ReadingsMeasured):
+            self._num_bytes = event.num_bytes
+            self._show()
+
+    def _show(self) -> None:
+        if self._row is None:
+            return
+        text = self.tr("Nothing is kept at the moment.")
+        if self._num_bytes:
+            text = self.tr("{size} in use. Chats stay; the model reads a long one again before its next reply.")
+        self._row.describe(text.format(size=size_words(self._num_bytes)))
+        self._row.button.setEnabled(bool(self._num_bytes))

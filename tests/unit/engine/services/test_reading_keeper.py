@@ -1,0 +1,187 @@
+"""What a target has read is kept while nobody waits, never of incognito chats, and leaves with what it was read of."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine.config import OwnSampling, ReadingSettings, ReplySettings, SamplingSettings
+from engine.messages.commands import (
+    ChangeConversation,
+    CopyReading,
+    DeleteConversation,
+    DeleteMessage,
+    EraseDeleted,
+    ForgetConversation,
+    ForgetReadings,
+    KeepReading,
+    LoadTarget,
+    Send,
+    StoreCommand,
+    UseReadings,
+)
+from engine.messages.conversations import Message
+from engine.messages.events import ReadingsMeasured, ReplyFinished
+from engine.replies import reopening
+from engine.services import reading_keeper
+from engine.services.erasing import ErasingService
+from engine.services.store_service import StoreService
+from engine.stop_signal import StopSignal
+from engine.storage import Repository
+from tests.fakes.target import FakeTarget, says
+from tests.unit.engine.services.test_chat_service import Desk
+
+BOOK = "".join(f"{number} ships sailed. " for number in range(30))  # some 450 tokens
+
+
+@pytest.fixture
+def target() -> FakeTarget:
+    return FakeTarget(says("Hello."), context_size=4096)
+
+
+@pytest.fixture
+def talking(desk: Desk, target: FakeTarget, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    monkeypatch.setattr(reading_keeper, "_LULL_S", 0.0)
+    desk.do(LoadTarget(desk.add("fake", target)))
+    return desk
+
+
+def ask(desk: Desk, prompt: str, chat: int | None = None, incognito: bool = False) -> Message:
+    settings = ReplySettings(SamplingSettings(temperature=0))
+    desk.do(Send(prompt, chat, settings, incognito=incognito, system_prompt="Be kind."))
+    (finished,) = desk.told(ReplyFinished)
+    assert isinstance(finished, ReplyFinished)
+    return finished.message
+
+
+def copy(desk: Desk) -> None:
+    """As the chat thread does when it is asked."""
+    desk.readings.copy(desk.target.loaded.writer)
+
+
+def keep(desk: Desk) -> None:
+    """What the thread that keeps does after a reply, with the chat thread."""
+    keeping = threading.Thread(target=lambda: desk.readings.handle(KeepReading(), StopSignal()))
+    keeping.start()
+    while keeping.is_alive():
+        if CopyReading() in desk.posted:
+            desk.posted.remove(CopyReading())
+            copy(desk)
+        time.sleep(0.001)
+
+
+def kept(desk: Desk) -> set[int]:
+    """The chats of which something is."""
+    return {int(path.parent.name) for path in (desk.repository.data_dir / "readings").glob("*/*")}
+
+
+def test_a_chat_that_is_left_and_opened_again_is_not_read_again(talking: Desk, target: FakeTarget) -> None:
+    talking.posted.clear()
+    chat = ask(talking, BOOK).conversation_id
+    assert talking.posted.count(KeepReading()) == 1
+    keep(talking)
+    ask(talking, f"Other. {BOOK}")
+    before = target.num_evaluated
+    reply = ask(talking, "Again.", chat)
+    assert reply.text == "Hello."
+    assert reply.statistics is not None
+    assert reply.statistics.prompt_tokens > 450
+    assert reply.statistics.evaluated_tokens < 60
+    assert target.num_evaluated - before < 80
+
+
+def test_of_an_incognito_chat_nothing_is_kept(talking: Desk) -> None:
+    ask(talking, "Short.")
+    ask(talking, BOOK, incognito=True)
+    keep(talking)
+    assert kept(talking) == set()
+    chat = ask(talking, BOOK).conversation_id
+    ask(talking, f"Secret. {BOOK}", incognito=True)  # before anything was kept of the other
+    keep(talking)
+    assert kept(talking) == set()
+    ask(talking, "Again.", chat)
+    keep(talking)
+    assert kept(talking) == {chat}
+
+
+@pytest.mark.parametrize(
+    ("command", "leaves"),
+    [
+        (lambda reply: DeleteConversation(reply.conversation_id), True),
+        (lambda reply: ForgetConversation(reply.conversation_id), True),
+        (lambda reply: DeleteMessage(reply.conversation_id, reply.id), True),
+        (lambda reply: ChangeConversation(reply.conversation_id, "Be rude.", OwnSampling()), True),
+        (lambda reply: ChangeConversation(reply.conversation_id, "Be kind.", OwnSampling(seed=1)), False),
+    ],
+    ids=["deleted", "forgotten", "message", "system prompt", "sampling"],
+)
+@pytest.mark.parametrize("is_written", [True, False])
+def test_what_was_read_leaves_with_what_was_said(
+    command: Callable[[Message], StoreCommand], leaves: bool, is_written: bool, talking: Desk
+) -> None:
+    emit, post = talking.events.append, talking.posted.append
+    shared = talking.repository, talking.recall, talking.learning, talking.keeper, talking.readings.readings
+    store = StoreService(*shared, emit, post)
+    chat = ask(talking, BOOK).conversation_id
+    reply = ask(talking, "More.", chat)
+    if is_written:
+        keep(talking)
+        assert kept(talking) == {chat}
+    store.handle(command(reply))
+    assert kept(talking) == ({chat} if is_written and not leaves else set())
+    keep(talking)  # the target holds it still
+    assert kept(talking) == (set() if leaves else {chat})
+
+
+def test_a_chat_that_is_deleted_while_it_is_answered_is_not_kept(talking: Desk, target: FakeTarget) -> None:
+    chat = ask(talking, BOOK).conversation_id
+    talking.posted.clear()
+    target.on_evaluate = lambda: talking.readings.readings.forget(chat)
+    ask(talking, "More.", chat)
+    assert KeepReading() not in talking.posted
+    keep(talking)
+    assert kept(talking) == set()
+
+
+def test_nothing_is_kept_of_what_is_read_as_fast_as_a_disk_or_without_a_budget(
+    talking: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talking.readings.handle(UseReadings(ReadingSettings(0)), StopSignal())
+    talking.posted.clear()
+    chat = ask(talking, BOOK).conversation_id
+    assert KeepReading() not in talking.posted
+    talking.readings.handle(UseReadings(ReadingSettings(1)), StopSignal())
+    ask(talking, BOOK, chat)
+    monkeypatch.setattr(reopening, "_LOADED_BYTES_PER_S", 1e-9)
+    keep(talking)
+    assert kept(talking) == set()
+
+
+def test_it_is_measured_and_deleted_and_a_new_prompt_ends_the_wait(talking: Desk) -> None:
+    ask(talking, BOOK)
+    stop = StopSignal()
+    stop.set()
+    talking.readings.handle(KeepReading(), stop)
+    assert kept(talking) == set()
+    keep(talking)
+    talking.events.clear()
+    talking.readings.handle(UseReadings(ReadingSettings(1)), StopSignal())
+    talking.readings.handle(ForgetReadings(), StopSignal())
+    before, after = (event for event in talking.events if isinstance(event, ReadingsMeasured))
+    assert before.num_bytes > after.num_bytes == 0
+    assert kept(talking) == set()
+
+
+def test_a_start_erases_what_an_earlier_one_left_of_deleted_chats(talking: Desk, repository: Repository) -> None:
+    chat = ask(talking, BOOK).conversation_id
+    keep(talking)
+    left = Path(repository.data_dir, "readings", str(chat + 1))
+    left.mkdir()
+    (left / ".unfinished.part").touch()
+    ErasingService(repository, talking.readings.readings, talking.events.append).handle(EraseDeleted(), StopSignal())
+    assert not left.exists()
+    assert kept(talking) == {chat}
