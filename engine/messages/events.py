@@ -253,6 +253,11 @@ class TextFileRead(Event):
     file: TextFile
 
 
+class GrammarChecked(Event):
+    text: str
+    sentence: str  # what is wrong with it; empty: nothing
+
+
 class PromptStored(Event):
     """The user's turn is stored; its reply is being prepared."""
 

@@ -1,13 +1,14 @@
-"""Carries out commands for the user's files: import, export, and text to attach."""
+"""Carries out commands for the user's files and texts: import, export, text to attach, and forms of replies."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from engine.errors import Cancelled, ConversationMissing, FileUnusable
+from engine.errors import Cancelled, ConversationMissing, FileUnusable, SettingInvalid
 from engine.exchange import read_chats, read_text, write_chats
 from engine.messages.commands import (
+    CheckGrammar,
     Command,
     ExportConversations,
     FileCommand,
@@ -16,7 +17,7 @@ from engine.messages.commands import (
     UpdateRecall,
 )
 from engine.messages.conversations import ConversationTree, LeftOut
-from engine.messages.events import ConversationsExported, ConversationsImported, Listener, TextFileRead
+from engine.messages.events import ConversationsExported, ConversationsImported, GrammarChecked, Listener, TextFileRead
 from engine.services.learning_service import LearningService
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
@@ -35,6 +36,8 @@ class FileService:
         match command:
             case ReadTextFile(path):
                 self._emit(TextFileRead(read_text(path)))
+            case CheckGrammar(text):
+                self._emit(GrammarChecked(text, _what_is_wrong(text)))
             case ExportConversations():
                 self._export(command)
             case ImportConversations():
@@ -76,3 +79,14 @@ class FileService:
         self._emit(ConversationsImported(command.path, sum(added), (*known, *read.left_out)))
         if any(added) and self._learning.is_enabled:
             self._post(UpdateRecall(restarts=True))
+
+
+def _what_is_wrong(grammar: str) -> str:
+    """A sentence; empty where nothing is."""
+    from engine.target.grammar import check_grammar
+
+    try:
+        check_grammar(grammar)
+    except SettingInvalid as error:
+        return str(error)
+    return ""
