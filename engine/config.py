@@ -295,7 +295,7 @@ class ReplySettings:
 
 OWN_PARAMETERS = (*parameters(SamplingSettings, Scope.CHAT), *parameters(ReplySettings, Scope.CHAT))
 OWN_TEXTS = texts(SamplingSettings, Scope.CHAT)
-_OWN = (*OWN_PARAMETERS, *OWN_TEXTS)
+_OWN: tuple[Parameter | TextParameter, ...] = (*OWN_PARAMETERS, *OWN_TEXTS)
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -1,9 +1,9 @@
 """From logits to a distribution, and from a distribution to a token.
 
 One pure function, `make_distribution`, makes every distribution of the target, for plain and speculative decoding
-alike. Its order is llama.cpp's default chain: what a grammar allows, biases and bans, penalties, DRY, top-n-sigma, top-k,
-top-p, min-p, XTC, temperature. It reads the whole row once, with vectorised maxima, and works on the few candidates
-that are left; nothing is sorted where nothing is pruned.
+alike. Its order is llama.cpp's default chain: what a grammar allows, biases and bans, penalties, DRY, top-n-sigma,
+top-k, top-p, min-p, XTC, temperature. It reads the whole row once, with vectorised maxima, and works on the few
+candidates that are left; nothing is sorted where nothing is pruned.
 
 XTC throws a coin for each token, to leave the most obvious ones out or not. What it does to a token is the mixture of
 both distributions, weighted as the coin falls: so no coin is thrown, and what is drafted is judged by the mixture.

@@ -9,7 +9,8 @@ from engine.target.interface import Vocabulary
 
 
 class Limits:
-    """Makes them, and keeps what takes long to make for the next reply. Nothing is made or kept where nothing is set."""
+    """Makes them, and keeps what takes long to make for the next reply. Where nothing is set, nothing is
+    made or kept."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary

@@ -22,8 +22,8 @@ if TYPE_CHECKING:  # it is imported when somebody sets a grammar
 
 Allowed = npt.NDArray[np.bool_]  # shape (vocabulary,)
 
-# Any tokens that spell what is allowed: by itself it allows only those that its tokenizer would choose, where the text is
-# certain, and the distribution would be another one.
+# Any tokens that spell what is allowed: by itself it allows only those that its tokenizer would choose where the text
+# is certain, and the distribution would be another one.
 _NO_OPTIONS, _OPTIONS = "%llguidance {}", '%llguidance {"no_forcing": true}'
 # Between the parts of a value, as llama.cpp has it: without a limit, a reply might be made of spaces.
 _JSON = {"whitespace_flexible": True, "whitespace_pattern": r"( |\n{1,2}[ \t]{0,20})?"}

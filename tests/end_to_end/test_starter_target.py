@@ -152,8 +152,8 @@ def test_a_stop_signal_ends_a_running_pass_and_takes_it_back(fresh_starter: Targ
     ],
 )
 def test_the_distribution_is_that_of_llama_cpps_own_samplers(fresh_starter: Target, settings: SamplingSettings) -> None:
-    said = "The colour of the sea is blue. The colour of the sky is blue. The colour of the sea is"
-    tokens = fresh_starter.tokenize(PROMPT + said)
+    before = "The colour of the sky is blue. " if settings.dry_multiplier else ""
+    tokens = fresh_starter.tokenize(PROMPT + before + "The colour of the sea is")
     row = fresh_starter.evaluate(tokens, 1, StopSignal())[0]
     theirs = llama_cpp_distribution(row, settings, tokens, fresh_starter)
     vocabulary = fresh_starter.vocabulary
@@ -182,7 +182,7 @@ def llama_cpp_distribution(
     vocab = lib.llama_model_get_vocab(target._model)  # type: ignore[attr-defined]
     breakers = (ctypes.c_char_p * 4)(b"\n", b":", b'"', b"*")
     dry = lib.llama_sampler_init_dry(
-        *(vocab, 2048, settings.dry_multiplier, settings.dry_base, settings.dry_length, -1, breakers, 4)
+        *(vocab, settings.dry_multiplier, settings.dry_base, settings.dry_length, 4096, breakers, 4)
     )
     steps = [
         penalties,

@@ -156,8 +156,11 @@ class Sum:
         target = SmallTarget(self._seed, self._max_tokens, self._max_branches, self._num_likely)
         session = Session(target)
         rows = session.read([*b"a"], StopSignal())
-        limits = {"rules": self._limited.rules, "grammar": self._limited.grammar()}
-        decoder = Decoder(target, session, self._limited.sampling, TURNS, self._speculate(), dice, **limits)
+        decoder = Decoder(
+            *(target, session, self._limited.sampling, TURNS, self._speculate(), dice),
+            rules=self._limited.rules,
+            grammar=self._limited.grammar(),
+        )
         written: list[int] = []
         for tokens in decoder.rounds(rows, StopSignal()):
             written += tokens
@@ -313,8 +316,14 @@ LIMITS = {
     "rules": Limited(
         replace(
             SAMPLED,
-            **{"dry_multiplier": 2, "dry_length": 1, "banned_words": "en\ngt\nni", "logit_bias": "the=2\ning=-1"},
-            **{"xtc_probability": 0.5, "xtc_threshold": 0.05, "temperature_range": 0.5, "top_n_sigma": 3},
+            dry_multiplier=2,
+            dry_length=1,
+            banned_words="en\ngt\nni",
+            logit_bias="the=2\ning=-1",
+            xtc_probability=0.5,
+            xtc_threshold=0.05,
+            temperature_range=0.5,
+            top_n_sigma=3,
         )
     ),
     "seed": Limited(replace(SAMPLED, seed=3)),

@@ -13,17 +13,8 @@ from engine.numerics.likeliest import RowScan
 from engine.numerics.rules import Rules, Spelling, repeated
 from engine.numerics.sampling import distribution_of
 
-PIECES = (
-    *(bytes((byte,)) for byte in range(128)),
-    b"the",
-    b" the",
-    b"he",
-    b"ther",
-    b" a",
-    b"<|end|>",
-    "ä".encode(),
-    b"\xc3",
-)
+LETTERS = tuple(bytes((byte,)) for byte in range(128))
+PIECES = (*LETTERS, b"the", b" the", b"he", b"ther", b" a", b"<|end|>", "ä".encode(), b"\xc3")
 END = PIECES.index(b"<|end|>")
 SPELLING = Spelling(PIECES, frozenset({END}))
 

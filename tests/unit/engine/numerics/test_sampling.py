@@ -34,9 +34,9 @@ def slow_distribution(logits: LogitRow, settings: SamplingSettings, history: lis
     if settings.top_k > 0:
         ranked = ranked[: settings.top_k]
     if settings.top_p < 1:
-        chances = softmax([values[token] for token in ranked])
+        cumulated = softmax([values[token] for token in ranked])
         total, kept = 0.0, []
-        for token, chance in zip(ranked, chances, strict=True):
+        for token, chance in zip(ranked, cumulated, strict=True):
             kept.append(token)
             total += chance
             if total >= settings.top_p:
