@@ -90,8 +90,8 @@ def takes_sampling(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def run(**given: Any) -> None:
-        numbers = {each.name: given.pop(each.name) for each in declared}
-        lines = {each.name: "\n".join(map(_content, given.pop(each.name) or ())) for each in written}
+        numbers: dict[str, Any] = {each.name: given.pop(each.name) for each in declared}
+        lines: dict[str, Any] = {each.name: "\n".join(map(_content, given.pop(each.name) or ())) for each in written}
         command(sampling=SamplingSettings(**numbers, **lines), **given)
 
     signature = inspect.signature(command, eval_str=True)

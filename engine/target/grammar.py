@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,11 @@ _NO_OPTIONS, _OPTIONS = "%llguidance {}", '%llguidance {"no_forcing": true}'
 _JSON = {"whitespace_flexible": True, "whitespace_pattern": r"( |\n{1,2}[ \t]{0,20})?"}
 _UNFIT = "The reply does not keep to the form that is set for it; change the form in the settings of the chat."
 _DEAD_END = "The form of the reply allows nothing here, not even its end; change it in the settings of the chat."
+_INNER = frozenset({"items", "prefixItems", "anyOf", "oneOf"})  # keys of schemas within a schema
+_INNER_BY_NAME = frozenset({"properties", "$defs", "definitions"})
+_OPEN = frozenset(
+    {"additionalProperties", "patternProperties", "unevaluatedProperties", "allOf", "anyOf", "oneOf", "$ref"}
+)
 _ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|.)", re.DOTALL)  # which the converter gets wrong
 _SYMBOLS = 100_000
 _LEXER_STATES = 50_000  # at most 2 KB each
@@ -68,9 +73,9 @@ class Grammar:
             raise SettingInvalid(_DEAD_END)
         if line:
             self._matcher.rollback(len(line))
-        allowed = np.unpackbits(bits, count=self._num_tokens, bitorder="little").view(np.bool_)
-        if self._ends:
-            allowed[self._ends] = allowed[self._ends].any()
+        known = np.unpackbits(bits, count=self._num_tokens + 1, bitorder="little").view(np.bool_)
+        allowed = known[: self._num_tokens]
+        allowed[self._ends] = known[self._num_tokens]
         return allowed
 
 
@@ -89,12 +94,10 @@ class Grammars:
 
 def check_grammar(text: str) -> None:
     """Raises SettingInvalid for a text that is no grammar, or one that allows no reply at all."""
-    end = 256
-    pieces = (*(bytes((byte,)) for byte in range(end)), b"<end>")
-    letters = Vocabulary(pieces, frozenset({end}), frozenset({end}), None, end, False)
-    grammar = Grammars(letters).begin(text)
+    letters = tuple(bytes((byte,)) for byte in range(256))
+    grammar = Grammars(Vocabulary(letters, frozenset(), frozenset(), None, None, False)).begin(text)
     try:
-        is_empty = not grammar.allowed(())[:end].any()
+        is_empty = not grammar.allowed(()).any()
     except SettingInvalid:
         is_empty = True
     if is_empty:
@@ -102,14 +105,15 @@ def check_grammar(text: str) -> None:
 
 
 class _Tokens:
-    """What llguidance wants of a tokenizer. Nothing has to be tokenized."""
+    """What llguidance wants of a tokenizer: the tokens, and behind them one that stands for all that end a reply, of
+    which there may be none. Nothing has to be tokenized."""
 
     bos_token_id = None
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        self.tokens = vocabulary.pieces
-        self.special_token_ids = sorted(vocabulary.special | vocabulary.end_of_generation)
-        self.eos_token_id = min(vocabulary.end_of_generation, default=vocabulary.end or 0)
+        self.tokens = (*vocabulary.pieces, b"<end>")
+        self.eos_token_id = len(vocabulary)
+        self.special_token_ids = sorted(vocabulary.special | vocabulary.end_of_generation | {self.eos_token_id})
 
     def __call__(self, text: bytes) -> list[int]:  # noqa: ARG002
         return []  # only asked where text is forced
@@ -118,8 +122,7 @@ class _Tokens:
 def _tokenizer(vocabulary: Vocabulary) -> LLTokenizer:
     from llguidance import LLTokenizer, TokenizerWrapper
 
-    ends = sorted(vocabulary.end_of_generation) or None
-    return LLTokenizer(TokenizerWrapper(_Tokens(vocabulary)), eos_token=ends, slices=LLTokenizer.json_slices())
+    return LLTokenizer(TokenizerWrapper(_Tokens(vocabulary)), slices=LLTokenizer.json_slices())
 
 
 def _matcher(tokenizer: LLTokenizer, text: str) -> LLMatcher:
@@ -145,7 +148,7 @@ def _compiled(text: str) -> str:
         )
     try:
         if is_schema:
-            schema = json.loads(text) | {"x-guidance": _JSON}
+            schema = _closed(json.loads(text)) | {"x-guidance": _JSON}
             return f"{_OPTIONS}\nstart: %json {json.dumps(schema)}\n"
         lark = gbnf_to_lark(_ESCAPED.sub(_unescaped, text)).replace(_NO_OPTIONS, _OPTIONS, 1)
         lark.encode()  # half a character cannot be handed on
@@ -156,6 +159,22 @@ def _compiled(text: str) -> str:
         raise _unusable("it is nested too deeply") from None
     except Exception as error:  # the converter has no class of its own for its errors
         raise _unusable(str(error)) from None
+
+
+def _closed(schema: Any) -> Any:
+    """The same, in which objects have none but the properties that are named, unless it says so, as llama.cpp reads
+    schemas: else a model would go on inventing some."""
+    if isinstance(schema, list):
+        return [_closed(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {key: _closed(value) if key in _INNER else value for key, value in schema.items()}
+    for key in _INNER_BY_NAME & schema.keys():
+        if isinstance(schema[key], dict):
+            closed[key] = {name: _closed(value) for name, value in schema[key].items()}
+    if "properties" in schema and schema.keys().isdisjoint(_OPEN):
+        closed["additionalProperties"] = False
+    return closed
 
 
 def _unescaped(escape: re.Match[str]) -> str:

@@ -99,10 +99,9 @@ def main() -> None:
             num_tokens += reply.statistics.reply_tokens
             num_drafted += reply.statistics.num_drafted
             num_accepted += reply.statistics.num_accepted
-    print(f"{num_good} of {options.replies} replies are of the schema; {num_tokens} tokens", end="; ")
-    print(
-        f"{num_accepted} of {num_drafted} drafted tokens accepted; a mask takes {1e6 * watch.seconds / watch.num:.0f} µs"
-    )
+    print(f"{num_good} of {options.replies} replies are of the schema; {num_tokens} tokens")
+    mask_us = 1e6 * watch.seconds / watch.num
+    print(f"{num_accepted} of {num_drafted} drafted tokens accepted; a mask takes {mask_us:.0f} µs")
 
 
 if __name__ == "__main__":

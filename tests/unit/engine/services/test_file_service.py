@@ -11,6 +11,7 @@ import pytest
 from engine.config import LearningSettings
 from engine.errors import Cancelled, ConversationMissing, FileUnusable
 from engine.messages.commands import (
+    CheckGrammar,
     Command,
     ExportConversations,
     ForgetConversation,
@@ -26,6 +27,7 @@ from engine.messages.events import (
     ConversationsFound,
     ConversationsImported,
     Event,
+    GrammarChecked,
     TextFileRead,
 )
 from engine.services.file_service import FileService
@@ -180,3 +182,12 @@ def test_a_search_is_answered_unless_it_is_stopped(desk: Desk) -> None:
     stop.set()
     desk.store.handle(SearchConversations("Zebra"), stop)
     assert len(desk.events) == 1
+
+
+def test_a_form_of_replies_is_checked_with_a_sentence(desk: Desk) -> None:
+    desk.files.handle(CheckGrammar('root ::= "a"'), StopSignal())
+    desk.files.handle(CheckGrammar("hello"), StopSignal())
+    good, bad = desk.events
+    assert good == GrammarChecked('root ::= "a"', "")
+    assert isinstance(bad, GrammarChecked)
+    assert bad.sentence.startswith("The form of the reply is neither")
