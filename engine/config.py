@@ -132,9 +132,9 @@ class SamplingSettings:
             "Seed",
             0,
             2**64 - 1,
-            about="With the same seed, the same prompt gives the same reply.",
+            about="With the same seed, the same prompt gives the same reply. Guesses help a little less.",
             unset="random",
-            option="With --no-speculation, the same seed gives the same reply.",
+            option="The same seed gives the same reply.",
             scope=_OF_REPLY,
         ),
     ] = None
