@@ -143,7 +143,7 @@ class SamplingSettings:
         Parameter(
             "Top-n-sigma",
             *(0, 10, 0.1),
-            "Leaves out tokens whose logit is more than this many standard deviations below the best one",
+            "Leaves out tokens this many standard deviations below the best",
             off=0,
             scope=_SPECIAL,
             is_special=True,
@@ -154,7 +154,7 @@ class SamplingSettings:
         Parameter(
             "XTC probability",
             *(0, 1, 0.05),
-            "How often the most obvious tokens are left out, which makes texts less predictable",
+            "How often the most obvious tokens are left out",
             off=0,
             scope=_SPECIAL,
             is_special=True,
@@ -165,7 +165,7 @@ class SamplingSettings:
         Parameter(
             "XTC threshold",
             *(0, 0.5, 0.05),
-            "Tokens as likely as this are obvious: XTC leaves only the least likely of them.",
+            "Tokens as likely as this are obvious.",
             option="Tokens as likely as this are left out but for the least likely of them.",
             scope=_SPECIAL,
             is_special=True,
@@ -176,7 +176,7 @@ class SamplingSettings:
         Parameter(
             "Temperature range",
             *(0, 5, 0.1),
-            "The temperature moves by as much up and down: down where the model is sure, up where it is not",
+            "The temperature moves by as much: down where the model is sure, up where it is not",
             off=0,
             scope=_SPECIAL,
             is_special=True,
@@ -187,8 +187,8 @@ class SamplingSettings:
         Parameter(
             "Temperature exponent",
             *(0.1, 10, 0.1),
-            "Of a temperature with a range. Above 1, it stays low until the model is very unsure.",
-            option="Of a temperature with a range.",
+            "Above 1, a temperature with a range stays low for longer.",
+            option="Above 1, a temperature with a range stays low for longer.",
             scope=_SPECIAL,
             is_special=True,
         ),
@@ -198,7 +198,7 @@ class SamplingSettings:
         Parameter(
             "DRY strength",
             *(0, 10, 0.1),
-            "Makes tokens less likely that would repeat a passage; 0.8 is usual",
+            "Makes repeated passages less likely; 0.8 is usual",
             off=0,
             scope=_SPECIAL,
             is_special=True,
@@ -209,8 +209,8 @@ class SamplingSettings:
         Parameter(
             "DRY base",
             *(1.05, 10, 0.05),
-            "How much stronger DRY gets with each token of a repeated passage.",
-            option="How much stronger DRY gets with each token.",
+            "How fast DRY gets stronger with the length.",
+            option="How fast DRY gets stronger with the length.",
             scope=_SPECIAL,
             is_special=True,
         ),
@@ -220,9 +220,9 @@ class SamplingSettings:
         Parameter(
             "DRY length",
             *(1, 1000, 1),
-            "Repeated passages are let pass up to this many tokens.",
+            "From this many tokens on, a passage counts as repeated.",
             unit="tokens",
-            option="Repetitions that are let pass, in tokens.",
+            option="Tokens from which a passage counts as repeated.",
             scope=_SPECIAL,
             is_special=True,
         ),

@@ -53,7 +53,7 @@ def declared_words() -> set[str]:
             *(each for _, each in setting.choices),
         }
     for each in (*OWN_PARAMETERS, *parameters(SamplingSettings, Scope.TARGET), *parameters(TargetSettings)):
-        words |= {each.title, each.explanation, each.unit, each.unset}
+        words |= {each.title, each.explanation, each.about, each.unit, each.unset}
     for text in OWN_TEXTS:
         words |= {text.title, text.about}
     return words - {""}

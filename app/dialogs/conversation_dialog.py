@@ -21,7 +21,7 @@ from engine.parameters import Parameter, TextParameter
 
 _WIDTH_PX = 560
 _PROMPT_PX = 120
-_FIELD_PX = 130
+_FIELD_PX, _NARROW_PX = 130, 80
 _TEXT_PX = 66
 _SHORT_REPLY = 256  # tokens
 _PAUSE_MS = 400  # after the last letter, until a text is looked at
@@ -92,12 +92,12 @@ class ConversationDialog(Dialog):
             self._save()
 
     def _special(self) -> QWidget:
-        """What few look for: numbers, then texts."""
+        """What few look for: texts, then numbers."""
         inside = QWidget(self)
         special = [row.parts for row in self.rows.values() if row.is_special]
         numbers = in_grid(special, spacing=(14, 6), stretches=(0, 0, 1))
-        texts = [part for text in self.texts.values() for part in text.parts]
-        in_column([numbers, Gap(4), *texts], inside=inside, spacing=4)
+        texts = [part for text in self.texts.values() for part in (*text.parts, Gap(6))]
+        in_column([*texts, Gap(2), numbers], inside=inside, spacing=4)
         return inside
 
     def _arrange(self) -> None:
@@ -214,11 +214,11 @@ class _Row:
     def __init__(self, parameter: Parameter, parent: QWidget) -> None:
         about = translate("Settings", parameter.explanation)
         self.name, self.is_special = parameter.name, parameter.is_special
-        self._about = about
+        self._about = translate("Settings", parameter.about)
         self._parameter = parameter
         self._of_all: float | None = None
         self.own = set_up(QCheckBox(translate("Settings", parameter.title), parent), tip=about, about=about)
-        self.value = keep_place(number_box(parameter, _FIELD_PX, parent))
+        self.value = keep_place(number_box(parameter, _NARROW_PX if parameter.is_special else _FIELD_PX, parent))
         self.usual = words("", parent, kind="faint")
         self.own.toggled.connect(self._show_own)
         self.parts = [self.own, self.value, self.usual]

@@ -26,7 +26,8 @@ from engine.messages.replies import StopReason
 from tests.fakes.chats import Chats
 from tests.fakes.ear import Ear
 
-pytestmark = [pytest.mark.starter, pytest.mark.qt_log_ignore("propagateSizeHints")]
+_OF_OFFSCREEN = ("propagateSizeHints", r"raise\(\)", "grabbing the keyboard")
+pytestmark = [pytest.mark.starter, pytest.mark.qt_log_ignore(*_OF_OFFSCREEN)]
 
 GREEDY = SamplingSettings(temperature=0)
 _PATIENCE_MS = 60_000
