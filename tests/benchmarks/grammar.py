@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from engine import (
@@ -65,10 +66,10 @@ class _Watch:
         self.num, self.seconds = 0, 0.0
         allowed = Grammar.allowed
 
-        def timed(grammar: Grammar, line: Any) -> Allowed:
+        def timed(self: Grammar, line: Sequence[int]) -> Allowed:
             began = time.perf_counter()
             try:
-                return allowed(grammar, line)
+                return allowed(self, line)
             finally:
                 self.num, self.seconds = self.num + 1, self.seconds + time.perf_counter() - began
 

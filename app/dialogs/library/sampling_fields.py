@@ -69,6 +69,10 @@ class SamplingFields(QWidget):
         for name, field in self.fields.items():
             show_number(field, getattr(sampling or self._for_all, name))
         self._is_filling = False
+        if any(
+            each.is_special and getattr(sampling or self._for_all, each.name) != each.default for each in self._declared
+        ):
+            self.more.button.setChecked(True)
         named = (place for place, (_, preset) in enumerate(PRESETS, _FIRST_PRESET) if preset == sampling)
         self.preset.setCurrentIndex(_AS_FOR_ALL if sampling is None else next(named, _OWN))
 

@@ -354,3 +354,22 @@ def test_it_does_so_under_all_that_bends_the_distribution(limited: str) -> None:
     """Of a grammar the masked distribution, also where guesses are cut that it forbids; of XTC the mixture."""
     for seed in (1, 3):
         assert max(error_under(LIMITS[limited], who, seed, num_tokens=2) for who in who_drafts(seed)) < 1e-9
+
+
+def test_with_a_seed_the_text_is_the_same_whatever_is_drafted() -> None:
+    def write(seed: int, speculation: Speculation | None) -> tuple[list[int], bool]:
+        target = SmallTarget(1, max_branches=3)
+        session = Session(target)
+        rows = session.read([*b"a"], StopSignal())
+        decoder = Decoder(target, session, replace(SAMPLED, seed=seed), TURNS, speculation)
+        written: list[int] = []
+        for tokens in decoder.rounds(rows, StopSignal()):
+            written += tokens
+            if len(written) >= 12:
+                break
+        return written[:12], decoder.is_repeatable
+
+    plain = [write(seed, None) for seed in range(3)]
+    assert plain[0] != plain[1]
+    for speculate in who_drafts(1).values():
+        assert [write(seed, speculate()) for seed in range(3)] == plain
