@@ -66,14 +66,14 @@ class _Watch:
         self.num, self.seconds = 0, 0.0
         allowed = Grammar.allowed
 
-        def timed(self: Grammar, line: Sequence[int]) -> Allowed:
+        def timed(grammar: Grammar, line: Sequence[int]) -> Allowed:
             began = time.perf_counter()
             try:
-                return allowed(self, line)
+                return allowed(grammar, line)
             finally:
                 self.num, self.seconds = self.num + 1, self.seconds + time.perf_counter() - began
 
-        Grammar.allowed = timed  # type: ignore[method-assign]
+        Grammar.allowed = timed  # type: ignore[assignment, method-assign]
 
 
 def main() -> None:
