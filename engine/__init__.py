@@ -31,8 +31,8 @@ _PUBLIC = {
     "lab.measuring.order": "BenchOrder SimulatedCosts",
     "library.siblings": "sibling_beside",
     "messages.commands": """
-        AddTargets ChangeConversation ChangeTargetOptions ChatSampling CheckForUpdate CheckSuggestions Command
-        Compare ContinueReply CountTokens DeleteConversation DeleteMessage DiscardDownload DownloadTarget
+        AddTargets ChangeConversation ChangeTargetOptions ChatSampling CheckForUpdate CheckGrammar CheckSuggestions
+        Command Compare ContinueReply CountTokens DeleteConversation DeleteMessage DiscardDownload DownloadTarget
         EditPrompt EstimateMemory ExportConversations ExportProfile FetchDrafter FindPassages ForgetConversation
         ForgetEverything ForgetLearned ForgetReadings ImportConversations ImportProfile ListConversations ListDownloads
         ListForms ListHubFiles ListSuggestions ListTargets LoadTarget MakeForm MeasureReadings OpenConversation

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shlex
 import sys
@@ -14,7 +15,7 @@ from typing import Annotated, Any
 import platformdirs
 
 from engine.errors import FileUnusable, SettingInvalid
-from engine.parameters import Parameter, Scope, check_parameters, parameters
+from engine.parameters import Parameter, Scope, TextParameter, check_parameters, parameters, texts
 
 DATA_DIR_VARIABLE = "SLIPSTREAM_DATA_DIR"
 PORTABLE_FOLDER = "slipstream-data"  # beside the program; where it exists, everything is stored in it
@@ -61,11 +62,35 @@ def update_url() -> str:
     return os.environ.get(UPDATE_URL_VARIABLE) or str(release["update_url"])
 
 
+def read_biases(text: str) -> tuple[tuple[str, float], ...]:
+    """The words of a logit bias, each on a line of its own as in `sure = -3`, and what is added to their logits; in
+    quotes where spaces count. Raises SettingInvalid."""
+    biases: list[tuple[str, float]] = []
+    for line in filter(None, map(str.strip, text.splitlines())):
+        word, _, number = (part.strip() for part in line.rpartition("="))
+        try:
+            bias = float(number)
+        except ValueError:
+            bias = math.nan
+        if not word or not abs(bias) <= _MOST_BIAS:
+            raise SettingInvalid(
+                f"“{line[:40]}” is no logit bias; write a word, “=” and a number from -100 to 100, as in: sure = -3"
+            )
+        biases.append((word, bias))
+    return tuple(biases)
+
+
+_MOST_BIAS = 100.0
+_SPECIAL = Scope.TARGET | Scope.CHAT | Scope.COMMAND  # of what few look for
+_OF_REPLY = Scope.CHAT | Scope.COMMAND
+
+
 @dataclass(frozen=True, slots=True)
 class SamplingSettings:
     """How a distribution is made from logits. The defaults, and the order in which they apply, are llama.cpp's.
 
-    A new parameter is declared here and used in `engine/numerics/sampling.py`. The settings, the dialogs of a chat and
+    A new parameter is declared here and used in `engine/numerics/sampling.py`, or in `engine/numerics/rules.py` where
+    it needs the vocabulary. The settings, the dialogs of a chat and
     of a target, what is stored of them, and the command line take it from here.
     """
 
@@ -107,12 +132,135 @@ class SamplingSettings:
             "Seed",
             0,
             2**64 - 1,
-            about="With the same seed, the same prompt gives the same reply.",
+            about="With the same seed, the same prompt gives the same reply. Guesses help a little less.",
             unset="random",
-            option="With --no-speculation, the same seed gives the same reply.",
-            scope=Scope.CHAT | Scope.COMMAND,
+            option="The same seed gives the same reply.",
+            scope=_OF_REPLY,
         ),
     ] = None
+    top_n_sigma: Annotated[
+        float,
+        Parameter(
+            "Top-n-sigma",
+            *(0, 10, 0.1),
+            "Leaves out tokens this many standard deviations below the best",
+            off=0,
+            scope=_SPECIAL,
+            is_special=True,
+        ),
+    ] = 0.0
+    xtc_probability: Annotated[
+        float,
+        Parameter(
+            "XTC probability",
+            *(0, 1, 0.05),
+            "How often the most obvious tokens are left out",
+            off=0,
+            scope=_SPECIAL,
+            is_special=True,
+        ),
+    ] = 0.0
+    xtc_threshold: Annotated[
+        float,
+        Parameter(
+            "XTC threshold",
+            *(0, 0.5, 0.05),
+            "Tokens as likely as this are obvious.",
+            option="Tokens as likely as this are left out but for the least likely of them.",
+            scope=_SPECIAL,
+            is_special=True,
+        ),
+    ] = 0.1
+    temperature_range: Annotated[
+        float,
+        Parameter(
+            "Temperature range",
+            *(0, 5, 0.1),
+            "The temperature moves by as much: down where the model is sure, up where it is not",
+            off=0,
+            scope=_SPECIAL,
+            is_special=True,
+        ),
+    ] = 0.0
+    temperature_exponent: Annotated[
+        float,
+        Parameter(
+            "Temperature exponent",
+            *(0.1, 10, 0.1),
+            "Above 1, a temperature with a range stays low for longer.",
+            option="Above 1, a temperature with a range stays low for longer.",
+            scope=_SPECIAL,
+            is_special=True,
+        ),
+    ] = 1.0
+    dry_multiplier: Annotated[
+        float,
+        Parameter(
+            "DRY strength",
+            *(0, 10, 0.1),
+            "Makes repeated passages less likely; 0.8 is usual",
+            off=0,
+            scope=_SPECIAL,
+            is_special=True,
+        ),
+    ] = 0.0
+    dry_base: Annotated[
+        float,
+        Parameter(
+            "DRY base",
+            *(1.05, 10, 0.05),
+            "How fast DRY gets stronger with the length.",
+            option="How fast DRY gets stronger with the length.",
+            scope=_SPECIAL,
+            is_special=True,
+        ),
+    ] = 1.75
+    dry_length: Annotated[
+        int,
+        Parameter(
+            "DRY length",
+            *(1, 1000, 1),
+            "From this many tokens on, a passage counts as repeated.",
+            unit="tokens",
+            option="Tokens from which a passage counts as repeated.",
+            scope=_SPECIAL,
+            is_special=True,
+        ),
+    ] = 2
+    grammar: Annotated[
+        str,
+        TextParameter(
+            "Form of the reply",
+            100_000,
+            "A JSON schema, or a grammar in GBNF as llama.cpp has it. Every reply of the chat keeps to it.",
+            '{"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}',
+            "JSON schema or GBNF grammar that the reply keeps to; @FILE reads it from a file.",
+            _OF_REPLY,
+        ),
+    ] = ""
+    banned_words: Annotated[
+        str,
+        TextParameter(
+            "Banned words",
+            4000,
+            "One on each line, written as they must not appear, not even within longer words.",
+            "delve\ntapestry",
+            "Letters that must not appear, not even within longer words; may be given several times.",
+            _OF_REPLY,
+        ),
+    ] = ""
+    logit_bias: Annotated[
+        str,
+        TextParameter(
+            "Logit bias",
+            4000,
+            "A word on each line with what is added to its logit: above 0 it gets likelier.",
+            "sure = -3",
+            "A word that gets likelier or less likely, as in: sure=-3; may be given several times.",
+            _OF_REPLY,
+            read_biases,
+        ),
+    ] = ""
 
     def __post_init__(self) -> None:
         check_parameters(self)
@@ -146,17 +294,20 @@ class ReplySettings:
 
 
 OWN_PARAMETERS = (*parameters(SamplingSettings, Scope.CHAT), *parameters(ReplySettings, Scope.CHAT))
+OWN_TEXTS = texts(SamplingSettings, Scope.CHAT)
+_OWN: tuple[Parameter | TextParameter, ...] = (*OWN_PARAMETERS, *OWN_TEXTS)
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class OwnSampling:
-    """What a user has set for one conversation, of `OWN_PARAMETERS`; all others are as for all conversations."""
+    """What a user has set for one conversation, of `OWN_PARAMETERS` and `OWN_TEXTS`; all others are as for all
+    conversations."""
 
-    chosen: tuple[tuple[str, float], ...]  # names and values, in the order of declaration
+    chosen: tuple[tuple[str, float | str], ...]  # names and values, in the order of declaration
 
-    def __init__(self, **values: float | None) -> None:
+    def __init__(self, **values: float | str | None) -> None:
         """None counts as not set. Raises SettingInvalid."""
-        chosen = ((each.name, values.pop(each.name, None)) for each in OWN_PARAMETERS)
+        chosen = ((each.name, values.pop(each.name, None)) for each in _OWN)
         object.__setattr__(self, "chosen", tuple((name, value) for name, value in chosen if value is not None))
         if values:
             raise TypeError(f"a conversation has no {', '.join(values)} of its own")
@@ -171,7 +322,7 @@ class OwnSampling:
             return cls()
         if not isinstance(found, dict):
             return cls()
-        return cls(**{each.name: found[each.name] for each in OWN_PARAMETERS if each.accepts(found.get(each.name))})
+        return cls(**{each.name: found[each.name] for each in _OWN if each.accepts(found.get(each.name))})
 
     def to_json(self) -> str | None:
         """None where nothing is set."""

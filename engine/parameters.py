@@ -1,5 +1,6 @@
-"""Numbers that can be set. A `Parameter` in the annotation of a dataclass's field is all there is to declare: whatever
-checks the field, reads it from a file, shows it in a window or asks for it on the command line is made from it.
+"""Numbers and texts that can be set. A `Parameter` or `TextParameter` in the annotation of a dataclass's field is all
+there is to declare: whatever checks the field, reads it from a file, shows it in a window or asks for it on the command
+line is made from it.
 
     top_k: Annotated[int, Parameter("Top-k", 0, 1_000_000, 5, "Chooses among so many…", off=0)] = 40
 """
@@ -26,7 +27,7 @@ class Scope(Flag):
     COMMAND = auto()  # for one reply, on the command line
 
 
-_found: dict[type[Any], tuple[Parameter, ...]] = {}  # by dataclass, whose annotations are read once
+_found: dict[type[Any], tuple[Parameter | TextParameter, ...]] = {}  # by dataclass, whose annotations are read once
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ class Parameter:
     suggested: float = 0  # the first number that is offered in place of None
     option: str = ""  # about its option on the command line
     scope: Scope = ~Scope(0)
+    is_special: bool = False  # few look for it: windows show it apart
     # Of the field, filled in by `parameters`:
     name: str = ""
     kind: Any = float  # int, float, or one of them and None
@@ -109,34 +111,78 @@ class Parameter:
         return value
 
 
+@dataclass(frozen=True, slots=True)
+class TextParameter:
+    """A text that can be set, and its words, as of a `Parameter`. Empty, it is off."""
+
+    title: str
+    most: int  # characters
+    about: str = ""
+    example: str = ""
+    option: str = ""
+    scope: Scope = ~Scope(0)
+    look: Callable[[str], object] = len  # raises SettingInvalid for a text that makes no sense
+    name: str = ""  # of the field, filled in by `texts`
+
+    def check(self, value: str) -> None:
+        """Raises SettingInvalid."""
+        if len(value) > self.most:
+            raise SettingInvalid(f"{self.title} is too long; it may have {self.most:,} characters.")
+        self.look(value)
+
+    def accepts(self, value: object) -> bool:
+        """Whether a value that was read from a file is one of this parameter's; an empty one is not."""
+        if not isinstance(value, str) or not value:
+            return False
+        try:
+            self.check(value)
+        except SettingInvalid:
+            return False
+        return True
+
+
 NO_NUMBER = Parameter("", -inf, inf)  # of a setting that is none
 
 
 def parameters(owner: type[Any], scope: Scope | None = None) -> tuple[Parameter, ...]:
-    """Those that a dataclass declares, in its order; with a scope, those that can be set there."""
+    """The numbers that a dataclass declares, in its order; with a scope, those that can be set there."""
+    return tuple(each for each in _declared_by(owner) if isinstance(each, Parameter) and _is_in(scope, each))
+
+
+def texts(owner: type[Any], scope: Scope | None = None) -> tuple[TextParameter, ...]:
+    """Likewise the texts."""
+    return tuple(each for each in _declared_by(owner) if isinstance(each, TextParameter) and _is_in(scope, each))
+
+
+def _is_in(scope: Scope | None, declared: Parameter | TextParameter) -> bool:
+    return scope is None or scope in declared.scope
+
+
+def _declared_by(owner: type[Any]) -> tuple[Parameter | TextParameter, ...]:
     if owner not in _found:
-        _found[owner] = tuple(_declared_by(owner))
-    found = _found[owner]
-    return found if scope is None else tuple(each for each in found if scope in each.scope)
+        _found[owner] = tuple(_read_from(owner))
+    return _found[owner]
 
 
-def _declared_by(owner: type[Any]) -> Iterator[Parameter]:
+def _read_from(owner: type[Any]) -> Iterator[Parameter | TextParameter]:
     hints = get_type_hints(owner, include_extras=True)
     for field in dataclasses.fields(owner):
         for part in getattr(hints[field.name], "__metadata__", ()):
             if isinstance(part, Parameter):
                 kind = hints[field.name].__origin__
                 yield dataclasses.replace(part, name=field.name, kind=kind, default=field.default)
+            elif isinstance(part, TextParameter):
+                yield dataclasses.replace(part, name=field.name)
 
 
 def parameter(owner: type[Any], name: str) -> Parameter:
-    """The one that the field `name` of a dataclass declares."""
+    """The number that the field `name` of a dataclass declares."""
     return next(each for each in parameters(owner) if each.name == name)
 
 
 def check_parameters(settings: Any) -> None:
     """Checks all fields of a dataclass that declare one. Raises SettingInvalid."""
-    for each in parameters(type(settings)):
+    for each in _declared_by(type(settings)):
         each.check(getattr(settings, each.name))
 
 

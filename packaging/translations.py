@@ -18,7 +18,7 @@ from pathlib import Path
 from app.settings.app_settings import AppSettings
 from app.settings.declaration import Group, shown_settings
 from engine import origins
-from engine.config import OWN_PARAMETERS, SamplingSettings, TargetSettings
+from engine.config import OWN_PARAMETERS, OWN_TEXTS, SamplingSettings, TargetSettings
 from engine.messages.origins import TARGET
 from engine.parameters import Scope, parameters
 
@@ -53,7 +53,9 @@ def declared_words() -> set[str]:
             *(each for _, each in setting.choices),
         }
     for each in (*OWN_PARAMETERS, *parameters(SamplingSettings, Scope.TARGET), *parameters(TargetSettings)):
-        words |= {each.title, each.explanation, each.unit, each.unset}
+        words |= {each.title, each.explanation, each.about, each.unit, each.unset}
+    for text in OWN_TEXTS:
+        words |= {text.title, text.about}
     return words - {""}
 
 

@@ -134,4 +134,5 @@ def _summary(name: str, reply: engine.Reply) -> dict[str, object]:
         "drafted_tokens": figures.num_drafted,
         "accepted_tokens": figures.num_accepted,
         "stop_reason": figures.stop_reason.value,
+        "seed": figures.seed,
     }

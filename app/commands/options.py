@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from engine.config import SamplingSettings
-from engine.parameters import Parameter, Scope, parameter, parameters
+from engine.errors import FileUnusable
+from engine.parameters import Parameter, Scope, TextParameter, parameter, parameters, texts
 
 TargetOption = Annotated[
     str, typer.Option("--target", "-t", help="`starter`, the name of a model used before, or the path of a GGUF file.")
@@ -85,17 +86,40 @@ PassCostsOption = Annotated[
 def takes_sampling(command: Callable[..., None]) -> Callable[..., None]:
     """Gives a command an option for every parameter of sampling, in place of its argument `sampling`."""
     declared = parameters(SamplingSettings, Scope.COMMAND)
+    written = texts(SamplingSettings, Scope.COMMAND)
 
     @functools.wraps(command)
     def run(**given: Any) -> None:
-        command(sampling=SamplingSettings(**{each.name: given.pop(each.name) for each in declared}), **given)
+        numbers: dict[str, Any] = {each.name: given.pop(each.name) for each in declared}
+        lines: dict[str, Any] = {each.name: "\n".join(map(_content, given.pop(each.name) or ())) for each in written}
+        command(sampling=SamplingSettings(**numbers, **lines), **given)
 
     signature = inspect.signature(command, eval_str=True)
     arguments: list[inspect.Parameter] = []
     for argument in signature.parameters.values():
-        arguments += map(_option, declared) if argument.name == "sampling" else [argument]
+        options = [*map(_option, declared), *map(_text_option, written)]
+        arguments += options if argument.name == "sampling" else [argument]
     run.__signature__ = signature.replace(parameters=arguments)  # type: ignore[attr-defined]  # which typer reads
     return run
+
+
+def _content(text: str) -> str:
+    """Of the file that is named after an @, or the text itself. Raises FileUnusable."""
+    if not text.startswith("@"):
+        return text
+    try:
+        return Path(text[1:]).expanduser().read_text("utf-8")
+    except (OSError, ValueError) as error:
+        raise FileUnusable(f"{text[1:]} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
+
+
+def _text_option(parameter: TextParameter) -> inspect.Parameter:
+    return inspect.Parameter(
+        parameter.name,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        default=None,
+        annotation=Annotated[list[str] | None, typer.Option(help=parameter.option)],
+    )
 
 
 def _option(parameter: Parameter) -> inspect.Parameter:

@@ -31,15 +31,17 @@ class BranchController(Controller):
         self._undo: Toast | None = None  # of the last message that was deleted
         self._deleted: list[tuple[int, int]] = []  # conversations and messages, last deleted last
         self._transcript.regenerate_requested.connect(self._regenerate)
+        self._transcript.repeat_requested.connect(self._regenerate)
         self._transcript.continue_requested.connect(self._continue)
         self._transcript.revision_submitted.connect(self._edit_prompt)
         self._transcript.branch_chosen.connect(self._show_branch)
         self._transcript.delete_requested.connect(self._delete)
 
     @Slot(int)
-    def _regenerate(self, message_id: int) -> None:
+    @Slot(int, object)
+    def _regenerate(self, message_id: int, seed: int | None = None) -> None:
         if message := self._shown(message_id):
-            command = Regenerate(message.conversation_id, self._chat.reply_settings, message_id)
+            command = Regenerate(message.conversation_id, self._chat.reply_settings, message_id, seed)
             self._write(command, message.id if message.role == Role.USER else message.parent_id)
 
     @Slot()

@@ -11,9 +11,9 @@ from app.dialogs.conversation_dialog import ConversationDialog
 from app.dialogs.parts import show_in_front
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
-from engine import ChangeConversation, OwnSampling
+from engine import ChangeConversation, CheckGrammar, OwnSampling
 from engine.messages.conversations import Conversation
-from engine.messages.events import ConversationOpened, Event
+from engine.messages.events import ConversationOpened, Event, GrammarChecked
 
 
 class ChatSettingsController(Controller):
@@ -29,6 +29,7 @@ class ChatSettingsController(Controller):
         self._shown: int | None = None  # the conversation that the dialog shows; None: the next one
         self.dialog = ConversationDialog(window)
         self.dialog.saved.connect(self._save)
+        self.dialog.grammar_entered.connect(self._check_grammar)
         window.conversation_action.triggered.connect(self._open)
         conversations.moved.connect(self._on_moved)
 
@@ -52,6 +53,12 @@ class ChatSettingsController(Controller):
                 about = self.tr("Applies only to the chat “{title}”, from its next reply on.")
                 about = about.format(title=conversation.summary.title)
                 self._show(self.tr("Settings of this chat"), about, conversation)
+            case GrammarChecked(text, sentence):
+                self.dialog.show_grammar_check(text, sentence)
+
+    @Slot(str)
+    def _check_grammar(self, text: str) -> None:
+        self._bridge.post(CheckGrammar(text))
 
     @Slot()
     def _on_moved(self) -> None:

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QLabel, QPlainTextEdit, QWidget
+from PySide6.QtCore import QTimer, Signal, Slot
+from PySide6.QtWidgets import QCheckBox, QPlainTextEdit, QWidget
 
 from app.dialogs.parts import Dialog, fill_dialog
 from app.text.translation import translate
-from app.widgets.layouts import Gap, Part, Stretch, in_grid, in_row
+from app.widgets.appearance import restyle
+from app.widgets.layouts import Gap, Part, Stretch, in_column, in_grid, in_row
+from app.widgets.more import MoreSection
 from app.widgets.number_field import number_box, show_number
 from app.widgets.parts import button, keep_place, set_up, words
 from engine import OwnSampling, ReplySettings
-from engine.config import OWN_PARAMETERS
-from engine.parameters import Parameter
+from engine.config import OWN_PARAMETERS, OWN_TEXTS
+from engine.errors import SettingInvalid
+from engine.parameters import Parameter, TextParameter
 
 _WIDTH_PX = 560
 _PROMPT_PX = 120
-_FIELD_PX = 130
+_FIELD_PX, _NARROW_PX = 130, 80
+_TEXT_PX = 66
 _SHORT_REPLY = 256  # tokens
+_PAUSE_MS = 400  # after the last letter, until a text is looked at
 
 
 class ConversationDialog(Dialog):
@@ -27,9 +32,11 @@ class ConversationDialog(Dialog):
 
     Signals:
         saved(str, OwnSampling): the system prompt and the sampling from the next reply on.
+        grammar_entered(str): `show_grammar_check` is to say what is wrong with it.
     """
 
     saved = Signal(str, OwnSampling)
+    grammar_entered = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__((_WIDTH_PX, 0), parent)
@@ -40,6 +47,13 @@ class ConversationDialog(Dialog):
         self.system_prompt = set_up(prompt, kind="field", name=self.tr("System prompt"))
         self.system_prompt.setFixedHeight(_PROMPT_PX)
         self.rows = {parameter.name: _Row(parameter, self) for parameter in OWN_PARAMETERS}
+        self.texts = {parameter.name: _Text(parameter, self) for parameter in OWN_TEXTS}
+        self.more = MoreSection(self._special(), self)
+        self._checked: tuple[str, str] = ("", "")  # the grammar that was looked at last, and what is wrong with it
+        self._is_saving = False  # as soon as the grammar is looked at
+        self._look = QTimer(self, singleShot=True, interval=_PAUSE_MS)
+        self._look.timeout.connect(self._look_at_grammar)
+        self.texts["grammar"].field.textChanged.connect(self._on_grammar_changed)
         about_shorter = self.tr("Asks the model for a few sentences, and ends a reply after {number} tokens")
         tip = about_shorter.format(number=_SHORT_REPLY)
         self.shorter_button = button(self.tr("Shorter replies"), "outlined", self, self._shorten, tip=tip)
@@ -59,12 +73,36 @@ class ConversationDialog(Dialog):
         self.system_prompt.setPlainText(system_prompt)
         chosen, of_all = dict(own.chosen), {**asdict(usual.sampling), "max_tokens": usual.max_tokens}
         for name, row in self.rows.items():
-            row.show_value(chosen.get(name), of_all[name])
+            value = chosen.get(name)
+            row.show_value(None if isinstance(value, str) else value, of_all[name])
+        for name, text in self.texts.items():
+            text.show_text(str(chosen.get(name, "")))
+        self._is_saving = False
+        special = {row.name for row in self.rows.values() if row.is_special} | self.texts.keys()
+        self.more.button.setChecked(not special.isdisjoint(chosen))
+
+    def show_grammar_check(self, text: str, sentence: str) -> None:
+        """What is wrong with a grammar; an empty sentence says nothing is."""
+        grammar = self.texts["grammar"]
+        if text != grammar.text:
+            return
+        self._checked = text, sentence
+        grammar.show_trouble(sentence, good=self.tr("Replies can be written in this form."))
+        if self._is_saving:
+            self._save()
+
+    def _special(self) -> QWidget:
+        """What few look for: texts, then numbers."""
+        inside = QWidget(self)
+        special = [row.parts for row in self.rows.values() if row.is_special]
+        numbers = in_grid(special, spacing=(14, 6), stretches=(0, 0, 1))
+        texts = [part for text in self.texts.values() for part in (*text.parts, Gap(6))]
+        in_column([*texts, Gap(2), numbers], inside=inside, spacing=4)
+        return inside
 
     def _arrange(self) -> None:
-        rows = in_grid(
-            [[row.own, row.value, row.usual] for row in self.rows.values()], spacing=(14, 6), stretches=(0, 0, 1)
-        )
+        usual = [row for row in self.rows.values() if not row.is_special]
+        rows = in_grid([row.parts for row in usual], spacing=(14, 6), stretches=(0, 0, 1))
         buttons: list[Part] = [self.reset_button, Stretch(), self.cancel_button, self.save_button]
         fill_dialog(
             self,
@@ -75,6 +113,7 @@ class ConversationDialog(Dialog):
                 Gap(4),
                 words(self.tr("How it answers"), self, kind="title"),
                 rows,
+                self.more,
                 Stretch(),
                 Gap(4),
             ],
@@ -94,12 +133,79 @@ class ConversationDialog(Dialog):
         self.system_prompt.setPlainText(self._usual_prompt)
         for row in self.rows.values():
             row.own.setChecked(False)
+        for text in self.texts.values():
+            text.show_text("")
+
+    @Slot()
+    def _on_grammar_changed(self) -> None:
+        self._is_saving = False
+        self._look.start()
+
+    @Slot()
+    def _look_at_grammar(self) -> None:
+        if text := self.texts["grammar"].text:
+            self.grammar_entered.emit(text)
 
     @Slot()
     def _save(self) -> None:
-        chosen = OwnSampling(**{name: row.chosen for name, row in self.rows.items()})
+        """With a grammar, when it is known to be one."""
+        self._is_saving = False
+        grammar = self.texts["grammar"].text
+        wrong = next((text for text in self.texts.values() if not text.is_fine()), None)
+        if wrong is None and grammar and self._checked[0] != grammar:
+            self._is_saving = True
+            self.grammar_entered.emit(grammar)
+            return
+        if wrong is None and grammar and self._checked[1]:
+            wrong = self.texts["grammar"]
+        if wrong is not None:
+            self.more.button.setChecked(True)
+            wrong.field.setFocus()
+            return
+        numbers = {name: row.chosen for name, row in self.rows.items()}
+        chosen = OwnSampling(**numbers, **{name: text.text or None for name, text in self.texts.items()})
         self.saved.emit(self.system_prompt.toPlainText(), chosen)
         self.accept()
+
+
+class _Text:
+    """A text of several lines, with its name and what it is above, and what is wrong with it below."""
+
+    def __init__(self, parameter: TextParameter, parent: QWidget) -> None:
+        self._parameter = parameter
+        title, about = translate("Settings", parameter.title), translate("Settings", parameter.about)
+        field = QPlainTextEdit(parent, placeholderText=parameter.example, tabChangesFocus=True)
+        self.field = set_up(field, kind="field", name=title, about=about)
+        self.field.setFixedHeight(_TEXT_PX)
+        self.trouble = words("", parent, kind="faint")
+        self.trouble.hide()
+        self.field.textChanged.connect(self._forget_trouble)
+        self.parts = (words(title, parent), words(about, parent, kind="faint"), self.field, self.trouble)
+
+    @property
+    def text(self) -> str:
+        return self.field.toPlainText().strip()
+
+    def show_text(self, text: str) -> None:
+        self.field.setPlainText(text)
+
+    def is_fine(self) -> bool:
+        """As far as can be seen at once; what is wrong is shown."""
+        try:
+            self._parameter.check(self.text)
+        except SettingInvalid as error:
+            self.show_trouble(str(error))
+            return False
+        return True
+
+    def show_trouble(self, sentence: str, good: str = "") -> None:
+        restyle(self.trouble, kind="error" if sentence else "faint")
+        self.trouble.setText(sentence or good)
+        self.trouble.setVisible(bool(sentence or good))
+        self.field.setAccessibleDescription(sentence or good or translate("Settings", self._parameter.about))
+
+    def _forget_trouble(self) -> None:
+        self.show_trouble("")
 
 
 class _Row:
@@ -107,12 +213,15 @@ class _Row:
 
     def __init__(self, parameter: Parameter, parent: QWidget) -> None:
         about = translate("Settings", parameter.explanation)
+        self.name, self.is_special = parameter.name, parameter.is_special
+        self._about = translate("Settings", parameter.about)
         self._parameter = parameter
         self._of_all: float | None = None
         self.own = set_up(QCheckBox(translate("Settings", parameter.title), parent), tip=about, about=about)
-        self.value = keep_place(number_box(parameter, _FIELD_PX, parent))
-        self.usual = set_up(QLabel(parent), kind="faint")
+        self.value = keep_place(number_box(parameter, _NARROW_PX if parameter.is_special else _FIELD_PX, parent))
+        self.usual = words("", parent, kind="faint")
         self.own.toggled.connect(self._show_own)
+        self.parts = [self.own, self.value, self.usual]
 
     @property
     def chosen(self) -> float | None:
@@ -133,7 +242,7 @@ class _Row:
         is_open = self._of_all is None
         self.value.setEnabled(own)
         self.value.setVisible(own or not is_open)
-        self.usual.setText("" if own else self._default(is_open))
+        self.usual.setText(self._about if self.is_special else "" if own else self._default(is_open))
         if not own:
             show_number(self.value, self._parameter.suggested if self._of_all is None else self._of_all)
 

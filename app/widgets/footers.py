@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from PySide6.QtCore import QEvent, QSize, Qt, Signal, SignalInstance
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QLabel, QMenu, QWidget
 
 from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
 from app.theme import ThemeKeeper
@@ -81,11 +82,13 @@ class ReplyFooter(QWidget):
 
     Signals:
         copy_requested(), regenerate_requested(), continue_requested(): the buttons were pressed.
+        repeat_requested(object): write it again with this seed, an int.
     """
 
     copy_requested = Signal()
     regenerate_requested = Signal()
     continue_requested = Signal()
+    repeat_requested = Signal(object)
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -95,11 +98,13 @@ class ReplyFooter(QWidget):
         self.regenerate_button = _tool(keeper, "regenerate", again, self.regenerate_requested, self)
         on = self.tr("Continue this reply")
         self.continue_button = _tool(keeper, "continue", on, self.continue_requested, self, self.tr("Continue"))
-        self.regenerate_button.hide()
-        self.continue_button.hide()
+        self._seed = ""
+        self.seed_button = _tool(keeper, "seed", "", self._show_seed, self)
+        for each in (self.regenerate_button, self.continue_button, self.seed_button):
+            each.hide()
         self.flipper = BranchFlipper(keeper, self)
         self.facts = set_up(FittingLabel(self), kind="faint")
-        buttons = (self.copy_button, self.regenerate_button, self.continue_button)
+        buttons = (self.copy_button, self.regenerate_button, self.continue_button, self.seed_button)
         self._row = in_row([*buttons, self.flipper, Gap(6), Placed(self.facts, 1)], inside=self, spacing=2)
         self._words_px = 0  # that left
 
@@ -130,6 +135,21 @@ class ReplyFooter(QWidget):
         if message.statistics is not None:
             about = details(message.statistics)
             set_up(self.facts, tip=about, about=about)
+            self._seed = message.statistics.seed
+            self.seed_button.set_name(self.tr("Seed {seed}").format(seed=self._seed))
+            self.seed_button.setVisible(bool(self._seed))
+
+    def _show_seed(self) -> None:
+        """What can be done with it, below its button."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        copy = menu.addAction(self.tr("Copy the seed {seed}").format(seed=self._seed))
+        copy.triggered.connect(lambda: QGuiApplication.clipboard().setText(self._seed))
+        again = menu.addAction(self.tr("Write again with this seed"))
+        again.setEnabled(not self.regenerate_button.isHidden())
+        again.triggered.connect(lambda: self.repeat_requested.emit(int(self._seed)))
+        menu.setActiveAction(copy)
+        menu.popup(self.seed_button.mapToGlobal(self.seed_button.rect().bottomLeft()))
 
     def set_regenerate(self, possible: bool) -> None:
         self.regenerate_button.setVisible(possible)
@@ -216,6 +236,8 @@ def _details(statistics: ReplyStatistics) -> Iterator[str]:
         )
     if statistics.shown_speedup is not None:
         yield Facts.tr("Against that: {ratio} as fast", ratio=ratio_number(statistics.shown_speedup))
+    if statistics.seed:
+        yield Facts.tr("Seed: {seed}", seed=statistics.seed)
     if statistics.left_out_messages == 1:
         yield Facts.tr("No longer read: the oldest message")
     elif statistics.left_out_messages:

@@ -47,12 +47,14 @@ class ReplyView(MessageView):
     Signals:
         copied(str): the reply, or a block of its code, was copied to the clipboard.
         regenerate_requested(int): write it again, by its id.
+        repeat_requested(int, object): write it again, by its id, with this seed, an int.
         continue_requested(): continue it.
         branch_chosen(int): show another version of it, by its id.
     """
 
     copied = Signal(str)
     regenerate_requested = Signal(int)
+    repeat_requested = Signal(int, object)
     continue_requested = Signal()
     branch_chosen = Signal(int)
 
@@ -170,6 +172,7 @@ class ReplyView(MessageView):
             self.footer = ReplyFooter(self._keeper, self)
             self.footer.copy_requested.connect(self._copy)
             self.footer.regenerate_requested.connect(lambda: self.regenerate_requested.emit(self._message_id))
+            self.footer.repeat_requested.connect(lambda seed: self.repeat_requested.emit(self._message_id, seed))
             self.footer.continue_requested.connect(self.continue_requested)
             self.footer.flipper.chosen.connect(self.branch_chosen)
             self.footer.show()

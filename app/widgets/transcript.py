@@ -40,6 +40,7 @@ class Transcript(QWidget):
 
     Signals:
         regenerate_requested(int): write this reply again, or answer this prompt; by its id.
+        repeat_requested(int, object): write this reply again, by its id, with this seed, an int.
         continue_requested(): continue the last reply.
         revision_submitted(int, str): ask this prompt, by its id, in other words.
         delete_requested(int): delete this message, by its id, and what belongs to it.
@@ -51,6 +52,7 @@ class Transcript(QWidget):
     """
 
     regenerate_requested = Signal(int)
+    repeat_requested = Signal(int, object)
     continue_requested = Signal()
     revision_submitted = Signal(int, str)
     edit_refused = Signal(str)
@@ -334,6 +336,7 @@ class Transcript(QWidget):
             view.branch_chosen.connect(self.branch_chosen)
             view.continue_requested.connect(self.continue_requested)
             view.regenerate_requested.connect(self.regenerate_requested)
+            view.repeat_requested.connect(self.repeat_requested)
         elif isinstance(view, PromptView) and isinstance(row, PromptRow):
             view.copied.connect(self.copied)
             view.branch_chosen.connect(self.branch_chosen)

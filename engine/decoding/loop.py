@@ -13,9 +13,11 @@ from engine.messages.conversations import ChatTurn
 from engine.numerics.acceptance import accept
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.likeliest import NUM_NOTED, DistributionNotes, RowScan
+from engine.numerics.rules import Rules
 from engine.numerics.sampling import Dice, Distribution, RandomDice, distribution_of
 from engine.proposers.interface import Context
 from engine.stop_signal import StopSignal
+from engine.target.grammar import Grammar
 from engine.target.interface import FloatRows, StateRow, Target
 
 
@@ -35,9 +37,17 @@ class Decoder:
         dice: Dice | None = None,
         learns: bool = True,
         notes: DistributionNotes | None = None,
+        rules: Rules | None = None,
+        grammar: Grammar | None = None,
+        seed: int | None = None,
     ) -> None:
         """`turns`: the conversation that is answered, for proposers to read. Without `speculation` nobody drafts.
-        `learns`: whether proposers may learn from the reply. `notes` gets every token and the logits before it."""
+        `learns`: whether proposers may learn from the reply. `notes` gets every token and the logits before it.
+        `rules` and `grammar` are those of the reply; the grammar moves on with it.
+
+        With a seed, drafts are certain of their tokens: so the target alone draws, once for each token that is written,
+        and the reply is the same whatever is drafted. `seed`, where the sampling has none: of dice that nobody asked
+        for; drafts may be drawn then."""
         self._limits = target.limits
         self._ends = target.vocabulary.end_of_generation
         self._session = session
@@ -47,10 +57,19 @@ class Decoder:
         self._learns = learns
         self._notes = notes
         self._num_noted = 0 if notes is None else NUM_NOTED
-        self._dice = dice or RandomDice(sampling.seed)
+        self._dice = dice or RandomDice(seed if sampling.seed is None else sampling.seed)
+        self._guessers_dice = dice or RandomDice(None)  # else the target's draws would depend on what is drafted
+        self._guessing = sampling if sampling.seed is None else replace(sampling, temperature=0)
+        self._rules = rules
+        self._grammar = grammar
+        self._num_looked_at = (
+            sampling.penalty_window if rules is None else max(sampling.penalty_window, rules.num_looked_at)
+        )
         self._recorder = Recorder()
         self.figures = self._recorder.figures
         self.verdict = Verdict(NO_DRAFT, 0, ())  # of the last round
+        self.is_over = False  # whether the grammar has ended, so that nothing may follow
+        self.is_repeatable = True  # whether every token was drawn by the target alone, so that its dice tell them all
         self._state: StateRow | None = None  # that the pending token was drawn from, where somebody guesses by it
         self._num_before = 0  # tokens of the session, the pending one included, before the draft of this round
 
@@ -68,13 +87,15 @@ class Decoder:
         pending = self._distribution(first, len(self._session.tokens)).draw(self._dice)
         self.verdict = Verdict(NO_DRAFT, 0, (pending,))
         self._note((pending,), (first,))
+        self._move_on((pending,))
         yield (pending,)
         self._recorder.start()
-        while self._session.room > 0:
+        while self._session.room > 0 and not self.is_over:
             draft = self._draft(pending, reply_start, end)
             rows = self._verify(pending, draft, stop)
             verdict = self._accept(draft, rows)
             self._commit(verdict)
+            self._move_on(verdict.tokens)
             yield verdict.tokens
             pending = verdict.tokens[-1]
             if pending in self._ends:
@@ -95,13 +116,16 @@ class Decoder:
                 tokens,
                 pending,
                 reply_start,
-                self._sampling,
-                self._dice,
+                self._guessing,
+                self._guessers_dice,
                 self._learns,
                 self._limits.max_branches,
                 state=self._state,
             )
             draft = self._speculation.propose(context, longest)
+            if self._grammar is not None and draft.tokens:
+                draft = draft.within(self._grammar.allows)
+            self.is_repeatable = self.is_repeatable and draft.path is None
         self._recorder.step()
         return draft
 
@@ -147,8 +171,14 @@ class Decoder:
             for token, row in zip(tokens, rows, strict=True):
                 self._notes.note(token, row)
 
+    def _move_on(self, tokens: Sequence[int]) -> None:
+        if self._grammar is not None:
+            self._grammar.accept(tokens)
+            self.is_over = self._grammar.is_over
+
     def _distribution(self, row: RowScan, num_before: int, line: Sequence[int] = ()) -> Distribution:
         """The distribution after the session's first `num_before` tokens and these, whose logits are in that row."""
-        window = self._session.tokens[max(0, num_before - self._sampling.penalty_window) : num_before]
-        window += line
-        return distribution_of(row, self._sampling, window)
+        history = self._session.tokens[max(0, num_before - self._num_looked_at) : num_before]
+        history += line
+        allowed = None if self._grammar is None else self._grammar.allowed(line)
+        return distribution_of(row, self._sampling, history, self._rules, allowed)

@@ -56,7 +56,13 @@ class PersonalCommand(Command):
 
 
 class FileCommand(Command):
-    """Reads or writes a file that the user chose."""
+    """Reads or writes a file that the user chose, or a text."""
+
+
+class CheckGrammar(FileCommand):
+    """Whether replies can keep to this JSON schema or GBNF grammar. Answered with `GrammarChecked`."""
+
+    text: str
 
 
 class ReadingCommand(Command):
@@ -94,6 +100,7 @@ class Regenerate(ReplyCommand):
     conversation_id: int
     settings: ReplySettings
     message_id: int | None = None  # of the reply or the prompt; None: the last of the current branch
+    seed: int | None = None  # for this reply alone; None: as it is set
 
 
 class EditPrompt(ReplyCommand):

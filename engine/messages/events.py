@@ -260,6 +260,11 @@ class PassagesFound(Event):
     passages: tuple[Attachment, ...]
 
 
+class GrammarChecked(Event):
+    text: str
+    sentence: str  # what is wrong with it; empty: nothing
+
+
 class PromptStored(Event):
     """The user's turn is stored; its reply is being prepared."""
 

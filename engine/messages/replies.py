@@ -14,7 +14,7 @@ class StopReason(StrEnum):
     """Why a reply ended."""
 
     END = "end"  # the target wrote an end-of-generation token
-    STOP_STRING = "stop_string"  # one of the stop strings appeared
+    STOP_STRING = "stop_string"  # one of the stop strings appeared, or nothing may follow by its grammar
     LENGTH = "length"  # the allowed number of tokens was reached
     CONTEXT_FULL = "context_full"  # the context is full and nothing older can leave
     STOPPED = "stopped"  # the user pressed Stop
@@ -85,6 +85,7 @@ class ReplyStatistics:
     origins: tuple[OriginRun, ...] = ()  # of the reply's text, in order; empty: not known
     ratio: float = 0.0  # to plain decoding, by counts; 0 = not known
     repeats: bool = False  # it repeated itself without end, so that its speed tells nothing
+    seed: str = ""  # that writes it once more, in digits; empty: none does
     proposers: tuple[ProposerCounts, ...] = ()  # those that drafted, by key; empty: none did, or not known
 
     @property

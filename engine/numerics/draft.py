@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, groupby
 from operator import eq, mul
@@ -126,6 +126,9 @@ class Draft:
         """The tokens at these places alone, in order, with the parents of each, and with all of `before`; of one with a
         path, with all of its trunk."""
         assert self.path is None or self.num_trunk <= len(places)
+        return self._of(places)
+
+    def _of(self, places: Sequence[int]) -> Draft:
         num_before, new = self.num_before, {place: number for number, place in enumerate(places)}
         parents = tuple(new.get(self.parents[place], -1) for place in places) if self.parents else ()
         return replace(
@@ -135,6 +138,26 @@ class Draft:
             origins=tuple(self.origins[place - num_before] for place in places[num_before:]) if self.origins else (),
             parents=as_parents(parents),
         )
+
+    def within(self, allows: Callable[[Sequence[int]], bool]) -> Draft:
+        """Without the tokens that are certainly rejected: those on a line, from the pending token on, that is not
+        allowed. The first of these stays where it was drawn, since what is written in its place depends on that."""
+        if self.before is not None:
+            before = self.before.within(allows)
+            if len(before.tokens) < self.num_before:
+                costs = {name: getattr(self, name) for name in ("num_steps", "drafter_s", "reading_s", "num_read")}
+                return replace(before, **costs)
+        stands: list[bool] = []  # whether a token may follow the one at that place
+        kept: list[int] = []
+        drawn = (
+            0 if self.path is None else self.num_trunk if self.path.trie else self.num_before + len(self.path.tokens)
+        )
+        for place, parent in enumerate(self.parents or chain(len(self.tokens))):
+            is_reached = parent < 0 or stands[parent]
+            stands.append(is_reached and allows(self.line(place)))
+            if stands[-1] or (is_reached and self.num_before <= place < drawn):
+                kept.append(place)
+        return self if len(kept) == len(self.tokens) else self._of(kept)
 
     def after(self, before: Draft) -> Draft:
         """Another draft, a chain that is certain of its tokens, and this one after it."""

@@ -1,12 +1,17 @@
 """From logits to a distribution, and from a distribution to a token.
 
 One pure function, `make_distribution`, makes every distribution of the target, for plain and speculative decoding
-alike. Its order is llama.cpp's default chain: penalties, top-k, top-p, min-p, temperature. It reads the whole row once,
-with vectorised maxima, and works on the few candidates that are left; nothing is sorted where nothing is pruned.
+alike. Its order is llama.cpp's default chain: what a grammar allows, biases and bans, penalties, DRY, top-n-sigma,
+top-k, top-p, min-p, XTC, temperature. It reads the whole row once, with vectorised maxima, and works on the few
+candidates that are left; nothing is sorted where nothing is pruned.
+
+XTC throws a coin for each token, to leave the most obvious ones out or not. What it does to a token is the mixture of
+both distributions, weighted as the coin falls: so no coin is thrown, and what is drafted is judged by the mixture.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,10 +21,15 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.config import SamplingSettings
+from engine.errors import SettingInvalid
 from engine.numerics.likeliest import Ids, LogitRow, RowScan, descending
+from engine.numerics.rules import Rules
 
 Probabilities = npt.NDArray[np.float64]
 
+Allowed = npt.NDArray[np.bool_]  # shape (vocabulary,): the tokens that may come
+
+_COLDEST = 1e-4  # below, a temperature is greedy but for rounding
 _CERTAIN: Probabilities = np.ones(1)
 _CERTAIN.flags.writeable = False
 
@@ -73,24 +83,67 @@ def make_distribution(logits: LogitRow, settings: SamplingSettings, history: Seq
     return distribution_of(RowScan(logits), settings, history)
 
 
-def distribution_of(row: RowScan, settings: SamplingSettings, history: Sequence[int]) -> Distribution:
-    """The same of a row whose largest logits others want to know, too."""
-    if _penalises(settings) and history:
+def distribution_of(
+    row: RowScan,
+    settings: SamplingSettings,
+    history: Sequence[int],
+    rules: Rules | None = None,
+    allowed: Allowed | None = None,
+) -> Distribution:
+    """The same of a row whose largest logits others want to know, too. Without `rules` nothing is biased, banned or
+    deterred by DRY, and without `allowed` all tokens may come. Raises SettingInvalid, too, where none is left."""
+    if rules is not None or allowed is not None:
+        row = RowScan(_ruled(row.logits, settings, history, rules, allowed))
+    elif _penalises(settings) and history:
         row = RowScan(_penalised(row.logits, settings, history))
     if settings.temperature == 0:
         return Distribution(np.array([row.best()[0]]), _CERTAIN)
-    if settings.top_k == 0 and settings.top_p == 1 and settings.min_p == 0:
-        weights = row.logits.astype(np.float64)
-        weights -= row.best()[1]
-        weights /= settings.temperature
-        np.exp(weights, out=weights)
-        weights /= weights.sum()
-        return Distribution(_all_ids(len(weights)), weights)
+    if settings.top_k == 0 and settings.top_p == 1 and settings.min_p == 0 and settings.top_n_sigma == 0:
+        values = row.logits.astype(np.float64)
+        values -= row.best()[1]
+        return Distribution(_all_ids(len(values)), _chances(values, settings))
     ids, values = _candidates(row, settings)
     if settings.min_p > 0:
         count = np.count_nonzero(values >= values[0] + np.log(settings.min_p))
         ids, values = ids[:count], values[:count]
-    return Distribution(ids, _softmax((values - values[0]) / settings.temperature))
+    probabilities = _chances(values - values[0], settings)
+    if settings.xtc_probability:  # the likeliest may have become less likely
+        order = np.argsort(-probabilities, kind="stable")
+        ids, probabilities = ids[order], probabilities[order]
+    return Distribution(ids, probabilities)
+
+
+def _chances(values: Probabilities, settings: SamplingSettings) -> Probabilities:
+    """The distribution over candidates, shape (k,), whose largest logit is 0: by XTC and the temperature."""
+    chances = _heated(values, settings)
+    if not settings.xtc_probability:
+        return chances
+    plain = np.exp(values)
+    obvious = np.flatnonzero(plain >= settings.xtc_threshold * plain.sum())
+    if len(obvious) < 2:
+        return chances
+    least = obvious[plain[obvious] == plain[obvious].min()][-1]
+    kept = np.delete(np.arange(len(values)), obvious[obvious != least])
+    chances *= 1 - settings.xtc_probability
+    chances[kept] += settings.xtc_probability * _heated(values[kept] - values[least], settings)
+    return chances
+
+
+def _heated(values: Probabilities, settings: SamplingSettings) -> Probabilities:
+    """The same by the temperature alone, which may depend on how unsure the model is: on the entropy of the candidates,
+    as a share of the largest that so many can have."""
+    temperature = settings.temperature
+    if settings.temperature_range and len(values) > 1:
+        low, high = max(0.0, temperature - settings.temperature_range), temperature + settings.temperature_range
+        plain = np.exp(values)
+        plain /= plain.sum()
+        logs = np.log(plain, out=np.zeros_like(plain), where=plain > 0)
+        unsure = max(0.0, -float((plain * logs).sum()) / math.log(len(values)))
+        temperature = max(low + (high - low) * unsure**settings.temperature_exponent, _COLDEST)
+    weights = values / temperature
+    np.exp(weights, out=weights)
+    weights /= weights.sum()
+    return weights
 
 
 @lru_cache(maxsize=2)
@@ -106,6 +159,29 @@ def _penalises(settings: SamplingSettings) -> bool:
     )
 
 
+def _ruled(
+    logits: LogitRow,
+    settings: SamplingSettings,
+    history: Sequence[int],
+    rules: Rules | None,
+    allowed: Allowed | None,
+) -> LogitRow:
+    """A copy of the row by all rules. Raises SettingInvalid."""
+    ruled = logits.copy() if allowed is None else np.where(allowed, logits, np.float32(-np.inf))
+    if rules is not None:
+        rules.weigh(ruled, history)
+    if _penalises(settings) and history:
+        ruled = _penalised(ruled, settings, history)
+    if rules is not None and history:
+        rules.deter(ruled, history)
+    if ruled.max() == -np.inf:
+        raise SettingInvalid(
+            "The model cannot go on: the form of the reply and the banned words together leave it nothing to write. "
+            "Change them in the settings of the chat."
+        )
+    return ruled
+
+
 def _penalised(logits: LogitRow, settings: SamplingSettings, history: Sequence[int]) -> LogitRow:
     """A copy of the row with llama.cpp's penalties on the tokens of the window."""
     ids, counts = np.unique(np.asarray(history[-settings.penalty_window :]), return_counts=True)
@@ -119,18 +195,29 @@ def _penalised(logits: LogitRow, settings: SamplingSettings, history: Sequence[i
 
 
 def _candidates(row: RowScan, settings: SamplingSettings) -> tuple[Ids, Probabilities]:
-    """The tokens that top-k and top-p leave, and their logits in double precision, likeliest first. Of those without
-    top-k and top-p, more than min-p leaves."""
-    if settings.top_k > 0:
-        ids, values = _top(row, settings.top_k)
+    """The tokens that top-n-sigma, top-k and top-p leave, and their logits in double precision, likeliest first. Of
+    those without any of them, more than min-p leaves."""
+    least = float(row.best()[1]) - settings.top_n_sigma * _deviation(row.logits) if settings.top_n_sigma else -math.inf
+    if settings.top_k > 0 or settings.top_n_sigma:
+        ids, values = _top(row, settings.top_k) if settings.top_k > 0 else _reaching(row, least)
+        ids, values = ids[values >= least], values[values >= least]
         count = _num_reaching(_softmax(values), settings.top_p) if settings.top_p < 1 else len(ids)
         return ids[:count], values[:count]
     if settings.top_p < 1:
         return _nucleus(row, settings.top_p)
     # A little less than min-p's bound: it is applied in double precision.
-    ids = np.flatnonzero(row.logits >= row.best()[1] + np.log(settings.min_p) - 1e-3)
+    return _reaching(row, float(row.best()[1]) + math.log(settings.min_p) - 1e-3)
+
+
+def _reaching(row: RowScan, least: float) -> tuple[Ids, Probabilities]:
+    ids = np.flatnonzero(row.logits >= least)
     ids, logits = descending(ids, row.logits[ids])
     return ids, logits.astype(np.float64)
+
+
+def _deviation(logits: LogitRow) -> float:
+    """The standard deviation of those that are not masked."""
+    return float(logits[logits > -np.inf].std(dtype=np.float64))
 
 
 def _nucleus(row: RowScan, top_p: float) -> tuple[Ids, Probabilities]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import secrets
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -23,15 +24,19 @@ from engine.numerics.draft import common_prefix_length
 from engine.numerics.draft_length import PassCosts
 from engine.numerics.likeliest import DistributionNotes
 from engine.numerics.repetition import LOOK_EVERY, repeats
+from engine.numerics.rules import Rules
+from engine.replies.limits import Limits
 from engine.replies.prompt import Prompt, PromptBuilder
 from engine.replies.reopening import Reopening, UnkeptPart
 from engine.replies.speed import ReplyClock, ratio_by_counts
 from engine.replies.text import TextOrigins, TextStream, num_whole, origin_of, text_kind
 from engine.stop_signal import StopSignal
+from engine.target.grammar import Grammar
 from engine.target.interface import FloatRows, Interrupted, Target
 from engine.target.readings import Chat
 
 _FIGURES_S = 0.05  # for which the figures of a reply in progress stay: nobody sees more of them
+_SEED_BITS = 32  # of one that nobody chose: short enough to be typed
 _PART_S = 2.0  # from one part that is told to the next: so much of a reply may be lost, and some tenths of a second
 
 
@@ -68,6 +73,7 @@ class ReplyWriter:
         self._prompts = PromptBuilder(target)
         self._session = Session(target)
         self._reopening = reopening
+        self._limits = Limits(target.vocabulary)
         self._left_out: tuple[Hashable, int] = (None, 0)  # the last conversation, and turns left out of its prompt
 
     def close(self) -> None:
@@ -105,10 +111,23 @@ class ReplyWriter:
         self, prepared: PreparedReply, settings: ReplySettings, stop: StopSignal, listener: ReplyListener
     ) -> Reply:
         """Writes the reply that was prepared last. A reply that is stopped or fails is returned as far as it came, with
-        the error in it."""
+        the error in it. Raises SettingInvalid before it begins, where its grammar cannot be used."""
         speculation = self._speculation if settings.speculate else None
+        rules, grammar = self._limits.of(settings.sampling)
         run = _Run(
-            self._target, self._prompts, self._session, self._reopening, speculation, prepared, settings, stop, listener
+            *(
+                self._target,
+                self._prompts,
+                self._session,
+                self._reopening,
+                speculation,
+                prepared,
+                settings,
+                stop,
+                listener,
+            ),
+            rules,
+            grammar,
         )
         with nullcontext() if self._speculation is None else self._speculation.spare.taken():
             reply = run.finish()
@@ -152,7 +171,10 @@ class _Run:
         settings: ReplySettings,
         stop: StopSignal,
         listener: ReplyListener,
+        rules: Rules | None,
+        grammar: Grammar | None,
     ) -> None:
+        """Raises SettingInvalid where what it continues does not keep to the grammar."""
         self._vocabulary = target.vocabulary
         self._context_size = target.limits.context_size
         self._prompts = prompts
@@ -164,8 +186,16 @@ class _Run:
         self._stop = stop
         self._listener = listener
         self._notes = DistributionNotes(settings.sampling.temperature) if settings.keeps_distributions else None
+        self._seed = secrets.randbits(_SEED_BITS) if settings.sampling.seed is None else settings.sampling.seed
+        if grammar is not None and prepared.prompt.num_begun:
+            grammar.accept(prepared.prompt.tokens[-prepared.prompt.num_begun :])
         self._decoder = Decoder(
-            target, session, settings.sampling, prepared.turns, speculation, learns=settings.learns, notes=self._notes
+            *(target, session, settings.sampling, prepared.turns, speculation),
+            learns=settings.learns,
+            notes=self._notes,
+            rules=rules,
+            grammar=grammar,
+            seed=self._seed,
         )
         self._stream = TextStream(settings.stop_strings)
         self._origins = TextOrigins()
@@ -227,7 +257,7 @@ class _Run:
             if reason is not None:
                 return reason
             self._tell_part()
-        return None
+        return StopReason.STOP_STRING if self._decoder.is_over else None
 
     def _take(self, tokens: Sequence[int]) -> tuple[str, StopReason | None]:
         """The text of a round, and why the reply ends with it, if it does."""
@@ -341,4 +371,5 @@ class _Run:
             ),
             ratio=self._ratio,
             repeats=self._repeats,
+            seed=str(self._seed) if self._settings.sampling.temperature and self._decoder.is_repeatable else "",
         )

@@ -163,7 +163,7 @@ class ChatService:
             raise ConversationMissing("There is nothing to answer in this chat yet; write a message first.")
         turns = _turns(conversation.system_prompt, branch)
         prepared = self._writer.prepare(turns, command.conversation_id)
-        self._reply(prepared, branch[-1], conversation, command.settings, stop)
+        self._reply(prepared, branch[-1], conversation, command.settings, stop, seed=command.seed)
 
     def _continue(self, command: ContinueReply, stop: StopSignal) -> None:
         conversation = self._open(command.conversation_id)
@@ -186,9 +186,10 @@ class ChatService:
         settings: ReplySettings,
         stop: StopSignal,
         before: Message | None = None,
+        seed: int | None = None,
     ) -> None:
         """`before` is the reply to continue. The drafter does not learn from the continuation, which answers more than
-        the turns."""
+        the turns. `seed`: for this reply alone."""
         learns = settings.learns and not conversation.summary.incognito
         self.target.loaded.sampling = settings.sampling
         settings = replace(
@@ -196,6 +197,8 @@ class ChatService:
             learns=learns and before is None,
             keeps_distributions=learns and before is None and self._learning.wants_distributions,
         )
+        if seed is not None:
+            settings = replace(settings, sampling=replace(settings.sampling, seed=seed))
         loaded = self.target.loaded
         name, identity = loaded.writer.target_name, loaded.source.identity or None
         number, chat = self._keeper.begin_reply(), self._readings.chat_of(conversation.summary)
@@ -339,9 +342,10 @@ def _why_slow(reply: Reply) -> str:
 
 
 def _joined(before: Message, text: str, statistics: ReplyStatistics) -> tuple[str, ReplyStatistics]:
-    """A reply together with the one that it continues. Its figures are those of the continuation."""
+    """A reply together with the one that it continues. Its figures are those of the continuation, and no seed writes
+    both."""
     origins = statistics.origins
     if origins:
         known = before.statistics.origins if before.statistics is not None else ()
         origins = (known or (OriginRun(len(before.text), TARGET.key),)) + origins
-    return before.text + text, replace(statistics, origins=origins)
+    return before.text + text, replace(statistics, origins=origins, seed="")

@@ -1,4 +1,4 @@
-"""Carries out commands for the user's files: import, export, and documents to attach."""
+"""Carries out commands for the user's files and texts: import, export, documents to attach, and forms of replies."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from engine.documents import nearest_passages, read_document
-from engine.errors import Cancelled, ConversationMissing, FileUnusable
+from engine.errors import Cancelled, ConversationMissing, FileUnusable, SettingInvalid
 from engine.exchange import read_chats, write_chats
 from engine.messages.commands import (
+    CheckGrammar,
     Command,
     ExportConversations,
     FileCommand,
@@ -18,7 +19,14 @@ from engine.messages.commands import (
     UpdateRecall,
 )
 from engine.messages.conversations import ConversationTree, LeftOut
-from engine.messages.events import ConversationsExported, ConversationsImported, Listener, PassagesFound, TextFileRead
+from engine.messages.events import (
+    ConversationsExported,
+    ConversationsImported,
+    GrammarChecked,
+    Listener,
+    PassagesFound,
+    TextFileRead,
+)
 from engine.services.learning_service import LearningService
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
@@ -40,6 +48,8 @@ class FileService:
                 self._emit(TextFileRead(read_document(path, stop)))
             case FindPassages(attachments, question, most_tokens):
                 self._emit(PassagesFound(nearest_passages(attachments, question, most_tokens, self._size)))
+            case CheckGrammar(text):
+                self._emit(GrammarChecked(text, _what_is_wrong(text)))
             case ExportConversations():
                 self._export(command)
             case ImportConversations():
@@ -86,3 +96,14 @@ class FileService:
         self._emit(ConversationsImported(command.path, sum(added), (*known, *read.left_out)))
         if any(added) and self._learning.is_enabled:
             self._post(UpdateRecall(restarts=True))
+
+
+def _what_is_wrong(grammar: str) -> str:
+    """A sentence; empty where nothing is."""
+    from engine.target.grammar import check_grammar
+
+    try:
+        check_grammar(grammar)
+    except SettingInvalid as error:
+        return str(error)
+    return ""

@@ -271,6 +271,7 @@ class ReplyStatisticsRow(Base, holds=Holds.CHATS):
     origins: Mapped[tuple[OriginRun, ...]] = mapped_column(server_default=text("'[]'"))
     ratio: Mapped[float] = mapped_column(server_default=text("0"))
     repeats: Mapped[bool] = mapped_column(server_default=text("0"))
+    seed: Mapped[str] = mapped_column(server_default=text("''"))
 
 
 class ReplyProposerRow(Base, holds=Holds.CHATS):

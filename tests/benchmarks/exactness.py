@@ -4,7 +4,7 @@
 
 First the largest errors on small vocabularies, summed over every draft and every throw of the dice: of the trie walk,
 of the rule of rejection, of both beside branches, and of whole rounds with a drafter that is translated, or that has
-the target's vocabulary, as a GGUF of its family may have.
+the target's vocabulary, as a GGUF of its family may have; also under a grammar, under all rules, and with a seed.
 
 Then first and second tokens on the real starter with the built-in drafter: DRAWS rounds against the distribution that
 they should follow, and against as many plain draws, by chi-square; with drafts that are sampled, and with trees of
@@ -45,7 +45,15 @@ from engine.target.sources import starter_source
 from tests.fakes.drafter import PIECES, random_logits
 from tests.fakes.proposers import Generous, drafting, neural_proposer, sharing_proposer
 from tests.fakes.target import FakeTarget
-from tests.unit.engine.decoding.test_loop_distribution import LETTERS, Sum, mixing, shared_drafter
+from tests.unit.engine.decoding.test_loop_distribution import (
+    LETTERS,
+    LIMITS,
+    Sum,
+    error_under,
+    mixing,
+    shared_drafter,
+    who_drafts,
+)
 from tests.unit.engine.numerics.test_acceptance import VOCABULARIES, SharedToy, Toy
 from tests.unit.engine.numerics.test_trees import BranchingSharedToy, BranchingToy, SampledTreeToy
 
@@ -246,6 +254,9 @@ def largest_errors() -> Iterator[tuple[str, float]]:
 
     yield "whole rounds, translated and mixed with what is expected", max(mixed_rounds(seed, False) for seed in seeds)
     yield "whole rounds, the target's vocabulary and mixed", max(mixed_rounds(seed, True) for seed in seeds)
+    for name, limited in LIMITS.items():
+        errors = (error_under(limited, who, seed, num_tokens=2) for seed in seeds for who in who_drafts(seed))
+        yield f"whole rounds under {name}", max(errors)
 
 
 def main() -> None:

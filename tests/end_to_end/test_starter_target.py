@@ -16,7 +16,9 @@ from engine.config import ReplySettings, SamplingSettings
 from engine.decoding.session import Session
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.replies import StopReason
-from engine.numerics.sampling import make_distribution
+from engine.numerics.likeliest import RowScan
+from engine.numerics.rules import Rules, Spelling, has_rules
+from engine.numerics.sampling import distribution_of
 from engine.replies.reply import Reply, ReplyWriter
 from engine.stop_signal import StopSignal
 from engine.target.interface import Interrupted, Target, TargetFeature
@@ -142,20 +144,33 @@ def test_a_stop_signal_ends_a_running_pass_and_takes_it_back(fresh_starter: Targ
         SamplingSettings(temperature=1.0, top_k=100, top_p=0.8, min_p=0.02),
         SamplingSettings(repetition_penalty=1.3, presence_penalty=0.4, frequency_penalty=0.2),
         SamplingSettings(temperature=1.0, top_k=0, top_p=1.0, min_p=0.0),
+        SamplingSettings(top_n_sigma=1.5, top_k=0),
+        SamplingSettings(top_n_sigma=2.5, top_p=0.9, min_p=0.0),
+        SamplingSettings(xtc_probability=1.0, xtc_threshold=0.05, min_p=0.02),
+        SamplingSettings(temperature_range=0.5, temperature_exponent=1.5),
+        SamplingSettings(dry_multiplier=0.8, dry_length=1, temperature_range=0.3, xtc_probability=1.0),
     ],
 )
 def test_the_distribution_is_that_of_llama_cpps_own_samplers(fresh_starter: Target, settings: SamplingSettings) -> None:
-    tokens = fresh_starter.tokenize(PROMPT + "The colour of the sea is")
+    before = "The colour of the sky is blue. " if settings.dry_multiplier else ""
+    tokens = fresh_starter.tokenize(PROMPT + before + "The colour of the sea is")
     row = fresh_starter.evaluate(tokens, 1, StopSignal())[0]
-    theirs = llama_cpp_distribution(row, settings, tokens)
-    ours = make_distribution(row, settings, tokens)
-    assert set(ours.ids.tolist()) == set(theirs)
-    for token, chance in zip(ours.ids.tolist(), ours.probabilities.tolist(), strict=True):
-        assert chance == pytest.approx(theirs[token], abs=1e-5)
+    theirs = llama_cpp_distribution(row, settings, tokens, fresh_starter)
+    vocabulary = fresh_starter.vocabulary
+    spelling = Spelling(vocabulary.pieces, vocabulary.special | vocabulary.end_of_generation)
+    ours = distribution_of(RowScan(row), settings, tokens, Rules(settings, spelling) if has_rules(settings) else None)
+    chances = dict(zip(ours.ids.tolist(), ours.probabilities.tolist(), strict=True))
+    assert {token for token, chance in chances.items() if chance} == {
+        token for token, chance in theirs.items() if chance
+    }
+    for token, chance in chances.items():
+        assert chance == pytest.approx(theirs.get(token, 0.0), abs=1e-5)
 
 
-def llama_cpp_distribution(row: np.ndarray, settings: SamplingSettings, history: list[int]) -> dict[int, float]:
-    """The same settings through a chain of llama.cpp's samplers."""
+def llama_cpp_distribution(
+    row: np.ndarray, settings: SamplingSettings, history: list[int], target: Target
+) -> dict[int, float]:
+    """The same settings through a chain of llama.cpp's samplers. XTC's coin always falls on one side."""
     chain = lib.llama_sampler_chain_init(lib.llama_sampler_chain_default_params())
     penalties = lib.llama_sampler_init_penalties(
         len(row),
@@ -164,18 +179,29 @@ def llama_cpp_distribution(row: np.ndarray, settings: SamplingSettings, history:
         settings.frequency_penalty,
         settings.presence_penalty,
     )
+    vocab = lib.llama_model_get_vocab(target._model)  # type: ignore[attr-defined]
+    breakers = (ctypes.c_char_p * 4)(b"\n", b":", b'"', b"*")
+    dry = lib.llama_sampler_init_dry(
+        *(vocab, settings.dry_multiplier, settings.dry_base, settings.dry_length, 4096, breakers, 4)
+    )
     steps = [
         penalties,
+        dry,
+        lib.llama_sampler_init_top_n_sigma(settings.top_n_sigma or -1.0),
         lib.llama_sampler_init_top_k(settings.top_k),
         lib.llama_sampler_init_top_p(settings.top_p, 1),
         lib.llama_sampler_init_min_p(settings.min_p, 1),
-        lib.llama_sampler_init_temp(settings.temperature),
+        lib.llama_sampler_init_xtc(settings.xtc_probability, settings.xtc_threshold, 1, 0),
+        lib.llama_sampler_init_temp_ext(
+            settings.temperature, settings.temperature_range, settings.temperature_exponent
+        ),
         lib.llama_sampler_init_dist(0),  # the one that turns logits into probabilities
     ]
     for step in steps:
         lib.llama_sampler_chain_add(chain, step)
     for token in history:
         lib.llama_sampler_accept(penalties, token)
+        lib.llama_sampler_accept(dry, token)
     candidates = (lib.llama_token_data * len(row))(
         *(lib.llama_token_data(token, float(value), 0.0) for token, value in enumerate(row))
     )

