@@ -134,6 +134,19 @@ class ReplySettings:
             suggested=1024,
         ),
     ] = None
+    max_thought: Annotated[
+        int | None,
+        Parameter(
+            "Longest thought",
+            1,
+            10_000_000,
+            step=128,
+            about="A model that thinks before it answers is made to answer after so much thinking.",
+            unit="tokens",
+            unset="no limit",
+            suggested=1024,
+        ),
+    ] = None
     stop_strings: tuple[str, ...] = ()
     learns: bool = True  # whether proposers may learn from the reply
     keeps_distributions: bool = False  # whether the reply carries the target's distribution before each token
@@ -180,8 +193,8 @@ class OwnSampling:
     def over(self, settings: ReplySettings) -> ReplySettings:
         """The settings, with what is set here in their place."""
         own: dict[str, Any] = dict(self.chosen)
-        max_tokens = own.pop("max_tokens", settings.max_tokens)
-        return replace(settings, sampling=replace(settings.sampling, **own), max_tokens=max_tokens)
+        lengths = {each.name: own.pop(each.name) for each in parameters(ReplySettings) if each.name in own}
+        return replace(settings, sampling=replace(settings.sampling, **own), **lengths)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +254,7 @@ class TargetOptions:
     sampling: SamplingSettings | None = None
     system_prompt: str | None = None
     drafter: str | None = None  # a choice in words, as of `SpeculationSettings`
+    thinks: bool | None = None  # whether it is to think before it answers, where it can be told
 
 
 @dataclass(frozen=True, slots=True)
