@@ -148,6 +148,7 @@ class ReplySettings:
         ),
     ] = None
     stop_strings: tuple[str, ...] = ()
+    thinks: bool | None = None  # whether the target thinks before it answers, where it can be told; None: as it likes
     learns: bool = True  # whether proposers may learn from the reply
     keeps_distributions: bool = False  # whether the reply carries the target's distribution before each token
     speculate: bool = True  # let proposers draft ahead of the target; the text follows the same distribution either way
@@ -254,7 +255,6 @@ class TargetOptions:
     sampling: SamplingSettings | None = None
     system_prompt: str | None = None
     drafter: str | None = None  # a choice in words, as of `SpeculationSettings`
-    thinks: bool | None = None  # whether it is to think before it answers, where it can be told
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import dataclass_transform
 from engine.config import LearningSettings, OwnSampling, ReplySettings, TargetOptions, TargetSettings
 from engine.messages.conversations import ExportFormat
 from engine.messages.learned import NgramRecord
-from engine.messages.replies import ReplyStatistics
+from engine.messages.replies import ReplyStatistics, Thought
 from engine.messages.targets import HubFile
 
 
@@ -206,6 +206,7 @@ class KeepReply(StoreCommand):
     conversation_id: int
     prompt_id: int
     text: str
+    thoughts: tuple[Thought, ...]
     statistics: ReplyStatistics
     target_name: str
     target_identity: str | None

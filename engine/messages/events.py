@@ -24,7 +24,7 @@ from engine.messages.drafters import DrafterChoice
 from engine.messages.forms import FormOffer, FormSpeed, TuneReport, TuneStep
 from engine.messages.history import History
 from engine.messages.learned import FingerprintPair, ImportOutcome, LearnedSummary, ProfileSummary
-from engine.messages.replies import OriginRun
+from engine.messages.replies import OriginRun, ThoughtPiece
 from engine.messages.speed import LiveFigures
 from engine.messages.targets import HubFile, HubModel, LibraryTarget, MemoryEstimate, Runtime, Suggestion
 
@@ -65,6 +65,7 @@ class TargetInfo:
     num_gpu_layers: int = 0  # on graphics cards
     gpu: str = ""  # names of these; empty if there are none
     identity: str = ""  # as in `TargetSource`
+    thinks: bool | None = None  # whether it thinks before it answers, unless it is told; None: it cannot be told
 
 
 class TargetLoading(Event):
@@ -297,6 +298,14 @@ class ReplyText(Event):
     text: str
     figures: LiveFigures  # of the reply so far
     origins: tuple[OriginRun, ...] = ()  # of `text`, in order
+
+
+class ReplyThought(Event):
+    """The next piece of what the model thinks before it answers, which is no part of the reply's text."""
+
+    conversation_id: int
+    piece: ThoughtPiece
+    figures: LiveFigures  # of the reply so far
 
 
 class ReplyRepeats(Event):

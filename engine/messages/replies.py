@@ -53,6 +53,10 @@ class Thought:
     origins: tuple[OriginRun, ...] = ()  # of the text; empty: not known
 
 
+def joined_thoughts(thoughts: Iterable[Thought]) -> str:
+    return "\n\n".join(each.text for each in thoughts)
+
+
 @dataclass(frozen=True, slots=True)
 class ProposerCounts:
     """Tokens of the target that one proposer drafted, in one reply or in several."""

@@ -57,9 +57,9 @@ class PromptBuilder:
         return self._thinking.marks
 
     @property
-    def has_switch(self) -> bool:
-        """Whether the target can be told to think, or not to."""
-        return bool(self._thinking.switch)
+    def thinks_unless_told(self) -> bool | None:
+        """Whether the target thinks before it answers; None: it cannot be told."""
+        return self._thinking.by_default if self._thinking.switch else None
 
     @property
     def ending(self) -> tuple[int, ...]:

@@ -76,12 +76,9 @@ class ReplyWriter:
         self.thinks: bool | None = None  # what the target is told from now on, where it has a switch; None: nothing
 
     @property
-    def can_switch_thinking(self) -> bool:
-        return self._prompts.has_switch
-
-    @property
-    def can_think(self) -> bool:
-        return self._prompts.marks is not None
+    def thinks_unless_told(self) -> bool | None:
+        """Whether the target thinks before it answers; None: it cannot be told."""
+        return self._prompts.thinks_unless_told
 
     def close(self) -> None:
         """No more replies are written, and loading a drafter is given up. The target stays open."""

@@ -54,6 +54,7 @@ class Thinking:
     fields: tuple[str, ...] = ()  # of a message, that the template may read a thought from
     switch: str = ""  # the name by which the template is told whether to think; empty: there is none
     on: bool = True  # the value of the switch with which it thinks
+    by_default: bool = True  # whether it thinks unless it is told
 
     def said(self, turn: ChatTurn) -> str:
         """All of a turn that gets into a prompt."""
@@ -95,8 +96,8 @@ def thinking_of(source: str, written: Written, pieces: Sequence[bytes]) -> Think
     marks = told or _marks_in([*_MARK.findall(source), *_found_in(pieces)], source, probe.begun())
     if marks is None:
         return NO_THINKING
-    switch, on = probe.switch(marks)
-    return Thinking(marks, probe.past(marks, source, reads_field=told is not None), names, switch, on)
+    past = probe.past(marks, source, reads_field=told is not None)
+    return Thinking(marks, past, names, *probe.switch(marks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +134,15 @@ class _Probe:
         lead = plain[len(begun) :].strip() if found and plain.startswith(begun) else ""
         return ThinkingMarks(opened, close, ending, "" if close in lead or opened in lead else lead)
 
-    def switch(self, marks: ThinkingMarks) -> tuple[str, bool]:
+    def switch(self, marks: ThinkingMarks) -> tuple[str, bool, bool]:
         """The first name that takes yes and no for an answer; one whose value is written is no switch."""
         for name in self.names:
             on, off, other = (self.prompt(**{name: value}) for value in (True, False, _NONSENSE))
             if on and off and on != off and other and _NONSENSE not in other:
                 opens = [text.rfind(marks.open) > text.rfind(marks.close) for text in (on, off)]
-                return name, opens != [False, True]
-        return "", True
+                thinks = opens != [False, True]
+                return name, thinks, self.prompt() == (on if thinks else off)
+        return "", True, True
 
     def past(self, marks: ThinkingMarks, source: str, reads_field: bool) -> Past:
         """A template that reads thoughts from a field says with it what becomes of them."""

@@ -43,6 +43,7 @@ def test_marks_switch_and_past_thoughts_are_as_the_template_has_them(
     template = ChatTemplate(source, begin="<s>", end="</s>")
     thinking = template.thinking(())
     assert (thinking.marks, thinking.switch, thinking.past) == (marks, switch, past)
+    assert thinking.by_default == (switch != "thinking")
     prompts = {thinks: template.render(TURNS, None, thinking, thinks) for thinks in (None, True, False)}
     assert all(asked in prompt for prompt in prompts.values())
     assert ("They say" in prompts[None]) == (past is not Past.LEFT_OUT)
