@@ -57,15 +57,16 @@ class ThoughtView(QWidget):
         self.button.setCheckable(True)
         about = self.tr("Shows or hides what the model thought before it answered")
         self.button.setAccessibleDescription(about)
-        self.copy_button = CopyButton(keeper, self.tr("Copy the reply with its thoughts"), self)
+        self.copy_button = CopyButton(keeper, self.tr("Copy the reply with its thoughts"), self, self.tr("Copy all"))
         self.copy_button.pressed_for_text.connect(self.copy_requested)
         self.copy_button.hide()
         self._clock = QTimer(self, interval=_TICK_MS)
         self._clock.timeout.connect(self._tell_time)
 
     def show_block(self, block: ThoughtBlock) -> None:
+        if block.seconds != self._block.seconds or not self._since.isValid():
+            self._since.start()
         self._block = block
-        self._since.start()
         if block.is_growing != self._clock.isActive():
             (self._clock.start if block.is_growing else self._clock.stop)()
         self.button.setChecked(block.is_open)

@@ -8,10 +8,11 @@
        "messages": [
         {"id": 1, "parent": null, "role": "user", "text": "…", "created_at": "…", "model": null},
         {"id": 2, "parent": 1, "role": "assistant", "text": "…", "created_at": "…", "model": "SmolLM2",
-         "thoughts": [{"place": 0, "text": "…", "seconds": 12.5, "tokens": 300}]}]}]}     only where there are any
+         "thoughts": [{"place": 0, "text": "…", "seconds": 12.5, "tokens": 300}]}]}]}    only where there are any
 
-A thought is what a model wrote for itself; `place` is the number of characters of the text before it. Messages form a tree: those with the same parent are branches. Roles are `user`, `assistant` and `system`. Readers
-ignore unknown fields and refuse unknown versions.
+Messages form a tree: those with the same parent are branches. Roles are `user`, `assistant` and `system`. A thought is
+what the model wrote for itself; `place` is the number of characters of the text before it. Readers ignore unknown
+fields and refuse unknown versions.
 """
 
 from __future__ import annotations
