@@ -20,7 +20,7 @@ _CHUNK = 2_000  # characters of a text widget: only the last one is written agai
 _TICK_MS = 1_000
 _GAP_PX = 2
 _BELOW_PX = 8
-Clock = Words("Thought")
+Thoughts = Words("Thoughts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +98,8 @@ class ThoughtView(QWidget):
     def _tell_time(self) -> None:
         block = self._block
         if block.is_growing:
-            words = Clock.tr("Thinking… {seconds} s", seconds=int(block.seconds + self._since.elapsed() / 1000))
-            self.button.set_name(Clock.tr("Thinking…"))  # a screen reader is not told of every second
+            words = Thoughts.tr("Thinking… {seconds} s", seconds=int(block.seconds + self._since.elapsed() / 1000))
+            self.button.set_name(Thoughts.tr("Thinking…"))  # a screen reader is not told of every second
         else:
             words = thought_words(block.seconds)
             self.button.set_name(words)
@@ -131,8 +131,8 @@ def thought_words(seconds: float) -> str:
     """`Thought for 12 s`."""
     whole = max(1, round(seconds))
     if whole < 60:
-        return Clock.tr("Thought for {seconds} s", seconds=whole)
-    return Clock.tr("Thought for {minutes} min {seconds} s", minutes=whole // 60, seconds=whole % 60)
+        return Thoughts.tr("Thought for {seconds} s", seconds=whole)
+    return Thoughts.tr("Thought for {minutes} min {seconds} s", minutes=whole // 60, seconds=whole % 60)
 
 
 def _chunks_of(text: str) -> list[str]:

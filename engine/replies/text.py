@@ -120,6 +120,14 @@ def origin_of(draft: Draft, place: int) -> str:
     return TARGET.key
 
 
+def joined_runs(runs: Iterable[OriginRun]) -> tuple[OriginRun, ...]:
+    """The same, with neighbours of one origin joined."""
+    joined: list[tuple[int, str]] = []
+    for run in runs:
+        _append(joined, run.num_characters, run.origin)
+    return as_runs(joined)
+
+
 def as_runs(pairs: Iterable[tuple[int, str]]) -> tuple[OriginRun, ...]:
     return tuple(OriginRun(length, origin) for length, origin in pairs)
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 
 from engine.messages.replies import Thought, ThoughtPiece
-from engine.replies.text import overlap
+from engine.replies.text import joined_runs, overlap
 from engine.target.thinking import ThinkingMarks
 
+_DIGITS = 3  # of seconds, as they are stored
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
@@ -141,10 +142,10 @@ class GrowingThoughts:
             Thought(
                 place,
                 "".join(piece.text for piece in pieces),
-                sum(piece.seconds for piece in pieces),
+                round(sum(piece.seconds for piece in pieces), _DIGITS),
                 sum(piece.num_tokens for piece in pieces),
                 pieces[-1].is_last,
-                tuple(run for piece in pieces for run in piece.origins),
+                joined_runs(run for piece in pieces for run in piece.origins),
             )
             for place, pieces in self._pieces
         )
@@ -159,7 +160,7 @@ def joined_replies(text: str, before: tuple[Thought, ...], thoughts: tuple[Thoug
             next_one,
             place=first.place,
             text=first.text + next_one.text,
-            seconds=first.seconds + next_one.seconds,
+            seconds=round(first.seconds + next_one.seconds, _DIGITS),
             num_tokens=first.num_tokens + next_one.num_tokens,
             origins=first.origins + next_one.origins,
         )
