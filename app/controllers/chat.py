@@ -223,6 +223,7 @@ class ChatController(Controller):
             transcript.begin_reply(reply.begun, reply.thoughts)
             for piece in reply.pieces:
                 self._show_piece(piece)
+            transcript.show_pending()
 
     def _on_prompt_stored(self, message: Message, siblings: tuple[int, ...]) -> None:
         reply = self._reply

@@ -68,7 +68,7 @@ class Transcript(QWidget):
         self._busy = False
         self._colouring = False
         self._pending: list[tuple[list[str], list[OriginRun]] | ThoughtPiece] = []  # what is not shown yet of the reply
-        self._repaint = Throttle(self._show_pending, parent=self)
+        self._repaint = Throttle(self.show_pending, parent=self)
         self.column = VirtualColumn(self)
         self.column.setAccessibleName(self.tr("Chat"))
         self.column.view_built.connect(self._on_view_built)
@@ -177,7 +177,7 @@ class Transcript(QWidget):
         if self._growing is None:
             self.append_message(message, siblings)
             return
-        self._show_pending()
+        self.show_pending()
         row = self._growing.finished(message, siblings)
         self._rows[self._rows.index(self._growing)] = row
         self.column.replace(self._growing, row)
@@ -415,7 +415,8 @@ class Transcript(QWidget):
 
     # The growing reply
 
-    def _show_pending(self) -> None:
+    def show_pending(self) -> None:
+        """All of the growing reply that has come."""
         if self._growing is not None and self._pending:
             for piece in self._pending:
                 if isinstance(piece, ThoughtPiece):

@@ -18,7 +18,6 @@ from engine.messages.commands import (
     KeepReply,
     LoadTarget,
     Regenerate,
-    ReplyCommand,
     Send,
     UpdateRecall,
     UseDrafter,
@@ -88,13 +87,13 @@ class ChatService:
                     self.target.load(command, stop)
                 case UseDrafter(drafter):
                     self.target.use_drafter(drafter, stop)
-                case ReplyCommand() | Compare():
+                case Send() | Regenerate() | EditPrompt() | ContinueReply() | Compare():
                     self.target.require(stop)
                     with self.target.watched():
                         self._write(command, stop)
                     self.target.prove()
 
-    def _write(self, command: ReplyCommand | Compare, stop: StopSignal) -> None:
+    def _write(self, command: Send | Regenerate | EditPrompt | ContinueReply | Compare, stop: StopSignal) -> None:
         self._writer.thinks = command.settings.thinks
         match command:
             case Send():

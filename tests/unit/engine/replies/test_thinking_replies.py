@@ -16,7 +16,7 @@ from engine.proposers.interface import Supplies
 from engine.replies.reply import Reply, ReplyWriter
 from engine.stop_signal import StopSignal
 from tests.fakes.listener import RecordingListener
-from tests.fakes.proposers import FixedCosts
+from  import FixedCosts
 from tests.fakes.thinker import ANSWER, THOUGHT, Thinker
 from tests.fakes.thinking_templates import OPEN_IN_PROMPT
 
