@@ -10,13 +10,13 @@ from engine.config import ReplySettings, SamplingSettings
 from engine.decoding.speculation import Speculation, open_speculation
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.replies import StopReason, Thought
+from engine.numerics.draft_length import FixedCosts
 from engine.proposers import catalogue
 from engine.proposers.chooser import Chooser
 from engine.proposers.interface import Supplies
 from engine.replies.reply import Reply, ReplyWriter
 from engine.stop_signal import StopSignal
 from tests.fakes.listener import RecordingListener
-from  import FixedCosts
 from tests.fakes.thinker import ANSWER, THOUGHT, Thinker
 from tests.fakes.thinking_templates import OPEN_IN_PROMPT
 
