@@ -282,7 +282,21 @@ class ReplySettings:
             suggested=1024,
         ),
     ] = None
+    max_thought: Annotated[
+        int | None,
+        Parameter(
+            "Longest thought",
+            1,
+            10_000_000,
+            step=128,
+            about="A model that thinks before it answers is made to answer after so much thinking.",
+            unit="tokens",
+            unset="no limit",
+            suggested=1024,
+        ),
+    ] = None
     stop_strings: tuple[str, ...] = ()
+    thinks: bool | None = None  # whether the target thinks before it answers, where it can be told; None: as it likes
     learns: bool = True  # whether proposers may learn from the reply
     keeps_distributions: bool = False  # whether the reply carries the target's distribution before each token
     speculate: bool = True  # let proposers draft ahead of the target; the text follows the same distribution either way
@@ -331,8 +345,8 @@ class OwnSampling:
     def over(self, settings: ReplySettings) -> ReplySettings:
         """The settings, with what is set here in their place."""
         own: dict[str, Any] = dict(self.chosen)
-        max_tokens = own.pop("max_tokens", settings.max_tokens)
-        return replace(settings, sampling=replace(settings.sampling, **own), max_tokens=max_tokens)
+        lengths = {each.name: own.pop(each.name) for each in parameters(ReplySettings) if each.name in own}
+        return replace(settings, sampling=replace(settings.sampling, **own), **lengths)
 
 
 @dataclass(frozen=True, slots=True)

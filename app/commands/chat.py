@@ -23,7 +23,7 @@ from engine.config import (
     data_dir,
 )
 from engine.messages.conversations import ChatTurn, Role
-from engine.messages.replies import OriginRun, ReplyListener, StopReason
+from engine.messages.replies import OriginRun, ReplyListener, StopReason, ThoughtPiece
 from engine.messages.speed import LiveFigures
 
 _Written = tuple[str, "engine.Reply"]  # with the name of the target
@@ -43,6 +43,12 @@ def chat(
     system: Annotated[str, typer.Option("--system", help="System prompt.")] = "",
     sampling: SamplingSettings = SamplingSettings(),  # noqa: B008
     max_tokens: Annotated[int, typer.Option(min=0, help="Length of the reply at most; 0 = no limit.")] = 1024,
+    max_thought: Annotated[
+        int | None, typer.Option(min=1, help="Tokens to think with at most; then the model is made to answer.")
+    ] = None,
+    think: Annotated[
+        bool | None, typer.Option("--think/--no-think", help="Whether the model thinks first, if it can be told.")
+    ] = None,
     stop: Annotated[
         list[str] | None, typer.Option(help="End the reply before this text; may be given several times.")
     ] = None,
@@ -68,12 +74,13 @@ def chat(
     chosen = AUTOMATIC if no_speculation else chosen_drafter(drafter, data_dir())
     config = EngineConfig(data_dir(), SpeculationSettings(not no_speculation, chosen, drafter_device))
     target_settings = TargetSettings(context_size, threads, gpu_layers)
-    reply_settings = ReplySettings(sampling, max_tokens or None, tuple(stop or ()))
+    reply_settings = ReplySettings(sampling, max_tokens or None, max_thought, tuple(stop or ()), think)
     turns = ([ChatTurn(Role.SYSTEM, system)] if system else []) + [ChatTurn(Role.USER, text)]
     listener = ReplyListener() if as_json else _Terminal()
 
     def write(stopped: engine.StopSignal) -> _Written:
         with engine.open_writer(config, target, target_settings, lambda _progress: None, stopped) as writer:
+            writer.thinks = think
             return writer.target_name, writer.write(writer.prepare(turns), reply_settings, stopped, listener)
 
     _show(*_stoppable(write), as_json)
@@ -85,6 +92,12 @@ class _Terminal(ReplyListener):
     def on_text(self, text: str, figures: LiveFigures, origins: tuple[OriginRun, ...]) -> None:  # noqa: ARG002
         sys.stdout.write(text)
         sys.stdout.flush()
+
+    def on_thought(self, piece: ThoughtPiece, figures: LiveFigures) -> None:  # noqa: ARG002
+        """Beside the reply, for who watches."""
+        if sys.stderr.isatty():
+            sys.stderr.write(piece.text + ("\n\n" if piece.is_last else ""))
+            sys.stderr.flush()
 
 
 def _stoppable(write: Callable[[engine.StopSignal], _Written]) -> _Written:
@@ -123,6 +136,7 @@ def _summary(name: str, reply: engine.Reply) -> dict[str, object]:
     figures = reply.statistics
     return {
         "text": reply.text,
+        "thoughts": [each.text for each in reply.thoughts],
         "target": name,
         "prompt_tokens": figures.prompt_tokens,
         "reply_tokens": figures.reply_tokens,

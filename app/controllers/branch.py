@@ -50,12 +50,13 @@ class BranchController(Controller):
         if messages and messages[-1].role != Role.USER:
             last = messages[-1]
             command = ContinueReply(last.conversation_id, self._chat.reply_settings)
-            self._write(command, last.parent_id, last.text)
+            self._write(command, last.parent_id, last)
 
-    def _write(self, command: Regenerate | ContinueReply, prompt_id: int | None, begun: str = "") -> None:
-        if self._chat.answer(command, prompt_id, begun):
+    def _write(self, command: Regenerate | ContinueReply, prompt_id: int | None, begun: Message | None = None) -> None:
+        text, thoughts = ("", ()) if begun is None else (begun.text, begun.thoughts)
+        if self._chat.answer(command, prompt_id, text, thoughts):
             self._transcript.cut_after(prompt_id)
-            self._transcript.begin_reply(begun)
+            self._transcript.begin_reply(text, thoughts)
 
     @Slot(int, str)
     def _edit_prompt(self, message_id: int, prompt: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from PySide6.QtCore import Slot
 from PySide6.QtGui import QGuiApplication
@@ -29,9 +29,10 @@ from engine.messages.events import (
     ReplyFinished,
     ReplyStarted,
     ReplyText,
+    ReplyThought,
 )
 from engine.messages.prompts import MOST_FILES, MOST_PASTED
-from engine.messages.replies import OriginRun
+from engine.messages.replies import OriginRun, Thought
 
 
 @dataclass
@@ -42,9 +43,14 @@ class _GrowingReply:
     prompt: str | None = None  # that was sent; None if an earlier one is answered
     prompt_id: int | None = None  # of the message being answered, once it is known
     begun: str = ""  # the reply that it continues
+    thoughts: tuple[Thought, ...] = ()  # of that
     is_forgotten: bool = False  # with its conversation
-    pieces: list[str] = field(default_factory=list)
-    origins: list[OriginRun] = field(default_factory=list)  # of the pieces
+    pieces: list[ReplyText | ReplyThought] = field(default_factory=list)
+    origins: list[OriginRun] = field(default_factory=list)  # of its text
+
+    @property
+    def text(self) -> str:
+        return "".join(each.text for each in self.pieces if isinstance(each, ReplyText))
 
 
 @dataclass(frozen=True)
@@ -83,7 +89,9 @@ class ChatController(Controller):
     @property
     def reply_settings(self) -> ReplySettings:
         """Of all chats, from the next reply on."""
-        return self._keeper.settings.reply_settings()
+        settings, target = self._keeper.settings, self._target.in_use
+        thinks = None if target is None or target.thinks is None else settings.thinking.get(target.identity)
+        return replace(settings.reply_settings(), thinks=thinks)
 
     @property
     def system_prompt(self) -> str:
@@ -106,10 +114,15 @@ class ChatController(Controller):
         return self._reply is not None and self._reply.conversation_id == self._conversations.open_id
 
     def answer(
-        self, command: Regenerate | EditPrompt | ContinueReply, prompt_id: int | None = None, begun: str = ""
+        self,
+        command: Regenerate | EditPrompt | ContinueReply,
+        prompt_id: int | None = None,
+        begun: str = "",
+        thoughts: tuple[Thought, ...] = (),
     ) -> Request | None:
         """Has a reply written in the open conversation; None if one is under way or no model is loaded. `prompt_id` is
-        the message that is answered, if it is stored already, and `begun` the reply that is continued."""
+        the message that is answered, if it is stored already, and `begun` the reply that is continued, with its
+        `thoughts`."""
         if self._reply is not None:
             self._window.toasts.show_info(self.tr("Wait for the reply to end, or stop it with Esc."))
             return None
@@ -117,7 +130,8 @@ class ChatController(Controller):
             self._window.toasts.show_info(self.tr("The model is still loading; try again when it is ready."))
             return None
         open_id = self._conversations.open_id
-        return self._begin_reply(_GrowingReply(self._bridge.post(command), open_id, prompt_id=prompt_id, begun=begun))
+        request = self._bridge.post(command)
+        return self._begin_reply(_GrowingReply(request, open_id, prompt_id=prompt_id, begun=begun, thoughts=thoughts))
 
     # What the user wants
 
@@ -183,8 +197,8 @@ class ChatController(Controller):
             case PromptProgress():
                 if event.conversation_id == self._conversations.open_id:
                     self._window.transcript.show_prompt_progress(event.num_evaluated, event.num_total)
-            case ReplyText():
-                self._on_text(event)
+            case ReplyText() | ReplyThought():
+                self._on_piece(event)
             case ReplyFinished(message, siblings):
                 self._on_finished(message, siblings)
 
@@ -206,8 +220,10 @@ class ChatController(Controller):
         if last is not None and last.statistics is not None:
             self._show_left_out(conversation_id, last.statistics.left_out_messages)
         if reply is not None and reply.prompt_id in ids:
-            transcript.begin_reply(reply.begun)
-            transcript.append_reply_text("".join(reply.pieces), tuple(reply.origins))
+            transcript.begin_reply(reply.begun, reply.thoughts)
+            for piece in reply.pieces:
+                self._show_piece(piece)
+            transcript.show_pending()
 
     def _on_prompt_stored(self, message: Message, siblings: tuple[int, ...]) -> None:
         reply = self._reply
@@ -238,14 +254,20 @@ class ChatController(Controller):
         if message.conversation_id == self._conversations.open_id:
             self._window.transcript.update_message(held_id, message, siblings)
 
-    def _on_text(self, event: ReplyText) -> None:
+    def _on_piece(self, event: ReplyText | ReplyThought) -> None:
         if self._reply is not None:
-            self._reply.pieces.append(event.text)
-            self._reply.origins += event.origins
+            self._reply.pieces.append(event)
+            self._reply.origins += event.origins if isinstance(event, ReplyText) else ()
         if event.conversation_id == self._conversations.open_id:
-            self._window.transcript.append_reply_text(event.text, event.origins)
+            self._show_piece(event)
             if self._target.in_use is not None and self._reply is not None:
                 self._window.meter.show_live(event.figures, self._target.in_use.context_size, self._reply.origins)
+
+    def _show_piece(self, event: ReplyText | ReplyThought) -> None:
+        if isinstance(event, ReplyText):
+            self._window.transcript.append_reply_text(event.text, event.origins)
+        else:
+            self._window.transcript.append_thought(event.piece)
 
     def _on_finished(self, message: Message, siblings: tuple[int, ...]) -> None:
         self._last_finished = message
@@ -286,8 +308,8 @@ class ChatController(Controller):
         """After a failure: the prompt at least, and the reply that was there before regenerating."""
         if reply.prompt is not None and reply.prompt_id is None:
             self._give_back(reply, reply.prompt)
-        if reply.pieces:
-            self._offer_copy(self.tr("The unfinished reply was not kept."), "".join(reply.pieces))
+        if reply.text:
+            self._offer_copy(self.tr("The unfinished reply was not kept."), reply.text)
         if reply.conversation_id is not None and reply.conversation_id == self._conversations.open_id:
             self._conversations.read(reply.conversation_id)
 

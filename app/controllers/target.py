@@ -53,6 +53,7 @@ class TargetController(Controller):
         window.target_bar.target_chosen.connect(self.choose)
         window.target_bar.cancel_requested.connect(self._cancel)
         window.prompt_box.set_ready(False)
+        window.prompt_box.thinking_switched.connect(self._on_thinking_switched)
 
     @property
     def settings(self) -> TargetSettings:
@@ -83,6 +84,12 @@ class TargetController(Controller):
     def choose(self, target: str, anyway: bool = False) -> None:
         """The user's own choice: the next start will load it too."""
         self.load(target, anyway, is_chosen=True)
+
+    @Slot(bool)
+    def _on_thinking_switched(self, thinks: bool) -> None:
+        """Of the model in use, from the next reply on."""
+        if self.in_use is not None:
+            self._keeper.note(thinking=self._keeper.settings.thinking | {self.in_use.identity: thinks})
 
     @Slot()
     def load_again(self) -> None:
@@ -130,6 +137,9 @@ class TargetController(Controller):
         window.target_bar.set_target(target)
         window.prompt_box.set_target_name(target.name)
         window.prompt_box.set_ready(True)
+        window.prompt_box.show_thinking(
+            None if target.thinks is None else self._keeper.settings.thinking.get(target.identity, target.thinks)
+        )
         if target.notice:
             window.toasts.show_info(target.notice)
 

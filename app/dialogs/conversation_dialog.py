@@ -71,7 +71,7 @@ class ConversationDialog(Dialog):
         self.about.setText(about)
         self._usual_prompt = usual_prompt
         self.system_prompt.setPlainText(system_prompt)
-        chosen, of_all = dict(own.chosen), {**asdict(usual.sampling), "max_tokens": usual.max_tokens}
+        chosen, of_all = dict(own.chosen), asdict(usual) | asdict(usual.sampling)
         for name, row in self.rows.items():
             value = chosen.get(name)
             row.show_value(None if isinstance(value, str) else value, of_all[name])

@@ -9,6 +9,7 @@ from typing import Any
 from PySide6.QtCore import QAbstractListModel, QObject, Qt
 
 from app.models.rows import ROOT, Index
+from app.text.translation import translate
 from app.text.unseen import in_tip, one_line
 from engine.messages.conversations import SearchHit
 
@@ -64,8 +65,11 @@ class SearchHitsModel(QAbstractListModel):
 
 
 def _plain(hit: SearchHit) -> SearchHit:
+    """Where it is of a thought, it says so."""
     snippet, marks = plain_snippet(hit.snippet, hit.marks)
-    return replace(hit, snippet=snippet, marks=marks)
+    before = translate("SearchHitsModel", "Thought:") + " " if hit.is_thought else ""
+    marks = tuple((start + len(before), length) for start, length in marks)
+    return replace(hit, snippet=before + snippet, marks=marks)
 
 
 def plain_snippet(snippet: str, marks: Marks) -> tuple[str, Marks]:

@@ -129,8 +129,10 @@ class AppSettings(BaseModel):
     ] = ""
     sampling: Annotated[SamplingSettings, Shown(Group.CHAT)] = SamplingSettings()
     reply_length: Annotated[int | None, parameter(ReplySettings, "max_tokens"), Shown(Group.CHAT)] = None
+    thought_length: Annotated[int | None, parameter(ReplySettings, "max_thought"), Shown(Group.CHAT)] = None
     context_size: Annotated[int | None, parameter(TargetSettings, "context_size"), Shown(Group.MODELS)] = None
     threads: Annotated[int | None, parameter(TargetSettings, "threads"), Shown(Group.MODELS)] = None
+    thinking: dict[str, bool] = {}  # whether a model thinks before it answers, by its identity, where that was switched
     shortcuts: dict[str, str] = {}  # keys that differ from the usual ones, by the name of their action
     has_chatted: bool = Look().has_chatted  # until then the app says hello
     nudge_dismissed: bool = False  # whoever has only the starter is not told any more where bigger models are
@@ -175,7 +177,7 @@ class AppSettings(BaseModel):
         return type(self).model_validate(kept | {"draft": "", "system_prompt": ""})
 
     def reply_settings(self) -> ReplySettings:
-        return ReplySettings(self.sampling, self.reply_length, speculate=self.speed_up)
+        return ReplySettings(self.sampling, self.reply_length, self.thought_length, speculate=self.speed_up)
 
     def target_settings(self) -> TargetSettings:
         return TargetSettings(context_size=self.context_size, threads=self.threads)

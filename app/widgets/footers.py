@@ -16,7 +16,8 @@ from app.widgets.layouts import Gap, Placed, Stretch, in_row
 from app.widgets.meter_text import error_words, faster, ratio_number, speed_words
 from app.widgets.parts import set_up
 from engine.messages.conversations import Message
-from engine.messages.replies import ReplyStatistics, StopReason
+from engine.messages.replies import ReplyStatistics, StopReason, Thought
+from engine.messages.speed import speedup_of
 
 _ENDINGS = {
     StopReason.LENGTH: QT_TRANSLATE_NOOP("Facts", "length limit reached"),
@@ -133,7 +134,7 @@ class ReplyFooter(QWidget):
     def set_message(self, message: Message) -> None:
         self.facts.set_words(*facts(message))
         if message.statistics is not None:
-            about = details(message.statistics)
+            about = details(message.statistics, message.thoughts)
             set_up(self.facts, tip=about, about=about)
             self._seed = message.statistics.seed
             self.seed_button.set_name(self.tr("Seed {seed}").format(seed=self._seed))
@@ -205,8 +206,31 @@ def facts(message: Message) -> tuple[str, ...]:
     return shorter(parts, "  ·  ")
 
 
-def details(statistics: ReplyStatistics) -> str:
-    return "\n".join(_details(statistics))
+def details(statistics: ReplyStatistics, thoughts: tuple[Thought, ...] = ()) -> str:
+    return "\n".join((*_details(statistics), *_parts(statistics, thoughts)))
+
+
+def _parts(statistics: ReplyStatistics, thoughts: tuple[Thought, ...]) -> Iterator[str]:
+    """How fast it thought, and how fast it answered."""
+    seconds, number = sum(each.seconds for each in thoughts), sum(each.num_tokens for each in thoughts)
+    parts = (
+        (Facts.tr("Thinking: {number} tokens, {speed}"), number, seconds),
+        (
+            Facts.tr("Answering: {number} tokens, {speed}"),
+            statistics.reply_tokens - number,
+            statistics.reply_s - seconds,
+        ),
+    )
+    for words, num_tokens, part_s in parts if number else ():
+        if num_tokens <= 0 or part_s <= 0:
+            continue
+        speed = speed_words(num_tokens / part_s)
+        if statistics.num_drafted and statistics.plain_tokens_per_s:
+            found = speedup_of(
+                num_tokens / part_s, 0.0, statistics.plain_tokens_per_s, statistics.plain_error, num_tokens
+            )
+            speed += f", {faster(found)}" if found is not None and found.is_gain else ""
+        yield words.format(number=f"{num_tokens:,}", speed=speed)
 
 
 def _details(statistics: ReplyStatistics) -> Iterator[str]:

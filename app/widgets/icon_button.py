@@ -92,10 +92,10 @@ class CopyButton(IconButton):
 
     pressed_for_text = Signal()
 
-    def __init__(self, keeper: ThemeKeeper, name: str, parent: QWidget | None = None) -> None:
-        words = translate("CopyButton", "Copy")
+    def __init__(self, keeper: ThemeKeeper, name: str, parent: QWidget | None = None, words: str = "") -> None:
+        words = words or translate("CopyButton", "Copy")
         super().__init__(keeper, "copy", name, words=words, icon_px=15, kind="footer", parent=parent)
-        self._name = name
+        self._name, self._words = name, words
         self._timer = QTimer(self, singleShot=True, interval=FEEDBACK_MS)
         self._timer.timeout.connect(self._restore)
         self.clicked.connect(self._on_clicked)
@@ -110,7 +110,7 @@ class CopyButton(IconButton):
 
     @Slot()
     def _restore(self) -> None:
-        self.setText(self.tr("Copy"))
+        self.setText(self._words)
         self.set_icon("copy", "quiet")
         self.setAccessibleName(self._name)
 

@@ -37,6 +37,7 @@ class PromptBox(QWidget):
         attach_requested(): choose a file to attach to the prompt.
         long_pasted(str): a text that is too long to be shown in the box.
         passages_requested(): find what to send of the attachments, and send that.
+        thinking_switched(bool): whether the model is to think before it answers.
     """
 
     attach_requested = Signal()
@@ -47,6 +48,7 @@ class PromptBox(QWidget):
     pages_requested = Signal(int)
     edit_last_requested = Signal()
     edited = Signal()
+    thinking_switched = Signal(bool)
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -68,6 +70,12 @@ class PromptBox(QWidget):
         self.button = IconButton(keeper, "send", "", self._on_button, token="on_accent", kind="send", parent=self.frame)
         attach = self.tr("Attach a file  (Ctrl+Shift+A)")
         self.attach_button = IconButton(keeper, "attach", attach, self.attach_requested, parent=self.frame)
+        words = self.tr("Think")
+        self.think_button = IconButton(
+            keeper, "think", words, self._on_think, words=words, kind="think", parent=self.frame
+        )
+        self.think_button.setCheckable(True)
+        self.think_button.hide()
         self.chips = AttachmentChips(keeper, self.frame)
         self.chips.changed.connect(self._on_chips_changed)
         self.notice = AttachmentNotice(self.frame)
@@ -77,10 +85,10 @@ class PromptBox(QWidget):
         self.count = set_up(QLabel(self.frame), kind="count")
         self.count.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         bottom = Qt.AlignmentFlag.AlignBottom
-        attach_button, count, send = (
-            Placed(part, alignment=bottom) for part in (self.attach_button, self.count, self.button)
+        attach_button, think_button, count, send = (
+            Placed(part, alignment=bottom) for part in (self.attach_button, self.think_button, self.count, self.button)
         )
-        row = in_row([attach_button, Placed(self.editor, 1), count, send], spacing=8)
+        row = in_row([attach_button, Placed(self.editor, 1), count, think_button, send], spacing=8)
         in_column([self.chips, self.notice, row], inside=self.frame, margins=(8, 7, 8, 7), spacing=6)
         in_column([self.hint, self.frame], inside=self, spacing=5)
         self.setFocusProxy(self.editor)
@@ -124,6 +132,14 @@ class PromptBox(QWidget):
     def set_target_name(self, name: str) -> None:
         words = self.tr("Message {name}…").format(name=one_line(name)) if name else self.tr("Write a message…")
         self.editor.set_hint(words)
+
+    def show_thinking(self, thinks: bool | None) -> None:
+        """Whether the model thinks before it answers; None: it cannot be told, and there is no switch."""
+        self.think_button.setVisible(thinks is not None)
+        self.think_button.setChecked(bool(thinks))
+        on, off = self.tr("The model thinks before it answers"), self.tr("The model answers without thinking first")
+        set_up(self.think_button, tip=on if thinks else off, about=on if thinks else off)
+        self.think_button.set_icon("think", "accent" if thinks else "quiet")
 
     @property
     def sends_with_ctrl(self) -> bool:
@@ -193,6 +209,12 @@ class PromptBox(QWidget):
             self.submit()
 
     @Slot()
+    def _on_think(self) -> None:
+        thinks = self.think_button.isChecked()
+        self.show_thinking(thinks)
+        self.thinking_switched.emit(thinks)
+
+    @Slot()
     def _on_escape(self) -> None:
         if self._busy:
             self.stop_requested.emit()
@@ -226,6 +248,7 @@ class PromptBox(QWidget):
         button_px = self._keeper.px(BUTTON_PX)
         for button in (self.button, self.attach_button):
             button.setFixedSize(button_px, button_px)
+        self.think_button.setFixedHeight(button_px)
         self.count.setFixedSize(self.count.fontMetrics().horizontalAdvance(self._words_of_count(COUNT_ROOM)), button_px)
         self.editor.setFont(reading_font())
         self.editor.viewport().setFont(reading_font())  # for the placeholder, which a style sheet keeps as it was

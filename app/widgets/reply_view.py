@@ -29,9 +29,10 @@ from app.widgets.origin_legend import OriginLegend
 from app.widgets.parts import discard, set_up
 from app.widgets.prose import Prose
 from app.widgets.row_view import Waiting
+from app.widgets.thought_view import ThoughtBlock, ThoughtView
 from engine.messages.conversations import Message
 from engine.messages.prompts import Attachment
-from engine.messages.replies import OriginRun
+from engine.messages.replies import OriginRun, joined_thoughts
 
 SHOWN_CHARACTERS = 200_000  # of a reply
 _SHOWN_LINES = 5_000
@@ -41,8 +42,12 @@ _LETTERS_AT_ONCE = 4_000  # … and about how long they are together
 _ARRANGED_AT_ONCE = 40
 
 
+ReplyBlock = Block | ThoughtBlock
+_BlockView = Prose | CodeBlockView | ThoughtView
+
+
 class ReplyView(MessageView):
-    """A reply that is being written, or a finished one with a footer. Prose and code alternate in blocks.
+    """A reply that is being written, or a finished one with a footer. Prose, code and thoughts alternate in blocks.
 
     Signals:
         copied(str): the reply, or a block of its code, was copied to the clipboard.
@@ -50,6 +55,7 @@ class ReplyView(MessageView):
         repeat_requested(int, object): write it again, by its id, with this seed, an int.
         continue_requested(): continue it.
         branch_chosen(int): show another version of it, by its id.
+        thought_toggled(int): unfold or fold the thought with this number.
     """
 
     copied = Signal(str)
@@ -57,6 +63,7 @@ class ReplyView(MessageView):
     repeat_requested = Signal(int, object)
     continue_requested = Signal()
     branch_chosen = Signal(int)
+    thought_toggled = Signal(int)
 
     def __init__(
         self, keeper: ThemeKeeper, lexing: Lexing, drawer: Drawer | None = None, parent: QWidget | None = None
@@ -66,9 +73,9 @@ class ReplyView(MessageView):
         self._keeper = keeper
         self._lexing = lexing
         self._drawer = drawer
-        self._blocks: tuple[Block, ...] = ()
-        self._views: list[Prose | CodeBlockView] = []
-        self._wanted: tuple[Block, ...] = ()  # of which `_blocks` are the first
+        self._blocks: tuple[ReplyBlock, ...] = ()
+        self._views: list[_BlockView] = []
+        self._wanted: tuple[ReplyBlock, ...] = ()  # of which `_blocks` are the first
         self._has_more = False  # than are shown
         self._is_finished = False
         self._heights: list[int] = []  # of each view
@@ -81,13 +88,18 @@ class ReplyView(MessageView):
         self.legend: OriginLegend | None = None
         self.sources: AttachedFiles | None = None
         self.footer: ReplyFooter | None = None
-        self._text = ""
+        self._text = self._thoughts = ""
         self._message_id = 0  # once it is finished
         self._selection = JoinedSelection(self._texts, self)
 
     @property
     def block_views(self) -> tuple[Prose | CodeBlockView, ...]:
-        return tuple(self._views)
+        """Of the answer."""
+        return tuple(view for view in self._views if not isinstance(view, ThoughtView))
+
+    @property
+    def thought_views(self) -> tuple[ThoughtView, ...]:
+        return tuple(view for view in self._views if isinstance(view, ThoughtView))
 
     def show_waiting(self, words: str) -> None:
         """Shows below what is there of the reply that it is being prepared."""
@@ -105,7 +117,7 @@ class ReplyView(MessageView):
 
     def set_blocks(
         self,
-        blocks: tuple[Block, ...],
+        blocks: tuple[ReplyBlock, ...],
         finished: bool,
         more: Callable[[], None] | None = None,
         at_once: bool = True,
@@ -146,7 +158,7 @@ class ReplyView(MessageView):
                 return
             self._show_block(index, block, self._is_finished or not last)
             num_built += 1
-            num_letters += len(block.code if isinstance(block, CodeBlock) else block.html)
+            num_letters += _num_letters(block)
         for view in self._views[len(self._wanted) :]:
             discard(view)
         for kept in (self._views, self._heights, self._widths):
@@ -166,7 +178,7 @@ class ReplyView(MessageView):
 
     def set_message(self, message: Message) -> None:
         """Adds the footer of a finished reply."""
-        self._text = message.text
+        self._text, self._thoughts = message.text, joined_thoughts(message.thoughts)
         self._message_id = message.id
         if self.footer is None:
             self.footer = ReplyFooter(self._keeper, self)
@@ -252,9 +264,16 @@ class ReplyView(MessageView):
         block = self._blocks[index] if index < len(self._blocks) else None
         return isinstance(block, ProseBlock) and block.joined
 
-    def _show_block(self, index: int, block: Block, complete: bool) -> None:
+    def _show_block(self, index: int, block: ReplyBlock, complete: bool) -> None:
         view = self._views[index] if index < len(self._views) else None
-        if isinstance(block, CodeBlock):
+        if isinstance(block, ThoughtBlock):
+            if not isinstance(view, ThoughtView):
+                view = ThoughtView(self._keeper, self._selection, self)
+                view.toggled.connect(self.thought_toggled)
+                view.copy_requested.connect(self._copy_all)
+                self._put(index, view)
+            view.show_block(block)
+        elif isinstance(block, CodeBlock):
             if not isinstance(view, CodeBlockView):
                 view = CodeBlockView(self._keeper, self._lexing, self)
                 view.copied.connect(self.copied)
@@ -275,7 +294,7 @@ class ReplyView(MessageView):
             self._widths[self._views.index(view)] = 0
             self.height_changed.emit()
 
-    def _put(self, index: int, view: Prose | CodeBlockView) -> None:
+    def _put(self, index: int, view: _BlockView) -> None:
         if index < len(self._views):
             discard(self._views[index])
             self._views[index] = view
@@ -283,20 +302,39 @@ class ReplyView(MessageView):
             self._views.append(view)
             self._heights.append(0)
             self._widths.append(0)
-        _text_of(view).joined = self._selection
+        for text in _texts_of(view):
+            text.joined = self._selection
         view.show()
 
     def _texts(self) -> Sequence[JoinedText]:
-        return [_text_of(view) for view in self._views]
+        return [text for view in self._views for text in _texts_of(view)]
 
     @Slot()
     def _copy(self) -> None:
-        QGuiApplication.clipboard().setText(self._text)
-        self.copied.emit(self._text)
+        self._put_on_clipboard(self._text)
+
+    @Slot()
+    def _copy_all(self) -> None:
+        self._put_on_clipboard("\n\n".join(filter(None, (self._thoughts, self._text))))
+
+    def _put_on_clipboard(self, text: str) -> None:
+        QGuiApplication.clipboard().setText(text)
+        self.copied.emit(text)
 
 
-def _text_of(view: Prose | CodeBlockView) -> JoinedText:
-    return view.body if isinstance(view, CodeBlockView) else view
+def _texts_of(view: _BlockView) -> Sequence[JoinedText]:
+    if isinstance(view, ThoughtView):
+        return view.texts
+    return [view.body if isinstance(view, CodeBlockView) else view]
+
+
+def _num_letters(block: ReplyBlock) -> int:
+    match block:
+        case ThoughtBlock():
+            return len(block.text) if block.is_open else 0
+        case CodeBlock():
+            return len(block.code)
+    return len(block.html)
 
 
 def _nothing() -> None:

@@ -26,7 +26,7 @@ from engine.messages.conversations import Message, Role
 from engine.messages.origins import TARGET
 from engine.messages.passages import passages_of
 from engine.messages.prompts import split_prompt
-from engine.messages.replies import OriginRun, StopReason
+from engine.messages.replies import OriginRun, StopReason, Thought, ThoughtPiece
 
 Siblings = Mapping[int, Sequence[int]]  # ids of all versions of a message, by its id, where there are others
 NO_SIBLINGS: Siblings = {}
@@ -73,8 +73,8 @@ class Transcript(QWidget):
         self._growing: GrowingRow | None = None
         self._busy = False
         self._colouring = False
-        self._pending: list[tuple[str, tuple[OriginRun, ...]]] = []  # the part of the reply that is not shown yet
-        self._repaint = Throttle(self._show_pending, parent=self)
+        self._pending: list[tuple[list[str], list[OriginRun]] | ThoughtPiece] = []  # what is not shown yet of the reply
+        self._repaint = Throttle(self.show_pending, parent=self)
         self.column = VirtualColumn(self)
         self.column.setAccessibleName(self.tr("Chat"))
         self.column.view_built.connect(self._on_view_built)
@@ -144,12 +144,12 @@ class Transcript(QWidget):
         self.column.scroll_to_end()
         self._update_rows()
 
-    def begin_reply(self, begun: str = "") -> None:
-        """A reply is being prepared: shows dots, or the text that it continues."""
+    def begin_reply(self, begun: str = "", thoughts: Sequence[Thought] = ()) -> None:
+        """A reply is being prepared: shows dots, or the text that it continues, with its thoughts."""
         self.abandon_reply()
         self._growing = GrowingRow(self._stage, self._colouring)
-        if begun:
-            self._growing.feed(begun, (OriginRun(len(begun), TARGET.key),))
+        if begun or thoughts:
+            self._growing.begin_with(begun, thoughts, TARGET.key)
             self._growing.wait_for(self.tr("Reading the chat…"))
         self._rows.append(self._growing)
         self._stack.setCurrentWidget(self.column)
@@ -165,7 +165,17 @@ class Transcript(QWidget):
     def append_reply_text(self, text: str, origins: tuple[OriginRun, ...] = ()) -> None:
         """`origins`: who guessed it, if that is known."""
         if self._growing is not None:
-            self._pending.append((text, origins))
+            last = self._pending[-1] if self._pending else None
+            if not isinstance(last, tuple):
+                last = ([], [])
+                self._pending.append(last)
+            last[0].append(text)
+            last[1].extend(origins)
+            self._repaint.request()
+
+    def append_thought(self, piece: ThoughtPiece) -> None:
+        if self._growing is not None:
+            self._pending.append(piece)
             self._repaint.request()
 
     def finish_reply(self, message: Message, siblings: Sequence[int] = ()) -> None:
@@ -173,7 +183,7 @@ class Transcript(QWidget):
         if self._growing is None:
             self.append_message(message, siblings)
             return
-        self._show_pending()
+        self.show_pending()
         row = self._growing.finished(message, siblings)
         self._rows[self._rows.index(self._growing)] = row
         self.column.replace(self._growing, row)
@@ -337,6 +347,7 @@ class Transcript(QWidget):
             view.continue_requested.connect(self.continue_requested)
             view.regenerate_requested.connect(self.regenerate_requested)
             view.repeat_requested.connect(self.repeat_requested)
+            view.thought_toggled.connect(partial(self._toggle_thought, view))
         elif isinstance(view, PromptView) and isinstance(row, PromptRow):
             view.copied.connect(self.copied)
             view.branch_chosen.connect(self.branch_chosen)
@@ -344,6 +355,11 @@ class Transcript(QWidget):
             view.revision_changed.connect(partial(self._on_revision, row))
             view.revision_submitted.connect(partial(self.revision_submitted.emit, row.message.id))
         self._update_view(row, view)
+
+    def _toggle_thought(self, view: ReplyView, number: int) -> None:
+        for row, shown in self.column.built_rows():  # a growing row has become another one meanwhile
+            if shown is view and isinstance(row, ReplyRow | GrowingRow):
+                row.toggle_thought(number, view)
 
     def _delete(self, row: PromptRow | ReplyRow) -> None:
         self.delete_requested.emit(row.message.id)
@@ -409,10 +425,14 @@ class Transcript(QWidget):
 
     # The growing reply
 
-    def _show_pending(self) -> None:
+    def show_pending(self) -> None:
+        """All of the growing reply that has come."""
         if self._growing is not None and self._pending:
-            text = "".join(piece for piece, _ in self._pending)
-            self._growing.feed(text, [run for _, origins in self._pending for run in origins])
+            for piece in self._pending:
+                if isinstance(piece, ThoughtPiece):
+                    self._growing.think(piece)
+                else:
+                    self._growing.feed("".join(piece[0]), piece[1])
             self._pending.clear()
             self._refresh_growing()
 

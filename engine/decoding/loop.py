@@ -40,9 +40,13 @@ class Decoder:
         rules: Rules | None = None,
         grammar: Grammar | None = None,
         seed: int | None = None,
+        ending: Sequence[int] = (),
+        max_thought: int | None = None,
     ) -> None:
         """`turns`: the conversation that is answered, for proposers to read. Without `speculation` nobody drafts.
-        `learns`: whether proposers may learn from the reply. `notes` gets every token and the logits before it.
+        `learns`: whether proposers may learn from the reply. `notes` gets every token and the logits before it, up to
+        an `ending`: these are written, whatever the target would write, when the caller has set `thought_end` and the
+        reply has that many tokens. `max_thought`: tokens from the mark that begins a thought to its `thought_end`.
         `rules` and `grammar` are those of the reply; the grammar moves on with it.
 
         With a seed, drafts are certain of their tokens: so the target alone draws, once for each token that is written,
@@ -56,6 +60,9 @@ class Decoder:
         self._speculation = speculation
         self._learns = learns
         self._notes = notes
+        self._ending = tuple(ending)
+        self._max_thought = max_thought if ending else None
+        self.thought_end: int | None = None
         self._num_noted = 0 if notes is None else NUM_NOTED
         self._dice = dice or RandomDice(seed if sampling.seed is None else sampling.seed)
         self._guessers_dice = dice or RandomDice(None)  # else the target's draws would depend on what is drafted
@@ -91,6 +98,11 @@ class Decoder:
         yield (pending,)
         self._recorder.start()
         while self._session.room > 0 and not self.is_over:
+            if self._is_to_end_thought(reply_start):
+                self._end_thought(pending, stop)
+                yield self._ending
+                pending = self._ending[-1]
+                continue
             draft = self._draft(pending, reply_start, end)
             rows = self._verify(pending, draft, stop)
             verdict = self._accept(draft, rows)
@@ -101,6 +113,21 @@ class Decoder:
             if pending in self._ends:
                 return
 
+    def _is_to_end_thought(self, reply_start: int) -> bool:
+        num_written = len(self._session.tokens) + 1 - reply_start
+        is_due = self.thought_end is not None and num_written >= self.thought_end
+        return is_due and self._session.room > len(self._ending) > 0
+
+    def _end_thought(self, pending: int, stop: StopSignal) -> None:
+        """The target reads what it did not choose: nobody guessed it, and nothing is learned from it or after it."""
+        most = self._limits.max_tokens
+        tokens = (pending, *self._ending[:-1])
+        for start in range(0, len(tokens), most):
+            self._session.extend(tokens[start : start + most], stop, num_rows=1)
+        self.verdict = Verdict(NO_DRAFT, 0, self._ending)
+        self.thought_end = self._state = self._notes = None
+        self._recorder.start()
+
     def _draft(self, pending: int, reply_start: int, end: int | None) -> Draft:
         """`end`: where among the session's tokens the reply must end."""
         self._recorder.begin()
@@ -109,8 +136,12 @@ class Decoder:
             tokens = self._session.tokens
             longest = min(self._session.room, self._limits.max_rows, self._limits.max_tokens) - 1
             longest = min(longest, self._limits.max_rollback)
-            if end is not None:
-                longest = min(longest, end - len(tokens) - 2)  # a pass writes one token more, and one is pending
+            thought_end = None if self.thought_end is None else reply_start + self.thought_end
+            for limit in (end, thought_end):
+                if limit is not None:
+                    longest = min(longest, limit - len(tokens) - 2)  # a pass writes one token more, and one is pending
+            if self._max_thought is not None:  # a thought that begins in this round does not outgrow it
+                longest = min(longest, self._max_thought)
             context = Context(
                 self._turns,
                 tokens,

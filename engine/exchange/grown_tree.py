@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Generic, TypeVar
 
 from engine.messages.conversations import ConversationTree, Role, TreeMessage
+from engine.messages.replies import Thought
 
 MOST_MESSAGES = 20_000  # of a conversation
 MOST_CHARACTERS = 32 * 2**20  # of all its messages: branches of joined turns repeat the text before them
@@ -35,6 +36,7 @@ class Node(Generic[_Key]):
     text: str
     created_at: datetime | None = None
     target_name: str | None = None
+    thoughts: tuple[Thought, ...] = ()
 
 
 def grow(
@@ -57,7 +59,8 @@ def grow(
         if node.role is None:
             number_of[node.key] = parent
             continue
-        message = TreeMessage(len(messages) + 1, parent, node.role, node.text, node.created_at, node.target_name)
+        said = node.role, node.text, node.created_at, node.target_name, node.thoughts
+        message = TreeMessage(len(messages) + 1, parent, *said)
         before = messages[parent] if parent is not None else None
         if joins_turns and before is not None and before.role == node.role:
             message = replace(message, parent=before.parent)

@@ -7,10 +7,12 @@
        "head": 2,                                       id of the leaf of the current branch; null: no messages
        "messages": [
         {"id": 1, "parent": null, "role": "user", "text": "…", "created_at": "…", "model": null},
-        {"id": 2, "parent": 1, "role": "assistant", "text": "…", "created_at": "…", "model": "SmolLM2"}]}]}
+        {"id": 2, "parent": 1, "role": "assistant", "text": "…", "created_at": "…", "model": "SmolLM2",
+         "thoughts": [{"place": 0, "text": "…", "seconds": 12.5, "tokens": 300}]}]}]}    only where there are any
 
-Messages form a tree: those with the same parent are branches. Roles are `user`, `assistant` and `system`. Readers
-ignore unknown fields and refuse unknown versions.
+Messages form a tree: those with the same parent are branches. Roles are `user`, `assistant` and `system`. A thought is
+what the model wrote for itself; `place` is the number of characters of the text before it. Readers ignore unknown
+fields and refuse unknown versions.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from pydantic import AwareDatetime, BaseModel, Field, StrictInt
 
 from engine.exchange.grown_tree import Node, grow, sound_time, tree
 from engine.messages.conversations import ConversationTree, Role
+from engine.messages.replies import Thought
 
 FORMAT = "slipstream-conversations"
 VERSION = 1
@@ -34,6 +37,13 @@ class Header(BaseModel):
     version: StrictInt = Field(ge=1)
 
 
+class _Thought(BaseModel):
+    place: StrictInt = Field(0, ge=0)
+    text: str
+    seconds: float = Field(0.0, ge=0, allow_inf_nan=False)
+    tokens: StrictInt = Field(0, ge=0)
+
+
 class _Message(BaseModel):
     id: StrictInt
     parent: StrictInt | None = None
@@ -41,6 +51,7 @@ class _Message(BaseModel):
     text: str
     created_at: AwareDatetime | None = None
     model: str | None = None
+    thoughts: list[_Thought] = []
 
 
 class _Conversation(BaseModel):
@@ -52,14 +63,16 @@ class _Conversation(BaseModel):
     messages: list[_Message]
 
 
-FIELDS = frozenset({"conversations"}).union(*(each.model_fields for each in (Header, _Conversation, _Message)))
+FIELDS = frozenset({"conversations"}).union(
+    *(each.model_fields for each in (Header, _Conversation, _Message, _Thought))
+)
 
 
 def read(element: dict[str, Any]) -> ConversationTree:
     """Raises ValueError."""
     found = _Conversation.model_validate(element)
     nodes = [
-        Node(each.id, each.parent, each.role, each.text, sound_time(each.created_at), each.model)
+        Node(each.id, each.parent, each.role, each.text, sound_time(each.created_at), each.model, _thoughts(each))
         for each in found.messages
     ]
     return tree(found.title, found.system_prompt, (found.created_at, found.updated_at), grow(nodes, found.head))
@@ -90,9 +103,31 @@ def _element(each: ConversationTree) -> dict[str, Any]:
                 "text": message.text,
                 "created_at": _written(message.created_at),
                 "model": message.target_name,
+                **(
+                    {"thoughts": [_written_thought(thought) for thought in message.thoughts]}
+                    if message.thoughts
+                    else {}
+                ),
             }
             for message in each.messages
         ],
+    }
+
+
+def _thoughts(message: _Message) -> tuple[Thought, ...]:
+    found = sorted(message.thoughts, key=lambda each: each.place)
+    length = len(message.text)
+    return tuple(
+        Thought(min(each.place, length), each.text, each.seconds, each.tokens, is_whole=True) for each in found
+    )
+
+
+def _written_thought(thought: Thought) -> dict[str, Any]:
+    return {
+        "place": thought.place,
+        "text": thought.text,
+        "seconds": round(thought.seconds, 3),
+        "tokens": thought.num_tokens,
     }
 
 

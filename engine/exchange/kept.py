@@ -12,6 +12,7 @@ from typing import Any
 
 from engine.errors import FileUnusable
 from engine.messages.conversations import ConversationTree, Role, TreeMessage
+from engine.messages.replies import Thought
 
 _IN_MEMORY = 2**24  # bytes; more than most files of chats take
 
@@ -47,7 +48,10 @@ class KeptTrees:
 
 def _packed(tree: ConversationTree) -> tuple[Any, ...]:
     messages = [
-        (each.number, each.parent, each.role.value, each.text, _written(each.created_at), each.target_name)
+        (
+            *(each.number, each.parent, each.role.value, each.text, _written(each.created_at), each.target_name),
+            [(thought.place, thought.text, thought.seconds, thought.num_tokens) for thought in each.thoughts],
+        )
         for each in tree.messages
     ]
     times = _written(tree.created_at), _written(tree.updated_at)
@@ -59,12 +63,15 @@ def _unpacked(
     system_prompt: str,
     began: str | None,
     used: str | None,
-    messages: list[tuple[int, int | None, str, str, str | None, str | None]],
+    messages: list[tuple[int, int | None, str, str, str | None, str | None, list[tuple[int, str, float, int]]]],
     head: int | None,
 ) -> ConversationTree:
     unpacked = tuple(
-        TreeMessage(number, parent, Role(role), text, _moment(written), target_name)
-        for number, parent, role, text, written, target_name in messages
+        TreeMessage(
+            *(number, parent, Role(role), text, _moment(written), target_name),
+            tuple(Thought(*thought, is_whole=True) for thought in thoughts),
+        )
+        for number, parent, role, text, written, target_name, thoughts in messages
     )
     return ConversationTree(title, system_prompt, _moment(began), _moment(used), unpacked, head)
 

@@ -49,7 +49,10 @@ def read_chats(path: Path, check: Callable[[], None] = lambda: None) -> Read:
                     left_out.append((read, _title(element)))
                     continue
                 trees.add(read)
-                num_characters += sum(len(message.text) for message in read.messages)
+                num_characters += sum(
+                    len(message.text) + sum(len(thought.text) for thought in message.thoughts)
+                    for message in read.messages
+                )
                 if num_characters > MOST_TEXT:
                     raise FileUnusable(f"{path.name} holds too much text; import it in several parts.")
             num_events = stream.num_events

@@ -74,7 +74,21 @@ def _conversation(tree: ConversationTree) -> Iterator[str]:
     if tree.system_prompt.strip():
         yield f"\n## System prompt\n\n{tree.system_prompt.strip()}\n"
     for message in branch(tree):
-        yield f"\n## {_author(message)}\n\n{message.text.strip()}\n"
+        yield f"\n## {_author(message)}\n"
+        place = 0
+        for thought in message.thoughts:
+            yield _paragraph(message.text[place : thought.place])
+            place = thought.place
+            yield _quoted(f"*Thought for {max(1, round(thought.seconds))} s*\n\n{thought.text}")
+        yield _paragraph(message.text[place:])
+
+
+def _paragraph(text: str) -> str:
+    return f"\n{text.strip()}\n" if text.strip() else ""
+
+
+def _quoted(text: str) -> str:
+    return "\n" + "".join(f"> {line}".rstrip() + "\n" for line in text.splitlines())
 
 
 def _author(message: TreeMessage) -> str:

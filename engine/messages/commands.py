@@ -10,7 +10,7 @@ from engine.config import LearningSettings, OwnSampling, ReadingSettings, ReplyS
 from engine.messages.conversations import ExportFormat
 from engine.messages.learned import NgramRecord
 from engine.messages.prompts import Attachment
-from engine.messages.replies import ReplyStatistics
+from engine.messages.replies import ReplyStatistics, Thought
 from engine.messages.targets import HubFile
 
 
@@ -240,6 +240,7 @@ class KeepReply(StoreCommand):
     conversation_id: int
     prompt_id: int
     text: str
+    thoughts: tuple[Thought, ...]
     statistics: ReplyStatistics
     target_name: str
     target_identity: str | None

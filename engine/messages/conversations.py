@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from engine.config import OwnSampling
-from engine.messages.replies import ReplyStatistics
+from engine.messages.replies import ReplyStatistics, Thought
 
 
 class Role(StrEnum):
@@ -24,6 +24,7 @@ class ChatTurn:
 
     role: Role
     text: str
+    thought: str = ""  # what came before the text of a reply; most templates leave it out of later prompts
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class Message:
     created_at: datetime
     target_name: str | None = None  # of a reply
     statistics: ReplyStatistics | None = None  # None for prompts
+    thoughts: tuple[Thought, ...] = ()  # of a reply, whose text is without them
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ class SearchHit:
     message_id: int | None  # of a message with the words, preferably on the current branch; None: only the title
     snippet: str  # of that message, in one line; empty without one
     marks: tuple[tuple[int, int], ...]  # the words in the snippet: first character, number of characters
+    is_thought: bool = False  # whether the snippet is of what the model thought before its answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,7 @@ class TreeMessage:
     text: str
     created_at: datetime | None  # None: unknown
     target_name: str | None = None  # of a reply
+    thoughts: tuple[Thought, ...] = ()  # of a reply
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from engine.messages.forms import FormOffer, FormSpeed, TuneReport, TuneStep
 from engine.messages.history import History
 from engine.messages.learned import FingerprintPair, ImportOutcome, LearnedSummary, ProfileSummary
 from engine.messages.prompts import Attachment
-from engine.messages.replies import OriginRun
+from engine.messages.replies import OriginRun, ThoughtPiece
 from engine.messages.speed import LiveFigures
 from engine.messages.targets import HubFile, HubModel, LibraryTarget, MemoryEstimate, Runtime, Suggestion
 
@@ -66,6 +66,7 @@ class TargetInfo:
     num_gpu_layers: int = 0  # on graphics cards
     gpu: str = ""  # names of these; empty if there are none
     identity: str = ""  # as in `TargetSource`
+    thinks: bool | None = None  # whether it thinks before it answers, unless it is told; None: it cannot be told
 
 
 class TargetLoading(Event):
@@ -309,6 +310,14 @@ class ReplyText(Event):
     text: str
     figures: LiveFigures  # of the reply so far
     origins: tuple[OriginRun, ...] = ()  # of `text`, in order
+
+
+class ReplyThought(Event):
+    """The next piece of what the model thinks before it answers, which is no part of the reply's text."""
+
+    conversation_id: int
+    piece: ThoughtPiece
+    figures: LiveFigures  # of the reply so far
 
 
 class ReplyRepeats(Event):

@@ -31,6 +31,33 @@ class OriginRun:
 
 
 @dataclass(frozen=True, slots=True)
+class ThoughtPiece:
+    """What was added to a thought, or its end."""
+
+    text: str = ""
+    origins: tuple[OriginRun, ...] = ()  # of the text; empty: not known
+    seconds: float = 0.0  # that it has taken since the piece before
+    num_tokens: int = 0  # likewise
+    is_last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """One of a reply's thoughts. The reply's text is its answer; this stood among it."""
+
+    place: int  # characters of the answer before it
+    text: str = ""
+    seconds: float = 0.0  # that it took
+    num_tokens: int = 0
+    is_whole: bool = False  # else the reply has ended in the middle of it, or is still being written
+    origins: tuple[OriginRun, ...] = ()  # of the text; empty: not known
+
+
+def joined_thoughts(thoughts: Iterable[Thought]) -> str:
+    return "\n\n".join(each.text for each in thoughts)
+
+
+@dataclass(frozen=True, slots=True)
 class ProposerCounts:
     """Tokens of the target that one proposer drafted, in one reply or in several."""
 
@@ -135,8 +162,11 @@ class ReplyListener:
     def on_text(self, text: str, figures: LiveFigures, origins: tuple[OriginRun, ...]) -> None:
         """The next piece of text, with the origins of its characters."""
 
-    def on_part(self, text: str, statistics: ReplyStatistics) -> None:
-        """Now and then: all of its text so far, and what is known of it."""
+    def on_thought(self, piece: ThoughtPiece, figures: LiveFigures) -> None:
+        """The next piece of a thought, which is no part of the text."""
+
+    def on_part(self, text: str, thoughts: tuple[Thought, ...], statistics: ReplyStatistics) -> None:
+        """Now and then: all of its text and thoughts so far, and what is known of them."""
 
     def on_repeating(self) -> None:
         """It has begun to repeat itself without end; told once."""

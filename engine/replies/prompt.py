@@ -10,11 +10,13 @@ from itertools import accumulate
 
 from engine.errors import PromptTooLong, TargetUnusable, TemplateExhausted
 from engine.messages.conversations import ChatTurn, Role
+from engine.messages.replies import Thought
 from engine.numerics.draft import common_prefix_length
 from engine.target.chat_template import ChatTemplate
 from engine.target.interface import PromptReader, Vocabulary
 from engine.target.prompt_text import PromptText, joined, part
 from engine.target.template_values import Patience
+from engine.target.thinking import ThinkingMarks
 
 # A prompt must leave this much of the context for its reply: one of so many parts, or so many tokens if that is less.
 # Otherwise the oldest turns are left out, and then the prompt fills at most half of the context, so that not every
@@ -30,6 +32,7 @@ class Prompt:
     tokens: tuple[int, ...]
     num_left_out: int  # of the oldest turns; the system prompt is never left out
     num_begun: int = 0  # of the tokens, at their end: those of the reply to continue
+    is_open: bool = False  # whether the reply begins, or goes on, in the middle of a thought
 
 
 class PromptBuilder:
@@ -43,9 +46,30 @@ class PromptBuilder:
             begin=_piece(target, vocabulary.begin),
             end=_piece(target, vocabulary.end),
         )
+        self._thinking = self._template.thinking(vocabulary.pieces)
         self._template.render(
             [ChatTurn(Role.USER, "Hello."), ChatTurn(Role.ASSISTANT, "Hi."), ChatTurn(Role.USER, "Bye.")]
         )
+
+    @property
+    def marks(self) -> ThinkingMarks | None:
+        """Around the target's thoughts; None: it has none."""
+        return self._thinking.marks
+
+    @property
+    def thinks_unless_told(self) -> bool | None:
+        """Whether the target thinks before it answers; None: it cannot be told."""
+        return self._thinking.by_default if self._thinking.switch else None
+
+    @property
+    def ending(self) -> tuple[int, ...]:
+        """Tokens that end a thought; none where the tokenizer cannot spell them in the middle of a text."""
+        pieces, marks = self._target.vocabulary.pieces, self.marks
+        for text in () if marks is None else (marks.ending, marks.close):
+            tokens = self._target.tokenize(text)
+            if tokens and b"".join(pieces[token] for token in tokens) == text.encode():
+                return tuple(tokens)
+        return ()
 
     def build(
         self,
@@ -54,12 +78,15 @@ class PromptBuilder:
         num_left_out: int = 0,
         num_extra: int = 0,
         begun: str = "",
+        thoughts: tuple[Thought, ...] = (),
+        thinks: bool | None = None,
     ) -> Prompt:
         """The prompt of as many turns as fit.
 
         `held` are the target's tokens; `num_left_out` turns were left out before, and stay out, so that the held tokens
-        stay useful; `num_extra` tokens follow the prompt at once; `begun` is the reply to continue. A prompt that takes
-        the template too much is too long, too. Raises PromptTooLong or TemplateFailed if the last turn alone is too
+        stay useful; `num_extra` tokens follow the prompt at once; `begun` is the reply to continue, with its
+        `thoughts`; `thinks`: as the user wants it; None: as the template has it. A prompt that takes the template too
+        much is too long, too. Raises PromptTooLong or TemplateFailed if the last turn alone is too
         long, and TargetUnusable where the vocabulary has no tokens for it.
         """
         system = [turn for turn in turns if turn.role is Role.SYSTEM]
@@ -71,10 +98,15 @@ class PromptBuilder:
         @cache
         def prompt_from(start: int) -> Prompt | TemplateExhausted:
             try:
-                tokens, num_begun = self._tokens([*system, *others[start:]], held, begun, patience)
+                text = self._template.render([*system, *others[start:]], patience, self._thinking, thinks)
             except TemplateExhausted as error:
                 return error
-            return Prompt(tokens, start, num_begun)
+            is_open = self._thinking.is_open(text)
+            if not begun and not thoughts:
+                return Prompt(self._tokens(text, held), start, 0, is_open)
+            is_thinking = self.marks is not None and bool(thoughts) and not thoughts[-1].is_whole
+            tokens, num_begun = self._with_begun(text, held, self._spelled(begun, thoughts, is_open))
+            return Prompt(tokens, start, num_begun, is_thinking)
 
         def is_within(start: int, limit: float) -> bool:
             prompt = prompt_from(start)
@@ -116,7 +148,8 @@ class PromptBuilder:
         tokenize. Raises PromptTooLong if there is no such number."""
         limit = self._target.limits.max_bytes
         # Encoding a text of many million characters would keep other threads waiting.
-        sizes = [len(turn.text if len(turn.text) > limit else turn.text.encode("utf-8", "replace")) for turn in turns]
+        texts = map(self._thinking.said, turns)
+        sizes = [len(text if len(text) > limit else text.encode("utf-8", "replace")) for text in texts]
         size_from = list(accumulate(reversed(sizes)))[::-1]  # of each turn and all after it
         starts = [i for i, turn in enumerate(turns) if turn.role is Role.USER and size_from[i] <= limit]
         if not starts:
@@ -126,20 +159,34 @@ class PromptBuilder:
             )
         return starts
 
-    def _tokens(
-        self, turns: Sequence[ChatTurn], held: Sequence[int], begun: str, patience: Patience
-    ) -> tuple[tuple[int, ...], int]:
+    def _tokens(self, text: PromptText, held: Sequence[int]) -> tuple[int, ...]:
+        return tuple(_continued(self._target, text, held, self._with_begin(self._target.tokenize(text))))
+
+    def _with_begun(self, text: PromptText, held: Sequence[int], begun: PromptText) -> tuple[tuple[int, ...], int]:
         """And how many of them, at the end, spell `begun`."""
-        text = self._template.render(turns, patience)
-        tokens = _continued(self._target, text, held, self._with_begin(self._target.tokenize(text)))
-        if not begun:
-            return tuple(tokens), 0
-        follows = held[len(tokens) :] if list(held[: len(tokens)]) == tokens else ()
+        tokens = self._tokens(text, held)
+        follows = held[len(tokens) :] if tuple(held[: len(tokens)]) == tokens else ()
         written = _written(self._target, begun, follows)
         if written is not None:
             return (*tokens, *written), len(written)
-        whole = self._with_begin(self._target.tokenize(joined((text, PromptText(begun)))))
+        whole = self._with_begin(self._target.tokenize(joined((text, begun))))
         return tuple(whole), _num_spelling(self._target.vocabulary, whole, len(begun.encode("utf-8", "replace")))
+
+    def _spelled(self, begun: str, thoughts: tuple[Thought, ...], is_open: bool) -> PromptText:
+        """A reply as the target wrote it, with its thoughts. `is_open`: its prompt begins the first of these."""
+        marks = self.marks
+        if marks is None:
+            return PromptText(begun)
+        starts_thinking = bool(thoughts) and thoughts[0].place == 0
+        parts = [marks.ending] if is_open and not starts_thinking else []
+        place = 0
+        for number, thought in enumerate(thoughts):
+            parts.append(PromptText(begun[place : thought.place]))
+            place = thought.place
+            parts += [] if is_open and starts_thinking and number == 0 else [f"{marks.open}\n"]
+            parts += [PromptText(thought.text), marks.ending if thought.is_whole else ""]
+        spelled = joined([*parts, PromptText(begun[place:])])
+        return spelled if isinstance(spelled, PromptText) else PromptText(spelled)
 
     def _with_begin(self, tokens: list[int]) -> list[int]:
         """Some templates write the first token themselves, others leave it to the tokenizer."""
@@ -168,19 +215,24 @@ def _continued(target: PromptReader, text: PromptText, held: Sequence[int], toke
     return tokens
 
 
-def _written(target: PromptReader, text: str, held: Sequence[int]) -> list[int] | None:
+def _written(target: PromptReader, text: PromptText, held: Sequence[int]) -> list[int] | None:
     """Tokens of a text that follows others: those held, as far as they spell it up to the end of a character. None if
     the tokenizer puts a space before the rest, as SentencePiece's does."""
     pieces = target.vocabulary.pieces
     data = text.encode("utf-8", "replace")
+    marks = _written_marks(target.vocabulary, text)
     num_reused = num_bytes = place = 0
     for index, token in enumerate(held):
-        if not pieces[token] or token in target.vocabulary.special or not data.startswith(pieces[token], place):
+        is_mark = token in target.vocabulary.special
+        if not pieces[token] or (is_mark and marks.get(place) != pieces[token]):
+            break
+        if not data.startswith(pieces[token], place):
             break
         place += len(pieces[token])
         if data[place : place + 1] < b"\x80" or data[place : place + 1] >= b"\xc0":
             num_reused, num_bytes = index + 1, place
-    rest = target.tokenize(PromptText(data[num_bytes:].decode("utf-8"))) if num_bytes < len(data) else []
+    num_characters = len(data[:num_bytes].decode("utf-8", "ignore"))
+    rest = target.tokenize(part(text, slice(num_characters, None))) if num_bytes < len(data) else []
     if b"".join(pieces[token] for token in rest) != data[num_bytes:]:
         return None
     return [*held[:num_reused], *rest]

@@ -6,7 +6,7 @@ import math
 import secrets
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from engine.clock import now
 from engine.config import ReplySettings
@@ -18,7 +18,14 @@ from engine.errors import PromptTooLong
 from engine.messages.conversations import ChatTurn
 from engine.messages.learned import VerifiedReply
 from engine.messages.origins import TARGET
-from engine.messages.replies import ProposerCounts, ReplyListener, ReplyStatistics, StopReason
+from engine.messages.replies import (
+    ProposerCounts,
+    ReplyListener,
+    ReplyStatistics,
+    StopReason,
+    Thought,
+    ThoughtPiece,
+)
 from engine.messages.speed import LiveFigures
 from engine.numerics.draft import common_prefix_length
 from engine.numerics.draft_length import PassCosts
@@ -30,6 +37,7 @@ from engine.replies.prompt import Prompt, PromptBuilder
 from engine.replies.reopening import Reopening, UnkeptPart
 from engine.replies.speed import ReplyClock, ratio_by_counts
 from engine.replies.text import TextOrigins, TextStream, num_whole, origin_of, text_kind
+from engine.replies.thoughts import GrowingThoughts, Part, PartKind, ThoughtSplitter
 from engine.stop_signal import StopSignal
 from engine.target.grammar import Grammar
 from engine.target.interface import FloatRows, Interrupted, Target
@@ -42,9 +50,10 @@ _PART_S = 2.0  # from one part that is told to the next: so much of a reply may 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    text: str
+    text: str  # the answer
     statistics: ReplyStatistics
     failure: Exception | None = None  # the error that ended it, if the stop reason is FAILED
+    thoughts: tuple[Thought, ...] = ()
     tokens: tuple[int, ...] = ()  # the target's; without those that belong to a stop string, wholly or partly
     figures: DecodingFigures = field(default_factory=DecodingFigures)
     verified: VerifiedReply | None = None  # if the settings asked for it
@@ -58,6 +67,8 @@ class PreparedReply:
     prompt: Prompt
     conversation: Hashable
     begun: str = ""  # beginning of the reply, which continues from there
+    thoughts: tuple[Thought, ...] = ()  # of that beginning
+    thinks: bool | None = None  # as `ReplyWriter.thinks`
 
 
 class ReplyWriter:
@@ -75,6 +86,12 @@ class ReplyWriter:
         self._reopening = reopening
         self._limits = Limits(target.vocabulary)
         self._left_out: tuple[Hashable, int] = (None, 0)  # the last conversation, and turns left out of its prompt
+        self.thinks: bool | None = None  # what the target is told from now on, where it has a switch; None: nothing
+
+    @property
+    def thinks_unless_told(self) -> bool | None:
+        """Whether the target thinks before it answers; None: it cannot be told."""
+        return self._prompts.thinks_unless_told
 
     def close(self) -> None:
         """No more replies are written, and loading a drafter is given up. The target stays open."""
@@ -90,22 +107,33 @@ class ReplyWriter:
     def target_name(self) -> str:
         return self._target.description.name
 
-    def prepare(self, turns: Sequence[ChatTurn], conversation: Hashable = None, begun: str = "") -> PreparedReply:
+    def prepare(
+        self,
+        turns: Sequence[ChatTurn],
+        conversation: Hashable = None,
+        begun: str = "",
+        thoughts: tuple[Thought, ...] = (),
+    ) -> PreparedReply:
         """The prompt for `turns`, not evaluated yet. Raises PromptTooLong or TemplateFailed.
 
         `conversation` is a key that stays the same from reply to reply, so that turns once left out stay out. The reply
-        continues from `begun`; only its continuation is written.
+        continues from `begun` and its `thoughts`; only its continuation is written.
         """
         known, num_left_out = self._left_out
         num_left_out = num_left_out if known == conversation else 0
+        thinks = True if thoughts else self.thinks
+
+        def built(held: Sequence[int]) -> Prompt:
+            return self._prompts.build(turns, held, num_left_out, begun=begun, thoughts=thoughts, thinks=thinks)
+
         held = self._session.tokens
-        prompt = self._prompts.build(turns, held, num_left_out, begun=begun)
+        prompt = built(held)
         if self._reopening is not None and self._reopening.is_worth(held, prompt.tokens):
             kept = self._reopening.known(conversation)
-            other = self._prompts.build(turns, kept, num_left_out, begun=begun) if kept else prompt
+            other = built(kept) if kept else prompt
             if common_prefix_length(kept, other.tokens) > common_prefix_length(held, prompt.tokens):
                 prompt = other
-        return PreparedReply(tuple(turns), prompt, conversation, begun)
+        return PreparedReply(tuple(turns), prompt, conversation, begun, thoughts, thinks)
 
     def write(
         self, prepared: PreparedReply, settings: ReplySettings, stop: StopSignal, listener: ReplyListener
@@ -176,6 +204,10 @@ class _Run:
     ) -> None:
         """Raises SettingInvalid where what it continues does not keep to the grammar."""
         self._vocabulary = target.vocabulary
+        marks = prompts.marks
+        self._splitter = ThoughtSplitter(marks, prepared.prompt.is_open, bool(prepared.begun or prepared.thoughts))
+        spelled = () if marks is None else target.tokenize(f"{marks.open}{marks.close}{marks.lead}")
+        self._hidden = self._vocabulary.special - {*spelled}  # no text, as most marks of the chat template are not
         self._context_size = target.limits.context_size
         self._prompts = prompts
         self._session = session
@@ -196,6 +228,8 @@ class _Run:
             rules=rules,
             grammar=grammar,
             seed=self._seed,
+            ending=prompts.ending if marks is not None and settings.max_thought is not None else (),
+            max_thought=settings.max_thought,
         )
         self._stream = TextStream(settings.stop_strings)
         self._origins = TextOrigins()
@@ -203,6 +237,9 @@ class _Run:
         self._figures, self._figures_until = LiveFigures(), -math.inf
         self._part_at = math.inf
         self._pieces: list[str] = []
+        self._thoughts = GrowingThoughts()
+        self._thought_from = (0.0, 0)  # when the last piece of a thought was shown, and tokens written until then
+        self._num_answered = self._num_released = 0  # characters of the answer; of everything
         self._tokens: list[int] = []
         self._speculation = speculation
         self._num_evaluated = 0
@@ -218,12 +255,12 @@ class _Run:
         except Exception as error:  # the text so far is the user's, whatever happened
             reason, failure = StopReason.FAILED, error
         self._clock.stop()
-        self._show(self._stream.finish())
+        self._show([*self._splitter.feed(self._stream.finish()), *self._splitter.finish()])
         statistics = self._statistics(reason)
         text = "".join(self._pieces)
-        tokens = tuple(self._tokens[: self._num_shown(len(text))] if self._stream.stopped else self._tokens)
+        tokens = tuple(self._tokens[: self._num_shown(self._num_released)] if self._stream.stopped else self._tokens)
         verified = None if self._notes is None else self._notes.first(len(tokens) + (reason is StopReason.END))
-        return Reply(text, statistics, failure, tokens, self._decoder.figures, verified)
+        return Reply(text, statistics, failure, self._thoughts.all, tokens, self._decoder.figures, verified)
 
     def _write(self) -> StopReason:
         rows: FloatRows | None = self._read_prompt()
@@ -250,33 +287,47 @@ class _Run:
         """Writes until the reply ends; None when the context is full."""
         num_begun, most = self._prompt.num_begun, self._settings.max_tokens
         most = None if most is None else num_begun + most
+        if not self._tokens and self._splitter.is_inside:
+            self._begin_thought()
         for tokens in self._decoder.rounds(rows, self._stop, num_begun + len(self._tokens), most):
-            text, reason = self._take(tokens)
+            parts, reason = self._take(tokens)
             self._clock.note(len(self._tokens))
-            self._show(text)
+            self._show(parts)
             if reason is not None:
                 return reason
             self._tell_part()
         return StopReason.STOP_STRING if self._decoder.is_over else None
 
-    def _take(self, tokens: Sequence[int]) -> tuple[str, StopReason | None]:
+    def _take(self, tokens: Sequence[int]) -> tuple[list[Part], StopReason | None]:
         """The text of a round, and why the reply ends with it, if it does."""
         vocabulary, stream, verdict = self._vocabulary, self._stream, self._decoder.verdict
-        text, places = "", verdict.places
+        parts: list[Part] = []
+        places = verdict.places
         for place, token in enumerate(tokens):
             if token in vocabulary.end_of_generation:
-                return text, StopReason.END
+                return parts, StopReason.END
             self._add(token)
-            if token not in vocabulary.special:  # marks of the chat template are not text
-                num_before = stream.num_decoded
-                text += stream.push(vocabulary.pieces[token])
+            if token not in self._hidden:
+                num_before, was_inside = stream.num_decoded, self._splitter.is_inside
+                parts += self._splitter.feed(stream.push(vocabulary.pieces[token]))
                 origin = origin_of(verdict.draft, places[place]) if place < len(places) else TARGET.key
                 self._origins.note(stream.num_decoded - num_before, origin)
+                if self._splitter.is_inside is not was_inside:
+                    self._decoder.thought_end = None
+                    if not was_inside:
+                        self._begin_thought()
             if stream.stopped:
-                return text, StopReason.STOP_STRING
+                return parts, StopReason.STOP_STRING
             if self._settings.max_tokens is not None and len(self._tokens) >= self._settings.max_tokens:
-                return text, StopReason.LENGTH
-        return text, None
+                return parts, StopReason.LENGTH
+        return parts, None
+
+    def _begin_thought(self) -> None:
+        """From here on its tokens and its time count."""
+        self._thought_from = now(), len(self._tokens)
+        if self._settings.max_thought is not None:
+            num_before = self._prompt.num_begun + len(self._tokens)
+            self._decoder.thought_end = num_before + self._settings.max_thought
 
     def _add(self, token: int) -> None:
         self._tokens.append(token)
@@ -286,10 +337,16 @@ class _Run:
 
     def _make_room(self) -> FloatRows | None:
         """Leaves out the oldest turns, and reads the others and the reply so far again; None if nothing can leave."""
-        num_left_out = self._prompt.num_left_out
+        num_left_out, prepared = self._prompt.num_left_out, self._prepared
         try:
             prompt = self._prompts.build(
-                self._prepared.turns, self._session.tokens, num_left_out, len(self._tokens), self._prepared.begun
+                prepared.turns,
+                self._session.tokens,
+                num_left_out,
+                len(self._tokens),
+                prepared.begun,
+                prepared.thoughts,
+                prepared.thinks,
             )
         except PromptTooLong:
             return None
@@ -301,22 +358,40 @@ class _Run:
 
     def _num_shown(self, num_characters: int) -> int:
         """Of the tokens, from the first on, those that are wholly within so many characters of the text."""
-        pieces, special = self._vocabulary.pieces, self._vocabulary.special
-        return num_whole([b"" if token in special else pieces[token] for token in self._tokens], num_characters)
+        pieces, hidden = self._vocabulary.pieces, self._hidden
+        return num_whole([b"" if token in hidden else pieces[token] for token in self._tokens], num_characters)
 
-    def _show(self, text: str) -> None:
-        if text:
-            self._pieces.append(text)
-            if now() >= self._figures_until:
-                self._figures, self._figures_until = self._live_figures(), now() + _FIGURES_S
-            self._listener.on_text(text, self._figures, self._origins.release(len(text)))
+    def _show(self, parts: Sequence[Part]) -> None:
+        for part in parts:
+            self._num_released += len(part.text)
+            origins = self._origins.release(len(part.text), counts=part.kind is PartKind.ANSWER)
+            if part.kind is PartKind.ANSWER:
+                self._pieces.append(part.text)
+                self._num_answered += len(part.text)
+                self._listener.on_text(part.text, self._figures_now(), origins)
+            elif part.kind is PartKind.THOUGHT:
+                self._think(ThoughtPiece(part.text, origins))
+            elif part.kind is PartKind.CLOSING and self._thoughts.is_open:
+                self._think(ThoughtPiece(is_last=True))
+
+    def _think(self, piece: ThoughtPiece) -> None:
+        (since, num_before), until = self._thought_from, (now(), len(self._tokens))
+        self._thought_from = until
+        piece = replace(piece, seconds=until[0] - since, num_tokens=until[1] - num_before)
+        self._thoughts.add(piece, self._num_answered)
+        self._listener.on_thought(piece, self._figures_now())
+
+    def _figures_now(self) -> LiveFigures:
+        if now() >= self._figures_until:
+            self._figures, self._figures_until = self._live_figures(), now() + _FIGURES_S
+        return self._figures
 
     def _tell_part(self) -> None:
-        if self._part_at == math.inf and self._pieces:
+        if self._part_at == math.inf and (self._pieces or self._thoughts.is_open):
             self._part_at = now() + _PART_S
         elif now() >= self._part_at:
             self._clock.stop()
-            self._listener.on_part("".join(self._pieces), self._statistics(StopReason.CUT_OFF))
+            self._listener.on_part("".join(self._pieces), self._thoughts.all, self._statistics(StopReason.CUT_OFF))
             self._part_at = now() + _PART_S
 
     @property

@@ -57,7 +57,7 @@ class TextStream:
             self.stopped = True
             released, self._withheld = self._withheld[: min(found)], ""
             return released
-        keep = max(_overlap(self._withheld, stop) for stop in self._stop_strings)
+        keep = max(overlap(self._withheld, stop) for stop in self._stop_strings)
         released = self._withheld[: len(self._withheld) - keep]
         self._withheld = self._withheld[len(released) :]
         return released
@@ -90,8 +90,8 @@ class TextOrigins:
         if num_characters > 0:
             _append(self._waiting, num_characters, origin)
 
-    def release(self, num_characters: int) -> tuple[OriginRun, ...]:
-        """The origins of the next characters, which must be decoded."""
+    def release(self, num_characters: int, counts: bool = True) -> tuple[OriginRun, ...]:
+        """The origins of the next characters, which must be decoded. Those that do not count are not among `runs`."""
         released: list[tuple[int, str]] = []
         waiting = self._waiting
         while num_characters > 0:
@@ -100,13 +100,14 @@ class TextOrigins:
                 waiting.appendleft((length - num_characters, origin))
                 length = num_characters
             _append(released, length, origin)
-            _append(self._all, length, origin)
+            if counts:
+                _append(self._all, length, origin)
             num_characters -= length
         return as_runs(released)
 
     @property
     def runs(self) -> tuple[OriginRun, ...]:
-        """Of everything released so far."""
+        """Of everything released so far that counts."""
         return as_runs(self._all)
 
 
@@ -117,6 +118,14 @@ def origin_of(draft: Draft, place: int) -> str:
             return proposer
         place -= length
     return TARGET.key
+
+
+def joined_runs(runs: Iterable[OriginRun]) -> tuple[OriginRun, ...]:
+    """The same, with neighbours of one origin joined."""
+    joined: list[tuple[int, str]] = []
+    for run in runs:
+        _append(joined, run.num_characters, run.origin)
+    return as_runs(joined)
 
 
 def as_runs(pairs: Iterable[tuple[int, str]]) -> tuple[OriginRun, ...]:
@@ -171,6 +180,6 @@ def _new_decoder() -> codecs.IncrementalDecoder:
     return codecs.getincrementaldecoder("utf-8")(errors="replace")
 
 
-def _overlap(text: str, stop: str) -> int:
-    """Length of the longest end of `text` with which `stop` begins."""
+def overlap(text: str, stop: str) -> int:
+    """Length of the longest end of `text` with which `stop` begins, but not all of it."""
     return next((n for n in range(min(len(text), len(stop) - 1), 0, -1) if text.endswith(stop[:n])), 0)

@@ -18,7 +18,6 @@ from engine.messages.commands import (
     KeepReply,
     LoadTarget,
     Regenerate,
-    ReplyCommand,
     Send,
     UpdateRecall,
     UseDrafter,
@@ -35,12 +34,22 @@ from engine.messages.events import (
     ReplyRepeats,
     ReplyStarted,
     ReplyText,
+    ReplyThought,
 )
 from engine.messages.origins import TARGET
 from engine.messages.prompts import title_of
-from engine.messages.replies import OriginRun, ReplyListener, ReplyStatistics, StopReason
+from engine.messages.replies import (
+    OriginRun,
+    ReplyListener,
+    ReplyStatistics,
+    StopReason,
+    Thought,
+    ThoughtPiece,
+    joined_thoughts,
+)
 from engine.messages.speed import LiveFigures
 from engine.replies.reply import PreparedReply, Reply, ReplyWriter
+from engine.replies.thoughts import joined_replies
 from engine.services.comparing import compare
 from engine.services.learning_service import LearningService
 from engine.services.message_keeper import MessageKeeper
@@ -80,14 +89,15 @@ class ChatService:
                     self.target.load(command, stop)
                 case UseDrafter(drafter):
                     self.target.use_drafter(drafter, stop)
-                case ReplyCommand() | Compare():
+                case Send() | Regenerate() | EditPrompt() | ContinueReply() | Compare():
                     self.target.require(stop)
                     self._readings.begin()
                     with self.target.watched():
                         self._write(command, stop)
                     self.target.prove()
 
-    def _write(self, command: ReplyCommand | Compare, stop: StopSignal) -> None:
+    def _write(self, command: Send | Regenerate | EditPrompt | ContinueReply | Compare, stop: StopSignal) -> None:
+        self._writer.thinks = command.settings.thinks
         match command:
             case Send():
                 self._send(command, stop)
@@ -175,7 +185,7 @@ class ChatService:
                 "This reply answers no message of yours, so it cannot be continued; write a message first."
             )
         turns = _turns(conversation.system_prompt, branch)
-        prepared = self._writer.prepare(turns, command.conversation_id, before.text)
+        prepared = self._writer.prepare(turns, command.conversation_id, before.text, before.thoughts)
         self._reply(prepared, branch[-1], conversation, command.settings, stop, before)
 
     def _reply(
@@ -203,20 +213,21 @@ class ChatService:
         name, identity = loaded.writer.target_name, loaded.source.identity or None
         number, chat = self._keeper.begin_reply(), self._readings.chat_of(conversation.summary)
 
-        def part(text: str, statistics: ReplyStatistics) -> KeepReply:
+        def part(text: str, thoughts: tuple[Thought, ...], statistics: ReplyStatistics) -> KeepReply:
             if before is not None:
+                thoughts = joined_replies(before.text, before.thoughts, thoughts)
                 text, statistics = _joined(before, text, statistics)
-            return KeepReply(number, conversation.summary.id, prompt.id, text, statistics, name, identity)
+            return KeepReply(number, conversation.summary.id, prompt.id, text, thoughts, statistics, name, identity)
 
-        def keep(text: str, statistics: ReplyStatistics) -> None:
+        def keep(text: str, thoughts: tuple[Thought, ...], statistics: ReplyStatistics) -> None:
             if not conversation.summary.incognito:  # nothing would be left of it
-                self._post(part(text, statistics))
+                self._post(part(text, thoughts, statistics))
 
         reply = loaded.writer.write(prepared, settings, stop, _ReplyEvents(prompt, self._emit, keep))
-        if before is not None and not reply.text:
+        if before is not None and not reply.text and not reply.thoughts:
             self._end_unchanged(before, reply)
             return
-        message = self._keeper.finish(part(reply.text, reply.statistics))
+        message = self._keeper.finish(part(reply.text, reply.thoughts, reply.statistics))
         self._emit(ReplyFinished(message, self._keeper.siblings_of(message)))
         self._announce(conversation.summary.id)
         if reply.statistics.is_slow and not conversation.summary.incognito:
@@ -296,7 +307,7 @@ class _ReplyEvents(ReplyListener):
 
     prompt: Message
     emit: Listener
-    keep: Callable[[str, ReplyStatistics], None]
+    keep: Callable[[str, tuple[Thought, ...], ReplyStatistics], None]
 
     def on_prompt(self, num_tokens: int, num_left_out: int) -> None:
         self.emit(ReplyStarted(self.prompt.conversation_id, self.prompt.id, num_tokens, num_left_out))
@@ -307,8 +318,11 @@ class _ReplyEvents(ReplyListener):
     def on_text(self, text: str, figures: LiveFigures, origins: tuple[OriginRun, ...]) -> None:
         self.emit(ReplyText(self.prompt.conversation_id, text, figures, origins))
 
-    def on_part(self, text: str, statistics: ReplyStatistics) -> None:
-        self.keep(text, statistics)
+    def on_thought(self, piece: ThoughtPiece, figures: LiveFigures) -> None:
+        self.emit(ReplyThought(self.prompt.conversation_id, piece, figures))
+
+    def on_part(self, text: str, thoughts: tuple[Thought, ...], statistics: ReplyStatistics) -> None:
+        self.keep(text, thoughts, statistics)
 
     def on_repeating(self) -> None:
         self.emit(ReplyRepeats(self.prompt.conversation_id))
@@ -319,7 +333,7 @@ class _ReplyEvents(ReplyListener):
 
 def _turns(system_prompt: str, branch: Sequence[Message]) -> list[ChatTurn]:
     system = [ChatTurn(Role.SYSTEM, system_prompt)] if system_prompt.strip() else []
-    return system + [ChatTurn(message.role, message.text) for message in branch if message.text]
+    return system + [ChatTurn(each.role, each.text, joined_thoughts(each.thoughts)) for each in branch if each.text]
 
 
 def _is_prompt(message: Message) -> bool:

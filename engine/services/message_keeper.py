@@ -155,7 +155,13 @@ class MessageKeeper:
 
     def _written(self, reply: KeepReply) -> _Written:
         message = self._part or self._new(reply.conversation_id, reply.prompt_id, Role.ASSISTANT)
-        message = replace(message, text=reply.text, target_name=reply.target_name, statistics=reply.statistics)
+        message = replace(
+            message,
+            text=reply.text,
+            thoughts=reply.thoughts,
+            target_name=reply.target_name,
+            statistics=reply.statistics,
+        )
         return _Written(message, reply.target_identity)
 
     def _put(self, written: _Written) -> Message:
@@ -216,6 +222,7 @@ class MessageKeeper:
             message.target_name,
             message.statistics,
             written.target_identity,
+            message.thoughts,
         )
 
     def _on_waiting(self, is_waiting: bool) -> None:

@@ -137,7 +137,10 @@ class TargetInUse:
         try:
             self._repository.remember_target(source)  # first: who hears of the target lists the library at once
         finally:  # the target is there, even if the store refuses
-            speculation.tell(lambda now: self._emit(TargetReady(_describe(source, target, now, settings), command)))
+            thinks = writer.thinks_unless_told
+            speculation.tell(
+                lambda now: self._emit(TargetReady(_describe(source, target, now, settings, thinks), command))
+            )
         self._post(UpdateRecall())
 
     def require(self, stop: StopSignal) -> None:
@@ -260,7 +263,9 @@ def _check_cancelled(command: LoadTarget, stop: StopSignal) -> None:
         raise Cancelled(f"Loading {Path(command.target).name} was cancelled.")
 
 
-def _describe(source: TargetSource, target: Target, speculation: Speculation, settings: TargetSettings) -> TargetInfo:
+def _describe(
+    source: TargetSource, target: Target, speculation: Speculation, settings: TargetSettings, thinks: bool | None
+) -> TargetInfo:
     description = target.description
     return TargetInfo(
         name=description.name,
@@ -276,6 +281,7 @@ def _describe(source: TargetSource, target: Target, speculation: Speculation, se
         num_gpu_layers=description.num_gpu_layers,
         gpu=description.gpu,
         identity=source.identity,
+        thinks=thinks,
     )
 
 

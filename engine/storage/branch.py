@@ -127,6 +127,7 @@ def _message(row: Row[Any]) -> Message:
         created_at=row.created_at,
         target_name=row.target_name,
         statistics=_statistics(*row[-len(_STATISTICS) :]),
+        thoughts=row.thoughts,
     )
 
 

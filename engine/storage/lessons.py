@@ -18,9 +18,10 @@ from sqlalchemy.dialects.sqlite import insert
 
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.learned import Lesson, VerifiedReply
+from engine.messages.replies import joined_thoughts
 from engine.storage.connections import raw_rows
 from engine.storage.recall import id_of
-from engine.storage.schema import ConversationRow, LessonRow, MessageRow, VocabularyRow, read_time
+from engine.storage.schema import ConversationRow, LessonRow, MessageRow, VocabularyRow, read_time, thoughts_from
 from engine.storage.texts import encodable
 
 _TOKEN_BYTES = 4
@@ -52,7 +53,7 @@ WITH RECURSIVE answered(id) AS (
     WHERE vocabulary_id = (SELECT id FROM vocabularies WHERE fingerprint = ?)
     UNION SELECT messages.parent_id FROM messages JOIN answered ON messages.id = answered.id
 )
-SELECT messages.id, messages.parent_id, messages.role, messages.text FROM messages
+SELECT messages.id, messages.parent_id, messages.role, messages.text, messages.thoughts FROM messages
 JOIN answered ON answered.id = messages.id WHERE typeof(messages.text) = 'text'
 """
 _LESSONS = {
@@ -110,10 +111,10 @@ def _read(connection: Connection, names: Mapping[str, str], fingerprint: str, mo
 
 
 def turns_by_id(rows: Iterable[Any]) -> TurnsById:
-    """Rows of ids, parents, roles and texts."""
+    """Rows of ids, parents, roles, texts and thoughts."""
     return {
-        number: (parent, ChatTurn(_ROLES[role], text))
-        for number, parent, role, text in rows
+        number: (parent, ChatTurn(_ROLES[role], text, joined_thoughts(thoughts_from(thoughts))))
+        for number, parent, role, text, thoughts in rows
         if role in _ROLES  # else it is damaged
     }
 

@@ -38,7 +38,7 @@ WITH RECURSIVE branch(id) AS (
     SELECT value FROM json_each(?)
     UNION SELECT messages.parent_id FROM messages JOIN branch ON messages.id = branch.id
 )
-SELECT messages.id, messages.parent_id, messages.role, messages.text FROM messages
+SELECT messages.id, messages.parent_id, messages.role, messages.text, messages.thoughts FROM messages
 JOIN branch ON branch.id = messages.id WHERE typeof(messages.text) = 'text'
 AND length(CAST(messages.text AS BLOB)) <= {_MOST_BYTES}
 """

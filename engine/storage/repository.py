@@ -15,7 +15,7 @@ from engine.config import OwnSampling
 from engine.errors import ConversationMissing
 from engine.messages.conversations import Conversation, ConversationSummary, ConversationTree, Message, Role, SearchHit
 from engine.messages.prompts import title_of
-from engine.messages.replies import ReplyStatistics
+from engine.messages.replies import ReplyStatistics, Thought
 from engine.places import STORE
 from engine.storage import branch, connections
 from engine.storage.drafters import DrafterRepository
@@ -327,6 +327,7 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
         target_name: str | None = None,
         statistics: ReplyStatistics | None = None,
         target_identity: str | None = None,
+        thoughts: tuple[Thought, ...] = (),
     ) -> Message:
         """Adds a leaf under `parent_id` (None: a root), where the current branch now ends; also to a deleted
         conversation, whose reply is still being written. A parent that is no message of it raises ConversationMissing.
@@ -346,6 +347,7 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
                 created_at=now,
                 target_name=target_name,
                 target_identity=target_identity,
+                thoughts=thoughts,
             )
             message_id = connection.execute(new).lastrowid
             if statistics is not None:
@@ -355,14 +357,15 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
                 left = branch.with_left(left, found.head_message_id)
             values = {"head_message_id": message_id, "left_heads": left, "updated_at": now}
             _change(connection, conversation_id, even_deleted=True, **values)
-        return Message(message_id, conversation_id, parent_id, role, text, now, target_name, statistics)
+        return Message(message_id, conversation_id, parent_id, role, text, now, target_name, statistics, thoughts)
 
     def rewrite_message(self, message: Message) -> Message:
-        """With this text and these statistics, in place of those that are stored: a reply that has grown."""
+        """With this text, these thoughts and statistics, in place of those that are stored: a reply that has grown."""
         message = replace(message, text=encodable(message.text))
         with self._writing(message.conversation_id, SHORT_PATIENCE_S) as connection:
             _check_message(connection, message.conversation_id, message.id)
-            connection.execute(update(MessageRow).where(MessageRow.id == message.id).values(text=message.text))
+            change = update(MessageRow).where(MessageRow.id == message.id)
+            connection.execute(change.values(text=message.text, thoughts=message.thoughts))
             if message.statistics is not None:
                 branch.write_statistics(connection, message.id, message.statistics)
             used = {"updated_at": datetime.now(UTC)}

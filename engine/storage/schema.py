@@ -15,6 +15,7 @@ import json
 import os
 from datetime import UTC, datetime
 from enum import StrEnum
+from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -38,7 +39,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, InstrumentedAttribute, Mapped, mapped_column
 
 from engine.messages.conversations import Role
-from engine.messages.replies import OriginRun, StopReason, TextKind
+from engine.messages.replies import OriginRun, StopReason, TextKind, Thought
 
 Heads = tuple[int, ...]  # ids of the leaves of branches
 MOST_READ_BYTES = 2**24  # of a text: more than a target can read at once, and than an import can hold
@@ -116,16 +117,54 @@ class OriginRuns(TypeDecorator[tuple[OriginRun, ...]]):
     cache_ok = True
 
     def process_bind_param(self, value: tuple[OriginRun, ...] | None, dialect: Dialect) -> str | None:  # noqa: ARG002
-        runs = value or ()
-        return json.dumps([[run.num_characters, run.origin] for run in runs], separators=(",", ":"))
+        return json.dumps(_as_pairs(value or ()), separators=(",", ":"))
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> tuple[OriginRun, ...] | None:  # noqa: ARG002
         if value is None:
             return None
         try:
-            return tuple(OriginRun(int(length), _key(origin)) for length, origin in json.loads(value))
+            return _from_pairs(json.loads(value))
         except (TypeError, ValueError, RecursionError):  # SQLite holds any kind of value in any column
             return ()
+
+
+class Thoughts(TypeDecorator[tuple[Thought, ...]]):
+    """The fields of each, as JSON. Anything else in the column counts as none."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: tuple[Thought, ...] | None, dialect: Dialect) -> str:  # noqa: ARG002
+        rows = [
+            [each.place, each.text, each.seconds, each.num_tokens, each.is_whole, _as_pairs(each.origins)]
+            for each in value or ()
+        ]
+        return json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode(errors="replace").decode()
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> tuple[Thought, ...]:  # noqa: ARG002
+        return thoughts_from(value)
+
+
+def thoughts_from(stored: object) -> tuple[Thought, ...]:
+    """Reads what `Thoughts` wrote; nothing of what it cannot have written."""
+    if stored in ("[]", None, b"[]"):
+        return ()
+    try:
+        return tuple(
+            Thought(abs(int(place)), str(text), round(seconds, 3), abs(int(num)), bool(whole), _from_pairs(origins))
+            for place, text, seconds, num, whole, origins in json.loads(stored)  # type: ignore[arg-type]
+            if isfinite(seconds)
+        )
+    except (TypeError, ValueError, OverflowError, RecursionError):  # SQLite holds any kind of value in any column
+        return ()
+
+
+def _as_pairs(runs: tuple[OriginRun, ...]) -> list[list[int | str]]:
+    return [[run.num_characters, run.origin] for run in runs]
+
+
+def _from_pairs(stored: Any) -> tuple[OriginRun, ...]:
+    return tuple(OriginRun(int(length), _key(origin)) for length, origin in stored)
 
 
 class MessageIds(TypeDecorator[Heads]):
@@ -195,6 +234,7 @@ class Base(DeclarativeBase):
         StopReason: _words(StopReason),
         TextKind: _words(TextKind),
         tuple[OriginRun, ...]: OriginRuns(),
+        tuple[Thought, ...]: Thoughts(),
         Heads: MessageIds(),
     }
 
@@ -242,6 +282,7 @@ class MessageRow(Base, holds=Holds.CHATS):
     created_at: Mapped[datetime]
     target_name: Mapped[str | None]
     target_identity: Mapped[str | None]  # None: not known, as in replies from before and in imported chats
+    thoughts: Mapped[tuple[Thought, ...]] = mapped_column(server_default="[]")
 
 
 class ReplyStatisticsRow(Base, holds=Holds.CHATS):

@@ -6,13 +6,15 @@ lets pass is compared as people read it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
 
-from sqlalchemy import ColumnElement, Connection, LargeBinary, and_, cast, func, or_, select
+from sqlalchemy import ColumnElement, Connection, LargeBinary, Text, and_, cast, func, or_, select, type_coerce
 
 from engine.messages.conversations import ConversationSummary, SearchHit
+from engine.messages.replies import Thought, joined_thoughts
 from engine.storage.branch import links_up
 from engine.storage.schema import ConversationRow, MessageRow
 from engine.storage.texts import snippet_of
@@ -22,7 +24,7 @@ MOST_HITS = 100
 _SIFTED_LENGTH = 100  # characters of a word that SQLite compares; it refuses very long patterns
 _AT_ONCE = 500  # conversations named in one statement
 
-_Found = tuple[int, str]  # id and text of a message
+_Found = tuple[int, str, bool]  # id and text of a message, or of its thoughts
 
 
 def summary_of(conversation_id: int, title: str, updated_at: datetime) -> ConversationSummary:
@@ -60,8 +62,8 @@ def _hit_of(
     """`messages` are those with the words, latest first; one of the current branch is preferred."""
     if not messages:
         return SearchHit(conversation, None, "", ())
-    number, text = next((each for each in messages if each[0] in branch), messages[0])
-    return SearchHit(conversation, number, *snippet_of(text, words))
+    number, text, is_thought = next((each for each in messages if each[0] in branch), messages[0])
+    return SearchHit(conversation, number, *snippet_of(text, words), is_thought)
 
 
 def _by_missing(
@@ -78,7 +80,7 @@ def _holding(
 ) -> Iterator[tuple[int, list[_Found]]]:
     """Conversations (of these; None: of all) and their messages with all the words, latest first."""
     wanted = (
-        select(MessageRow.conversation_id, MessageRow.id, MessageRow.text)
+        select(MessageRow.conversation_id, MessageRow.id, MessageRow.text, MessageRow.thoughts)
         .join(ConversationRow, ConversationRow.id == MessageRow.conversation_id)
         .where(ConversationRow.deleted_at.is_(None), _sieve(words))
         .order_by(ConversationRow.updated_at.desc(), ConversationRow.id.desc(), MessageRow.id.desc())
@@ -89,19 +91,33 @@ def _holding(
     for number, rows in groupby(connection.execute(wanted), lambda row: int(row[0])):
         if stopped() or num_found == MOST_HITS:
             return
-        messages = [(row[1], row[2]) for row in rows if not _missing_in(row[2], words)]
+        messages = [each for row in rows for each in _found_in(*row[1:], words)]
         if messages:
             num_found += 1
             yield number, messages
 
 
+def _found_in(number: int, text: str, thoughts: tuple[Thought, ...], words: Sequence[str]) -> Iterator[_Found]:
+    """In the text of a message, or else in its thoughts."""
+    for each, is_thought in ((text, False), (joined_thoughts(thoughts), True)):
+        if not _missing_in(each, words):
+            yield number, each, is_thought
+            return
+
+
 def _sieve(words: Sequence[str]) -> ColumnElement[bool]:
     """Lets all texts with these case-folded words pass, and others: SQLite compares ASCII letters alone."""
-    beyond_ascii = func.length(MessageRow.text) != func.length(cast(MessageRow.text, LargeBinary))
+    columns: tuple[ColumnElement[str], ...] = type_coerce(MessageRow.text, Text), type_coerce(MessageRow.thoughts, Text)
+    beyond_ascii = or_(*(func.length(each) != func.length(cast(each, LargeBinary)) for each in columns))
     if not all(map(str.isascii, words)):
         return beyond_ascii
-    held = (MessageRow.text.contains(word[:_SIFTED_LENGTH], autoescape=True) for word in words)
-    return or_(and_(*held), beyond_ascii)
+    cut = [word[:_SIFTED_LENGTH] for word in words]
+    patterns = cut, [json.dumps(word)[1:-1] for word in cut]  # thoughts are stored as JSON
+    held = (
+        and_(*(column.contains(word, autoescape=True) for word in wanted))
+        for column, wanted in zip(columns, patterns, strict=True)
+    )
+    return or_(*held, beyond_ascii)
 
 
 def _branches(connection: Connection, heads: Sequence[int]) -> set[int]:

@@ -103,6 +103,7 @@ def write_tree(connection: Connection, tree: ConversationTree) -> None:
             "text": encodable(message.text),
             "created_at": message.created_at or created_at,
             "target_name": None if message.target_name is None else encodable(message.target_name),
+            "thoughts": message.thoughts,
         }
         for message in tree.messages
     ]
@@ -119,4 +120,4 @@ def _next_message_id(connection: Connection) -> int:
 
 
 def _message(row: Any) -> TreeMessage:
-    return TreeMessage(row.id, row.parent_id, row.role, row.text, row.created_at, row.target_name)
+    return TreeMessage(row.id, row.parent_id, row.role, row.text, row.created_at, row.target_name, row.thoughts)

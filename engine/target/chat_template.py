@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from engine.errors import TemplateExhausted, TemplateFailed
 from engine.messages.conversations import ChatTurn, Role
 from engine.target.prompt_text import PromptText
 from engine.target.template_program import Program
 from engine.target.template_values import Budget, OverBudget, Patience
+from engine.target.thinking import NO_THINKING, Thinking, thinking_of
 
 # What llama.cpp falls back to as well for models that carry none.
 CHATML = (
@@ -31,42 +33,68 @@ class ChatTemplate:
     def __init__(self, source: str | None, begin: str, end: str) -> None:
         """`begin` and `end` are the texts of the target's own first and last special token ("" where it has none)."""
         self._tokens = {"bos_token": begin, "eos_token": end}
+        self._source = source or CHATML
         try:
-            self._program = Program(source or CHATML)
+            self._program = Program(self._source)
         # The parser meets what a stranger wrote, and can raise whatever Python can.
         except Exception as error:
             raise _failed(error) from error
 
-    def render(self, turns: Sequence[ChatTurn], patience: Patience | None = None) -> PromptText:
-        """The prompt up to where the reply begins. Renderings for one prompt share their patience."""
+    def render(
+        self,
+        turns: Sequence[ChatTurn],
+        patience: Patience | None = None,
+        thinking: Thinking = NO_THINKING,
+        thinks: bool | None = None,
+    ) -> PromptText:
+        """The prompt up to where the reply begins. Renderings for one prompt share their patience. `thinks`: whether
+        the target is to think, where the template has a switch for it; None: as the template has it."""
+        names = thinking.names(thinks)
         with (patience or Patience()).lent() as seconds:
-            return self._rendered(_joined(turns), Budget(sum(len(turn.text) for turn in turns), seconds))
+            budget = Budget(sum(len(turn.text) + len(turn.thought) for turn in turns), seconds)
+            turns = _joined(turns)
+            system = [turn.text for turn in turns if turn.role is Role.SYSTEM]
+            if not system:
+                return self._render(turns, budget, thinking, names)
+            try:
+                text = self._render(turns, budget, thinking, names)
+            except TemplateFailed:
+                text = PromptText("")
+            # Some models know no system role: their template refuses it, or leaves it out without a word.
+            is_told = system[0].strip() in text
+            return text if is_told else self._render(_system_within_prompt(turns), budget, thinking, names)
 
-    def _rendered(self, turns: Sequence[ChatTurn], budget: Budget) -> PromptText:
-        system = [turn.text for turn in turns if turn.role is Role.SYSTEM]
-        if not system:
-            return self._render(turns, budget)
-        try:
-            text = self._render(turns, budget)
-        except TemplateFailed:
-            text = PromptText("")
-        # Some models know no system role: their template refuses it, or leaves it out without a word.
-        return text if system[0].strip() in text else self._render(_system_within_prompt(turns), budget)
+    def thinking(self, pieces: Sequence[bytes]) -> Thinking:
+        """What it does with thoughts, as it shows in small conversations, within the patience for one prompt.
+        `pieces`: the tokens of the vocabulary."""
+        patience = Patience()
 
-    def _render(self, turns: Sequence[ChatTurn], budget: Budget) -> PromptText:
-        messages = [{"role": turn.role.value, "content": PromptText(turn.text)} for turn in turns]
-        names = {"messages": messages, "add_generation_prompt": True, **self._tokens}
-        try:
-            text = self._program.run(names, budget)
-        # The same goes for what the template does.
-        except Exception as error:
-            raise _failed(error) from error
+        def written(messages: Sequence[Mapping[str, Any]], begins: bool, names: Mapping[str, Any]) -> str:
+            with patience.lent() as seconds:
+                return self._run(messages, begins, names, Budget(0, seconds))
+
+        return thinking_of(self._source, written, pieces)
+
+    def _render(
+        self, turns: Sequence[ChatTurn], budget: Budget, thinking: Thinking, names: Mapping[str, bool]
+    ) -> PromptText:
+        text = self._run([thinking.message(turn) for turn in turns], True, names, budget)
         if not text:
             raise _failed("it writes nothing")
-        num_said = sum(len(turn.text) for turn in turns)
+        num_said = sum(len(turn.text) + len(turn.thought) for turn in turns)
         if len(text) > _WRITTEN + _WRITTEN_PER_MESSAGE * len(turns) + _WRITTEN_PER_CHARACTER * num_said:
             raise _failed(OverBudget("it writes far more than was said"))
         return text if isinstance(text, PromptText) else PromptText(text, bytes(len(text)))
+
+    def _run(
+        self, messages: Sequence[Mapping[str, Any]], begins: bool, names: Mapping[str, Any], budget: Budget
+    ) -> str:
+        known = {"messages": [*messages], "add_generation_prompt": begins, **self._tokens, **names}
+        try:
+            return self._program.run(known, budget)
+        # The same goes for what the template does.
+        except Exception as error:
+            raise _failed(error) from error
 
 
 def _joined(turns: Sequence[ChatTurn]) -> list[ChatTurn]:
@@ -74,7 +102,8 @@ def _joined(turns: Sequence[ChatTurn]) -> list[ChatTurn]:
     joined: list[ChatTurn] = []
     for turn in turns:
         if joined and joined[-1].role is turn.role:
-            joined[-1] = ChatTurn(turn.role, f"{joined[-1].text}\n\n{turn.text}")
+            thought = "\n\n".join(filter(None, (joined[-1].thought, turn.thought)))
+            joined[-1] = ChatTurn(turn.role, f"{joined[-1].text}\n\n{turn.text}", thought)
         else:
             joined.append(turn)
     return joined

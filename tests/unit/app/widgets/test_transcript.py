@@ -449,7 +449,7 @@ def test_blocks_that_are_not_shown_are_told_of(
     assert cut.cut.text().startswith("Only the beginning is shown.")
     transcript.begin_reply()
     transcript.append_reply_text(block * 3)
-    transcript._show_pending()
+    transcript.show_pending()
     growing = reply_views(transcript)[-1]
     assert growing.cut is not None
     transcript.finish_reply(reply(3, "another text"))
@@ -465,7 +465,7 @@ def test_a_long_reply_is_cut_alike_while_it_grows(
     transcript.begin_reply()
     for place in range(0, len(text), size):
         transcript.append_reply_text(text[place : place + size])
-        transcript._show_pending()
+        transcript.show_pending()
     (view,) = reply_views(transcript)
     qtbot.waitUntil(lambda: view.is_whole)
     words, height = [prose.toPlainText() for prose in view.block_views if isinstance(prose, Prose)], view.arrange(700)

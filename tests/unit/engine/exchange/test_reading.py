@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from engine.errors import FileUnusable
 from engine.exchange import Read, grown_tree, json_format, json_stream, opening, read_chats, reading, write_chats
 from engine.messages.conversations import ConversationTree, ExportFormat, LeftOut, Role, TreeMessage
+from engine.messages.replies import Thought
 
 MOMENTS = st.datetimes(datetime(1991, 1, 1), datetime(2150, 1, 1), timezones=st.just(UTC))
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
@@ -101,6 +102,22 @@ def test_markdown_holds_the_current_branch(tmp_path: Path) -> None:
     assert path.read_text() == (
         "# Colours\n\n## System prompt\n\nBe brief.\n\n## You\n\nName a colour.\n\n## Tiny\n\nBlue.\n"
     )
+
+
+def test_thoughts_are_written_apart_from_answers(tmp_path: Path) -> None:
+    thoughts = (Thought(0, "Blue?\n\nBlue.", 12.4, 9, True), Thought(5, "Enough?", 1.0, 2, True))
+    reply = TreeMessage(1, None, Role.ASSISTANT, "Blue. Done.", None, "Tiny", thoughts)
+    tree = ConversationTree("Colours", "", None, None, (reply,), 1)
+    markdown, exported = tmp_path / "chat.md", tmp_path / "chat.json"
+    write_chats(markdown, [tree], ExportFormat.MARKDOWN, False)
+    assert markdown.read_text() == (
+        "# Colours\n\n## Tiny\n\n> *Thought for 12 s*\n>\n> Blue?\n>\n> Blue.\n\nBlue.\n"
+        "\n> *Thought for 1 s*\n>\n> Enough?\n\nDone.\n"
+    )
+    write_chats(exported, [tree], ExportFormat.JSON, False)
+    assert json.loads(exported.read_text())["conversations"][0]["messages"][0]["text"] == "Blue. Done."
+    (read,) = read_chats(exported).trees
+    assert read.messages == (reply,)
 
 
 def test_where_nothing_can_be_written_a_sentence_says_so(tmp_path: Path) -> None:

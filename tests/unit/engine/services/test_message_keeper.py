@@ -90,7 +90,7 @@ def test_a_reply_is_kept_as_it_grows_and_stands_there_cut_off_after_a_crash(talk
     asked, said = talking.repository.open_conversation(summary.id).messages
     assert (asked.text, said.text, said) == ("Hi", "Hello.", message)
 
-    late = KeepReply(1, summary.id, asked.id, "He", STATISTICS, "fake", None)
+    late = KeepReply(1, summary.id, asked.id, "He", (), STATISTICS, "fake", None)
     talking.keeper.keep(late)
     assert texts(talking.repository, summary.id) == ["Hi", "Hello."], "a part that comes late changes nothing"
 
@@ -105,7 +105,7 @@ def test_of_a_forgotten_chat_and_of_an_incognito_one_no_part_is_kept(talking: De
     assert parts(talking) == []
     chat = talking.repository.create_conversation("chat", "")
     asked = talking.repository.add_message(chat.id, None, Role.USER, "Hi")
-    part = KeepReply(talking.keeper.begin_reply(), chat.id, asked.id, "He", STATISTICS, "fake", None)
+    part = KeepReply(talking.keeper.begin_reply(), chat.id, asked.id, "He", (), STATISTICS, "fake", None)
     talking.keeper.keep(part)
     assert texts(talking.repository, chat.id) == ["Hi", "He"]
     talking.repository.forget_conversation(chat.id)
@@ -153,7 +153,7 @@ def test_a_chat_goes_on_while_the_store_is_locked_and_is_stored_afterwards(
 def test_a_reply_whose_end_is_refused_is_not_stored_twice(talking: Desk, locked: AbstractContextManager[None]) -> None:
     chat = talking.repository.create_conversation("chat", "")
     asked = talking.repository.add_message(chat.id, None, Role.USER, "Hi")
-    part = KeepReply(talking.keeper.begin_reply(), chat.id, asked.id, "He", STATISTICS, "fake", None)
+    part = KeepReply(talking.keeper.begin_reply(), chat.id, asked.id, "He", (), STATISTICS, "fake", None)
     talking.keeper.keep(part)
     with locked:
         talking.keeper.finish(replace(part, text="Hello."))

@@ -341,7 +341,8 @@ def test_two_thousand_lessons_are_loaded_quickly(repository: Repository, store: 
         if message_id % 2:
             lessons.append((message_id, bytes(400), bytes(3200), bytes(1600), "Be kind."))
     with closing(sqlite3.connect(store)) as connection, connection:
-        connection.executemany("INSERT INTO messages VALUES (?, ?, ?, ?, 'text', '2026-01-02', NULL, NULL)", messages)
+        values = "(?, ?, ?, ?, 'text', '2026-01-02', NULL, NULL, '[]')"
+        connection.executemany(f"INSERT INTO messages VALUES {values}", messages)
         connection.executemany("INSERT INTO lessons VALUES (1, ?, 8, ?, ?, ?, ?, 0.5)", lessons)
     began = time.process_time()
     loaded = repository.load_lessons(VOCABULARY)
