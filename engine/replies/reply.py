@@ -37,7 +37,7 @@ from engine.replies.prompt import Prompt, PromptBuilder
 from engine.replies.reopening import Reopening, UnkeptPart
 from engine.replies.speed import ReplyClock, ratio_by_counts
 from engine.replies.text import TextOrigins, TextStream, num_whole, origin_of, text_kind
-from engine.replies.thoughts import GrowingThoughts, Part, PartKind, ThoughtSplitter
+from engine.replies.thoughts import GrowingThoughts, Part, PartKind, ThoughtSplitter, add_parts
 from engine.stop_signal import StopSignal
 from engine.target.grammar import Grammar
 from engine.target.interface import FloatRows, Interrupted, Target
@@ -309,7 +309,7 @@ class _Run:
             self._add(token)
             if token not in self._hidden:
                 num_before, was_inside = stream.num_decoded, self._splitter.is_inside
-                parts += self._splitter.feed(stream.push(vocabulary.pieces[token]))
+                add_parts(parts, self._splitter.feed(stream.push(vocabulary.pieces[token])))
                 origin = origin_of(verdict.draft, places[place]) if place < len(places) else TARGET.key
                 self._origins.note(stream.num_decoded - num_before, origin)
                 if self._splitter.is_inside is not was_inside:

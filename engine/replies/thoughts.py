@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 
@@ -25,6 +26,13 @@ class PartKind(Enum):
 class Part:
     text: str
     kind: PartKind
+
+
+def add_parts(parts: list[Part], more: Sequence[Part]) -> None:
+    """At the end, as one with a part of the same kind: a round is told at once."""
+    for part in more:
+        before = parts.pop().text if parts and parts[-1].kind is part.kind else ""
+        parts.append(Part(before + part.text, part.kind))
 
 
 class ThoughtSplitter:
