@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engine.config import ReplySettings, SamplingSettings, TargetOptions, TargetSettings
+from engine.config import OwnSampling, ReplySettings, SamplingSettings, TargetOptions, TargetSettings
 from engine.errors import StoreUnusable, TargetUnusable
 from engine.library import estimate
 from engine.messages.commands import LoadTarget, Send
@@ -18,7 +18,8 @@ from engine.replies.reply import PreparedReply, Reply, ReplyWriter
 from engine.target.sources import file_source
 from tests.fakes.gguf import TINY, gguf
 from tests.fakes.target import FakeTarget, says
-from tests.unit.engine.services.test_chat_service import GREEDY, Desk
+from tests.fakes.thinker import Thinker
+from tests.unit.engine.services.test_chat_service import GREEDY, Desk, finished
 
 
 @pytest.fixture
@@ -111,6 +112,16 @@ def test_sampling_of_the_target_holds_from_the_next_reply_on(
     desk.repository.change_target_options(path, TargetOptions(sampling=SamplingSettings(temperature=0.5)))
     desk.do(Send("Hi", None, GREEDY))
     assert [sampling.temperature for sampling in used] == [0.0, 0.5]
+
+
+def test_where_a_reply_has_a_form_no_thought_comes_before_it(desk: Desk) -> None:
+    target = Thinker()
+    desk.do(LoadTarget(desk.add("thinker", target)))
+    desk.do(Send("Two and two?", None, GREEDY))
+    assert "<think>\nFirst" in target.text
+    desk.do(Send("Two and two?", None, GREEDY, sampling=OwnSampling(grammar='root ::= "4"')))
+    assert target.text.endswith("<think>\n\n</think>\n\n"), "an empty one, as the template has it"
+    assert finished(desk).message.text == "4"
 
 
 def test_a_new_conversation_keeps_the_system_prompt_of_the_target(desk: Desk, target: FakeTarget) -> None:
