@@ -306,6 +306,11 @@ class ReplySettings:
         if not all(self.stop_strings):
             raise SettingInvalid("A stop string is empty; remove it or give it text.")
 
+    @property
+    def asks_to_think(self) -> bool | None:
+        """What the target is told. A form of the reply holds from its first token on: no thought comes before it."""
+        return False if self.sampling.grammar.strip() else self.thinks
+
 
 OWN_PARAMETERS = (*parameters(SamplingSettings, Scope.CHAT), *parameters(ReplySettings, Scope.CHAT))
 OWN_TEXTS = texts(SamplingSettings, Scope.CHAT)

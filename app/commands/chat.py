@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -47,7 +47,7 @@ def chat(
         int | None, typer.Option(min=1, help="Tokens to think with at most; then the model is made to answer.")
     ] = None,
     think: Annotated[
-        bool | None, typer.Option("--think/--no-think", help="Whether the model thinks first, if it can be told.")
+        Literal["on", "off"] | None, typer.Option(help="Whether the model thinks first, if it can be told.")
     ] = None,
     stop: Annotated[
         list[str] | None, typer.Option(help="End the reply before this text; may be given several times.")
@@ -74,13 +74,15 @@ def chat(
     chosen = AUTOMATIC if no_speculation else chosen_drafter(drafter, data_dir())
     config = EngineConfig(data_dir(), SpeculationSettings(not no_speculation, chosen, drafter_device))
     target_settings = TargetSettings(context_size, threads, gpu_layers)
-    reply_settings = ReplySettings(sampling, max_tokens or None, max_thought, tuple(stop or ()), think)
+    reply_settings = ReplySettings(
+        sampling, max_tokens or None, max_thought, tuple(stop or ()), think and think == "on"
+    )
     turns = ([ChatTurn(Role.SYSTEM, system)] if system else []) + [ChatTurn(Role.USER, text)]
     listener = ReplyListener() if as_json else _Terminal()
 
     def write(stopped: engine.StopSignal) -> _Written:
         with engine.open_writer(config, target, target_settings, lambda _progress: None, stopped) as writer:
-            writer.thinks = think
+            writer.thinks = reply_settings.asks_to_think
             return writer.target_name, writer.write(writer.prepare(turns), reply_settings, stopped, listener)
 
     _show(*_stoppable(write), as_json)

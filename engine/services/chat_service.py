@@ -111,13 +111,11 @@ class ChatService:
                 self._compare(command, stop)
 
     def _thinks(self, command: Send | Regenerate | EditPrompt | ContinueReply | Compare) -> bool | None:
-        """What the target is told. A form of the reply holds from its first token on, so no thought comes before it."""
         if self._writer.thinks_unless_told is None:
             return None
         chat = self._opened(command.conversation_id)
         of_new_chat = command.sampling if isinstance(command, Send) else OwnSampling()
-        settings = self._sampled(command.settings, chat.sampling if chat else of_new_chat)
-        return False if settings.sampling.grammar.strip() else settings.thinks
+        return self._sampled(command.settings, chat.sampling if chat else of_new_chat).asks_to_think
 
     @property
     def _writer(self) -> ReplyWriter:

@@ -36,7 +36,7 @@ def test_chat_as_json_has_text_counts_and_times() -> None:
     answer = json.loads(result.stdout.splitlines()[-1])
     assert set(answer) == {
         "text", "target", "prompt_tokens", "reply_tokens", "prompt_s", "reply_s", "tokens_per_s", "stop_reason",
-        "rounds", "drafted_tokens", "accepted_tokens", "plain_tokens_per_s", "seed",
+        "rounds", "drafted_tokens", "accepted_tokens", "plain_tokens_per_s", "seed", "thoughts",
     }  # fmt: skip
     assert answer["text"]
     assert answer["stop_reason"] == "end"

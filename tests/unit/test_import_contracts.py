@@ -23,6 +23,7 @@ VIOLATIONS = [
     ("app/widgets/toast.py", "import app.engine_bridge", "Widgets know values, not the engine"),
     ("app/widgets/icon_button.py", "import app.controllers.chat", "Upper lines of the app import lower ones"),
     ("app/main_window.py", "import pyqtgraph", "pyqtgraph stands behind the plots"),
+    ("engine/replies/reply.py", "import llguidance", "llguidance stands behind grammars"),
     ("engine/documents/reading.py", "import pypdfium2", "PDFium stands behind the reader"),
     ("app/text/markdown.py", "import mathra", "mathra stands behind the drawing of formulas"),
     ("app/widgets/throttle.py", "import app.main_window", "No circles"),
