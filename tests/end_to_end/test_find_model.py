@@ -41,6 +41,7 @@ class Desk:
     def __init__(self, qtbot: QtBot, qapp: QApplication, folder: Path) -> None:
         self._qtbot = qtbot
         self.app = WiredWindow(open_window(qapp, folder), folder, SpeculationSettings())
+        self.app.keeper.note(reply_length=16)  # else a reply may go on for minutes
         self.window = self.app.window
         self.num_presses = 0
         qtbot.addWidget(self.window)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 
 import pytest
 from pytestqt.qtbot import QtBot
@@ -91,9 +92,11 @@ def test_the_largest_drawings_are_bounded() -> None:
 
 def test_drawings_come_late_once_and_are_kept(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Formula] = []
+    go_on = threading.Event()
 
     def noting(formula: Formula) -> Drawing | None:
         asked.append(formula)
+        assert go_on.wait(10)
         return draw(formula)
 
     monkeypatch.setattr(formula_drawing, "draw", noting)
@@ -101,7 +104,9 @@ def test_drawings_come_late_once_and_are_kept(qtbot: QtBot, monkeypatch: pytest.
     drawer = Drawer()
     formulas = [Formula(_SUM), Formula(r"$\foo$")]
     with qtbot.waitSignal(drawer.done):
-        assert drawer.drawn(formulas) == {}, "the library is not there yet"
+        known = drawer.drawn(formulas)
+        go_on.set()
+    assert known == {}, "nobody waits for the library"
     known = drawer.drawn(formulas * 2)
     assert isinstance(known[formulas[0]], Drawing)
     assert known[formulas[1]] is None
@@ -129,8 +134,8 @@ def test_a_mistake_of_the_library_leaves_text_and_is_logged(
     monkeypatch.setattr(formula_drawing, "draw", panic)
     drawer = Drawer()
     x, y = Formula("$x$"), Formula("$y$")
-    with qtbot.waitSignal(drawer.done), caplog.at_level(logging.ERROR):
-        drawer.drawn([y, x])
+    with caplog.at_level(logging.ERROR):
+        qtbot.waitUntil(lambda: len(drawer.drawn([y, x])) == 2)
     assert drawer.drawn([y, x])[y] is None
     assert drawer.drawn([y, x])[x]
     assert [record.exc_info is not None for record in caplog.records] == [True]

@@ -26,9 +26,8 @@ Show = Callable[[str], Prose]
 
 @pytest.fixture
 def show(qtbot: QtBot, keeper: ThemeKeeper) -> Show:
-    drawer = Drawer()
-    with qtbot.waitSignal(drawer.done):
-        drawer.drawn([Formula("$x$")])
+    drawer, first = Drawer(), Formula("$x$")
+    qtbot.waitUntil(lambda: first in drawer.drawn([first]))  # the library is there from now on
 
     def show(text: str) -> Prose:
         prose = Prose(keeper, None, drawer)
