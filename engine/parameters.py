@@ -85,13 +85,8 @@ class Parameter:
 
     def accepts(self, value: object) -> bool:
         """Whether a value that was read from a file is one of this parameter's; None is not."""
-        if isinstance(value, bool) or not isinstance(value, int if self.is_whole else int | float):
-            return False
-        try:
-            self.check(value)
-        except SettingInvalid:
-            return False
-        return True
+        is_number = not isinstance(value, bool) and isinstance(value, int if self.is_whole else int | float)
+        return is_number and _passes(self.check, value)
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Any]) -> dict[str, Any]:
         """Has pydantic make this check, too, where it reads a file: an error then names its field. A schema is a plain
@@ -132,13 +127,15 @@ class TextParameter:
 
     def accepts(self, value: object) -> bool:
         """Whether a value that was read from a file is one of this parameter's; an empty one is not."""
-        if not isinstance(value, str) or not value:
-            return False
-        try:
-            self.check(value)
-        except SettingInvalid:
-            return False
-        return True
+        return isinstance(value, str) and bool(value) and _passes(self.check, value)
+
+
+def _passes(check: Callable[[Any], None], value: object) -> bool:
+    try:
+        check(value)
+    except SettingInvalid:
+        return False
+    return True
 
 
 NO_NUMBER = Parameter("", -inf, inf)  # of a setting that is none

@@ -82,8 +82,8 @@ def chat(
 
     def write(stopped: engine.StopSignal) -> _Written:
         with engine.open_writer(config, target, target_settings, lambda _progress: None, stopped) as writer:
-            writer.thinks = reply_settings.asks_to_think
-            return writer.target_name, writer.write(writer.prepare(turns), reply_settings, stopped, listener)
+            prepared = writer.prepare(turns, thinks=reply_settings.asks_to_think)
+            return writer.target_name, writer.write(prepared, reply_settings, stopped, listener)
 
     _show(*_stoppable(write), as_json)
 

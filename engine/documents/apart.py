@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import BinaryIO
 
-from engine.documents.limits import Unreadable, check_length
+from engine.documents.limits import Unreadable, check_length, too_much
 from engine.exchange.attached import decoded
 
 MOST_TEXT_BYTES = 20_000_000  # of a document that is itself text
@@ -26,7 +26,7 @@ def read(path: Path, kind: str) -> str:
     except Unreadable as refusal:
         return json.dumps({"refusal": str(refusal)})
     except (MemoryError, RecursionError):
-        return json.dumps({"refusal": "holds too much to be read; attach a part of it."})
+        return json.dumps({"refusal": str(too_much())})
     return json.dumps({"text": text})
 
 

@@ -23,6 +23,10 @@ def check_pages(number: int) -> None:
         raise Unreadable(f"has more than {MOST_PAGES:,} pages; attach a part of it.")
 
 
+def too_much() -> Unreadable:
+    return Unreadable("holds too much to be read; attach a part of it.")
+
+
 def damaged() -> Unreadable:
     return Unreadable("is damaged; download it again, or save it anew.")
 

@@ -13,7 +13,7 @@ from typing import BinaryIO
 from xml.parsers import expat
 
 from engine.documents.flow import Flow
-from engine.documents.limits import Unreadable, check_length, damaged, encrypted
+from engine.documents.limits import check_length, damaged, encrypted, too_much
 
 _PIECE = 1 << 16  # bytes
 _MOST_XML = 200 << 20  # bytes of one part of the archive
@@ -83,7 +83,7 @@ def _parse(
         if about.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise damaged()
         if about.file_size > _MOST_XML:
-            raise Unreadable("holds too much to be read; attach a part of it.")
+            raise too_much()
         with archive.open(about) as part:
             while piece := part.read(_PIECE):
                 parser.Parse(piece)

@@ -15,6 +15,7 @@ class Limits:
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
         self._grammars: Grammars | None = None
+        self._spelling: Spelling | None = None
         self._rules: Rules | None = None
         self._known: SamplingSettings | None = None  # what the rules were made for
 
@@ -30,6 +31,8 @@ class Limits:
 
     def _made(self, settings: SamplingSettings) -> Rules | None:
         if not has_rules(settings):
+            self._spelling = None
             return None
         known = self._vocabulary
-        return Rules(settings, Spelling(known.pieces, known.special | known.end_of_generation))
+        self._spelling = self._spelling or Spelling(known.pieces, known.special | known.end_of_generation)
+        return Rules(settings, self._spelling)

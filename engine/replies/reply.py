@@ -68,7 +68,7 @@ class PreparedReply:
     conversation: Hashable
     begun: str = ""  # beginning of the reply, which continues from there
     thoughts: tuple[Thought, ...] = ()  # of that beginning
-    thinks: bool | None = None  # as `ReplyWriter.thinks`
+    thinks: bool | None = None  # what the target is told, where it has a switch; None: nothing
 
 
 class ReplyWriter:
@@ -86,7 +86,6 @@ class ReplyWriter:
         self._reopening = reopening
         self._limits = Limits(target.vocabulary)
         self._left_out: tuple[Hashable, int] = (None, 0)  # the last conversation, and turns left out of its prompt
-        self.thinks: bool | None = None  # what the target is told from now on, where it has a switch; None: nothing
 
     @property
     def thinks_unless_told(self) -> bool | None:
@@ -113,15 +112,17 @@ class ReplyWriter:
         conversation: Hashable = None,
         begun: str = "",
         thoughts: tuple[Thought, ...] = (),
+        thinks: bool | None = None,
     ) -> PreparedReply:
         """The prompt for `turns`, not evaluated yet. Raises PromptTooLong or TemplateFailed.
 
         `conversation` is a key that stays the same from reply to reply, so that turns once left out stay out. The reply
-        continues from `begun` and its `thoughts`; only its continuation is written.
+        continues from `begun` and its `thoughts`; only its continuation is written. `thinks`: what the target is told,
+        where it has a switch; None: nothing.
         """
         known, num_left_out = self._left_out
         num_left_out = num_left_out if known == conversation else 0
-        thinks = True if thoughts else self.thinks
+        thinks = True if thoughts else thinks
 
         def built(held: Sequence[int]) -> Prompt:
             return self._prompts.build(turns, held, num_left_out, begun=begun, thoughts=thoughts, thinks=thinks)
@@ -130,9 +131,10 @@ class ReplyWriter:
         prompt = built(held)
         if self._reopening is not None and self._reopening.is_worth(held, prompt.tokens):
             kept = self._reopening.known(conversation)
-            other = built(kept) if kept else prompt
-            if common_prefix_length(kept, other.tokens) > common_prefix_length(held, prompt.tokens):
-                prompt = other
+            if kept != held[: len(kept)]:  # else it holds all of that
+                other = built(kept)
+                if common_prefix_length(kept, other.tokens) > common_prefix_length(held, prompt.tokens):
+                    prompt = other
         return PreparedReply(tuple(turns), prompt, conversation, begun, thoughts, thinks)
 
     def write(
@@ -142,21 +144,8 @@ class ReplyWriter:
         the error in it. Raises SettingInvalid before it begins, where its grammar cannot be used."""
         speculation = self._speculation if settings.speculate else None
         rules, grammar = self._limits.of(settings.sampling)
-        run = _Run(
-            *(
-                self._target,
-                self._prompts,
-                self._session,
-                self._reopening,
-                speculation,
-                prepared,
-                settings,
-                stop,
-                listener,
-            ),
-            rules,
-            grammar,
-        )
+        shared = self._target, self._prompts, self._session, self._reopening
+        run = _Run(*shared, speculation, prepared, settings, stop, listener, rules, grammar)
         with nullcontext() if self._speculation is None else self._speculation.spare.taken():
             reply = run.finish()
             if speculation is not None:

@@ -18,6 +18,7 @@ from engine.messages.commands import (
     KeepReply,
     LoadTarget,
     Regenerate,
+    ReplyCommand,
     Send,
     UpdateRecall,
     UseDrafter,
@@ -89,15 +90,14 @@ class ChatService:
                     self.target.load(command, stop)
                 case UseDrafter(drafter):
                     self.target.use_drafter(drafter, stop)
-                case Send() | Regenerate() | EditPrompt() | ContinueReply() | Compare():
+                case ReplyCommand() | Compare():
                     self.target.require(stop)
                     self._readings.begin()
                     with self.target.watched():
                         self._write(command, stop)
                     self.target.prove()
 
-    def _write(self, command: Send | Regenerate | EditPrompt | ContinueReply | Compare, stop: StopSignal) -> None:
-        self._writer.thinks = self._thinks(command)
+    def _write(self, command: ReplyCommand | Compare, stop: StopSignal) -> None:
         match command:
             case Send():
                 self._send(command, stop)
@@ -109,13 +109,6 @@ class ChatService:
                 self._continue(command, stop)
             case Compare():
                 self._compare(command, stop)
-
-    def _thinks(self, command: Send | Regenerate | EditPrompt | ContinueReply | Compare) -> bool | None:
-        if self._writer.thinks_unless_told is None:
-            return None
-        chat = self._opened(command.conversation_id)
-        of_new_chat = command.sampling if isinstance(command, Send) else OwnSampling()
-        return self._sampled(command.settings, chat.sampling if chat else of_new_chat).asks_to_think
 
     @property
     def _writer(self) -> ReplyWriter:
@@ -129,7 +122,8 @@ class ChatService:
         system_prompt = command.system_prompt
         if not command.has_own_system_prompt:
             system_prompt = effective_system_prompt(system_prompt, self.target.options)
-        prepared = self._prepare_prompt(system_prompt, (), command.prompt, None)
+        thinks = self._thinks(command.settings, command.sampling)
+        prepared = self._prepare_prompt(system_prompt, (), command.prompt, None, thinks)
         summary = self._repository.create_conversation(
             title_of(command.prompt), system_prompt, command.incognito, command.sampling, stop.is_set
         )
@@ -154,7 +148,8 @@ class ChatService:
     ) -> None:
         """Stores a prompt at the end of the branch, and answers it."""
         conversation_id = conversation.summary.id
-        prepared = prepared or self._prepare_prompt(conversation.system_prompt, branch, text, conversation_id)
+        thinks = self._thinks(settings, conversation.sampling)
+        prepared = prepared or self._prepare_prompt(conversation.system_prompt, branch, text, conversation_id, thinks)
         parent_id = branch[-1].id if branch else None
         prompt = self._keeper.add_prompt(conversation_id, parent_id, text)
         self._announce(conversation_id)
@@ -162,10 +157,16 @@ class ChatService:
         self._reply(replace(prepared, conversation=conversation_id), prompt, conversation, settings, stop)
 
     def _prepare_prompt(
-        self, system_prompt: str, branch: Sequence[Message], text: str, conversation_id: int | None
+        self,
+        system_prompt: str,
+        branch: Sequence[Message],
+        text: str,
+        conversation_id: int | None,
+        thinks: bool | None,
     ) -> PreparedReply:
         """Raises if the prompt cannot be answered; it must not be stored then."""
-        return self._writer.prepare([*_turns(system_prompt, branch), ChatTurn(Role.USER, text)], conversation_id)
+        turns = [*_turns(system_prompt, branch), ChatTurn(Role.USER, text)]
+        return self._writer.prepare(turns, conversation_id, thinks=thinks)
 
     def _regenerate(self, command: Regenerate, stop: StopSignal) -> None:
         conversation = (
@@ -179,7 +180,8 @@ class ChatService:
         if not branch:
             raise ConversationMissing("There is nothing to answer in this chat yet; write a message first.")
         turns = _turns(conversation.system_prompt, branch)
-        prepared = self._writer.prepare(turns, command.conversation_id)
+        thinks = self._thinks(command.settings, conversation.sampling)
+        prepared = self._writer.prepare(turns, command.conversation_id, thinks=thinks)
         self._reply(prepared, branch[-1], conversation, command.settings, stop, seed=command.seed)
 
     def _continue(self, command: ContinueReply, stop: StopSignal) -> None:
@@ -192,7 +194,8 @@ class ChatService:
                 "This reply answers no message of yours, so it cannot be continued; write a message first."
             )
         turns = _turns(conversation.system_prompt, branch)
-        prepared = self._writer.prepare(turns, command.conversation_id, before.text, before.thoughts)
+        thinks = self._thinks(command.settings, conversation.sampling)
+        prepared = self._writer.prepare(turns, command.conversation_id, before.text, before.thoughts, thinks)
         self._reply(prepared, branch[-1], conversation, command.settings, stop, before)
 
     def _reply(
@@ -291,6 +294,10 @@ class ChatService:
     def _sampled(self, settings: ReplySettings, own: OwnSampling) -> ReplySettings:
         """With the sampling of the target in use, and over that a chat's own."""
         return own.over(replace(settings, sampling=self.target.options.sampling or settings.sampling))
+
+    def _thinks(self, settings: ReplySettings, own: OwnSampling) -> bool | None:
+        """What the target is told, in a chat with that sampling of its own."""
+        return self._sampled(settings, own).asks_to_think
 
     def _opened(self, conversation_id: int | None) -> Conversation | None:
         return None if conversation_id is None else self._open(conversation_id)

@@ -36,7 +36,7 @@ def compare(
     with writer.aside():
         for side in TURNS:
             turn = len(finished[side])
-            prepared = writer.prepare(list(turns), command.conversation_id)
+            prepared = writer.prepare(list(turns), command.conversation_id, thinks=settings.asks_to_think)
             run = _Run(side, turn, emit)
             reply = writer.write(prepared, replace(settings, speculate=side is Side.SPED_UP), stop, run)
             if reply.failure is not None:

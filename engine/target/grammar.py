@@ -12,15 +12,13 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from engine.errors import SettingInvalid
+from engine.numerics.sampling import Allowed
 from engine.target.interface import Vocabulary
 
 if TYPE_CHECKING:  # it is imported when somebody sets a grammar
     from llguidance import LLMatcher, LLParserLimits, LLTokenizer
-
-Allowed = npt.NDArray[np.bool_]  # shape (vocabulary,)
 
 # Any tokens that spell what is allowed: by itself it allows only those that its tokenizer would choose where the text
 # is certain, and the distribution would be another one.

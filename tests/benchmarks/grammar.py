@@ -26,7 +26,8 @@ from engine import (
 )
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.replies import ReplyListener
-from engine.target.grammar import Allowed, Grammar
+from engine.numerics.sampling import Allowed
+from engine.target.grammar import Grammar
 
 KINDS = ("fruit", "tool", "animal")
 SCHEMA = {

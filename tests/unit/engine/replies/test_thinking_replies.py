@@ -26,7 +26,8 @@ REPEATED = "so it is, and so it is, and so it is, and so it is, and so it is, an
 
 
 def write(writer: ReplyWriter, *turns: ChatTurn, settings: ReplySettings = SETTINGS) -> Reply:
-    return writer.write(writer.prepare(turns, 1), settings, StopSignal(), RecordingListener())
+    prepared = writer.prepare(turns, 1, thinks=settings.asks_to_think)
+    return writer.write(prepared, settings, StopSignal(), RecordingListener())
 
 
 def recalling(target: Thinker) -> Speculation:
@@ -91,8 +92,7 @@ def test_a_target_that_is_told_does_not_think() -> None:
     target = Thinker()
     writer = ReplyWriter(target)
     assert writer.thinks_unless_told is True
-    writer.thinks = False
-    reply = write(writer, HI)
+    reply = write(writer, HI, settings=replace(SETTINGS, thinks=False))
     assert (reply.text, reply.thoughts) == (ANSWER, ())
     assert ReplyWriter(Thinker(chat_template=OPEN_IN_PROMPT)).thinks_unless_told is None
 
