@@ -36,9 +36,9 @@ _PUBLIC = {
         EditPrompt EstimateMemory ExportConversations ExportProfile FetchDrafter FindPassages ForgetConversation
         ForgetEverything ForgetLearned ForgetReadings ImportConversations ImportProfile ListConversations ListDownloads
         ListForms ListHubFiles ListSuggestions ListTargets LoadTarget MakeForm MeasureReadings OpenConversation
-        PauseLearning PersonalCommand ReadHistory ReadLearned ReadRuntime ReadTextFile Regenerate RemoveTarget
+        PauseLearning PersonalCommand ReadHistory ReadLearned ReadRuntime ReadPicture ReadTextFile Regenerate RemoveTarget
         RenameConversation ReplyCommand ResetStarter RestoreConversation RestoreMessage SaveDraft
-        SearchConversations SearchHub Send ShowBranch ShowProfile StoreHeld TuneStarter TuneTarget UseAdapter UseDrafter
+        SearchConversations SearchHub Send ShowBranch ShowPicture ShowProfile StoreHeld TuneStarter TuneTarget UseAdapter UseDrafter
         UseLearning UseReadings
     """,
     "proposers.catalogue": "origins",

@@ -9,6 +9,7 @@ from typing import dataclass_transform
 from engine.config import LearningSettings, OwnSampling, ReadingSettings, ReplySettings, TargetOptions, TargetSettings
 from engine.messages.conversations import ExportFormat
 from engine.messages.learned import NgramRecord
+from engine.messages.pictures import Picture
 from engine.messages.prompts import Attachment
 from engine.messages.replies import ReplyStatistics, Thought
 from engine.messages.targets import HubFile
@@ -92,6 +93,7 @@ class Send(ReplyCommand):
     incognito: bool = False  # of a new conversation: not written to the disk, recalled or learned from
     sampling: OwnSampling = OwnSampling()  # of a new conversation; an old one keeps its own
     has_own_system_prompt: bool = False  # whether it was written for this conversation; if not, the target's is used
+    pictures: tuple[Picture, ...] = ()  # that the prompt names and the conversation does not hold yet
 
 
 class Regenerate(ReplyCommand):
@@ -110,6 +112,7 @@ class EditPrompt(ReplyCommand):
     message_id: int  # of the prompt
     prompt: str
     settings: ReplySettings
+    pictures: tuple[Picture, ...] = ()  # as in `Send`
 
 
 class ContinueReply(ReplyCommand):
@@ -230,6 +233,14 @@ class SaveDraft(OwedCommand):
 
     conversation_id: int
     text: str
+    pictures: tuple[Picture, ...] = ()  # as in `Send`
+
+
+class ShowPicture(StoreCommand):
+    """Answered with `PictureShown`."""
+
+    conversation_id: int
+    digest: str
 
 
 class KeepReply(StoreCommand):
@@ -292,9 +303,16 @@ class ImportConversations(FileCommand):
 
 
 class ReadTextFile(FileCommand):
-    """Of a document or a file of text. Answered with `TextFileRead`."""
+    """Of a document, a picture or a file of text. Answered with `TextFileRead` or `PictureRead`."""
 
     path: Path
+
+
+class ReadPicture(FileCommand):
+    """One that was pasted. Answered with `PictureRead`."""
+
+    path: Path  # what it is to be called; there is no such file
+    data: bytes  # a file of any kind of picture
 
 
 class FindPassages(FileCommand):

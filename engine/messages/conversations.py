@@ -9,6 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from engine.config import OwnSampling
+from engine.messages.pictures import Picture
 from engine.messages.replies import ReplyStatistics, Thought
 
 
@@ -25,6 +26,7 @@ class ChatTurn:
     role: Role
     text: str
     thought: str = ""  # what came before the text of a reply; most templates leave it out of later prompts
+    pictures: tuple[Picture, ...] = ()  # of a prompt, which the target sees before its text
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from engine.messages.drafters import DrafterChoice
 from engine.messages.forms import FormOffer, FormSpeed, TuneReport, TuneStep
 from engine.messages.history import History
 from engine.messages.learned import FingerprintPair, ImportOutcome, LearnedSummary, ProfileSummary
+from engine.messages.pictures import Picture
 from engine.messages.prompts import Attachment
 from engine.messages.replies import OriginRun, ThoughtPiece
 from engine.messages.speed import LiveFigures
@@ -67,6 +68,7 @@ class TargetInfo:
     gpu: str = ""  # names of these; empty if there are none
     identity: str = ""  # as in `TargetSource`
     thinks: bool | None = None  # whether it thinks before it answers, unless it is told; None: it cannot be told
+    sees_pictures: bool = False  # whether prompts can hold some
 
 
 class TargetLoading(Event):
@@ -253,6 +255,17 @@ class ConversationsImported(Event):
 
 class TextFileRead(Event):
     file: TextFile
+
+
+class PictureRead(Event):
+    path: Path  # as in the command
+    picture: Picture
+
+
+class PictureShown(Event):
+    conversation_id: int
+    digest: str
+    picture: Picture | None  # None: the conversation does not hold it, or it is damaged
 
 
 class PassagesFound(Event):

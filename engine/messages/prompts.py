@@ -1,7 +1,8 @@
-"""Prompts: the text files attached to one, the user's words, and a title made of them.
+"""Prompts: the files and pictures attached to one, the user's words, and a title made of them.
 
 Each attached file is a fenced block before the user's words, with its name as the info string. A name without a dot
-gets `./` in front, so that it is not taken for a programming language.
+gets `./` in front, so that it is not taken for a programming language. An attached picture is an image of Markdown that
+names the picture by its digest; its conversation holds the picture itself.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 _OPENED = re.compile(r"(?P<fence>`{3,})(?P<name>[^\s`][^\n`]{0,1000})\n")
+_PICTURE = re.compile(r"!\[(?P<name>[^\[\]\n]{1,1000})\]\(picture:(?P<digest>[0-9a-f]{64})\)(?:\n\n?|\Z)")
 _CLOSED = re.compile(r"[ \t]*(?:\n\n?|\Z)")
 _MOST_TRIED = 1000  # places that may close a fence; none is in what `join_prompt` encloses
 _NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f`]+")
@@ -42,24 +44,51 @@ class Attachment:
         return len(self.text.encode("utf-8", "replace"))
 
 
-def join_prompt(attachments: Sequence[Attachment], words: str) -> str:
+@dataclass(frozen=True)
+class AttachedPicture:
+    """A picture as a prompt names it; `messages.pictures.Picture` is what it looks like."""
+
+    name: str
+    digest: str
+
+    @property
+    def block(self) -> str:
+        """As the prompt holds it."""
+        name = _NOT_IN_NAMES.sub(" ", self.name.translate({ord("["): "(", ord("]"): ")"})).strip() or "picture"
+        return f"![{name}](picture:{self.digest})"
+
+
+def join_prompt(attachments: Sequence[Attachment | AttachedPicture], words: str) -> str:
     """The prompt as the target reads it."""
     return "\n\n".join([*(each.block for each in attachments), *([words] if words else [])])
 
 
-def split_prompt(prompt: str) -> tuple[tuple[Attachment, ...], str]:
-    """The attached files of a prompt, and the user's words."""
-    attachments = []
+def split_prompt(prompt: str) -> tuple[tuple[Attachment | AttachedPicture, ...], str]:
+    """What is attached to a prompt, and the user's words."""
+    attachments: list[Attachment | AttachedPicture] = []
     start = 0
-    while opened := _OPENED.match(prompt, start):
-        name = opened["name"].strip()
-        closed = _closed(prompt, opened["fence"], opened.end())
-        if "." not in name or closed is None:
-            break
+    while True:
+        if pictured := _PICTURE.match(prompt, start):
+            attachments.append(AttachedPicture(pictured["name"].strip(), pictured["digest"]))
+            start = pictured.end()
+            continue
+        opened = _OPENED.match(prompt, start)
+        name = opened["name"].strip() if opened else ""
+        closed = _closed(prompt, opened["fence"], opened.end()) if opened else None
+        if opened is None or "." not in name or closed is None:
+            return tuple(attachments), prompt[start:]
         text = prompt[opened.end() : closed.start() - len(opened["fence"])]
         attachments.append(Attachment(name.removeprefix("./"), text.removesuffix("\n")))
         start = closed.end()
-    return tuple(attachments), prompt[start:]
+
+
+def split_pictures(prompt: str) -> tuple[tuple[AttachedPicture, ...], str]:
+    """The attached pictures of a prompt, and all else that it says, as the target reads it."""
+    if "](picture:" not in prompt:  # as in nearly all
+        return (), prompt
+    attachments, words = split_prompt(prompt)
+    pictures = tuple(each for each in attachments if isinstance(each, AttachedPicture))
+    return pictures, join_prompt([each for each in attachments if isinstance(each, Attachment)], words)
 
 
 def _closed(prompt: str, fence: str, begin: int) -> re.Match[str] | None:

@@ -12,6 +12,7 @@ from typing import Protocol, cast
 import numpy as np
 import numpy.typing as npt
 
+from engine.messages.pictures import Picture
 from engine.numerics.vocabulary_map import fingerprint
 from engine.stop_signal import StopSignal
 from engine.target.marks import Marks
@@ -32,6 +33,7 @@ class TargetFeature(StrEnum):
     BRANCHES = "branches"
     KEEPS = "keeps"  # what is held can be saved for another run: see `KeepingTarget`
     STATES = "states"  # passes can tell the states that their logits are made of, as `TellingTarget` says
+    PICTURES = "pictures"  # prompts can hold some, as `SeeingTarget` says
 
 
 class Interrupted(Exception):
@@ -93,6 +95,23 @@ class SavedPart:
     data: npt.NDArray[np.uint8]  # shape (bytes,)
     start: int
     end: int
+
+
+@dataclass(frozen=True, slots=True)
+class PictureRun:
+    """A part of a picture that stands in the context: places that hold no token."""
+
+    picture: Picture
+    number: int  # among the runs of its picture
+    num_places: int  # among those of the tokens; a token that follows comes so much later
+    num_cells: int  # of the context's memory, which may be more than places
+
+
+@dataclass(frozen=True, slots=True)
+class SeenPicture:
+    """A picture as one target reads it: tokens that mark it, and runs, in their order."""
+
+    parts: tuple[tuple[int, ...] | PictureRun, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +260,26 @@ class KeepingTarget(Target, Protocol):
         or else what comes behind the tokens that are held, which must reach to where it begins. False where that fails:
         nothing is held then. The bytes must be those that were saved: llama.cpp does not check all of them."""
         ...
+
+
+class SeeingTarget(Target, Protocol):
+    """What a target with TargetFeature.PICTURES can do beside."""
+
+    def see(self, picture: Picture, stop: StopSignal) -> SeenPicture:
+        """How it reads this picture, which takes little time; what sees is loaded with the first one. Raises
+        TargetUnusable or Interrupted."""
+        ...
+
+    def evaluate_picture(self, run: PictureRun, stop: StopSignal) -> None:
+        """As `Target.evaluate`, without logits: its places come after what is held. What the picture looks like is
+        worked out first, which nothing can interrupt, unless that was done of late."""
+        ...
+
+
+def seeing(target: Target) -> SeeingTarget:
+    """A target with TargetFeature.PICTURES, as what it is."""
+    assert TargetFeature.PICTURES in target.features
+    return cast(SeeingTarget, target)
 
 
 def keeping(target: Target) -> KeepingTarget:
