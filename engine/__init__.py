@@ -36,10 +36,10 @@ _PUBLIC = {
         EditPrompt EstimateMemory ExportConversations ExportProfile FetchDrafter FindPassages ForgetConversation
         ForgetEverything ForgetLearned ForgetReadings ImportConversations ImportProfile ListConversations ListDownloads
         ListForms ListHubFiles ListSuggestions ListTargets LoadTarget MakeForm MeasureReadings OpenConversation
-        PauseLearning PersonalCommand ReadHistory ReadLearned ReadRuntime ReadPicture ReadTextFile Regenerate RemoveTarget
-        RenameConversation ReplyCommand ResetStarter RestoreConversation RestoreMessage SaveDraft
-        SearchConversations SearchHub Send ShowBranch ShowPicture ShowProfile StoreHeld TuneStarter TuneTarget UseAdapter UseDrafter
-        UseLearning UseReadings
+        PauseLearning PersonalCommand ReadHistory ReadLearned ReadPicture ReadRuntime ReadTextFile Regenerate
+        RemoveTarget RenameConversation ReplyCommand ResetStarter RestoreConversation RestoreMessage SaveDraft
+        SearchConversations SearchHub Send ShowBranch ShowPicture ShowProfile StoreHeld TuneStarter TuneTarget
+        UseAdapter UseDrafter UseLearning UseReadings
     """,
     "proposers.catalogue": "origins",
     "replies.reply": "Reply",
