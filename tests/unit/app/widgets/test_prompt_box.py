@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.theme import ThemeKeeper
+from app.widgets.pictures import Pictures
 from app.widgets.prompt_box import PromptBox
 from app.widgets.prompt_editor import SHARE_OF_WINDOW
 
@@ -21,7 +22,7 @@ def window(qtbot: QtBot) -> QWidget:
 
 @pytest.fixture
 def box(qtbot: QtBot, keeper: ThemeKeeper, window: QWidget) -> PromptBox:
-    box = PromptBox(keeper, window)
+    box = PromptBox(keeper, Pictures(), window)
     column = QVBoxLayout(window)
     column.addStretch()
     column.addWidget(box)
