@@ -29,8 +29,11 @@ class PictureDialog(Dialog):
         self.close_button.setFocus()
 
     def _fitting(self) -> QSize:
-        wanted = (self.view.sizeHint() + _AROUND_PX).expandedTo(_LEAST_PX)
-        return wanted.boundedTo(room_for(self))
+        room = room_for(self) - _AROUND_PX
+        shown = self.view.sizeHint()
+        if _exceeds(shown, room):
+            shown = shown.scaled(room, Qt.AspectRatioMode.KeepAspectRatio)
+        return (shown + _AROUND_PX).expandedTo(_LEAST_PX)
 
 
 class _View(QWidget):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from PySide6.QtCore import QSize, Signal, Slot
+from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -217,15 +217,18 @@ class AttachmentChips(QWidget):
             self._show(self._chips)
 
     def _arrange(self) -> None:
+        """All are as high as the highest."""
+        widest = min(self._keeper.px(_WIDEST_PX), max(60, self.width()))
+        line = max((chip.sizeHint().height() for chip in self._chips), default=0)
         x = y = height = 0
         for chip in self._chips:
-            size = chip.sizeHint().boundedTo(QSize(min(self._keeper.px(_WIDEST_PX), max(60, self.width())), 100))
-            if x and x + size.width() > self.width():
-                x, y = 0, y + size.height() + _GAP_PX
-            chip.setGeometry(x, y, size.width(), size.height())
+            width = min(chip.sizeHint().width(), widest)
+            if x and x + width > self.width():
+                x, y = 0, y + line + _GAP_PX
+            chip.setGeometry(x, y, width, line)
             chip.show()
-            x += size.width() + _GAP_PX
-            height = y + size.height()
+            x += width + _GAP_PX
+            height = y + line
         has_changed = height != self.height()
         self.setFixedHeight(height)
         self.setVisible(bool(self._chips))

@@ -171,7 +171,7 @@ class PromptEditor(QPlainTextEdit):
             super().dragEnterEvent(event)
 
     def canInsertFromMimeData(self, source: QMimeData) -> bool:
-        return source.hasText() or source.hasImage()
+        return source.hasText() or _has_picture(source)
 
     def insertFromMimeData(self, source: QMimeData) -> None:
         """What has words beside a picture, as cells of a table do, is pasted as words."""
@@ -180,7 +180,7 @@ class PromptEditor(QPlainTextEdit):
             self.files_pasted.emit(paths)
             return
         text = source.text() if source.hasText() else ""
-        if source.hasImage() and (source.hasUrls() or not text.strip()):
+        if _has_picture(source) and (source.hasUrls() or not text.strip()):
             self.picture_pasted.emit(_picture_in(source))
             return
         room = _LONGEST - self.document().characterCount()
@@ -202,6 +202,10 @@ class PromptEditor(QPlainTextEdit):
     def focusOutEvent(self, event: QFocusEvent) -> None:
         super().focusOutEvent(event)
         self.focused.emit(False)
+
+
+def _has_picture(source: QMimeData) -> bool:
+    return source.hasImage() or any(map(source.hasFormat, _PICTURE_KINDS))
 
 
 def _picture_in(source: QMimeData) -> bytes | QImage:

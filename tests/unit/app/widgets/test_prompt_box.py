@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QMimeData, Qt, QUrl
-from PySide6.QtGui import QInputMethodEvent
+from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QInputMethodEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
@@ -128,7 +128,10 @@ def test_only_plain_text_is_pasted(box: PromptBox) -> None:
     assert box.text == "bold"
     files = QMimeData()
     files.setUrls([QUrl.fromLocalFile("/x.gguf")])
-    assert not box.editor.canInsertFromMimeData(files)
+    action, button = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton
+    over = QDragEnterEvent(QPoint(), action, files, button, Qt.KeyboardModifier.NoModifier)
+    box.editor.dragEnterEvent(over)
+    assert not over.isAccepted(), "files are dropped on the window"
 
 
 def test_pages_scroll_the_conversation(qtbot: QtBot, box: PromptBox) -> None:
