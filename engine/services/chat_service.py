@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from engine.config import OwnSampling, ReplySettings
@@ -151,10 +151,8 @@ class ChatService:
         thinks = self._thinks(settings, conversation.sampling)
         if prepared is None:
             prepared = self._prepare_prompt(conversation.system_prompt, branch, command, conversation_id, thinks)
-        if command.pictures:
-            self._repository.add_pictures(conversation_id, command.pictures)
         parent_id = branch[-1].id if branch else None
-        prompt = self._keeper.add_prompt(conversation_id, parent_id, command.prompt)
+        prompt = self._keeper.add_prompt(conversation_id, parent_id, command.prompt, command.pictures)
         self._announce(conversation_id)
         self._emit(PromptStored(prompt, self._keeper.siblings_of(prompt)))
         self._reply(replace(prepared, conversation=conversation_id), prompt, conversation, settings, stop)
@@ -307,10 +305,9 @@ class ChatService:
     def _turns(self, conversation_id: int | None, fresh: Sequence[Picture] = ()) -> Turns:
         """`fresh`: pictures that the conversation does not hold yet."""
 
-        def find(digests: Set[str]) -> dict[str, Picture]:
-            found = {each.digest: each for each in fresh if each.digest in digests}
-            others = digests - found.keys() if conversation_id is not None else ()
-            return found | self._repository.find_pictures(conversation_id, others) if others else found
+        def find(digests: Collection[str]) -> dict[str, Picture]:
+            held = {} if conversation_id is None else self._keeper.find_pictures(conversation_id, digests)
+            return {each.digest: each for each in fresh if each.digest in digests} | held
 
         return Turns(self._writer.target_name, self._writer.sees_pictures, find)
 

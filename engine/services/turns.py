@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.errors import FileUnusable, NotPossible
@@ -11,7 +11,7 @@ from engine.messages.pictures import Picture
 from engine.messages.prompts import AttachedPicture, split_pictures
 from engine.messages.replies import joined_thoughts
 
-FindPictures = Callable[[Set[str]], Mapping[str, Picture]]  # those of a conversation that are there, by digest
+FindPictures = Callable[[Collection[str]], Mapping[str, Picture]]  # those of a conversation that are there, by digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Turns:
         return ChatTurn(Role.USER, "\n\n".join([*named, text] if text else named), pictures=shown)
 
     def _found(self, pictures: Sequence[AttachedPicture]) -> Mapping[str, Picture]:
-        return self.find({each.digest for each in pictures}) if pictures else {}
+        return self.find([each.digest for each in pictures]) if pictures else {}
 
 
 def is_prompt(message: Message) -> bool:

@@ -16,7 +16,7 @@ from tests.fakes.seer import picture
 A, B = picture("a"), picture("b")
 NOTES = Attachment("notes.txt", "x")
 ALBUM = {each.digest: each for each in (A, B)}
-SEEING = Turns("Seer", True, lambda digests: {digest: ALBUM[digest] for digest in digests & ALBUM.keys()})
+SEEING = Turns("Seer", True, lambda digests: {each: ALBUM[each] for each in digests if each in ALBUM})
 BLIND = Turns("Mole", False, SEEING.find)
 
 
