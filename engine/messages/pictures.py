@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 MOST_SIDE = 2048  # pixels; a larger one is made smaller when it is read, as no target looks closer
+MOST_BYTES = 2**24  # of its data: as many as that many pixels take, and a little more
 
 
 @dataclass(frozen=True, slots=True)

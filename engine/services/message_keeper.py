@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -13,6 +13,7 @@ from engine.errors import ConversationMissing, StoreUnusable
 from engine.messages.commands import Command, KeepReply, StoreHeld
 from engine.messages.conversations import Conversation, Message, Role
 from engine.messages.events import Listener, MessageStored, StoreBehind
+from engine.messages.pictures import Picture
 from engine.storage import Repository
 
 _logger = logging.getLogger("slipstream.store")
@@ -26,6 +27,7 @@ _BROKEN = "Something went wrong inside Slipstream ({reason}), and a message is n
 class _Written:
     message: Message
     target_identity: str | None = None
+    pictures: Collection[Picture] = ()  # that come with it
 
 
 class MessageKeeper:
@@ -52,10 +54,13 @@ class MessageKeeper:
         self._told = StoreBehind("")
         repository.tell_waiting(self._on_waiting)
 
-    def add_prompt(self, conversation_id: int, parent_id: int | None, text: str) -> Message:
-        """Raises ConversationMissing; StoreUnusable is only told."""
+    def add_prompt(
+        self, conversation_id: int, parent_id: int | None, text: str, pictures: Collection[Picture] = ()
+    ) -> Message:
+        """`pictures`: new ones that it names. Raises ConversationMissing; StoreUnusable is only told."""
         with self._lock:
-            return self._put(_Written(replace(self._new(conversation_id, parent_id, Role.USER), text=text)))
+            new = replace(self._new(conversation_id, parent_id, Role.USER), text=text)
+            return self._put(_Written(new, pictures=pictures))
 
     def begin_reply(self) -> int:
         """Its number, for `KeepReply`. One is written at a time."""
@@ -96,6 +101,13 @@ class MessageKeeper:
                     place = 0 if held.parent_id is None else ids.index(held.parent_id) + 1
                     messages[place:] = [held]
         return replace(conversation, messages=tuple(messages))
+
+    def find_pictures(self, conversation_id: int, digests: Collection[str]) -> dict[str, Picture]:
+        """As in the repository, with those that are held."""
+        with self._lock:
+            written = [each for each in self._held.values() if each.message.conversation_id == conversation_id]
+            held = {each.digest: each for one in written for each in one.pictures if each.digest in digests}
+        return held | self._repository.find_pictures(conversation_id, [each for each in digests if each not in held])
 
     def id_of(self, message_id: int) -> int:
         """In the store, of a message that is or was held. Raises StoreUnusable if it still cannot be stored."""
@@ -223,6 +235,7 @@ class MessageKeeper:
             message.statistics,
             written.target_identity,
             message.thoughts,
+            written.pictures,
         )
 
     def _on_waiting(self, is_waiting: bool) -> None:

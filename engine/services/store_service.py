@@ -25,6 +25,7 @@ from engine.messages.commands import (
     SaveNgrams,
     SearchConversations,
     ShowBranch,
+    ShowPicture,
     StoreCommand,
     StoreHeld,
 )
@@ -39,6 +40,7 @@ from engine.messages.events import (
     HistoryRead,
     Listener,
     MessageDeleted,
+    PictureShown,
 )
 from engine.messages.learned import NgramRecord
 from engine.services.learning_service import LearningService
@@ -92,8 +94,11 @@ class StoreService:
                     self._readings.forget(conversation_id)  # the old one is not to stay in it
                 changed = self._repository.change_conversation(conversation_id, system_prompt, sampling)
                 self._emit(ConversationChanged(changed))
-            case SaveDraft(conversation_id, text):
-                self._repository.save_draft(conversation_id, text)
+            case SaveDraft(conversation_id, text, pictures):
+                self._repository.save_draft(conversation_id, text, pictures)
+            case ShowPicture(conversation_id, digest):
+                found = self._keeper.find_pictures(conversation_id, [digest])
+                self._emit(PictureShown(conversation_id, digest, found.get(digest)))
             case ForgetConversation(conversation_id):
                 self._forget(conversation_id)
             case KeepReply():

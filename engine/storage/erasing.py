@@ -20,6 +20,7 @@ from sqlalchemy import Connection, Row, delete, insert, literal, select
 from engine.messages.prompts import title_of
 from engine.places import Turn, clear_words
 from engine.storage import connections, failures
+from engine.storage.pictures import REMOVE_UNNAMED
 from engine.storage.schema import (
     Base,
     ConversationRow,
@@ -27,6 +28,7 @@ from engine.storage.schema import (
     Holds,
     LessonRow,
     MessageRow,
+    PictureRow,
     PracticeRow,
     RecallRow,
     rows_holding,
@@ -185,6 +187,8 @@ def _empty_message(connection: sqlite3.Connection, number: int, present: Iterabl
     if PracticeRow.__tablename__ in present:  # of the whole chat, as where a message is removed
         beside = "SELECT id FROM messages WHERE conversation_id = (SELECT conversation_id FROM messages WHERE id = ?)"
         connection.execute(f"DELETE FROM practice WHERE message_id IN ({beside})", (number,)).close()
+    if PictureRow.__tablename__ in present:
+        connection.execute(REMOVE_UNNAMED, (None,)).close()
 
 
 def rewrite(connection: sqlite3.Connection, folder: Path, is_stopped: Callable[[], bool]) -> None:

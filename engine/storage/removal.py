@@ -2,20 +2,22 @@
 
 What leaves keeps the tree well-formed: no prompt follows a prompt, and no reply a reply. So a prompt leaves with all
 versions of its reply, and what was said after these moves up; a reply leaves alone where it ends its branch, and
-elsewhere with its prompt.
+elsewhere with its prompt. Pictures leave with the last prompt that names them.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Column, Connection, Select, Table, delete, insert, select, update
 
 from engine.messages.conversations import Role
+from engine.messages.pictures import Picture
 from engine.storage.erasing import note_rows
+from engine.storage.pictures import add_pictures, take_unnamed
 from engine.storage.practice import forget_practice
 from engine.storage.schema import Base, Holds, MessageRow, rows_holding
 
@@ -26,10 +28,12 @@ _LINKS = select(MessageRow.id, MessageRow.parent_id, MessageRow.role).order_by(M
 class Removed:
     """What is needed to put messages back. What was learned from them is not kept."""
 
+    conversation_id: int
     ids: tuple[int, ...]
     parent_id: int | None  # of the first
     moved: tuple[tuple[int, int | None], ...]  # messages that moved up, with their parents before
     rows: tuple[tuple[Table, tuple[dict[str, Any], ...]], ...]  # of each table, messages first
+    pictures: tuple[Picture, ...] = ()  # that nothing else names
     titles: tuple[str, str] = ("", "")  # of the conversation, before and after
 
     @property
@@ -67,13 +71,15 @@ def remove(connection: Connection, conversation_id: int, message_id: int) -> Rem
     note_rows(connection, MessageRow, gone)
     for number in sorted(gone, reverse=True):  # a parent is always older than its children
         connection.execute(delete(MessageRow).where(MessageRow.id == number))
-    return Removed(tuple(gone), parents[top], tuple(moved), rows)
+    removed = Removed(conversation_id, tuple(gone), parents[top], tuple(moved), rows)
+    return replace(removed, pictures=take_unnamed(connection, conversation_id, removed.prompts))
 
 
 def put_back(connection: Connection, removed: Removed) -> None:
     for table, rows in removed.rows:
         if rows:
             connection.execute(insert(table), list(rows))
+    add_pictures(connection, removed.conversation_id, removed.pictures)
     _move(connection, removed.moved)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import compress
@@ -14,16 +14,18 @@ from sqlalchemy import Connection, Engine, Row, func, insert, select, update
 from engine.config import OwnSampling
 from engine.errors import ConversationMissing
 from engine.messages.conversations import Conversation, ConversationSummary, ConversationTree, Message, Role, SearchHit
+from engine.messages.pictures import Picture
 from engine.messages.prompts import title_of
 from engine.messages.replies import ReplyStatistics, Thought
 from engine.places import STORE
 from engine.storage import branch, connections
 from engine.storage.drafters import DrafterRepository
-from engine.storage.erasing import Due, delete_all, delete_conversations
+from engine.storage.erasing import Due, delete_all, delete_conversations, note
 from engine.storage.failures import as_store_errors
 from engine.storage.forms import FormRepository
 from engine.storage.learned import LearnedRepository
 from engine.storage.pace import PaceRepository
+from engine.storage.pictures import REMOVE_UNNAMED, add_pictures, find_unnamed, read_pictures
 from engine.storage.removal import Removed, put_back, remove
 from engine.storage.schema import ConversationRow, Holds, MessageRow, rows_holding
 from engine.storage.search import MOST_HITS, find_conversations, summary_of
@@ -147,10 +149,28 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
         with self._writing(conversation_id) as connection:
             return _summary(_change(connection, conversation_id, **values))
 
-    def save_draft(self, conversation_id: int, text: str) -> None:
-        """Saves a prompt that is not sent yet with its conversation, also with a deleted one. Does not count as use."""
+    def save_draft(self, conversation_id: int, text: str, pictures: Collection[Picture] = ()) -> None:
+        """Saves a prompt that is not sent yet with its conversation, also with a deleted one. Does not count as use.
+        `pictures`: new ones that it names."""
         with self._writing(conversation_id) as connection:
             _change(connection, conversation_id, even_deleted=True, draft=encodable(text))
+            add_pictures(connection, conversation_id, pictures)
+
+    def add_pictures(self, conversation_id: int, pictures: Collection[Picture]) -> None:
+        """To a conversation, also a deleted one; those that it has stay as they are. They are not to be there before
+        the prompt that names them: see `add_message`."""
+        if pictures:
+            with self._writing(conversation_id, SHORT_PATIENCE_S) as connection:
+                _find(connection, conversation_id, even_deleted=True)
+                add_pictures(connection, conversation_id, pictures)
+
+    def find_pictures(self, conversation_id: int, digests: Collection[str]) -> dict[str, Picture]:
+        """By digest, without those that the conversation does not hold and those that are damaged; also of a deleted
+        one."""
+        if not digests:
+            return {}
+        with self._reading(conversation_id) as connection:
+            return read_pictures(connection, conversation_id, digests)
 
     def conversations_with_prompt(self, text: str) -> tuple[int, ...]:
         """Those in which the user wrote exactly this prompt, without deleted and incognito ones."""
@@ -245,14 +265,17 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
         return opened
 
     def purge_deleted(self) -> int:
-        """Removes deleted conversations for good, and returns how many; `finish_erasure` is to follow. N-grams stay,
-        see `load_ngrams`."""
+        """Removes deleted conversations for good, and returns how many, and pictures that drafts have let go of;
+        `finish_erasure` is to follow. N-grams stay, see `load_ngrams`."""
         with self._reading() as connection:
             ids = connection.execute(_DELETED_IDS).scalars().all()
-        if ids:  # else another program's lock would hold up a start for nothing
+            unnamed = find_unnamed(connection)
+        if ids or unnamed:  # else another program's lock would hold up a start for nothing
             with self._writing(patience_s=SHORT_PATIENCE_S) as connection:
                 ids = connection.execute(_DELETED_IDS).scalars().all()
                 delete_conversations(connection, ids)
+                connection.exec_driver_sql(REMOVE_UNNAMED, (None,))
+                note(connection, Due.PAGES)
         return len(ids)
 
     def forget_conversation(self, conversation_id: int) -> ConversationSummary:
@@ -328,9 +351,11 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
         statistics: ReplyStatistics | None = None,
         target_identity: str | None = None,
         thoughts: tuple[Thought, ...] = (),
+        pictures: Collection[Picture] = (),
     ) -> Message:
         """Adds a leaf under `parent_id` (None: a root), where the current branch now ends; also to a deleted
         conversation, whose reply is still being written. A parent that is no message of it raises ConversationMissing.
+        `pictures`: new ones that it names.
         """
         text = encodable(text)
         now = datetime.now(UTC)
@@ -357,6 +382,7 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
                 left = branch.with_left(left, found.head_message_id)
             values = {"head_message_id": message_id, "left_heads": left, "updated_at": now}
             _change(connection, conversation_id, even_deleted=True, **values)
+            add_pictures(connection, conversation_id, pictures)
         return Message(message_id, conversation_id, parent_id, role, text, now, target_name, statistics, thoughts)
 
     def rewrite_message(self, message: Message) -> Message:

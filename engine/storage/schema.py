@@ -329,6 +329,18 @@ class ReplyProposerRow(Base, holds=Holds.CHATS):
     num_accepted: Mapped[int]
 
 
+class PictureRow(Base, holds=Holds.CHATS):
+    """One column for each field of `Picture`. Prompts of the conversation, or its draft, name it by its digest."""
+
+    __tablename__ = "pictures"
+
+    conversation_id: Mapped[int] = mapped_column(ForeignKey("conversations.id", ondelete="CASCADE"), primary_key=True)
+    digest: Mapped[str] = mapped_column(primary_key=True)
+    width: Mapped[int]
+    height: Mapped[int]
+    data: Mapped[bytes]
+
+
 class TargetRow(Base, holds=Holds.LIBRARY):
     """What a target is, and what the user set for it. It stays when its last file changes, as that may come back."""
 

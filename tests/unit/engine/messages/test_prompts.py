@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.messages.prompts import Attachment, join_prompt, split_prompt
+from engine.messages.prompts import AttachedPicture, Attachment, join_prompt, split_pictures, split_prompt
 
+DIGEST = "0123456789abcdef" * 4
+DIGESTS = st.from_regex(r"[0-9a-f]{64}", fullmatch=True)
 NAMES = st.from_regex(r"[A-Za-z0-9_ü-]{1,12}(\.[a-z]{1,4})?", fullmatch=True)
 WORDS = st.text(st.sampled_from("ab `\n.~#"), max_size=40)
 TEXTS = WORDS.map(lambda text: text.rstrip("\n"))  # whether the last line was ended is not kept
@@ -15,10 +17,15 @@ TEXTS = WORDS.map(lambda text: text.rstrip("\n"))  # whether the last line was e
 
 @settings(max_examples=60)
 @given(
-    st.lists(st.builds(Attachment, NAMES, TEXTS), max_size=3), WORDS.filter(lambda words: words[:1] not in ("`", "\n"))
+    st.lists(st.builds(Attachment, NAMES, TEXTS) | st.builds(AttachedPicture, NAMES, DIGESTS), max_size=3),
+    WORDS.filter(lambda words: words[:1] not in ("`", "\n")),
 )
-def test_what_was_joined_is_split_again(attachments: list[Attachment], words: str) -> None:
-    assert split_prompt(join_prompt(attachments, words)) == (tuple(attachments), words)
+def test_what_was_joined_is_split_again(attachments: list[Attachment | AttachedPicture], words: str) -> None:
+    prompt = join_prompt(attachments, words)
+    assert split_prompt(prompt) == (tuple(attachments), words)
+    pictures, text = split_pictures(prompt)
+    assert list(pictures) == [each for each in attachments if isinstance(each, AttachedPicture)]
+    assert text == join_prompt([each for each in attachments if isinstance(each, Attachment)], words)
 
 
 def test_it_reads_well() -> None:
@@ -29,12 +36,22 @@ def test_it_reads_well() -> None:
 
 
 @pytest.mark.parametrize(
-    "prompt", ["", "plain", "```python\nx = 1\n```\nWhy?", "```notes.txt\nnever closed", "``` \nx\n```"]
+    "prompt",
+    [
+        "",
+        "plain",
+        "```python\nx = 1\n```\nWhy?",
+        "```notes.txt\nnever closed",
+        "``` \nx\n```",
+        f"See ![a](picture:{DIGEST})",
+        "![a](picture:1)",
+    ],
 )
 def test_what_a_user_wrote_is_left_alone(prompt: str) -> None:
     assert split_prompt(prompt) == ((), prompt)
 
 
 def test_a_name_cannot_break_the_fence() -> None:
-    ((attachment,), words) = split_prompt(join_prompt([Attachment("a`b\n```c.txt", "x")], "y"))
-    assert (attachment.name, attachment.text, words) == ("a b c.txt", "x", "y")
+    assert split_prompt(join_prompt([Attachment("a`b\n```c.txt", "x")], "y")) == ((Attachment("a b c.txt", "x"),), "y")
+    picture = AttachedPicture("a](b)[\n.png", DIGEST)
+    assert split_prompt(join_prompt([picture], "y")) == ((AttachedPicture("a)(b)( .png", DIGEST),), "y")
