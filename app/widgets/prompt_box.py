@@ -192,7 +192,7 @@ class PromptBox(QWidget):
         elif self.chips.is_reading:
             self._show_hint(self.tr("Wait until the file is read, or remove it"))
         elif self.chips.blindness:
-            self._show_hint(self.tr("This model cannot see pictures: choose another one, or remove the picture"))
+            self._show_hint(self.tr("This model cannot see pictures"))
         elif self.notice.sends_passages:
             self._show_hint(self.tr("Looking for the passages…"))
             self.passages_requested.emit()
