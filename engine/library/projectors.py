@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from itertools import takewhile
-from pathlib import Path
+from pathlib import Path, PurePath, PurePosixPath
 
 from engine.errors import MendableError
 from engine.library.gguf_header import GgufHeader, read_header
@@ -37,13 +38,22 @@ def projector_of(path: Path) -> Path | None:
         is_likest = likeness > 0 and all(_likeness(projector, other) <= likeness for other in models)
         return (is_likest or len(models) == 1) and _width_of(projector) in (0, width)
 
-    return min(filter(fits, projectors), key=lambda file: (-_likeness(file, own), form_rank(file.name)), default=None)
+    return min(filter(fits, projectors), key=lambda file: _rank(file, own), default=None)
 
 
-def form_rank(name: str) -> tuple[int, str]:
-    """By which the best of several forms of one projector comes first."""
-    form = quantization_in(name)
-    return _FORMS.index(form) if form in _FORMS else len(_FORMS), name
+def projector_among(names: Iterable[str], model: str) -> str | None:
+    """Of the files of a repository the projector for a model of it; both are names with folders."""
+    own, folders = _words(PurePosixPath(model)), (PurePosixPath("."), PurePosixPath(model).parent)
+    paths = [path for path in map(PurePosixPath, names) if path.parent in folders]
+    projectors = [path for path in paths if is_gguf(path.name) and "mmproj" in path.name.lower()]
+    found = min(projectors, key=lambda path: _rank(path, own), default=None)
+    return None if found is None else str(found)
+
+
+def _rank(projector: PurePath, model: tuple[str, ...]) -> tuple[int, int, str]:
+    """By which the best for a model comes first: by its name, then by its form."""
+    form = quantization_in(projector.name)
+    return -_likeness(projector, model), _FORMS.index(form) if form in _FORMS else len(_FORMS), projector.name
 
 
 def _files_in(folder: Path, path: Path) -> list[Path]:
@@ -90,12 +100,12 @@ def _header(path: Path) -> GgufHeader | None:
         return None
 
 
-def _words(path: Path) -> tuple[str, ...]:
+def _words(path: PurePath) -> tuple[str, ...]:
     """Of its name, without what all such names have."""
     words = re.split(r"[^a-z0-9]+", without_quantization(model_name(path)).lower())
     return tuple(word for word in words if word not in _NO_WORDS)
 
 
-def _likeness(projector: Path, model: tuple[str, ...]) -> int:
+def _likeness(projector: PurePath, model: tuple[str, ...]) -> int:
     """How many words both names begin with."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(_words(projector), model, strict=False)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -159,6 +159,12 @@ class HubFile:
     size_bytes: int
     quantization: str  # from its name; empty if that has none
     num_parts: int = 1
+    projector: str = field(default="", compare=False)  # the file with which it sees pictures; empty: none is known
+    projector_bytes: int = field(default=0, compare=False)
+
+    @property
+    def download_bytes(self) -> int:
+        return self.size_bytes + self.projector_bytes
 
 
 class Purpose(StrEnum):
