@@ -42,6 +42,9 @@ class SavedDownloads:
             raise FetchFailed(f"“{file.repository}” is no name on the hub; it must have the form owner/name.")
         return download_path(self._folder, file.repository, file.name)
 
+    def holds(self, path: Path) -> bool:
+        return path.is_relative_to(self._folder)
+
     def note(self, file: HubFile) -> None:
         """Lists the file as unfinished."""
         with whole_file(_note(self.path_of(file))) as note:

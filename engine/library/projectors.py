@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import takewhile
 from pathlib import Path, PurePath, PurePosixPath
 
@@ -41,6 +42,11 @@ def projector_of(path: Path) -> Path | None:
     return min(filter(fits, projectors), key=lambda file: _rank(file, own), default=None)
 
 
+def is_needed(projector: Path) -> bool:
+    """Whether models are left in its folder, or below."""
+    return any(not no_model(file.name) and not _is_projector(file) for file in projector.parent.rglob("*.gguf"))
+
+
 def projector_among(names: Iterable[str], model: str) -> str | None:
     """Of the files of a repository the projector for a model of it; both are names with folders."""
     own, folders = _words(PurePosixPath(model)), (PurePosixPath("."), PurePosixPath(model).parent)
@@ -72,10 +78,16 @@ def _files_in(folder: Path, path: Path) -> list[Path]:
 
 def _is_projector(path: Path) -> bool:
     try:
-        with path.open("rb") as file:
-            return _CLIP in file.read(_PEEKED)
+        state = path.stat()
+        return _says_clip(path, state.st_size, state.st_mtime_ns)
     except OSError:
         return False
+
+
+@lru_cache(4096)
+def _says_clip(path: Path, _size: int, _changed_ns: int) -> bool:
+    with path.open("rb") as file:
+        return _CLIP in file.read(_PEEKED)
 
 
 def _width(path: Path) -> int:

@@ -72,6 +72,7 @@ class LibraryTarget:
     identity: str = ""  # as in `TargetSource`
     tuned: TuneReport | None = None  # what was measured of it here, with this build of llama.cpp
     starter_form: str = ""  # of the starter, where it is not used as it was installed: the form it is used in
+    sees_pictures: bool = False  # a projector is beside it
 
 
 class DeviceKind(StrEnum):
