@@ -46,6 +46,7 @@ def can_project() -> bool:
 @cache
 def _library() -> Any:
     """libmtmd, imported with the first picture: other builds lack it."""
+    os.environ["MTMD_CPP_LIB"] = str(lib._base_path)  # beside the libllama in use, wherever that is
     from llama_cpp import mtmd_cpp
 
     mtmd_cpp.mtmd_helper_log_set(LOG_CALLBACK, ctypes.c_void_p(0))
