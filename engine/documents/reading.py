@@ -6,7 +6,8 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ _PICTURES = re.compile(  # how they begin; what a file is called does not matter
 )
 _BEGINNING = 32  # bytes of it
 _MOST_PICTURE_BYTES = 100_000_000
-_AT_ONCE = 16  # pictures that one process looks at
+_AT_ONCE = 8  # pictures that one process looks at
 # With what the process has at first it stays below 300 MB; a manual of 400 pages takes 50. The time of the processor is
 # limited where it reads (`apart.py`), so that a document is read on a busy machine, too.
 _LIMITS = Limits(memory_bytes=224 << 20, wall_s=30.0)
@@ -66,12 +67,12 @@ def read_picture(path: Path, data: bytes, stop: StopSignal) -> Picture:
     return _read_picture(data, kind, path.name, stop)
 
 
-def check_pictures(pictures: Sequence[bytes], stop: StopSignal) -> list[tuple[int, int] | None]:
-    """Their widths and heights, if they are what `read_picture` makes: None for any other, which may mean harm. Raises
-    Cancelled when `stop` gets set."""
+def check_pictures(pictures: Iterable[bytes], stop: StopSignal) -> list[tuple[int, int] | None]:
+    """Their widths and heights, if they are what `read_picture` makes: None for any other, which may mean harm, and for
+    those beside one that takes too much. Raises Cancelled when `stop` gets set."""
     sizes: list[tuple[int, int] | None] = []
-    for begin in range(0, len(pictures), _AT_ONCE):
-        some = pictures[begin : begin + _AT_ONCE]
+    waiting = iter(pictures)
+    while some := list(islice(waiting, _AT_ONCE)):
         answer = ask_child(apart.sizes_of, (some,), stop.is_set, _LIMITS)
         sizes += [size and (size[0], size[1]) for size in json.loads(answer)] if answer else [None] * len(some)
     return sizes

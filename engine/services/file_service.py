@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from engine.documents import nearest_passages, read_attached, read_picture
+from engine.documents import check_pictures, nearest_passages, read_attached, read_picture
 from engine.errors import Cancelled, ConversationMissing, FileUnusable, SettingInvalid
 from engine.exchange import read_chats, write_chats
 from engine.messages.commands import (
@@ -95,8 +95,15 @@ class FileService:
             if stop.is_set():
                 raise Cancelled("The import was cancelled; nothing was added.")
 
+        def sizes_of(pictures: Iterable[bytes]) -> list[tuple[int, int] | None]:
+            try:
+                return check_pictures(pictures, stop)
+            except Cancelled:
+                check()
+                raise
+
         check()
-        read = read_chats(command.path, check)
+        read = read_chats(command.path, check, sizes_of)
         added = self._open_repository().add_trees(read.trees, check)
         known = [(LeftOut.KNOWN, tree.title) for tree, new in zip(read.trees, added, strict=True) if not new]
         self._emit(ConversationsImported(command.path, sum(added), (*known, *read.left_out)))

@@ -92,7 +92,7 @@ def _damaged(folder: Path, dice: random.Random) -> Path:
             path.write_text("a,b\n" + f'"{text}",1\n' * 5)
         case _:
             picture = Image.effect_noise((dice.randint(1, 300), dice.randint(1, 300)), 50)
-            picture.convert(dice.choice(["L", "RGB", "P"])).save(path)
+            picture.convert(dice.choice(["L", "RGB"])).save(path)
     raw = bytearray(path.read_bytes())
     for _ in range(dice.randint(1, 12)):
         place, length = dice.randrange(len(raw)), dice.choice([1, 2, 40])

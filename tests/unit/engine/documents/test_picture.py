@@ -155,6 +155,12 @@ def test_a_drawing_of_vectors_is_text_and_text_is_no_picture(tmp_path: Path) -> 
         read_picture(Path("Pasted picture"), b"BMP is", STOP)
 
 
+def test_a_child_reads_them_with_all_doors_shut() -> None:
+    noise = Image.effect_noise((300, 200), 80).convert("RGB")
+    picture = read_picture(Path("a"), written(noise, "TIFF", compression="tiff_lzw"), STOP)
+    assert check_pictures([picture.data, b"", written(two_sides(), "PNG")], STOP) == [(300, 200), None, (40, 20)]
+
+
 def _chunk(name: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
 

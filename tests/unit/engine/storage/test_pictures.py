@@ -11,11 +11,14 @@ from pathlib import Path
 import pytest
 
 from engine.errors import ConversationMissing
-from engine.messages.conversations import Role
+from engine.messages.conversations import ChatTurn, Role
 from engine.messages.pictures import Picture
 from engine.messages.prompts import AttachedPicture, join_prompt
 from engine.storage import Repository
 from engine.storage.connections import back_up
+
+from .made import reply_of
+from .test_lessons import DISTRIBUTION, LOGS, VOCABULARY
 
 SECRET = b"a face that nobody is to see"
 
@@ -128,3 +131,19 @@ def test_nothing_of_an_incognito_picture_is_in_the_files(repository: Repository,
     number = repository.create_conversation("", "", incognito=True).id
     repository.save_draft(number, prompt_of(made()), [made()])
     assert all(SECRET not in file.read_bytes() for file in data_dir.rglob("*") if file.is_file())
+
+
+def test_only_people_and_targets_see_them(repository: Repository) -> None:
+    """Neither a search nor what is learned or asked again shows by what a picture is named."""
+    number = repository.create_conversation("", "").id
+    prompt = repository.add_message(number, None, Role.USER, prompt_of(made()), pictures=[made()])
+    reply = repository.add_message(number, prompt.id, Role.ASSISTANT, "A face.")
+    assert repository.search(made().digest[:5]) == ()
+    assert repository.search("](picture:") == ()
+    (hit,) = repository.search("a.png what")
+    assert hit.snippet == "a.png What is it?"
+    repository.save_lesson(VOCABULARY, reply.id, reply_of([1, 2], DISTRIBUTION, LOGS), 10)
+    (lesson,) = repository.load_lessons(VOCABULARY)
+    assert lesson.turns == (ChatTurn(Role.USER, "[picture: a.png]\n\nWhat is it?"),)
+    assert repository.list_exercises(VOCABULARY, 10, 10) == ()
+    assert repository.latest_prompts(10) == ()
