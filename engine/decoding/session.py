@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 
 from engine.numerics.draft import Draft, Verdict, common_prefix_length
 from engine.stop_signal import StopSignal
 from engine.target.interface import (
     FloatRows,
+    PictureRun,
     SavedPart,
     StateRows,
     Target,
     TargetFeature,
     branching,
     keeping,
+    seeing,
     telling,
 )
+
+Runs = Mapping[int, PictureRun]  # of pictures among tokens, by their first places; any token stands in their places
+
+
+def num_cells(tokens: Sequence[int], runs: Runs) -> int:
+    """How much of the context these take."""
+    return len(tokens) + sum(run.num_cells - run.num_places for run in runs.values())
 
 
 class Session:
@@ -26,19 +36,31 @@ class Session:
     def __init__(self, target: Target) -> None:
         self._target = target
         self.tokens: list[int] = []
+        self.runs: dict[int, PictureRun] = {}
         self.num_evaluated = 0  # tokens, over the life of the session
         self._can_tell = TargetFeature.STATES in target.features
 
     @property
+    def num_cells(self) -> int:
+        """How much of the context is taken."""
+        return num_cells(self.tokens, self.runs)
+
+    @property
     def room(self) -> int:
         """How many more tokens the target can hold."""
-        return self._target.limits.context_size - len(self.tokens)
+        return self._target.limits.context_size - self.num_cells
+
+    @property
+    def num_before_pictures(self) -> int:
+        """How many of the first tokens are what they look like."""
+        return min(self.runs, default=len(self.tokens))
 
     def read(
         self,
         prompt: Sequence[int],
         stop: StopSignal,
         on_progress: Callable[[int, int], None] = lambda _evaluated, _total: None,
+        runs: Runs = MappingProxyType({}),
     ) -> FloatRows:
         """Makes the target hold exactly `prompt`, evaluating only what it does not hold yet.
 
@@ -47,13 +69,17 @@ class Session:
         """
         self._forget_lost()
         # The last token is always evaluated: the reply begins with its logits.
-        self.keep(min(common_prefix_length(self.tokens, prompt), len(prompt) - 1))
+        self.keep(min(self._num_common(prompt, runs), len(prompt) - 1))
         self._forget_lost()
-        new = prompt[len(self.tokens) :]
-        step = self._target.limits.max_tokens
-        for start in range(0, len(new), step):
-            rows = self.extend(new[start : start + step], stop, num_rows=1)
-            on_progress(min(start + step, len(new)), len(new))
+        start = place = len(self.tokens)
+        while place < len(prompt):
+            with self._reading_lost(stop):
+                rows, end = self._step(prompt, runs, place, stop)
+            self.tokens.extend(prompt[place:end])
+            self.runs |= {place: runs[place]} if place in runs else {}
+            place = end
+            on_progress(place - start, len(prompt) - start)
+        assert rows is not None, "a prompt ends with a token"
         return rows
 
     def extend(self, tokens: Sequence[int], stop: StopSignal, num_rows: int) -> FloatRows:
@@ -94,35 +120,38 @@ class Session:
     def aside(self) -> Iterator[None]:
         """Meanwhile other tokens may be read; afterwards the target holds the present ones again, where there is memory
         to save them."""
-        tokens, saved = self.tokens.copy(), self._target.save()
+        tokens, runs, saved = self.tokens.copy(), self.runs.copy(), self._target.save()
         try:
             yield
         finally:
             if saved is not None:
-                self.tokens[:] = tokens if self._target.restore(saved) else ()
+                is_done = self._target.restore(saved)
+                self.tokens[:], self.runs = (tokens, runs) if is_done else ((), {})
 
     def save(self, start: int, end: int) -> SavedPart | None:
-        """Of the tokens at these places; see `KeepingTarget.save_part`."""
+        """Of the tokens at these places, without pictures; see `KeepingTarget.save_part`."""
         return keeping(self._target).save_part(start, end)
 
     def restore(self, saved: SavedPart, tokens: Sequence[int]) -> bool:
         """Holds these tokens, of which it held the first ones and saved the others. False: it holds nothing."""
         is_done = keeping(self._target).restore_part(saved, len(tokens))
         self.tokens[:] = tokens if is_done else ()
+        self._forget_runs()
         return is_done
 
     def keep(self, num_kept: int) -> bool:
         """Forgets all but the first `num_kept` tokens. False where the target could not roll back: it has lost these,
         too."""
         del self.tokens[num_kept:]
+        self._forget_runs()
         return self._target.roll_back(num_kept)
 
     @contextmanager
     def _reading_lost(self, stop: StopSignal) -> Iterator[None]:
         """A pass over all that a rollback lost, and then another one."""
         try:
-            while lost := self._first_lost():
-                self._evaluate(lost, 1, stop)
+            while self._target.num_held < len(self.tokens):
+                self._step(self.tokens, self.runs, self._target.num_held, stop)
             yield
         except BaseException:
             self._forget_lost()
@@ -133,10 +162,28 @@ class Session:
         self.num_evaluated += len(tokens)
         return rows
 
-    def _first_lost(self) -> list[int]:
-        """As many as one pass reads."""
-        num_held = self._target.num_held
-        return self.tokens[num_held : num_held + self._target.limits.max_tokens]
+    def _step(self, tokens: Sequence[int], runs: Runs, start: int, stop: StopSignal) -> tuple[FloatRows | None, int]:
+        """One pass over what comes behind what is held, at place `start`: the logits after its last token, and its
+        end."""
+        run = runs.get(start)
+        if run is not None:
+            seeing(self._target).evaluate_picture(run, stop)
+            self.num_evaluated += run.num_places
+            return None, start + run.num_places
+        end = min(start + self._target.limits.max_tokens, len(tokens), *(each for each in runs if each > start))
+        return self._evaluate(tokens[start:end], 1, stop), end
+
+    def _num_common(self, tokens: Sequence[int], runs: Runs) -> int:
+        """How many of the first tokens are held, with the same pictures, each as a whole."""
+        common = common_prefix_length(self.tokens, tokens)
+        others = [place for place in self.runs.keys() | runs.keys() if self.runs.get(place) != runs.get(place)]
+        common = min(common, *others) if others else common
+        return next((start for start, run in runs.items() if start < common < start + run.num_places), common)
 
     def _forget_lost(self) -> None:
         del self.tokens[self._target.num_held :]
+        self._forget_runs()
+
+    def _forget_runs(self) -> None:
+        if self.runs:
+            self.runs = {start: run for start, run in self.runs.items() if start < len(self.tokens)}

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import accumulate
 
-from engine.errors import PromptTooLong, TargetUnusable, TemplateExhausted
+from engine.decoding.session import Runs, num_cells
+from engine.errors import PromptTooLong, TargetUnusable, TemplateExhausted, TemplateFailed
 from engine.messages.conversations import ChatTurn, Role
+from engine.messages.pictures import Picture
 from engine.messages.replies import Thought
 from engine.numerics.draft import common_prefix_length
 from engine.target.chat_template import ChatTemplate
-from engine.target.interface import PromptReader, Vocabulary
-from engine.target.prompt_text import PromptText, joined, part
+from engine.target.interface import PictureRun, PromptReader, SeenPicture, Vocabulary
+from engine.target.prompt_text import PromptText, around_pictures, joined, part
 from engine.target.template_values import Patience
 from engine.target.thinking import ThinkingMarks
 
@@ -33,12 +35,30 @@ class Prompt:
     num_left_out: int  # of the oldest turns; the system prompt is never left out
     num_begun: int = 0  # of the tokens, at their end: those of the reply to continue
     is_open: bool = False  # whether the reply begins, or goes on, in the middle of a thought
+    runs: Runs = field(default_factory=dict)  # of its pictures
+
+    @property
+    def num_cells(self) -> int:
+        """How much of the context it takes."""
+        return num_cells(self.tokens, self.runs)
+
+    @property
+    def num_before_pictures(self) -> int:
+        """How many of its first tokens are what they look like."""
+        return min(self.runs, default=len(self.tokens))
+
+
+def _sees_nothing(picture: Picture) -> SeenPicture:
+    raise AssertionError(f"{picture} is shown to a target that does not see")
 
 
 class PromptBuilder:
-    def __init__(self, target: PromptReader) -> None:
-        """Raises TemplateFailed when the target's own template cannot render a simple conversation."""
+    def __init__(self, target: PromptReader, see: Callable[[Picture], SeenPicture] = _sees_nothing) -> None:
+        """`see`: how the target reads a picture. Raises TemplateFailed when the target's own template cannot render a
+        simple conversation."""
         vocabulary = target.vocabulary
+        self._see = see
+        self._filler = _filler(vocabulary)
         self._target = target
         self._begin = vocabulary.begin if vocabulary.begins_prompts else None
         self._template = ChatTemplate(
@@ -87,7 +107,7 @@ class PromptBuilder:
         stay useful; `num_extra` tokens follow the prompt at once; `begun` is the reply to continue, with its
         `thoughts`; `thinks`: as the user wants it; None: as the template has it. A prompt that takes the template too
         much is too long, too. Raises PromptTooLong or TemplateFailed if the last turn alone is too
-        long, and TargetUnusable where the vocabulary has no tokens for it.
+        long, and TargetUnusable where the vocabulary has no tokens for it, or a picture cannot be seen.
         """
         system = [turn for turn in turns if turn.role is Role.SYSTEM]
         others = [turn for turn in turns if turn.role is not Role.SYSTEM]
@@ -102,15 +122,18 @@ class PromptBuilder:
             except TemplateExhausted as error:
                 return error
             is_open = self._thinking.is_open(text)
+            seen = [self._see(picture) for turn in (*system, *others[start:]) for picture in turn.pictures]
             if not begun and not thoughts:
-                return Prompt(self._tokens(text, held), start, 0, is_open)
+                tokens, runs = self._tokens(text, held, seen)
+                return Prompt(tokens, start, 0, is_open, runs)
             is_thinking = self.marks is not None and bool(thoughts) and not thoughts[-1].is_whole
-            tokens, num_begun = self._with_begun(text, held, self._spelled(begun, thoughts, is_open))
-            return Prompt(tokens, start, num_begun, is_thinking)
+            spelled = self._spelled(begun, thoughts, is_open)
+            tokens, runs, num_begun = self._with_begun(text, held, spelled, seen)
+            return Prompt(tokens, start, num_begun, is_thinking, runs)
 
         def is_within(start: int, limit: float) -> bool:
             prompt = prompt_from(start)
-            return isinstance(prompt, Prompt) and len(prompt.tokens) <= limit
+            return isinstance(prompt, Prompt) and prompt.num_cells <= limit
 
         def first_within(limit: float) -> int:
             """Place in `starts` of the longest prompt of at most `limit` tokens; beyond the end if there is none."""
@@ -129,13 +152,13 @@ class PromptBuilder:
         prompt = prompt_from(start)
         if isinstance(prompt, TemplateExhausted):
             raise prompt
-        if len(prompt.tokens) > room - min(_SENTENCE_TOKENS, size // _REPLY_PARTS):
+        if prompt.num_cells > room - min(_SENTENCE_TOKENS, size // _REPLY_PARTS):
             if begun:
                 raise PromptTooLong(
                     f"This reply fills the context of {size:,} tokens; to continue it, choose a bigger context size."
                 )
             raise PromptTooLong(
-                f"This message takes {len(prompt.tokens):,} tokens, but {self._target.description.name} reads at most "
+                f"This message takes {prompt.num_cells:,} tokens, but {self._target.description.name} reads at most "
                 f"{size:,} at once; shorten it, or choose a bigger context size."
             )
         if not prompt.tokens:
@@ -159,18 +182,40 @@ class PromptBuilder:
             )
         return starts
 
-    def _tokens(self, text: PromptText, held: Sequence[int]) -> tuple[int, ...]:
-        return tuple(_continued(self._target, text, held, self._with_begin(self._target.tokenize(text))))
+    def _tokens(
+        self, text: PromptText, held: Sequence[int], seen: Sequence[SeenPicture]
+    ) -> tuple[tuple[int, ...], dict[int, PictureRun]]:
+        """And the runs of the pictures that were seen, where the text has them. Raises TemplateFailed where it ends
+        with one."""
+        tokens: list[int] = []
+        runs: dict[int, PictureRun] = {}
+        for number, words in enumerate(around_pictures(text)):
+            for part_of_picture in seen[number - 1].parts if number else ():
+                if isinstance(part_of_picture, PictureRun):
+                    runs[len(tokens)] = part_of_picture
+                    tokens += [self._filler] * part_of_picture.num_places
+                else:
+                    tokens += part_of_picture
+            follows = held[len(tokens) :] if list(held[: len(tokens)]) == tokens else ()
+            spelled = self._target.tokenize(words)
+            tokens += _continued(self._target, words, follows, spelled if number else self._with_begin(spelled))
+        if runs and max(start + run.num_places for start, run in runs.items()) == len(tokens):
+            raise TemplateFailed("The chat template inside this model ends with a picture; choose another model.")
+        return tuple(tokens), runs
 
-    def _with_begun(self, text: PromptText, held: Sequence[int], begun: PromptText) -> tuple[tuple[int, ...], int]:
+    def _with_begun(
+        self, text: PromptText, held: Sequence[int], begun: PromptText, seen: Sequence[SeenPicture]
+    ) -> tuple[tuple[int, ...], dict[int, PictureRun], int]:
         """And how many of them, at the end, spell `begun`."""
-        tokens = self._tokens(text, held)
+        tokens, runs = self._tokens(text, held, seen)
         follows = held[len(tokens) :] if tuple(held[: len(tokens)]) == tokens else ()
         written = _written(self._target, begun, follows)
         if written is not None:
-            return (*tokens, *written), len(written)
-        whole = self._with_begin(self._target.tokenize(joined((text, begun))))
-        return tuple(whole), _num_spelling(self._target.vocabulary, whole, len(begun.encode("utf-8", "replace")))
+            return (*tokens, *written), runs, len(written)
+        whole = joined((text, begun))
+        assert isinstance(whole, PromptText)
+        tokens, runs = self._tokens(whole, (), seen)
+        return tokens, runs, _num_spelling(self._target.vocabulary, tokens, len(begun.encode("utf-8", "replace")))
 
     def _spelled(self, begun: str, thoughts: tuple[Thought, ...], is_open: bool) -> PromptText:
         """A reply as the target wrote it, with its thoughts. `is_open`: its prompt begins the first of these."""
@@ -289,3 +334,10 @@ def _borders(
 
 def _piece(target: PromptReader, token: int | None) -> str:
     return "" if token is None else target.vocabulary.pieces[token].decode("utf-8", "replace")
+
+
+def _filler(vocabulary: Vocabulary) -> int:
+    """What stands in the places of pictures: a token that no reply has."""
+    if vocabulary.begin is not None:
+        return vocabulary.begin
+    return min(vocabulary.special - vocabulary.end_of_generation, default=0)

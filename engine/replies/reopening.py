@@ -62,9 +62,10 @@ class Reopening:
         return tokens if all(0 <= token < len(self._vocabulary) for token in tokens) else []
 
     def reopen(self, session: Session, tokens: Sequence[int], stop: StopSignal) -> None:
-        """The session holds the beginning of `tokens` as far as that is kept, all but the last one at most."""
+        """The session holds the beginning of `tokens` as far as that is kept, all but the last one at most. There are
+        no pictures among them."""
         held = session.tokens
-        usable = self._usable(held, tokens)
+        usable = self._usable(held[: session.num_before_pictures], tokens)
         if len(tokens) - usable < _FEWEST:
             return
         steps = self._readings.find(self._key, tokens[:-1], self._cuts)
@@ -91,7 +92,7 @@ class Reopening:
 
     def copy(self, session: Session, chat: Chat) -> UnkeptPart | None:
         """As `ReplyWriter.copy_unkept`."""
-        held = tuple(session.tokens)
+        held = tuple(session.tokens[: session.num_before_pictures])
         if len(held) < PART_TOKENS or not self._is_worth_it:
             return None
         lacking = self._readings.lacking(self._key, held, self._cuts)

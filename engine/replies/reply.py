@@ -40,7 +40,7 @@ from engine.replies.text import TextOrigins, TextStream, num_whole, origin_of, t
 from engine.replies.thoughts import GrowingThoughts, Part, PartKind, ThoughtSplitter, add_parts
 from engine.stop_signal import StopSignal
 from engine.target.grammar import Grammar
-from engine.target.interface import FloatRows, Interrupted, Target
+from engine.target.interface import FloatRows, Interrupted, Target, TargetFeature, seeing
 from engine.target.readings import Chat
 
 _FIGURES_S = 0.05  # for which the figures of a reply in progress stay: nobody sees more of them
@@ -81,7 +81,11 @@ class ReplyWriter:
         TemplateFailed if the target's chat template cannot be used."""
         self._target = target
         self._speculation = speculation
-        self._prompts = PromptBuilder(target)
+        self.sees_pictures = TargetFeature.PICTURES in target.features
+        if self.sees_pictures:
+            self._prompts = PromptBuilder(target, lambda picture: seeing(target).see(picture, StopSignal()))
+        else:
+            self._prompts = PromptBuilder(target)
         self._session = Session(target)
         self._reopening = reopening
         self._limits = Limits(target.vocabulary)
@@ -265,8 +269,10 @@ class _Run:
         try:
             with self._clock.reading():
                 if self._reopening is not None:
-                    self._reopening.reopen(self._session, self._prompt.tokens, self._stop)
-                return self._session.read(self._prompt.tokens, self._stop, self._listener.on_prompt_progress)
+                    kept = self._prompt.tokens[: self._prompt.num_before_pictures]
+                    self._reopening.reopen(self._session, kept, self._stop)
+                told = self._listener.on_prompt_progress
+                return self._session.read(self._prompt.tokens, self._stop, told, self._prompt.runs)
         finally:
             self._num_evaluated = self._session.num_evaluated - evaluated_before
             if self._reopening is not None:
@@ -343,7 +349,7 @@ class _Run:
             return None
         self._prompt = prompt
         self._listener.on_trimmed(prompt.num_left_out)
-        return self._session.read([*prompt.tokens, *self._tokens], self._stop)
+        return self._session.read([*prompt.tokens, *self._tokens], self._stop, runs=prompt.runs)
 
     def _num_shown(self, num_characters: int) -> int:
         """Of the tokens, from the first on, those that are wholly within so many characters of the text."""
@@ -402,7 +408,7 @@ class _Run:
             num_rounds=figures.num_rounds,
             num_drafted=figures.num_drafted,
             num_accepted=figures.num_accepted,
-            context_used=len(self._session.tokens),
+            context_used=self._session.num_cells,
             is_compared=self._clock.is_compared,
             ratio=self._ratio,
         )
@@ -411,13 +417,13 @@ class _Run:
         figures = self._decoder.figures
         plain_tokens_per_s, plain_error = self._clock.plain_of_reply
         return ReplyStatistics(
-            prompt_tokens=len(self._prepared.prompt.tokens),
+            prompt_tokens=self._prepared.prompt.num_cells,
             evaluated_tokens=self._num_evaluated,
             reply_tokens=len(self._tokens),
             prompt_s=self._clock.prompt_s,
             reply_s=self._clock.reply_s,
             stop_reason=reason,
-            context_used=len(self._session.tokens),
+            context_used=self._session.num_cells,
             context_size=self._context_size,
             left_out_messages=self._prompt.num_left_out,
             num_rounds=figures.num_rounds,

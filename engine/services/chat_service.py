@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from engine.config import OwnSampling, ReplySettings
@@ -23,7 +23,7 @@ from engine.messages.commands import (
     UpdateRecall,
     UseDrafter,
 )
-from engine.messages.conversations import ChatTurn, Conversation, Message, Role
+from engine.messages.conversations import Conversation, Message, Role
 from engine.messages.events import (
     CompareFinished,
     ContextTrimmed,
@@ -38,6 +38,7 @@ from engine.messages.events import (
     ReplyThought,
 )
 from engine.messages.origins import TARGET
+from engine.messages.pictures import Picture
 from engine.messages.prompts import title_of
 from engine.messages.replies import (
     OriginRun,
@@ -46,7 +47,6 @@ from engine.messages.replies import (
     StopReason,
     Thought,
     ThoughtPiece,
-    joined_thoughts,
 )
 from engine.messages.speed import LiveFigures
 from engine.replies.reply import PreparedReply, Reply, ReplyWriter
@@ -57,6 +57,7 @@ from engine.services.message_keeper import MessageKeeper
 from engine.services.reading_keeper import ReadingKeeper
 from engine.services.recall import Recall
 from engine.services.target_in_use import TargetInUse
+from engine.services.turns import Turns, before_last_prompt, is_prompt
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 
@@ -117,41 +118,41 @@ class ChatService:
     def _send(self, command: Send, stop: StopSignal) -> None:
         if command.conversation_id is not None:
             conversation = self._open(command.conversation_id)
-            self._ask(conversation, conversation.messages, command.prompt, command.settings, stop)
+            self._ask(conversation, conversation.messages, command, stop)
             return
         system_prompt = command.system_prompt
         if not command.has_own_system_prompt:
             system_prompt = effective_system_prompt(system_prompt, self.target.options)
         thinks = self._thinks(command.settings, command.sampling)
-        prepared = self._prepare_prompt(system_prompt, (), command.prompt, None, thinks)
+        prepared = self._prepare_prompt(system_prompt, (), command, None, thinks)
         summary = self._repository.create_conversation(
             title_of(command.prompt), system_prompt, command.incognito, command.sampling, stop.is_set
         )
         conversation = Conversation(summary, system_prompt, (), command.sampling)
-        self._ask(conversation, (), command.prompt, command.settings, stop, prepared)
+        self._ask(conversation, (), command, stop, prepared)
 
     def _edit(self, command: EditPrompt, stop: StopSignal) -> None:
         conversation = self._open_branch(command.conversation_id, command.message_id)
         *branch, prompt = conversation.messages
         if prompt.role is not Role.USER:
             raise ConversationMissing("Only your own messages can be edited.")
-        self._ask(conversation, branch, command.prompt, command.settings, stop)
+        self._ask(conversation, branch, command, stop)
 
     def _ask(
         self,
         conversation: Conversation,
         branch: Sequence[Message],
-        text: str,
-        settings: ReplySettings,
+        command: Send | EditPrompt,
         stop: StopSignal,
         prepared: PreparedReply | None = None,
     ) -> None:
         """Stores a prompt at the end of the branch, and answers it."""
-        conversation_id = conversation.summary.id
+        conversation_id, settings = conversation.summary.id, command.settings
         thinks = self._thinks(settings, conversation.sampling)
-        prepared = prepared or self._prepare_prompt(conversation.system_prompt, branch, text, conversation_id, thinks)
+        if prepared is None:
+            prepared = self._prepare_prompt(conversation.system_prompt, branch, command, conversation_id, thinks)
         parent_id = branch[-1].id if branch else None
-        prompt = self._keeper.add_prompt(conversation_id, parent_id, text)
+        prompt = self._keeper.add_prompt(conversation_id, parent_id, command.prompt, command.pictures)
         self._announce(conversation_id)
         self._emit(PromptStored(prompt, self._keeper.siblings_of(prompt)))
         self._reply(replace(prepared, conversation=conversation_id), prompt, conversation, settings, stop)
@@ -160,13 +161,14 @@ class ChatService:
         self,
         system_prompt: str,
         branch: Sequence[Message],
-        text: str,
+        command: Send | EditPrompt,
         conversation_id: int | None,
         thinks: bool | None,
     ) -> PreparedReply:
         """Raises if the prompt cannot be answered; it must not be stored then."""
-        turns = [*_turns(system_prompt, branch), ChatTurn(Role.USER, text)]
-        return self._writer.prepare(turns, conversation_id, thinks=thinks)
+        turns = self._turns(conversation_id, command.pictures)
+        asked = [*turns.of(system_prompt, branch), turns.asked(command.prompt)]
+        return self._writer.prepare(asked, conversation_id, thinks=thinks)
 
     def _regenerate(self, command: Regenerate, stop: StopSignal) -> None:
         conversation = (
@@ -175,11 +177,11 @@ class ChatService:
             else self._open_branch(command.conversation_id, command.message_id)
         )
         branch = list(conversation.messages)
-        while branch and not _is_prompt(branch[-1]):
+        while branch and not is_prompt(branch[-1]):
             branch.pop()
         if not branch:
             raise ConversationMissing("There is nothing to answer in this chat yet; write a message first.")
-        turns = _turns(conversation.system_prompt, branch)
+        turns = self._turns(command.conversation_id).of(conversation.system_prompt, branch)
         thinks = self._thinks(command.settings, conversation.sampling)
         prepared = self._writer.prepare(turns, command.conversation_id, thinks=thinks)
         self._reply(prepared, branch[-1], conversation, command.settings, stop, seed=command.seed)
@@ -189,11 +191,11 @@ class ChatService:
         if len(conversation.messages) < 2 or conversation.messages[-1].role is not Role.ASSISTANT:
             raise NotPossible("There is no reply to continue in this chat; write a message first.")
         *branch, before = conversation.messages
-        if not any(map(_is_prompt, branch)):  # in a chat that came from a file
+        if not any(map(is_prompt, branch)):  # in a chat that came from a file
             raise NotPossible(
                 "This reply answers no message of yours, so it cannot be continued; write a message first."
             )
-        turns = _turns(conversation.system_prompt, branch)
+        turns = self._turns(command.conversation_id).of(conversation.system_prompt, branch)
         thinks = self._thinks(command.settings, conversation.sampling)
         prepared = self._writer.prepare(turns, command.conversation_id, before.text, before.thoughts, thinks)
         self._reply(prepared, branch[-1], conversation, command.settings, stop, before)
@@ -265,9 +267,10 @@ class ChatService:
     def _compare(self, command: Compare, stop: StopSignal) -> None:
         """Chats that already have an answer to this prompt are not recalled: repeating it would prove nothing."""
         conversation = self._opened(command.conversation_id)
-        before = _before_last_prompt(conversation.messages) if conversation else ()
+        before = before_last_prompt(conversation.messages) if conversation else ()
         system_prompt = conversation.system_prompt if conversation else command.system_prompt
-        turns = [*_turns(system_prompt, before), ChatTurn(Role.USER, command.prompt)]
+        turns = self._turns(command.conversation_id)
+        asked = [*turns.of(system_prompt, before), turns.asked(command.prompt)]
         answered = set(self._repository.conversations_with_prompt(command.prompt))
         if conversation is not None:
             answered.add(conversation.summary.id)
@@ -276,7 +279,7 @@ class ChatService:
             chat = self._opened(command.sampled_as.conversation_id)
             settings = self._sampled(settings, chat.sampling if chat else command.sampled_as.own)
         with self._recall.without(sorted(answered)):
-            comparison = compare(self._writer, turns, replace(command, settings=settings), stop, self._emit)
+            comparison = compare(self._writer, asked, replace(command, settings=settings), stop, self._emit)
         self._emit(CompareFinished(command, comparison))
 
     def _end_unchanged(self, before: Message, reply: Reply) -> None:
@@ -298,6 +301,15 @@ class ChatService:
     def _thinks(self, settings: ReplySettings, own: OwnSampling) -> bool | None:
         """What the target is told, in a chat with that sampling of its own."""
         return self._sampled(settings, own).asks_to_think
+
+    def _turns(self, conversation_id: int | None, fresh: Sequence[Picture] = ()) -> Turns:
+        """`fresh`: pictures that the conversation does not hold yet."""
+
+        def find(digests: Collection[str]) -> dict[str, Picture]:
+            held = {} if conversation_id is None else self._keeper.find_pictures(conversation_id, digests)
+            return {each.digest: each for each in fresh if each.digest in digests} | held
+
+        return Turns(self._writer.target_name, self._writer.sees_pictures, find)
 
     def _opened(self, conversation_id: int | None) -> Conversation | None:
         return None if conversation_id is None else self._open(conversation_id)
@@ -343,20 +355,6 @@ class _ReplyEvents(ReplyListener):
 
     def on_trimmed(self, num_left_out: int) -> None:
         self.emit(ContextTrimmed(self.prompt.conversation_id, num_left_out))
-
-
-def _turns(system_prompt: str, branch: Sequence[Message]) -> list[ChatTurn]:
-    system = [ChatTurn(Role.SYSTEM, system_prompt)] if system_prompt.strip() else []
-    return system + [ChatTurn(each.role, each.text, joined_thoughts(each.thoughts)) for each in branch if each.text]
-
-
-def _is_prompt(message: Message) -> bool:
-    return message.role is Role.USER and bool(message.text)
-
-
-def _before_last_prompt(branch: Sequence[Message]) -> Sequence[Message]:
-    places = [place for place, message in enumerate(branch) if message.role is Role.USER]
-    return branch[: places[-1]] if places else ()
 
 
 def _why_slow(reply: Reply) -> str:

@@ -282,6 +282,7 @@ def _describe(
         gpu=description.gpu,
         identity=source.identity,
         thinks=thinks,
+        sees_pictures=TargetFeature.PICTURES in target.features,
     )
 
 

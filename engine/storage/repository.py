@@ -157,14 +157,6 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
             _change(connection, conversation_id, even_deleted=True, draft=encodable(text))
             add_pictures(connection, conversation_id, pictures)
 
-    def add_pictures(self, conversation_id: int, pictures: Collection[Picture]) -> None:
-        """To a conversation, also a deleted one; those that it has stay as they are. They are not to be there before
-        the prompt that names them: see `add_message`."""
-        if pictures:
-            with self._writing(conversation_id, SHORT_PATIENCE_S) as connection:
-                _find(connection, conversation_id, even_deleted=True)
-                add_pictures(connection, conversation_id, pictures)
-
     def find_pictures(self, conversation_id: int, digests: Collection[str]) -> dict[str, Picture]:
         """By digest, without those that the conversation does not hold and those that are damaged; also of a deleted
         one."""

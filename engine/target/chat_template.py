@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from engine.errors import TemplateExhausted, TemplateFailed
 from engine.messages.conversations import ChatTurn, Role
-from engine.target.prompt_text import PromptText
+from engine.target.prompt_text import PromptText, num_pictures_in
 from engine.target.template_program import Program
 from engine.target.template_values import Budget, OverBudget, Patience
 from engine.target.thinking import NO_THINKING, Thinking, thinking_of
@@ -23,6 +25,7 @@ CHATML = (
 # Characters that a template may write: tools are absent, so that little comes of what was not said. Those of seventy
 # models write up to six for each that was said, sixty for each message, and some thousands by themselves.
 _WRITTEN_PER_CHARACTER, _WRITTEN_PER_MESSAGE, _WRITTEN = 8, 500, 100_000
+_PART = re.compile(r"""\[\s*['"]type['"]\s*\]|\.type\b""")  # a message may be a list of parts, each of a type
 _MAX_REASON = 120  # characters of what a template says for itself
 
 
@@ -34,6 +37,7 @@ class ChatTemplate:
         """`begin` and `end` are the texts of the target's own first and last special token ("" where it has none)."""
         self._tokens = {"bos_token": begin, "eos_token": end}
         self._source = source or CHATML
+        self._reads_parts = bool(_PART.search(self._source))
         try:
             self._program = Program(self._source)
         # The parser meets what a stranger wrote, and can raise whatever Python can.
@@ -78,7 +82,13 @@ class ChatTemplate:
     def _render(
         self, turns: Sequence[ChatTurn], budget: Budget, thinking: Thinking, names: Mapping[str, bool]
     ) -> PromptText:
-        text = self._run([thinking.message(turn) for turn in turns], True, names, budget)
+        messages = [thinking.message(turn) for turn in turns]
+        text = self._run(messages, True, names, budget)
+        if self._reads_parts and not _is_told(text, turns):  # some read messages only where they come in parts
+            in_parts = self._run([_in_parts(message) for message in messages], True, names, budget)
+            text = in_parts if _is_told(in_parts, turns) else text
+        if num_pictures_in(text) != sum(len(turn.pictures) for turn in turns):
+            raise _failed("it has no place for pictures")
         if not text:
             raise _failed("it writes nothing")
         num_said = sum(len(turn.text) + len(turn.thought) for turn in turns)
@@ -102,17 +112,29 @@ def _joined(turns: Sequence[ChatTurn]) -> list[ChatTurn]:
     joined: list[ChatTurn] = []
     for turn in turns:
         if joined and joined[-1].role is turn.role:
-            thought = "\n\n".join(filter(None, (joined[-1].thought, turn.thought)))
-            joined[-1] = ChatTurn(turn.role, f"{joined[-1].text}\n\n{turn.text}", thought)
+            before = joined[-1]
+            thought = "\n\n".join(filter(None, (before.thought, turn.thought)))
+            text = f"{before.text}\n\n{turn.text}"
+            joined[-1] = ChatTurn(turn.role, text, thought, (*before.pictures, *turn.pictures))
         else:
             joined.append(turn)
     return joined
 
 
+def _is_told(text: str, turns: Sequence[ChatTurn]) -> bool:
+    """Whether a prompt says what was said last, and has all pictures."""
+    num_pictures = sum(len(turn.pictures) for turn in turns)
+    return num_pictures_in(text) == num_pictures and (not turns or turns[-1].text.strip() in text)
+
+
+def _in_parts(message: Mapping[str, Any]) -> dict[str, Any]:
+    return {**message, "content": [{"type": "text", "text": message["content"]}]}
+
+
 def _system_within_prompt(turns: Sequence[ChatTurn]) -> list[ChatTurn]:
     system = "\n\n".join(turn.text for turn in turns if turn.role is Role.SYSTEM)
     others = [turn for turn in turns if turn.role is not Role.SYSTEM]
-    return [ChatTurn(others[0].role, f"{system}\n\n{others[0].text}"), *others[1:]] if others else []
+    return [replace(others[0], text=f"{system}\n\n{others[0].text}"), *others[1:]] if others else []
 
 
 def _failed(reason: Exception | str) -> TemplateFailed:

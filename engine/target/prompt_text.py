@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
-_SAID, _WRITTEN = b"\1", b"\0"
+_WRITTEN, _SAID, _PICTURE = b"\0", b"\1", b"\2"
+_STANDS_FOR_PICTURE = "\ufffc"
 
 
 class PromptText(str):
-    """A text with, for each character, a byte in `said`: 1 where it stands in a message, 0 where the template wrote it.
+    """A text with, for each character, a byte in `said`: 1 where it stands in a message, 0 where the template wrote it,
+    2 where it stands for a picture.
 
     Python's own methods return plain texts, which the template wrote; the functions below keep what was said.
     """
@@ -22,6 +24,25 @@ class PromptText(str):
         self = super().__new__(cls, text)
         self.said = _SAID * len(text) if said is None else said
         return self
+
+
+def with_pictures(number: int, text: str) -> PromptText:
+    """What was said, behind so many pictures."""
+    return PromptText(_STANDS_FOR_PICTURE * number + text, _PICTURE * number + _SAID * len(text))
+
+
+def num_pictures_in(text: str) -> int:
+    return said_in(text).count(_PICTURE)
+
+
+def around_pictures(text: PromptText) -> list[PromptText]:
+    """The texts before, between and behind the pictures of a text: one more than it has pictures."""
+    texts = []
+    start = 0
+    while (place := text.said.find(_PICTURE, start)) >= 0:
+        texts.append(PromptText(text[start:place], text.said[start:place]))
+        start = place + 1
+    return [*texts, PromptText(text[start:], text.said[start:]) if start else text]
 
 
 def said_in(text: str) -> bytes:

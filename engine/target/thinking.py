@@ -12,7 +12,7 @@ from typing import Any
 
 from engine.errors import TemplateFailed
 from engine.messages.conversations import ChatTurn, Role
-from engine.target.prompt_text import PromptText, joined
+from engine.target.prompt_text import PromptText, joined, with_pictures
 
 Written = Callable[[Sequence[Mapping[str, Any]], bool, Mapping[str, Any]], str]
 """What a template writes for these messages, with or without the beginning of a reply, with these names besides."""
@@ -62,7 +62,7 @@ class Thinking:
 
     def message(self, turn: ChatTurn) -> dict[str, str]:
         """As the template sees it."""
-        said = {"role": turn.role.value, "content": PromptText(turn.text)}
+        said = {"role": turn.role.value, "content": with_pictures(len(turn.pictures), turn.text)}
         if not turn.thought or self.marks is None or self.past is Past.LEFT_OUT:
             return said
         if self.past is Past.FIELD:

@@ -33,6 +33,7 @@ from engine.messages.events import (
     TargetLoading,
     TargetReady,
 )
+from engine.messages.prompts import AttachedPicture, join_prompt
 from engine.messages.replies import StopReason
 from engine.messages.targets import TargetSource
 from engine.numerics.draft_length import FixedCosts
@@ -49,6 +50,7 @@ from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.interface import Interrupted, Target
 from tests.fakes.proposers import FREE, FakeRecall, FakeSlow
+from tests.fakes.seer import Seer, picture
 from tests.fakes.target import FakeTarget, failing, says
 
 GREEDY = ReplySettings(SamplingSettings(temperature=0))
@@ -217,6 +219,12 @@ def test_a_missing_file_is_named(desk: Desk) -> None:
     Path(path).unlink()
     with pytest.raises(TargetMissing, match="The file of gone is gone"):
         desk.do(LoadTarget("gone"))
+
+
+def told_ready(desk: Desk) -> TargetReady:
+    (event,) = desk.told(TargetReady)
+    assert isinstance(event, TargetReady)
+    return event
 
 
 def test_the_first_prompt_begins_a_conversation_named_after_it(talking: Desk) -> None:
@@ -520,3 +528,27 @@ def test_a_reply_that_repeats_itself_is_told_of_once_and_goes_on(desk: Desk) -> 
     opened = desk.repository.open_conversation(message.conversation_id).messages[-1]
     assert opened.statistics is not None
     assert opened.statistics.repeats
+
+
+def test_a_prompt_with_a_picture_is_answered_by_who_sees_it_and_kept_with_it(desk: Desk) -> None:
+    shown = picture("k")
+    prompt = join_prompt([AttachedPicture("a.png", shown.digest)], "Which?")
+    desk.do(LoadTarget(desk.add("mole", FakeTarget(says("Hello.")))))
+    assert not told_ready(desk).target.sees_pictures
+    with pytest.raises(NotPossible, match="fake cannot see pictures"):
+        desk.do(Send(prompt, None, GREEDY, pictures=(shown,)))
+    assert desk.repository.list_conversations() == ()
+    seer = Seer()
+    desk.do(LoadTarget(desk.add("seer", seer)))
+    assert told_ready(desk).target.sees_pictures
+    desk.do(Send(prompt, None, GREEDY, pictures=(shown,)))
+    first = finished(desk).message
+    assert first.text == "k1"
+    conversation = desk.repository.open_conversation(first.conversation_id)
+    assert (conversation.messages[0].text, conversation.summary.title) == (prompt, "Which?")
+    assert desk.repository.find_pictures(first.conversation_id, [shown.digest]) == {shown.digest: shown}
+    desk.do(Send("And?", first.conversation_id, GREEDY))
+    assert (finished(desk).message.text, seer.looked_at) == ("k2", ["k", "k"])
+    desk.do(LoadTarget(desk.add("other", FakeTarget(says("Hello.")))))
+    desk.do(Regenerate(first.conversation_id, GREEDY))
+    assert finished(desk).message.text == "Hello.", "its name stands for the picture"

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import ConversationMissing
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.pictures import Picture
 from engine.messages.prompts import AttachedPicture, join_prompt
@@ -55,8 +54,6 @@ def test_a_picture_comes_with_its_prompt_and_goes_with_the_last_one(repository: 
     assert repository.find_pictures(elsewhere, digests) == {}
     repository.forget_conversation(number)
     assert repository.find_pictures(number, digests) == {}
-    with pytest.raises(ConversationMissing):
-        repository.add_pictures(number, [picture])
 
 
 def test_what_a_draft_lets_go_of_goes_with_the_next_start(
@@ -85,7 +82,7 @@ def test_what_a_draft_lets_go_of_goes_with_the_next_start(
 )
 def test_a_damaged_picture_is_absent(repository: Repository, store: Path, damage: str) -> None:
     number = repository.create_conversation("", "").id
-    repository.add_pictures(number, [made()])
+    repository.save_draft(number, "", [made()])
     with closing(sqlite3.connect(store)) as connection, connection:
         connection.execute(f"UPDATE pictures SET {damage}")
     assert repository.find_pictures(number, [made().digest]) == {}
@@ -95,7 +92,7 @@ def test_what_is_neither_png_nor_jpeg_is_absent(repository: Repository) -> None:
     number = repository.create_conversation("", "").id
     data = b"<svg/>"
     digest = sha256(data).hexdigest()
-    repository.add_pictures(number, [Picture(digest, data, 3, 2)])
+    repository.save_draft(number, "", [Picture(digest, data, 3, 2)])
     assert repository.find_pictures(number, [digest]) == {}
 
 
