@@ -18,6 +18,7 @@ from app.widgets.keyboard_home import KeyboardHome
 from app.widgets.landing import Landing
 from app.widgets.layouts import Placed, Stretch, in_column, in_row
 from app.widgets.notice_bar import IncognitoBanner, NoticeBars
+from app.widgets.pictures import Pictures
 from app.widgets.prompt_box import PromptBox
 from app.widgets.sides import Sides
 from app.widgets.speed_meter import SpeedMeter
@@ -64,9 +65,10 @@ class MainWindow(QMainWindow):
         self.incognito_banner = IncognitoBanner(keeper)
         self.incognito_banner.hide()
         self.notices = NoticeBars(keeper)
-        self.transcript = Transcript(keeper)
+        self.pictures = Pictures(self)
+        self.transcript = Transcript(keeper, self.pictures)
         self.toasts = Toasts(keeper)
-        self.prompt_box = PromptBox(keeper)
+        self.prompt_box = PromptBox(keeper, self.pictures)
         self.meter = SpeedMeter(keeper)
         self._sides = Sides(keeper, self.conversations, self._chat())
         self.setCentralWidget(self._sides)
@@ -224,7 +226,7 @@ class MainWindow(QMainWindow):
         incognito = self.tr("New incognito chat")
         self.incognito_action = self._action(incognito, "Ctrl+Shift+N", sidebar.incognito_requested)
         self.search_action = self._action(self.tr("Search chats"), ("Ctrl+F", "Ctrl+K"), sidebar.begin_search)
-        self.attach_action = self._action(self.tr("Attach a file…"), "Ctrl+Shift+A", box.attach_requested)
+        self.attach_action = self._action(self.tr("Attach a file or picture…"), "Ctrl+Shift+A", box.attach_requested)
         self.import_action = self._action(self.tr("Import chats…"))
         self.export_all_action = self._action(self.tr("Export all chats…"))
         self.export_action = self._action(self.tr("Export this chat…"), does=sidebar.export_current)

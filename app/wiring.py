@@ -23,6 +23,7 @@ from app.controllers.library import LibraryController, connect_library
 from app.controllers.notifier import Notifier
 from app.controllers.nudge import Nudge
 from app.controllers.personal import PersonalController
+from app.controllers.pictures import PicturesController
 from app.controllers.prompt import PromptController
 from app.controllers.readings import ReadingsController
 from app.controllers.repetition import RepetitionController
@@ -72,6 +73,7 @@ class WiredWindow(QObject):
         bridge.unhandled.connect(window.toasts.show_error)
         self.keeper = keeper = SettingsKeeper(settings_file, settings, self)
         self.conversations = ConversationsController(window, bridge)
+        PicturesController(window, bridge, self.conversations)
         self.target = TargetController(window, bridge, keeper)
         self.chat = chat = ChatController(window, bridge, self.conversations, self.target, keeper)
         BranchController(window, bridge, self.conversations, chat)

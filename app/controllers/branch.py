@@ -64,7 +64,8 @@ class BranchController(Controller):
         if message is None:
             return
         if prompt != message.text:
-            command = EditPrompt(message.conversation_id, message_id, prompt, self._chat.reply_settings)
+            pictures = self._window.pictures.fresh_in(prompt)
+            command = EditPrompt(message.conversation_id, message_id, prompt, self._chat.reply_settings, pictures)
             request = self._chat.answer(command)
             if request is None:
                 return

@@ -13,6 +13,7 @@ from app.controllers.target import TargetController
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
+from app.text.prompts import copied
 from engine import ChatSampling, ContinueReply, EditPrompt, OwnSampling, Regenerate, ReplySettings, Send
 from engine.messages.conversations import Conversation, Message, Role
 from engine.messages.events import (
@@ -148,6 +149,7 @@ class ChatController(Controller):
             incognito,
             new.sampling,
             has_own_system_prompt=new.system_prompt != self.system_prompt,
+            pictures=self._window.pictures.fresh_in(prompt),
         )
         self._begin_reply(_GrowingReply(self._bridge.post(command), open_id, incognito, prompt))
 
@@ -321,7 +323,7 @@ class ChatController(Controller):
         if fits and reply.conversation_id == open_id and is_same_kind and not self._window.prompt_box.text:
             self._window.prompt_box.set_text(prompt)
         else:
-            self._offer_copy(self.tr("Your message was not sent."), prompt)
+            self._offer_copy(self.tr("Your message was not sent."), copied(prompt))
 
     def _offer_copy(self, sentence: str, text: str) -> None:
         self._window.toasts.show_info(

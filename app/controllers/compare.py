@@ -22,6 +22,7 @@ from engine.messages.events import (
     EverythingForgotten,
     Failed,
 )
+from engine.messages.prompts import split_pictures
 
 _GREEDY = ReplySettings(SamplingSettings(temperature=0))
 
@@ -56,12 +57,13 @@ class CompareController(Controller):
         show_in_front(self.dialog)
 
     def _offer(self, prompt: Message | None) -> None:
-        """An example, if there is no prompt."""
+        """An example, if there is no prompt. Pictures are not compared."""
         self._conversation_id = prompt.conversation_id if prompt else None
         example = self.tr(
             "Write a Python class for a stack with push, pop and peek, and then the same class with type hints."
         )
-        self.dialog.show_prompt(prompt.text if prompt else example, prompt is not None)
+        words = split_pictures(prompt.text)[1] if prompt else ""
+        self.dialog.show_prompt(words or example, prompt is not None)
         self.dialog.clear()
 
     @Slot()

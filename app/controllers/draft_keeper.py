@@ -50,7 +50,7 @@ class DraftKeeper(Controller):
             self._keeper.note(draft=text)
         elif self._place != _NEW_INCOGNITO and text != self._saved.get(self._place, ""):
             self._saved[self._place] = text
-            self._bridge.post(SaveDraft(self._place, text), quiet=True)
+            self._bridge.post(SaveDraft(self._place, text, self._window.pictures.fresh_in(text)), quiet=True)
 
     @Slot()
     def _on_edited(self) -> None:

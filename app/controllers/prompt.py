@@ -1,4 +1,4 @@
-"""Files that are attached to a prompt, what is sent of them, and the number of its tokens."""
+"""Files and pictures that are attached to a prompt, what is sent of them, and the number of its tokens."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from itertools import count
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QFileDialog
 
 from app.controllers.controller import Controller
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
-from engine import CountTokens, FindPassages, ReadTextFile
-from engine.messages.events import Event, Failed, PassagesFound, TargetReady, TextFileRead, TokensCounted
-from engine.messages.prompts import MOST_FILES, MOST_PASTED, Attachment, join_prompt
+from app.widgets.picture_images import png_of
+from engine import CountTokens, FindPassages, ReadPicture, ReadTextFile
+from engine.messages.events import Event, Failed, PassagesFound, PictureRead, TargetReady, TextFileRead, TokensCounted
+from engine.messages.prompts import MOST_FILES, MOST_PASTED, AttachedPicture, Attachment, join_prompt
 
 _PAUSE_MS = 250  # in typing
 _REPLY_TOKENS = 512  # that attachments leave free, or a quarter of the context
@@ -37,6 +39,8 @@ class PromptController(Controller):
         self._box.attach_requested.connect(self._choose_files)
         self._box.edited.connect(self._on_edited)
         self._box.long_pasted.connect(self._attach_pasted)
+        self._box.editor.files_pasted.connect(self.attach)
+        self._box.editor.picture_pasted.connect(self._attach_picture)
         self._box.chips.changed.connect(self._on_chips_changed)
         self._box.chips.cancelled.connect(self._stop_reading)
         self._box.passages_requested.connect(self._find_passages)
@@ -46,17 +50,42 @@ class PromptController(Controller):
     def attach(self, paths: list[str]) -> None:
         room = MOST_FILES - self._box.chips.room_taken
         if len(paths) > room:
-            self._window.toasts.show_info(self.tr("At most %n files can be attached to a message.", "", MOST_FILES))
-        for path in paths[:room]:
-            self._read(Path(path))
+            self._say_how_many()
+        for path in map(Path, paths[:room]):
+            if not self._box.chips.is_awaited(str(path)):
+                self._box.chips.begin(str(path), path.name)
+                self._read(ReadTextFile(path))
 
-    def _read(self, path: Path) -> None:
-        if self._box.chips.is_awaited(str(path)):
+    @Slot(object)
+    def _attach_picture(self, pasted: bytes | QImage) -> None:
+        if self._box.chips.room_taken >= MOST_FILES:
+            self._say_how_many()
             return
+        path = self._free_name()
         self._box.chips.begin(str(path), path.name)
-        number, request = next(self._numbers), self._bridge.post(ReadTextFile(path))
-        self._reading[str(path)] = number, request
-        request.failed.connect(partial(self._on_unreadable, str(path), number))
+        if isinstance(pasted, QImage):
+            self._window.pictures.thread_beside.do(partial(png_of, pasted), partial(self._read_pasted, path))
+        else:
+            self._read_pasted(path, pasted)
+
+    def _read_pasted(self, path: Path, data: bytes) -> None:
+        if self._box.chips.is_awaited(str(path)):  # else it is not wanted any more
+            self._read(ReadPicture(path, data))
+
+    def _free_name(self) -> Path:
+        name = self.tr("Pasted picture")
+        names = (f"{name}.png" if number == 1 else f"{name} {number}.png" for number in count(1))
+        return Path(next(each for each in names if each not in self._box.chips.names))
+
+    def _read(self, command: ReadTextFile | ReadPicture) -> None:
+        path = str(command.path)
+        number, request = next(self._numbers), self._bridge.post(command)
+        self._reading[path] = number, request
+        request.failed.connect(partial(self._on_unreadable, path, number))
+
+    def _say_how_many(self) -> None:
+        words = self.tr("At most %n files can be attached to a message.", "", MOST_FILES)
+        self._window.toasts.show_info(words)
 
     def _on_unreadable(self, path: str, number: int, failed: Failed) -> None:
         if path in self._reading and self._reading[path][0] == number:  # else it was removed, and maybe added again
@@ -77,7 +106,7 @@ class PromptController(Controller):
             words = self.tr("What you pasted has {number} characters; paste at most {most} at once.")
             toasts.show_info(words.format(number=f"{len(text):,}", most=f"{MOST_PASTED:,}"))
         elif self._box.chips.room_taken >= MOST_FILES:
-            toasts.show_info(self.tr("At most %n files can be attached to a message.", "", MOST_FILES))
+            self._say_how_many()
         else:
             self._box.chips.add(self._box.pasted(text))
 
@@ -91,8 +120,7 @@ class PromptController(Controller):
 
     @Slot()
     def _on_edited(self) -> None:
-        attachments, words = self._of_box()
-        if (attachments or words) and not self._box.notice.sends_passages:
+        if self._box.counted_text and not self._box.notice.sends_passages:
             self._pause.start()
         else:
             self._pause.stop()
@@ -104,7 +132,7 @@ class PromptController(Controller):
             return
         if self._counting is not None:
             self._counting.stop()  # the count of an earlier text is of no use
-        self._counting = self._bridge.post(CountTokens(self._box.text.strip()), quiet=True)
+        self._counting = self._bridge.post(CountTokens(self._box.counted_text), quiet=True)
 
     @Slot()
     def _on_chips_changed(self) -> None:
@@ -125,7 +153,7 @@ class PromptController(Controller):
             self._bridge.post(self._asked).failed.connect(self._on_nothing_found)
 
     def _of_box(self) -> tuple[tuple[Attachment, ...], str]:
-        return self._box.chips.attachments, self._box.editor.toPlainText().strip()
+        return self._box.chips.texts, self._box.editor.toPlainText().strip()
 
     @Slot(object)
     def _on_nothing_found(self, failed: Failed) -> None:
@@ -137,14 +165,21 @@ class PromptController(Controller):
         asked, self._asked = self._asked, None
         attachments, question = self._of_box()
         if asked is not None and (asked.attachments, asked.question) == (attachments, question):
-            self._box.send(join_prompt(passages, question))
+            pictures = [each for each in self._box.chips.attachments if isinstance(each, AttachedPicture)]
+            self._box.send(join_prompt([*pictures, *passages], question))
+
+    def _on_read(self, path: Path, attachment: Attachment | AttachedPicture) -> None:
+        self._reading.pop(str(path), None)
+        self._box.chips.finish(str(path), attachment)
+        self._box.setFocus()
 
     def _on_event(self, event: Event) -> None:
         match event:
             case TextFileRead(file):
-                self._reading.pop(str(file.path), None)
-                self._box.chips.finish(str(file.path), Attachment(file.path.name, file.text))
-                self._box.setFocus()
+                self._on_read(file.path, Attachment(file.path.name, file.text))
+            case PictureRead(path, picture):
+                self._window.pictures.add(picture)
+                self._on_read(path, AttachedPicture(path.name, picture.digest))
             case PassagesFound(passages):
                 self._on_passages(passages)
             case TokensCounted(text, num_tokens, about):
@@ -152,10 +187,11 @@ class PromptController(Controller):
                     number = about if num_tokens is None else num_tokens
                     self._box.chips.show_tokens(text, number, self._context_size, num_tokens is None)
                     self._weigh()
-                if self._context_size is not None and text and text == self._box.text.strip():
+                if self._context_size is not None and text and text == self._box.counted_text:
                     self._box.show_count(num_tokens, self._context_size)
             case TargetReady(target):
                 self._context_size = target.context_size
+                self._box.show_sight(target.name, target.sees_pictures)
                 self._box.chips.forget_tokens()
                 self._on_chips_changed()
                 self._on_edited()

@@ -12,7 +12,7 @@ from app.text.translation import translate
 from app.text.unseen import in_tip, mark_of, one_line
 from app.theme import Theme, ThemeKeeper
 from app.widgets.appearance import code_font
-from app.widgets.attachment_chips import words_of_pages, words_of_size
+from app.widgets.attachment_chip import words_of_pages, words_of_size
 from app.widgets.joined_text import JoinedText
 from app.widgets.parts import set_up
 from app.widgets.prose import HELD, shape_of_mark, with_places

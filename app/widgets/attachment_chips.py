@@ -4,48 +4,59 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from math import ceil
 
-from PySide6.QtCore import QSize, Signal, Slot
+from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from app.text.translation import translate
-from app.text.unseen import in_tip
 from app.theme import ThemeKeeper
-from app.widgets.appearance import restyle
+from app.widgets.attachment_chip import Chip, PictureChip
 from app.widgets.icon_button import IconButton
-from app.widgets.layouts import Placed, in_row
-from app.widgets.parts import ElidedLabel, discard, set_up
-from engine.messages.passages import num_pages
-from engine.messages.prompts import Attachment
+from app.widgets.parts import discard
+from app.widgets.pictures import Pictures
+from engine.messages.prompts import AttachedPicture, Attachment
 
 _GAP_PX = 6
 _WIDEST_PX = 420
 
 
 class AttachmentChips(QWidget):
-    """One chip for each file, in as many lines as they need; hidden where there is none. A file is known by its path
-    until it is read.
+    """One chip for each file or picture, in as many lines as they need; hidden where there is none. A file is known by
+    its path until it is read.
 
     Signals:
-        changed(): a file was added or removed, or could not be read.
+        changed(): a file was added or removed, or could not be read, or a picture is not there any more.
+        height_changed(): it has more lines of chips, or fewer.
         cancelled(str): a file is not wanted any more while it is being read; its path.
     """
 
     changed = Signal()
+    height_changed = Signal()
     cancelled = Signal(str)
 
-    def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
+    def __init__(self, keeper: ThemeKeeper, pictures: Pictures, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._keeper = keeper
-        self._chips: list[_Chip] = []
+        self._pictures = pictures
+        self._blindness = ""
+        self._chips: list[Chip] = []
+        pictures.shown.connect(self._on_picture_shown)
+        pictures.missing.connect(self._on_picture_missing)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.hide()
 
     @property
-    def attachments(self) -> tuple[Attachment, ...]:
-        return tuple(chip.attachment for chip in self._chips if chip.attachment is not None)
+    def attachments(self) -> tuple[Attachment | AttachedPicture, ...]:
+        return tuple(chip.attachment for chip in self._chips if chip.attachment is not None and not chip.failure)
+
+    @property
+    def texts(self) -> tuple[Attachment, ...]:
+        """Those of them that are no pictures."""
+        return tuple(each for each in self.attachments if isinstance(each, Attachment))
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(chip.name for chip in self._chips)
 
     @property
     def close_buttons(self) -> tuple[IconButton, ...]:
@@ -62,8 +73,24 @@ class AttachmentChips(QWidget):
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """Why files could not be read."""
+        """Why not all is attached."""
         return tuple(chip.failure for chip in self._chips if chip.failure)
+
+    @property
+    def blindness(self) -> str:
+        """Why pictures cannot be sent; empty where they can, or there is none."""
+        return self._blindness if any(isinstance(each, AttachedPicture) for each in self.attachments) else ""
+
+    def set_blindness(self, sentence: str) -> None:
+        """While the model cannot see pictures; empty where it can, or there is no model."""
+        if sentence == self._blindness:
+            return
+        self._blindness = sentence
+        for chip in self._chips:
+            if isinstance(chip, PictureChip):
+                chip.set_blindness(sentence)
+        self._arrange()
+        self.changed.emit()
 
     @property
     def room_taken(self) -> int:
@@ -75,33 +102,33 @@ class AttachmentChips(QWidget):
         """Of all that are counted."""
         return sum(chip.num_tokens for chip in self._chips)
 
-    def set_attachments(self, attachments: Sequence[Attachment]) -> None:
+    def set_attachments(self, attachments: Sequence[Attachment | AttachedPicture]) -> None:
         """In place of all others."""
         for chip in self._chips:
             if chip.is_reading:
                 self.cancelled.emit(chip.path)
-        self._show([self._chip(attachment.name, attachment=attachment) for attachment in attachments])
+        self._show([self._chip_of(attachment) for attachment in attachments])
 
     def add(self, attachment: Attachment) -> None:
         """In place of one with the same name and text."""
         kept = [chip for chip in self._chips if chip.attachment != attachment]
-        self._show([*kept, self._chip(attachment.name, attachment=attachment)])
+        self._show([*kept, self._chip_of(attachment)])
 
     def begin(self, path: str, name: str) -> None:
         """This file is being read, in place of an attempt that failed."""
         kept = [chip for chip in self._chips if not (chip.failure and chip.path == path)]
-        self._show([*kept, self._chip(name, path)])
+        self._show([*kept, self._ready(Chip(self._keeper, name, path, None, self))])
 
     def is_awaited(self, path: str) -> bool:
         return any(chip.is_reading and chip.path == path for chip in self._chips)
 
-    def finish(self, path: str, attachment: Attachment) -> None:
+    def finish(self, path: str, attachment: Attachment | AttachedPicture) -> None:
         """The file was read; nothing happens if it is not wanted any more."""
         if not self.is_awaited(path):
             return
         ahead = [chip for chip in self._chips if chip.attachment != attachment]
         place = next(place for place, chip in enumerate(ahead) if chip.is_reading and chip.path == path)
-        ahead[place] = self._chip(attachment.name, attachment=attachment)
+        ahead[place] = self._chip_of(attachment)
         self._show(ahead)
 
     def fail(self, path: str, sentence: str) -> None:
@@ -112,11 +139,13 @@ class AttachmentChips(QWidget):
         self._show(self._chips)
 
     def take_uncounted(self) -> tuple[Attachment, ...]:
-        """Those whose tokens nobody was asked to count yet."""
-        chips = [chip for chip in self._chips if chip.attachment is not None and not chip.is_asked]
-        for chip in chips:
-            chip.is_asked = True
-        return tuple(chip.attachment for chip in chips if chip.attachment is not None)
+        """Those whose tokens nobody was asked to count yet. Pictures are not counted."""
+        uncounted = []
+        for chip in self._chips:
+            if isinstance(chip.attachment, Attachment) and not chip.is_asked:
+                chip.is_asked = True
+                uncounted.append(chip.attachment)
+        return tuple(uncounted)
 
     def forget_tokens(self) -> None:
         """Another target reads them in other tokens."""
@@ -127,9 +156,14 @@ class AttachmentChips(QWidget):
     def show_tokens(self, block: str, num_tokens: int, most: int, is_about: bool) -> None:
         """The number of tokens of a file as the target reads it, of `most` that fit."""
         for chip in self._chips:
-            if chip.attachment is not None and chip.attachment.block == block:
+            if isinstance(chip.attachment, Attachment) and chip.attachment.block == block:
                 chip.num_tokens, chip.is_about, chip.most = num_tokens, is_about, most
                 chip.write()
+        self._arrange()
+
+    def set_width(self, width: int) -> None:
+        """At once, also while it is not shown."""
+        self.setFixedWidth(width)
         self._arrange()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -137,12 +171,19 @@ class AttachmentChips(QWidget):
         if event.size().width() != event.oldSize().width():
             self._arrange()
 
-    def _chip(self, name: str, path: str = "", attachment: Attachment | None = None) -> _Chip:
-        chip = _Chip(self._keeper, name, path, attachment, self)
+    def _chip_of(self, attachment: Attachment | AttachedPicture) -> Chip:
+        if isinstance(attachment, Attachment):
+            return self._ready(Chip(self._keeper, attachment.name, "", attachment, self))
+        chip = PictureChip(self._keeper, self._pictures, attachment, self)
+        chip.set_blindness(self._blindness)
+        return self._ready(chip)
+
+    def _ready(self, chip: Chip) -> Chip:
+        chip.write()
         chip.close_button.clicked.connect(self._on_close)
         return chip
 
-    def _show(self, chips: list[_Chip]) -> None:
+    def _show(self, chips: list[Chip]) -> None:
         for chip in self._chips:
             if chip not in chips:
                 discard(chip)
@@ -159,87 +200,37 @@ class AttachmentChips(QWidget):
             self.cancelled.emit(closed.path)
         self._show([chip for chip in self._chips if chip is not closed])
 
+    @Slot(str)
+    def _on_picture_shown(self, digest: str) -> None:
+        for chip in self._chips:
+            if isinstance(chip, PictureChip) and chip.digest == digest:
+                chip.draw()
+        self._arrange()  # a chip that says its size takes more room
+
+    @Slot(str)
+    def _on_picture_missing(self, digest: str) -> None:
+        lost = [chip for chip in self._chips if isinstance(chip, PictureChip) and chip.digest == digest]
+        for chip in lost:
+            chip.failure = self.tr("{file} is no longer there; attach it again.").format(file=chip.name)
+            chip.write()
+        if lost:
+            self._show(self._chips)
+
     def _arrange(self) -> None:
+        """All are as high as the highest."""
+        widest = min(self._keeper.px(_WIDEST_PX), max(60, self.width()))
+        line = max((chip.sizeHint().height() for chip in self._chips), default=0)
         x = y = height = 0
         for chip in self._chips:
-            size = chip.sizeHint().boundedTo(QSize(min(self._keeper.px(_WIDEST_PX), max(60, self.width())), 100))
-            if x and x + size.width() > self.width():
-                x, y = 0, y + size.height() + _GAP_PX
-            chip.setGeometry(x, y, size.width(), size.height())
+            width = min(chip.sizeHint().width(), widest)
+            if x and x + width > self.width():
+                x, y = 0, y + line + _GAP_PX
+            chip.setGeometry(x, y, width, line)
             chip.show()
-            x += size.width() + _GAP_PX
-            height = y + size.height()
+            x += width + _GAP_PX
+            height = y + line
+        has_changed = height != self.height()
         self.setFixedHeight(height)
         self.setVisible(bool(self._chips))
-
-
-class _Chip(QFrame):
-    """Of a file that is being read, was read, or could not be read."""
-
-    def __init__(
-        self, keeper: ThemeKeeper, name: str, path: str, attachment: Attachment | None, parent: QWidget
-    ) -> None:
-        super().__init__(parent)
-        self.path = path
-        self.attachment = attachment
-        self.failure = ""
-        self.num_tokens = 0  # 0: not counted
-        self.is_about = self.is_asked = False
-        self.most = 0
-        self._name = name
-        self.setProperty("kind", "chip")
-        label = ElidedLabel(self)
-        label.set_words(name)
-        self._size = set_up(QLabel(self), kind="count")
-        remove = self.tr("Remove {file}").format(file=name)
-        self.close_button = IconButton(keeper, "close", remove, icon_px=13, parent=self)
-        in_row([Placed(label, 1), self._size, self.close_button], inside=self, margins=(10, 2, 3, 2), spacing=7)
-        self.write()
-
-    @property
-    def is_reading(self) -> bool:
-        return self.attachment is None and not self.failure
-
-    def write(self) -> None:
-        words = self._words()
-        self._size.setText(words)
-        self.setAccessibleName(f"{self._name}, {words}")
-        self.setAccessibleDescription(self.failure)
-        self.setToolTip(in_tip(self.failure or self._name))
-        restyle(self._size, level="error" if self.failure or self.num_tokens > self.most else "")
-        if self.is_reading:
-            self.close_button.set_name(self.tr("Stop reading {file}").format(file=self._name))
-
-    def _words(self) -> str:
-        if self.failure:
-            return self.tr("not attached")
-        if self.attachment is None:
-            return self.tr("reading…")
-        words = words_of_pages(self.attachment.text)
-        if self.num_tokens:
-            number = _rounded(self.num_tokens) if self.is_about else self.num_tokens
-            tokens = self.tr("{number} token(s)", "", number).format(number=f"{number:,}")
-            words.append(self.tr("about {tokens}").format(tokens=tokens) if self.is_about else tokens)
-        else:
-            words.append(words_of_size(self.attachment.num_bytes))
-        return " · ".join(words)
-
-
-def _rounded(number: int) -> int:
-    """To two figures, upwards."""
-    step = int(10 ** max(0, len(str(number)) - 2))
-    return ceil(number / step) * step
-
-
-def words_of_pages(text: str) -> list[str]:
-    """Empty for a text without pages."""
-    number = num_pages(text)
-    return [translate("Amounts", "{number} page(s)", "", number).format(number=f"{number:,}")] if number else []
-
-
-def words_of_size(num_bytes: int) -> str:
-    if num_bytes < 1_000:
-        return translate("Amounts", "{number} B").format(number=num_bytes)
-    if num_bytes < 999_950:
-        return translate("Amounts", "{number} kB").format(number=f"{num_bytes / 1e3:.1f}")
-    return translate("Amounts", "{number} MB").format(number=f"{num_bytes / 1e6:.1f}")
+        if has_changed:
+            self.height_changed.emit()

@@ -15,6 +15,7 @@ from app.widgets.attachment_notice import AttachmentNotice
 from app.widgets.icon_button import IconButton
 from app.widgets.layouts import Placed, in_column, in_row
 from app.widgets.parts import set_up
+from app.widgets.pictures import Pictures
 from app.widgets.prompt_editor import BUTTON_PX, SHARE_OF_WINDOW, PromptEditor, is_too_long
 from engine.messages.prompts import Attachment, join_prompt, split_prompt
 
@@ -50,7 +51,7 @@ class PromptBox(QWidget):
     edited = Signal()
     thinking_switched = Signal(bool)
 
-    def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
+    def __init__(self, keeper: ThemeKeeper, pictures: Pictures, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._ready = False
         self._busy = False
@@ -68,7 +69,7 @@ class PromptBox(QWidget):
         self.editor.textChanged.connect(self._on_text_changed)
         self.editor.document().documentLayout().documentSizeChanged.connect(self._fit)
         self.button = IconButton(keeper, "send", "", self._on_button, token="on_accent", kind="send", parent=self.frame)
-        attach = self.tr("Attach a file  (Ctrl+Shift+A)")
+        attach = self.tr("Attach a file or picture  (Ctrl+Shift+A)")
         self.attach_button = IconButton(keeper, "attach", attach, self.attach_requested, parent=self.frame)
         words = self.tr("Think")
         self.think_button = IconButton(
@@ -76,7 +77,7 @@ class PromptBox(QWidget):
         )
         self.think_button.setCheckable(True)
         self.think_button.hide()
-        self.chips = AttachmentChips(keeper, self.frame)
+        self.chips = AttachmentChips(keeper, pictures, self.frame)
         self.chips.changed.connect(self._on_chips_changed)
         self.notice = AttachmentNotice(self.frame)
         self.notice.box.toggled.connect(self._on_text_changed)
@@ -101,6 +102,11 @@ class PromptBox(QWidget):
     def text(self) -> str:
         """The prompt so far, with its attachments."""
         return join_prompt(self.chips.attachments, self.editor.toPlainText())
+
+    @property
+    def counted_text(self) -> str:
+        """What of it has tokens that can be counted ahead: all but its pictures."""
+        return join_prompt(self.chips.texts, self.editor.toPlainText()).strip()
 
     def set_text(self, text: str) -> None:
         """A prompt as it was sent, with its attachments."""
@@ -132,6 +138,14 @@ class PromptBox(QWidget):
     def set_target_name(self, name: str) -> None:
         words = self.tr("Message {name}…").format(name=one_line(name)) if name else self.tr("Write a message…")
         self.editor.set_hint(words)
+
+    def show_sight(self, name: str, sees: bool) -> None:
+        """Whether the model of this name sees pictures."""
+        words = self.tr(
+            "{model} cannot see pictures. Choose a model that has a projector file (mmproj) beside it, or remove the "
+            "picture."
+        )
+        self.chips.set_blindness("" if sees else words.format(model=one_line(name)))
 
     def show_thinking(self, thinks: bool | None) -> None:
         """Whether the model thinks before it answers; None: it cannot be told, and there is no switch."""
@@ -177,6 +191,8 @@ class PromptBox(QWidget):
             self._show_hint(self._reason or self.tr("The model is still loading"))
         elif self.chips.is_reading:
             self._show_hint(self.tr("Wait until the file is read, or remove it"))
+        elif self.chips.blindness:
+            self._show_hint(self.tr("This model cannot see pictures: choose another one, or remove the picture"))
         elif self.notice.sends_passages:
             self._show_hint(self.tr("Looking for the passages…"))
             self.passages_requested.emit()
@@ -221,7 +237,7 @@ class PromptBox(QWidget):
 
     @Slot()
     def _on_chips_changed(self) -> None:
-        self.notice.set_failures(self.chips.failures)
+        self.notice.set_failures((*self.chips.failures, *filter(None, [self.chips.blindness])))
         self._on_text_changed()
 
     @Slot()

@@ -5,13 +5,25 @@ from __future__ import annotations
 from math import ceil
 
 from PySide6.QtCore import QMimeData, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QFocusEvent, QInputMethodEvent, QKeyEvent, QResizeEvent, QTextOption
+from PySide6.QtGui import (
+    QDragEnterEvent,
+    QFocusEvent,
+    QImage,
+    QInputMethodEvent,
+    QKeyEvent,
+    QResizeEvent,
+    QTextOption,
+)
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
+from app.theme import ThemeKeeper
 from app.widgets.appearance import reading_font
+from app.widgets.attachment_chips import AttachmentChips
 from app.widgets.layouts import Stretch, in_column, in_row
 from app.widgets.parts import button, set_up, words
+from app.widgets.pictures import Pictures
 from app.widgets.prose import wrap_mode
+from engine.messages.prompts import join_prompt, split_pictures
 
 BUTTON_PX = 32  # the height of the button beside it, and so of one line
 SHARE_OF_WINDOW = 0.4  # the largest share of its height that a field takes
@@ -21,6 +33,7 @@ _LONGEST_PASTED = 20_000  # … and of them at once
 _MOST_LINES_PASTED = 1_000
 _MARGIN_PX = 12  # of an earlier prompt
 _ENTER_KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+_PICTURE_KINDS = ("image/png", "image/jpeg", "image/webp")
 _BREAKING = (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier)
 
 
@@ -37,6 +50,8 @@ class PromptEditor(QPlainTextEdit):
         up_pressed_while_empty(): the Up arrow, while there is no text.
         focused(bool): it has the keyboard now, or has lost it.
         long_pasted(str): a text that is too long for the field, which stays as it is.
+        files_pasted(list): files that were copied, by their paths.
+        picture_pasted(bytes | QImage): a picture, as a file of any kind or as it is drawn.
     """
 
     submit_requested = Signal()
@@ -45,6 +60,8 @@ class PromptEditor(QPlainTextEdit):
     up_pressed_while_empty = Signal()
     focused = Signal(bool)
     long_pasted = Signal(object)  # a str that Qt need not copy
+    files_pasted = Signal(list)
+    picture_pasted = Signal(object)
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -147,13 +164,25 @@ class PromptEditor(QPlainTextEdit):
         self._composing = bool(event.preeditString())
         super().inputMethodEvent(event)
 
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if event.mimeData().hasUrls():
+            event.ignore()  # files are dropped on the window
+        else:
+            super().dragEnterEvent(event)
+
     def canInsertFromMimeData(self, source: QMimeData) -> bool:
-        return source.hasText() and not source.hasUrls()  # files are dropped on the window
+        return source.hasText() or _has_picture(source)
 
     def insertFromMimeData(self, source: QMimeData) -> None:
-        if not source.hasText():
+        """What has words beside a picture, as cells of a table do, is pasted as words."""
+        paths = [url.toLocalFile() for url in source.urls()]
+        if paths and all(paths):
+            self.files_pasted.emit(paths)
             return
-        text = source.text()
+        text = source.text() if source.hasText() else ""
+        if _has_picture(source) and (source.hasUrls() or not text.strip()):
+            self.picture_pasted.emit(_picture_in(source))
+            return
         room = _LONGEST - self.document().characterCount()
         if len(text) > min(room, _LONGEST_PASTED) or text.count("\n") > _MOST_LINES_PASTED:
             self.long_pasted.emit(text)
@@ -175,8 +204,19 @@ class PromptEditor(QPlainTextEdit):
         self.focused.emit(False)
 
 
+def _has_picture(source: QMimeData) -> bool:
+    return source.hasImage() or any(map(source.hasFormat, _PICTURE_KINDS))
+
+
+def _picture_in(source: QMimeData) -> bytes | QImage:
+    """As a file, where there is one: that takes no time."""
+    kind = next((kind for kind in _PICTURE_KINDS if source.hasFormat(kind)), None)
+    return QImage(source.imageData()) if kind is None else bytes(source.data(kind).data())
+
+
 class PromptRevision(QFrame):
-    """A prompt that is edited where it is shown: Enter sends it, Esc leaves it as it was.
+    """A prompt that is edited where it is shown: Enter sends it, Esc leaves it as it was. Its pictures can be removed,
+    and its files are edited as text.
 
     Signals:
         submitted(str): the new prompt.
@@ -188,19 +228,26 @@ class PromptRevision(QFrame):
     cancelled = Signal()
     edited = Signal()
 
-    def __init__(self, text: str, parent: QWidget | None = None) -> None:
+    def __init__(self, text: str, keeper: ThemeKeeper, pictures: Pictures, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setProperty("kind", "prompt")
         self.setProperty("active", "true")
+        attached, typed = split_pictures(text)
+        self._begun = text, attached, typed
+        self.chips = AttachmentChips(keeper, pictures, self)
+        self.chips.set_attachments(attached)
+        self.chips.changed.connect(self._on_text_changed)
+        self.chips.height_changed.connect(self.edited)
         self.editor = set_up(PromptEditor(self), name=self.tr("Your message, to be changed"))
-        self.editor.set_text(text)
+        self.editor.set_text(typed)
         self.editor.submit_requested.connect(self._submit)
         self.editor.stop_requested.connect(self.cancelled)
         self.editor.textChanged.connect(self._on_text_changed)
-        too_long = self.tr("What you pasted is too long to be added here. Attach it to a new message instead.")
-        self.notice = words(too_long, self, kind="quiet")
+        self.notice = words("", self, kind="quiet")
         self.notice.hide()
         self.editor.long_pasted.connect(self._on_long_pasted)
+        for signal in (self.editor.files_pasted, self.editor.picture_pasted):
+            signal.connect(self._on_files_pasted)
         leave, send = self.tr("Cancel"), self.tr("Send")
         leaves = self.tr("Leave it as it was  (Esc)")
         sends = self.tr("Ask it like this; the old version stays beside it  (Enter)")
@@ -208,18 +255,25 @@ class PromptRevision(QFrame):
         self.send_button = button(send, "primary", self, self._submit, tip=sends, has_hand=True)
         buttons = in_row([Stretch(), self.cancel_button, self.send_button], spacing=8)
         margins = (_MARGIN_PX + 2, _MARGIN_PX - 4, _MARGIN_PX, _MARGIN_PX - 2)
-        self._column = in_column([self.editor, self.notice, buttons], inside=self, margins=margins, spacing=6)
+        self._column = in_column(
+            [self.chips, self.editor, self.notice, buttons], inside=self, margins=margins, spacing=6
+        )
         self.setFocusProxy(self.editor)
 
     @property
     def text(self) -> str:
-        return self.editor.toPlainText()
+        """The whole prompt; as it was, where nothing is changed."""
+        whole, *begun = self._begun
+        attached, typed = self.chips.attachments, self.editor.toPlainText()
+        return whole if [attached, typed] == begun else join_prompt(attached, typed)
 
     def arrange(self, width: int, highest: int) -> int:
         """Takes this width, and returns the height it needs: at most about `highest` pixels of text."""
         self.setFixedWidth(width)
         margins = self._column.contentsMargins()
-        self.editor.setFixedWidth(width - margins.left() - margins.right())
+        inner = width - margins.left() - margins.right()
+        self.chips.set_width(inner)
+        self.editor.setFixedWidth(inner)
         self.editor.fit(highest)
         height = self._column.sizeHint().height()
         self.setFixedHeight(height)
@@ -233,6 +287,14 @@ class PromptRevision(QFrame):
 
     @Slot()
     def _on_long_pasted(self) -> None:
+        self._refuse(self.tr("What you pasted is too long to be added here. Attach it to a new message instead."))
+
+    @Slot()
+    def _on_files_pasted(self) -> None:
+        self._refuse(self.tr("Files and pictures cannot be added here. Attach them to a new message instead."))
+
+    def _refuse(self, sentence: str) -> None:
+        self.notice.setText(sentence)
         self.notice.show()
         self.edited.emit()
 

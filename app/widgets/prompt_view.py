@@ -6,15 +6,18 @@ from PySide6.QtCore import QEvent, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QEnterEvent, QGuiApplication, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
+from app.text.prompts import copied
 from app.theme import ThemeKeeper
 from app.widgets.attached_files import AttachedFiles
+from app.widgets.attached_pictures import AttachedPictures
 from app.widgets.footers import BranchFlipper, PromptFooter
 from app.widgets.joined_text import JoinedSelection
 from app.widgets.message_view import PARAGRAPH_GAP_PX, SPACE_ABOVE_PX, SPACE_BELOW_PX, MessageView, beginning
 from app.widgets.parts import button, discard, set_up
+from app.widgets.pictures import Pictures
 from app.widgets.prompt_editor import SHARE_OF_WINDOW, PromptRevision
 from app.widgets.prose import Prose
-from engine.messages.prompts import split_prompt
+from engine.messages.prompts import AttachedPicture, Attachment, split_prompt
 
 BUBBLE_SHARE = 0.82  # of the column, at most
 BUBBLE_PADDING_PX = 14
@@ -26,8 +29,8 @@ _SHOWN_LINES = 2_000
 
 
 class PromptView(MessageView):
-    """A prompt as plain text in a bubble, below its attachments; a long one is shortened until its button is pressed.
-    It can be edited in place.
+    """A prompt as plain text in a bubble, below its pictures and files; a long one is shortened until its button is
+    pressed. It can be edited in place.
 
     Signals:
         copied(str): the prompt was copied to the clipboard.
@@ -43,15 +46,19 @@ class PromptView(MessageView):
     revision_submitted = Signal(str)
     branch_chosen = Signal(int)
 
-    def __init__(self, keeper: ThemeKeeper, text: str, parent: QWidget | None = None) -> None:
+    def __init__(self, keeper: ThemeKeeper, pictures: Pictures, text: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._whole = text
         attachments, text = split_prompt(text)
         self._keeper = keeper
+        self._pictures = pictures
         self._text = text
         self._bubble = QRectF()
         self.revision: PromptRevision | None = None
-        self.files = AttachedFiles(keeper, attachments, self) if attachments else None
+        seen = [each for each in attachments if isinstance(each, AttachedPicture)]
+        files = tuple(each for each in attachments if isinstance(each, Attachment))
+        self.pictures = AttachedPictures(keeper, pictures, seen, self) if seen else None
+        self.files = AttachedFiles(keeper, files, self) if files else None
         if self.files is not None:
             self.files.height_changed.connect(self.height_changed)
         self.prose = set_up(Prose(keeper, self), name=self.tr("Your message"))
@@ -66,17 +73,21 @@ class PromptView(MessageView):
         self.footer.copy_requested.connect(self._copy)
         self.footer.edit_requested.connect(self.edit_requested)
         self.footer.flipper.chosen.connect(self.branch_chosen)
-        self.prose.setVisible(bool(text) or self.files is None)
+        self.prose.setVisible(self._has_words)
         keeper.changed.connect(self.update)
 
     @property
     def flipper(self) -> BranchFlipper:
         return self.footer.flipper
 
+    @property
+    def _has_words(self) -> bool:
+        return bool(self._text) or (self.files is None and self.pictures is None)
+
     def revise(self, text: str) -> None:
         """Lets the user edit the prompt, beginning with `text`."""
         self.end_revision()
-        self.revision = PromptRevision(text, self)
+        self.revision = PromptRevision(text, self._keeper, self._pictures, self)
         self.revision.edited.connect(self._on_revision_edited)
         self.revision.submitted.connect(self.revision_submitted)
         self.revision.cancelled.connect(self._on_revision_cancelled)
@@ -97,10 +108,11 @@ class PromptView(MessageView):
         widest = int(width * BUBBLE_SHARE) - 2 * BUBBLE_PADDING_PX
         inner = max(24, min(widest, self.prose.ideal_width(widest)))
         top = SPACE_ABOVE_PX + BUBBLE_PADDING_PX - 2  # the space between lines is below each
-        if self.files is not None:
-            inner = max(inner, self.files.ideal_width(widest))
-            self.files.move(width - inner - BUBBLE_PADDING_PX, top)
-            top += self.files.arrange(inner) + (PARAGRAPH_GAP_PX if self._text else 5)
+        parts = [part for part in (self.pictures, self.files) if part is not None]
+        inner = max([inner if self._has_words else 0, *(part.ideal_width(widest) for part in parts)])
+        for part in parts:
+            part.move(width - inner - BUBBLE_PADDING_PX, top)
+            top += part.arrange(inner) + (PARAGRAPH_GAP_PX if self._text or part is not parts[-1] else 5)
         height = self.prose.arrange(inner) if not self.prose.isHidden() else 0
         left = width - inner - BUBBLE_PADDING_PX
         self.prose.move(left, top)
@@ -145,9 +157,10 @@ class PromptView(MessageView):
 
     def _show_parts(self) -> None:
         is_shown = self.revision is None
-        self.prose.setVisible(is_shown and (bool(self._text) or self.files is None))
-        if self.files is not None:
-            self.files.setVisible(is_shown)
+        self.prose.setVisible(is_shown and self._has_words)
+        for part in (self.pictures, self.files):
+            if part is not None:
+                part.setVisible(is_shown)
         self.footer.setVisible(is_shown)
         if self.cut is not None:
             self.cut.setVisible(is_shown)
@@ -170,8 +183,9 @@ class PromptView(MessageView):
 
     @Slot()
     def _copy(self) -> None:
-        QGuiApplication.clipboard().setText(self._whole)
-        self.copied.emit(self._whole)
+        text = copied(self._whole)
+        QGuiApplication.clipboard().setText(text)
+        self.copied.emit(text)
 
 
 def _shortened(text: str) -> str:

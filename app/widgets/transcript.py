@@ -15,6 +15,7 @@ from app.text.highlight import Lexing
 from app.theme import ThemeKeeper
 from app.widgets.icon_button import IconButton
 from app.widgets.message_view import MessageView
+from app.widgets.pictures import Pictures
 from app.widgets.prompt_view import PromptView
 from app.widgets.reply_view import ReplyView
 from app.widgets.row_view import Flash
@@ -25,7 +26,6 @@ from app.widgets.welcome import Welcome
 from engine.messages.conversations import Message, Role
 from engine.messages.origins import TARGET
 from engine.messages.passages import passages_of
-from engine.messages.prompts import split_prompt
 from engine.messages.replies import OriginRun, StopReason, Thought, ThoughtPiece
 
 Siblings = Mapping[int, Sequence[int]]  # ids of all versions of a message, by its id, where there are others
@@ -62,13 +62,13 @@ class Transcript(QWidget):
     copied = Signal(str)
     example_chosen = Signal(str)
 
-    def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
+    def __init__(self, keeper: ThemeKeeper, pictures: Pictures, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._keeper = keeper
         self._scale = keeper.scale
         self.lexing = Lexing(self)
         self.drawer = Drawer(self)
-        self._stage = Stage(keeper, self.lexing, self.drawer, TextMeasure())
+        self._stage = Stage(keeper, pictures, self.lexing, self.drawer, TextMeasure())
         self._rows: list[PromptRow | ReplyRow | NoteRow | GrowingRow] = []
         self._growing: GrowingRow | None = None
         self._busy = False
@@ -397,7 +397,7 @@ class Transcript(QWidget):
             view.flipper.set_possible(self._growing is None)
         elif isinstance(row, ReplyRow) and isinstance(view, ReplyView) and view.flipper is not None:
             if row.sources is None and (asked := self._prompt_row(row.message.parent_id)) is not None:
-                row.sources = passages_of(split_prompt(asked.message.text)[0])
+                row.sources = passages_of(asked.files)
             view.set_sources(row.sources or ())
             view.set_regenerate(possible)
             view.set_continue(possible and row is self._last_reply() and _is_cut_short(row.message))

@@ -16,13 +16,15 @@ from app.text.markdown import MarkdownStream, parsing
 from app.text.origin_marks import marks_of
 from app.theme import ThemeKeeper
 from app.widgets.appearance import reading_font
+from app.widgets.attached_pictures import height_of
+from app.widgets.pictures import Pictures
 from app.widgets.prompt_editor import is_too_long
-from app.widgets.prompt_view import BUBBLE_SHARE, SHORTENED_LINES, PromptView
+from app.widgets.prompt_view import BUBBLE_PADDING_PX, BUBBLE_SHARE, SHORTENED_LINES, PromptView
 from app.widgets.reply_view import SHOWN_CHARACTERS, ReplyBlock, ReplyView, shown_of
 from app.widgets.row_view import NoteView
 from app.widgets.thought_view import ThoughtBlock
 from engine.messages.conversations import Message
-from engine.messages.prompts import Attachment
+from engine.messages.prompts import Attachment, split_pictures, split_prompt
 from engine.messages.replies import OriginRun, Thought, ThoughtPiece
 
 NOTE_PX = 40
@@ -52,6 +54,7 @@ class Stage:
     """What rows need in order to build their widgets."""
 
     keeper: ThemeKeeper
+    pictures: Pictures
     lexing: Lexing
     drawer: Drawer
     measure: TextMeasure
@@ -63,19 +66,27 @@ class PromptRow:
         self.siblings = siblings  # ids of all versions, if there are others
         self.revision: str | None = None  # what it is being changed to
         self._stage = stage
-        self._num_lines = min(message.text.count("\n", 0, TYPICAL_PROMPT_CHARACTERS) + 1, SHORTENED_LINES)
+        pictures, words = split_pictures(message.text)
+        self._num_pictures = len(pictures)
+        self._num_characters = min(len(words), TYPICAL_PROMPT_CHARACTERS)
+        self._num_lines = min(words.count("\n", 0, TYPICAL_PROMPT_CHARACTERS) + 1, SHORTENED_LINES)
 
     @property
     def is_revisable(self) -> bool:
         """A longer prompt would hold up the window with every key. Its attachments are edited with it, as text."""
         return not is_too_long(self.message.text)
 
+    @property
+    def files(self) -> tuple[Attachment, ...]:
+        return tuple(each for each in split_prompt(self.message.text)[0] if isinstance(each, Attachment))
+
     def estimate(self, width: int) -> int:
-        num_characters = min(len(self.message.text), TYPICAL_PROMPT_CHARACTERS)
-        return self._stage.measure.height(num_characters, self._num_lines, int(width * BUBBLE_SHARE)) + FRAME_PX
+        inner = int(width * BUBBLE_SHARE)
+        height = self._stage.measure.height(self._num_characters, self._num_lines, inner) + FRAME_PX
+        return height + height_of(self._num_pictures, inner - 2 * BUBBLE_PADDING_PX, self._stage.keeper)
 
     def build(self, parent: QWidget) -> PromptView:
-        view = PromptView(self._stage.keeper, self.message.text, parent)
+        view = PromptView(self._stage.keeper, self._stage.pictures, self.message.text, parent)
         if self.revision is not None:
             view.revise(self.revision)
         return view

@@ -187,7 +187,7 @@ def _pasted(desk: Desk, text: str) -> Iterator[str]:
     desk.type(more)
     desk.until(lambda: any(isinstance(event, TokensCounted) for event in desk.events))
     yield ""
-    typed, attached = box.editor.toPlainText(), [each.text for each in box.chips.attachments]
+    typed, attached = box.editor.toPlainText(), [each.text for each in box.chips.texts]
     if len(pasted) > MOST_PASTED:
         if attached or typed != more or not any("paste at most" in words for words in told):
             yield f"it is too long, and is told as {told}"

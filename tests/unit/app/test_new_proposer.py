@@ -15,6 +15,7 @@ from app.dialogs.history.columns import csv_text
 from app.dialogs.history.figures import rows
 from app.dialogs.history.page import HistoryPage
 from app.theme import ThemeKeeper
+from app.widgets.pictures import Pictures
 from app.widgets.reply_view import ReplyView
 from app.widgets.transcript import Transcript
 from engine.config import ReplySettings, SamplingSettings
@@ -61,7 +62,7 @@ def write() -> Reply:
 
 
 def shown(qtbot: QtBot, keeper: ThemeKeeper, message: Message) -> ReplyView:
-    transcript = Transcript(keeper)
+    transcript = Transcript(keeper, Pictures())
     qtbot.addWidget(transcript)
     transcript.resize(800, 600)
     transcript.show()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QWidget
 
 from app.dialogs.about_dialog import AboutDialog
@@ -19,6 +20,7 @@ from app.dialogs.guide_dialog import GuideDialog
 from app.dialogs.history.page import HistoryPage
 from app.dialogs.library.library_dialog import LibraryDialog
 from app.dialogs.personal_dialog import PersonalDialog
+from app.dialogs.picture_dialog import PictureDialog
 from app.dialogs.settings_dialog import SettingsDialog
 from app.dialogs.shortcuts_dialog import ShortcutsDialog
 from app.dialogs.store_dialog import StoreDialog
@@ -30,10 +32,13 @@ from app.text.guide import read_guide
 from app.text.learned import model_views
 from app.theme import ThemeKeeper
 from app.widgets.option_row import LinkRow
+from app.widgets.pictures import picture_words
 from engine import LearningSettings, OwnSampling, ReplySettings, SamplingSettings
 from engine.messages.conversations import ConversationSummary
 from engine.messages.events import TargetInfo
+from engine.messages.prompts import AttachedPicture, join_prompt
 from engine.messages.speed import LiveFigures
+from tests.fakes.pictures import made_picture
 from tests.unit.app.dialogs.history.made import history
 from tests.unit.app.drafter_samples import CHOICE
 from tests.unit.app.form_samples import OFFERS, REPORT
@@ -43,6 +48,8 @@ from tests.unit.app.widgets.messages import prompt, reply
 
 SENTENCE = "The store /data/slipstream.sqlite is damaged; put a backup in its place, or move it away."
 FIGURES = LiveFigures(214, 31.2, 30.0, 0.02, 213, 20.0, 0.02, 120, 160, 93, 1204, is_compared=True)
+_SUN = made_picture(900, 600)
+_NAMED_SUN = AttachedPicture("Sun.png", _SUN.digest)
 _TEXT = "Words and `code`.\n\n1. One\n2. Two\n\n```python\nprint(1)\n```\n"
 
 
@@ -59,10 +66,16 @@ def main_window(keeper: ThemeKeeper) -> MainWindow:
 
 def _chat(keeper: ThemeKeeper) -> QWidget:
     window = main_window(keeper)
-    window.transcript.show_messages((prompt(0, "Print one."), reply(1, _TEXT)))
+    window.pictures.add(_SUN)
+    window.transcript.show_messages((prompt(0, join_prompt([_NAMED_SUN], "Print one.")), reply(1, _TEXT)))
+    window.prompt_box.chips.add(_NAMED_SUN)
     window.toasts.show_error(SENTENCE)
     window.toasts.show_info("“Chat” was deleted.", "Undo")
     return window
+
+
+def _picture(keeper: ThemeKeeper) -> PictureDialog:  # noqa: ARG001
+    return PictureDialog(QImage.fromData(_SUN.data), "Sun.png", picture_words("Sun.png", _SUN))
 
 
 def _notices(keeper: ThemeKeeper) -> QWidget:
@@ -195,6 +208,7 @@ TOP_LEVELS: dict[str, Callable[[ThemeKeeper], QWidget]] = {
     "library": _library,
     "this chat": _this_chat,
     "comparison": lambda _keeper: CompareDialog(),
+    "picture": _picture,
     "speed": _speed,
     "shortcuts": _shortcuts,
     "store": _store,

@@ -10,19 +10,20 @@ from pytestqt.qtbot import QtBot
 
 from app.theme import ThemeKeeper
 from app.widgets.footers import ReplyFooter, details, facts
+from app.widgets.pictures import Pictures
 from app.widgets.prompt_view import PromptView
 from engine.messages.replies import ReplyStatistics
 from tests.unit.app.widgets.messages import STATISTICS, prompt, reply
 
 
 def test_prompts_are_plain_text(qtbot: QtBot, keeper: ThemeKeeper) -> None:
-    view = PromptView(keeper, "**not bold**\n<b>nor this</b>")
+    view = PromptView(keeper, Pictures(), "**not bold**\n<b>nor this</b>")
     qtbot.addWidget(view)
     assert view.prose.toPlainText() == "**not bold**\n<b>nor this</b>"
 
 
 def test_short_prompts_have_small_bubbles(qtbot: QtBot, keeper: ThemeKeeper) -> None:
-    view = PromptView(keeper, "Hi")
+    view = PromptView(keeper, Pictures(), "Hi")
     qtbot.addWidget(view)
     view.arrange(700)
     assert view.prose.width() < 60
@@ -30,7 +31,7 @@ def test_short_prompts_have_small_bubbles(qtbot: QtBot, keeper: ThemeKeeper) -> 
 
 
 def test_long_prompts_are_shortened_until_asked_for(qtbot: QtBot, keeper: ThemeKeeper) -> None:
-    view = PromptView(keeper, "a line of words\n" * 500)
+    view = PromptView(keeper, Pictures(), "a line of words\n" * 500)
     qtbot.addWidget(view)
     short = view.arrange(700)
     with qtbot.waitSignal(view.height_changed):

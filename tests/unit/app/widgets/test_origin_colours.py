@@ -13,6 +13,7 @@ from app.text.origin_marks import proposers
 from app.theme import ThemeKeeper
 from app.widgets.code_block import CodeBlockView
 from app.widgets.origin_legend import OriginLegend
+from app.widgets.pictures import Pictures
 from app.widgets.prose import Prose
 from app.widgets.reply_view import ReplyView
 from app.widgets.transcript import Transcript
@@ -44,7 +45,7 @@ def coloured(number: int, text: str = TEXT, runs: tuple[OriginRun, ...] = RUNS) 
 
 @pytest.fixture
 def transcript(qtbot: QtBot, keeper: ThemeKeeper) -> Transcript:
-    transcript = Transcript(keeper)
+    transcript = Transcript(keeper, Pictures())
     qtbot.addWidget(transcript)
     transcript.resize(800, 600)
     transcript.show()

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QMimeData, Qt, QUrl
-from PySide6.QtGui import QInputMethodEvent
+from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QInputMethodEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.theme import ThemeKeeper
+from app.widgets.pictures import Pictures
 from app.widgets.prompt_box import PromptBox
 from app.widgets.prompt_editor import SHARE_OF_WINDOW
 
@@ -21,7 +22,7 @@ def window(qtbot: QtBot) -> QWidget:
 
 @pytest.fixture
 def box(qtbot: QtBot, keeper: ThemeKeeper, window: QWidget) -> PromptBox:
-    box = PromptBox(keeper, window)
+    box = PromptBox(keeper, Pictures(), window)
     column = QVBoxLayout(window)
     column.addStretch()
     column.addWidget(box)
@@ -127,7 +128,10 @@ def test_only_plain_text_is_pasted(box: PromptBox) -> None:
     assert box.text == "bold"
     files = QMimeData()
     files.setUrls([QUrl.fromLocalFile("/x.gguf")])
-    assert not box.editor.canInsertFromMimeData(files)
+    action, button = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton
+    over = QDragEnterEvent(QPoint(), action, files, button, Qt.KeyboardModifier.NoModifier)
+    box.editor.dragEnterEvent(over)
+    assert not over.isAccepted(), "files are dropped on the window"
 
 
 def test_pages_scroll_the_conversation(qtbot: QtBot, box: PromptBox) -> None:

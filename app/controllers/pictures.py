@@ -1,0 +1,104 @@
+"""Pictures of the open conversation, small in the window and large in a dialog."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QImage
+
+from app.controllers.controller import Controller
+from app.controllers.conversations import ConversationsController
+from app.dialogs.picture_dialog import PictureDialog
+from app.engine_bridge import EngineBridge
+from app.main_window import MainWindow
+from app.widgets.picture_images import fitting_image
+from app.widgets.pictures import picture_words
+from engine import ShowPicture
+from engine.messages.events import (
+    ConversationForgotten,
+    Event,
+    EverythingForgotten,
+    Failed,
+    PictureShown,
+    PromptStored,
+)
+from engine.messages.pictures import Picture
+
+
+class PicturesController(Controller):
+    """Asks the open conversation for the pictures that are shown. Made before all that may show some."""
+
+    def __init__(self, window: MainWindow, bridge: EngineBridge, conversations: ConversationsController) -> None:
+        super().__init__(window, bridge)
+        self._conversations = conversations
+        self._pictures = window.pictures
+        self._asked: set[tuple[int, str]] = set()  # not answered yet, by conversation and digest
+        self._opened: dict[str, str] = {}  # names of those to be shown large, by digest
+        # Queued: who asks is still being made, and has to hear the answer.
+        self._pictures.wanted.connect(self._ask, Qt.ConnectionType.QueuedConnection)
+        self._pictures.open_requested.connect(self._open)
+
+    @Slot(str)
+    def _ask(self, digest: str) -> None:
+        open_id = self._conversations.open_id
+        if open_id is None:  # a new chat holds none
+            self._pictures.miss(digest)
+        elif (open_id, digest) not in self._asked:
+            self._asked.add((open_id, digest))
+            self._bridge.post(ShowPicture(open_id, digest)).failed.connect(self._on_failed)
+
+    @Slot(object)
+    def _on_failed(self, failed: Failed) -> None:
+        if isinstance(failed.command, ShowPicture):
+            self._asked.discard((failed.command.conversation_id, failed.command.digest))
+            self._opened.pop(failed.command.digest, None)
+        self._window.toasts.show_error(failed.sentence)
+
+    @Slot(str, str)
+    def _open(self, digest: str, name: str) -> None:
+        self._opened[digest] = name
+        fresh = self._pictures.fresh(digest)
+        if fresh is not None:
+            self._show_large(fresh)
+        else:
+            self._ask(digest)
+
+    def _on_event(self, event: Event) -> None:
+        match event:
+            case PictureShown(conversation_id, digest, picture):
+                self._asked.discard((conversation_id, digest))
+                if picture is not None:
+                    self._pictures.show_small(picture)
+                    self._show_large(picture)
+                elif conversation_id == self._conversations.open_id:
+                    self._on_missing(digest)
+            case PromptStored(message):
+                self._pictures.settle(message.text)
+            case ConversationForgotten():
+                self._pictures.forget_small()
+            case EverythingForgotten():
+                self._pictures.forget()
+
+    def _show_large(self, picture: Picture) -> None:
+        """If it is to be."""
+        name = self._opened.pop(picture.digest, None)
+        if name is not None:
+            room = self._window.screen().size() * self._window.devicePixelRatioF()
+            show = partial(self._show_dialog, name, picture)
+            self._pictures.thread_beside.do(partial(fitting_image, picture, room), show)
+
+    def _on_missing(self, digest: str) -> None:
+        self._pictures.miss(digest)
+        if name := self._opened.pop(digest, ""):
+            self._window.toasts.show_info(self.tr("{file} is no longer there.").format(file=name))
+
+    def _show_dialog(self, name: str, picture: Picture, image: QImage | None) -> None:
+        if image is None:
+            self._pictures.miss(picture.digest)
+            return
+        image.setDevicePixelRatio(self._window.devicePixelRatioF())
+        words = picture_words(name, picture)
+        dialog = PictureDialog(image, name, words, self._window)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.open()

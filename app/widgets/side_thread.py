@@ -1,0 +1,48 @@
+"""Work beside the interface, whose outcome comes back to it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+from shiboken6 import isValid
+
+from app.text.highlight import Lifetime, stopper
+
+_log = logging.getLogger(__name__)
+_Outcome = TypeVar("_Outcome")
+
+
+class SideThread(QObject):
+    """One thread, which begins with the first work. It is Python's, for the reason that `Lexing` has."""
+
+    _done = Signal(object, object)  # whom to tell, and what
+
+    def __init__(self, name: str, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._thread = ThreadPoolExecutor(1, name)
+        self._lifetime = Lifetime()
+        self._done.connect(self._tell, Qt.ConnectionType.QueuedConnection)
+        self.destroyed.connect(stopper(self._thread, self._lifetime))
+
+    def do(self, work: Callable[[], _Outcome], then: Callable[[_Outcome], object]) -> None:
+        """`then` is called on the interface thread, unless the work raises something, which is logged, or this object
+        is gone by then."""
+        self._thread.submit(self._work, work, then)
+
+    def _work(self, work: Callable[[], object], then: Callable[..., object]) -> None:
+        try:
+            outcome = work()
+        except Exception:
+            _log.exception("Work beside the interface failed.")
+            return
+        with self._lifetime.lock:  # it is not destroyed meanwhile
+            if not self._lifetime.is_over and isValid(self):
+                self._done.emit(then, outcome)
+
+    @Slot(object, object)
+    def _tell(self, then: Callable[..., object], outcome: object) -> None:
+        then(outcome)

@@ -1,0 +1,278 @@
+"""Pictures in the message box and in chats, in the real window on a bridge without an engine."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QAccessible, QDropEvent, QGuiApplication, QImage
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QWidget
+from pytestqt.qtbot import QtBot
+
+from app.controllers.branch import BranchController
+from app.controllers.draft_keeper import DraftKeeper
+from app.controllers.pictures import PicturesController
+from app.controllers.prompt import PromptController
+from app.dialogs.picture_dialog import PictureDialog
+from app.main_window import MainWindow
+from app.settings.app_settings import AppSettings
+from app.theme import ThemeKeeper
+from app.widgets.attached_pictures import PictureButton
+from app.widgets.prompt_view import PromptView
+from engine import Command, CountTokens, EditPrompt, ReadPicture, ReadTextFile, SaveDraft, Send, ShowPicture
+from engine.messages.conversations import Conversation, ConversationSummary, Message, Role
+from engine.messages.events import (
+    ConversationOpened,
+    Event,
+    Failed,
+    PictureRead,
+    PictureShown,
+    PromptStored,
+    TargetInfo,
+    TargetReady,
+)
+from engine.messages.pictures import Picture
+from engine.messages.prompts import AttachedPicture, Attachment, join_prompt
+from tests.fakes.bridge import FakeBridge
+from tests.fakes.chats import Chats, unsaved
+from tests.fakes.pictures import made_picture
+
+NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+SUN, SEA = made_picture(400, 300), made_picture(30, 80, "blue")
+NAMED_SUN, NAMED_SEA = AttachedPicture("Sun.png", SUN.digest), AttachedPicture("Sea.png", SEA.digest)
+ASKED = join_prompt([NAMED_SUN, NAMED_SEA, Attachment("a.txt", "text")], "What is it?")
+_Command = TypeVar("_Command", bound=Command)
+
+
+class Desk:
+    def __init__(self, qtbot: QtBot, window: MainWindow, draft: str = "") -> None:
+        self.qtbot = qtbot
+        self.window = window
+        self.box = window.prompt_box
+        self.chips = self.box.chips
+        self.bridge = FakeBridge()
+        self.chats = Chats(window, self.bridge)
+        PicturesController(window, self.bridge, self.chats.conversations)
+        BranchController(window, self.bridge, self.chats.conversations, self.chats.chat)
+        PromptController(window, self.bridge)._pause.setInterval(1)
+        self.drafts = DraftKeeper(window, self.bridge, self.chats.conversations, unsaved(AppSettings(draft=draft)))
+        self.chats.start("starter")
+        self.use_model(sees=True)
+
+    def use_model(self, sees: bool) -> None:
+        info = TargetInfo("Tiny", "/models/tiny.gguf", "llama 1B Q4", 1000, 10, 2, sees_pictures=sees)
+        self.tell(TargetReady(info, self.bridge.loads[-1]))
+
+    def tell(self, *events: Event) -> None:
+        self.bridge.tell(*events)
+
+    def tell_of(self, event: PictureRead | PictureShown) -> None:
+        """And waits until it is drawn."""
+        with self.qtbot.waitSignal(self.window.pictures.shown):
+            self.tell(event)
+
+    def posted(self, kind: type[_Command]) -> list[_Command]:
+        return [command for command in self.bridge.posted if isinstance(command, kind)]
+
+    def paste(self, data: QMimeData) -> None:
+        QGuiApplication.clipboard().setMimeData(data)
+        self.box.editor.paste()
+
+    def open(self, number: int, text: str = "", draft: str = "") -> None:
+        self.window.conversations.chosen.emit(number)
+        messages = (Message(1, number, None, Role.USER, text, NOW),) if text else ()
+        summary = ConversationSummary(number, "Chat", NOW)
+        self.tell(ConversationOpened(Conversation(summary, "", messages, draft=draft)))
+        self.tell()
+
+    @property
+    def view(self) -> PromptView:
+        """Of the first prompt."""
+        view = self.window.transcript.column.built_rows()[0][1]
+        assert isinstance(view, PromptView)
+        return view
+
+    @property
+    def buttons(self) -> list[PictureButton]:
+        assert self.view.pictures is not None
+        return self.view.pictures.buttons
+
+
+@pytest.fixture
+def desk(qtbot: QtBot, window: MainWindow) -> Desk:
+    return Desk(qtbot, window)
+
+
+def heard(widget: QWidget) -> str:
+    interface = QAccessible.queryAccessibleInterface(widget)
+    assert interface is not None
+    return str(interface.text(QAccessible.Text.Name))
+
+
+def test_pictures_are_pasted_dropped_and_sent(desk: Desk) -> None:
+    data, image, copied, dropped = QMimeData(), QMimeData(), QMimeData(), QMimeData()
+    data.setData("image/png", SUN.data)
+    image.setImageData(QImage.fromData(SEA.data))
+    copied.setUrls([QUrl.fromLocalFile("/a/Sea.png")])
+    dropped.setUrls([QUrl.fromLocalFile("/a/Bad.webp")])
+    desk.paste(data)
+    desk.paste(image)
+    desk.paste(copied)
+    action, button = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton
+    place = QPointF(desk.box.geometry().center())
+    desk.window.dropEvent(QDropEvent(place, action, dropped, button, Qt.KeyboardModifier.NoModifier))
+    reading = ("Pasted picture.png", "Pasted picture 2.png", "Sea.png", "Bad.webp")
+    assert desk.chips.words == tuple(f"{name}, reading…" for name in reading)
+    desk.qtbot.waitUntil(lambda: len(desk.posted(ReadPicture)) == 2)
+    first, second = desk.posted(ReadPicture)
+    assert (first.path, first.data) == (Path("Pasted picture.png"), SUN.data)
+    assert QImage.fromData(second.data) == QImage.fromData(SEA.data)
+    assert [each.path for each in desk.posted(ReadTextFile)] == [Path("/a/Sea.png"), Path("/a/Bad.webp")]
+    desk.box.editor.set_text("What is it?")
+    desk.box.submit()
+    assert "Wait until the file is read" in desk.box.hint.text()
+    desk.chips.close_buttons[1].click()
+    desk.tell_of(PictureRead(first.path, SUN))
+    desk.tell_of(PictureRead(Path("/a/Sea.png"), SEA))
+    desk.tell(Failed("Bad.webp is damaged.", desk.posted(ReadTextFile)[1]))
+    assert desk.chips.words == (
+        "picture, Pasted picture.png, 400 by 300",
+        "picture, Sea.png, 30 by 80",
+        "Bad.webp, not attached",
+    )
+    desk.qtbot.waitUntil(lambda: desk.posted(CountTokens) != [])
+    assert desk.posted(CountTokens)[-1] == CountTokens("What is it?"), "pictures are not counted"
+    desk.box.submit()
+    (sent,) = desk.posted(Send)
+    pasted = AttachedPicture("Pasted picture.png", SUN.digest)
+    assert sent.prompt == join_prompt([pasted, NAMED_SEA], "What is it?")
+    assert sent.pictures == (SUN, SEA)
+    desk.tell(Failed("The disk is full.", sent))
+    assert desk.chips.words[:2] == ("picture, Pasted picture.png, 400 by 300", "picture, Sea.png, 30 by 80")
+    desk.box.submit()
+    assert desk.posted(Send)[1] == sent, "nothing is lost"
+    desk.tell(PromptStored(Message(1, 7, None, Role.USER, sent.prompt, NOW)))
+    assert desk.window.pictures.fresh_in(sent.prompt) == (), "the conversation holds them"
+    assert [heard(each) for each in desk.buttons] == [
+        "picture, Pasted picture.png, 400 by 300",
+        "picture, Sea.png, 30 by 80",
+    ]
+    assert desk.posted(ShowPicture) == []
+
+
+def test_words_come_before_a_picture_of_them_and_no_field_takes_files(desk: Desk) -> None:
+    cells, link = QMimeData(), QMimeData()
+    cells.setText("1\t2")
+    cells.setImageData(QImage.fromData(SUN.data))
+    desk.paste(cells)
+    link.setUrls([QUrl("https://example.org/a.png")])
+    desk.paste(link)
+    assert desk.box.text == "1\t2https://example.org/a.png"
+    assert desk.posted(ReadPicture) == []
+
+
+def test_a_model_that_cannot_see_says_so_before_it_is_asked(desk: Desk) -> None:
+    desk.window.texts_dropped.emit(["/a/Sun.png"])
+    desk.tell_of(PictureRead(Path("/a/Sun.png"), SUN))
+    desk.use_model(sees=False)
+    desk.box.submit()
+    assert desk.posted(Send) == []
+    assert "cannot see pictures" in desk.box.hint.text()
+    assert desk.chips.words == ("picture, Sun.png, 400 by 300, cannot be seen",)
+    assert desk.box.notice.failures.text().startswith("Tiny cannot see pictures. Choose a model that has a projector")
+    desk.use_model(sees=True)
+    assert desk.chips.words == ("picture, Sun.png, 400 by 300",)
+    assert not desk.box.notice.isVisibleTo(desk.box)
+    desk.box.submit()
+    assert desk.posted(Send)[0].pictures == (SUN,)
+
+
+def test_pictures_have_their_place_before_they_are_there_and_open_with_a_key(desk: Desk, keeper: ThemeKeeper) -> None:
+    desk.open(7, ASKED)
+    assert desk.posted(ShowPicture) == [ShowPicture(7, SUN.digest), ShowPicture(7, SEA.digest)]
+    height = desk.view.height()
+    assert [heard(each) for each in desk.buttons] == ["picture, Sun.png", "picture, Sea.png"]
+    desk.tell_of(PictureShown(7, SUN.digest, SUN))
+    desk.tell(PictureShown(7, SEA.digest, None))
+    assert heard(desk.buttons[0]) == "picture, Sun.png, 400 by 300"
+    assert heard(desk.buttons[1]) == "picture, Sea.png, no longer there"
+    assert desk.view.height() == height
+    desk.view.footer.copy_button.click()
+    assert QGuiApplication.clipboard().text() == "```a.txt\ntext\n```\n\nWhat is it?"
+    for key in (Qt.Key.Key_Return, Qt.Key.Key_Space):
+        desk.buttons[0].setFocus()
+        QTest.keyClick(desk.buttons[0], key)
+        desk.tell(PictureShown(7, SUN.digest, SUN))
+        desk.qtbot.waitUntil(lambda: desk.window.findChildren(PictureDialog) != [])
+        (dialog,) = desk.window.findChildren(PictureDialog)
+        assert (dialog.windowTitle(), heard(dialog.view)) == ("Sun.png", "picture, Sun.png, 400 by 300")
+        assert dialog.view.width() >= 400
+        with desk.qtbot.waitSignal(dialog.destroyed):
+            QTest.keyClick(dialog, Qt.Key.Key_Escape)
+    desk.buttons[1].click()
+    desk.tell(PictureShown(7, SEA.digest, None))
+    assert desk.window.toasts.shown[-1].words.text() == "Sea.png is no longer there."
+    keeper.choose("dark", 150)
+    desk.tell()
+    assert desk.buttons[0].width() == 180
+    assert desk.buttons[0].grab().toImage().pixelColor(90, 90) == Qt.GlobalColor.red
+    assert desk.posted(ShowPicture).count(ShowPicture(7, SUN.digest)) == 3, "its small image is known"
+
+
+def test_a_prompt_is_changed_with_its_pictures(desk: Desk) -> None:
+    desk.open(7, ASKED)
+    desk.window.transcript.revise(1)
+    revision = desk.view.revision
+    assert revision is not None
+    assert revision.editor.toPlainText() == "```a.txt\ntext\n```\n\nWhat is it?"
+    assert revision.text == ASKED
+    desk.tell_of(PictureShown(7, SUN.digest, SUN))
+    assert revision.chips.words == ("picture, Sun.png, 400 by 300", "picture, Sea.png")
+    pasted = QMimeData()
+    pasted.setData("image/png", SUN.data)
+    QGuiApplication.clipboard().setMimeData(pasted)
+    revision.editor.paste()
+    assert "Attach them to a new message" in revision.notice.text()
+    revision.chips.close_buttons[1].click()
+    revision.editor.set_text("And now?")
+    QTest.keyClick(revision.editor, Qt.Key.Key_Return)
+    (edited,) = desk.posted(EditPrompt)
+    assert (edited.prompt, edited.pictures) == (join_prompt([NAMED_SUN], "And now?"), ())
+
+
+def test_drafts_keep_their_pictures(desk: Desk) -> None:
+    def attach(name: str, picture: Picture) -> None:
+        desk.window.texts_dropped.emit([f"/a/{name}"])
+        desk.tell_of(PictureRead(Path(f"/a/{name}"), picture))
+
+    attach("Sun.png", SUN)
+    desk.open(7)
+    attach("Sea.png", SEA)
+    desk.window.conversations.new_requested.emit()
+    assert desk.posted(SaveDraft) == [SaveDraft(7, NAMED_SEA.block, (SEA,))]
+    assert desk.chips.words == ("picture, Sun.png, 400 by 300",)
+    desk.open(8, draft=join_prompt([AttachedPicture("Gone.png", "0" * 64)], "Hm"))
+    assert desk.posted(ShowPicture) == [ShowPicture(8, "0" * 64)]
+    desk.tell(PictureShown(8, "0" * 64, None))
+    assert desk.chips.words == ("picture, Gone.png, not attached",)
+    assert desk.box.notice.failures.text() == "Gone.png is no longer there; attach it again."
+    assert desk.box.text == "Hm"
+
+
+def test_after_a_restart_a_new_chat_has_lost_its_pictures_and_says_so(qtbot: QtBot, window: MainWindow) -> None:
+    desk = Desk(qtbot, window, join_prompt([NAMED_SUN], "What is it?"))
+    assert desk.box.notice.failures.text() == "Sun.png is no longer there; attach it again."
+    assert desk.posted(ShowPicture) == []
+    desk.box.submit()
+    assert desk.posted(Send)[0].prompt == "What is it?"
+
+
+def test_a_damaged_picture_is_missing(desk: Desk) -> None:
+    desk.open(7, join_prompt([NAMED_SUN], ""))
+    with desk.qtbot.waitSignal(desk.window.pictures.missing):
+        desk.tell(PictureShown(7, SUN.digest, Picture(SUN.digest, SUN.data[:40], 400, 300)))
+    assert heard(desk.buttons[0]) == "picture, Sun.png, no longer there"
