@@ -15,6 +15,7 @@ from engine.errors import CardsTooSmall, DrafterUnusable, StoreUnusable, TargetU
 from engine.library.estimate import fitting_beside
 from engine.library.facts import facts_of
 from engine.library.loading import fitted
+from engine.library.projectors import projector_of
 from engine.messages.pace import KnownPace
 from engine.messages.targets import TargetSource
 from engine.numerics.suffix_index import SuffixIndex
@@ -47,19 +48,21 @@ class PaceMemory(Protocol):
 def load_target(
     source: TargetSource, settings: TargetSettings, on_progress: Callable[[float], None], stop: StopSignal
 ) -> Target:
-    """The one way from a source to a target: llama.cpp loads its file. Where the settings name no number of GPU layers,
-    graphics cards get as much of it as they have room for, and the CPU the rest. Raises what `LlamaCppTarget.load`
-    raises."""
+    """The one way from a source to a target: llama.cpp loads its file, with the projector beside it. Where the settings
+    name no number of GPU layers, graphics cards get as much of it as they have room for, and the CPU the rest. Raises
+    what `LlamaCppTarget.load` raises."""
     path, name = source.path, source.name
     if not source.trusted:
         _check_header(path)
         preflight(path, stop)
+    projector = projector_of(path)
     try:
-        return LlamaCppTarget.load(path, name, fitted(path, settings), on_progress, stop)
+        return LlamaCppTarget.load(path, name, fitted(path, settings), on_progress, stop, projector=projector)
     except CardsTooSmall:
         if settings.gpu_layers is not None:
             raise
-        return LlamaCppTarget.load(path, name, replace(settings, gpu_layers=0), on_progress, stop)
+        less = replace(settings, gpu_layers=0)
+        return LlamaCppTarget.load(path, name, less, on_progress, stop, projector=projector)
 
 
 def open_beside(target: Target, num_slots: int, context_size: int) -> ParallelTarget:

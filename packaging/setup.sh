@@ -52,7 +52,7 @@ pip install --require-hashes -r packaging/requirements-pip.txt
 # llama.cpp for the vector extensions of this CPU; see docs/decisions/0020-build-for-the-cpu.md. A native build would take
 # AMX too, which crashes on some CPUs (llama.cpp PR 26954). Compiled once, then stored for the next checkout.
 extensions=$("$python" engine/target/extensions.py)
-options="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF"
+options="-DGGML_NATIVE=OFF -DMTMD_VIDEO=OFF"
 if [ "$also" = bundle ]; then # see docs/decisions/0017-bundle.md
     extensions=
     # A library for every kind of CPU, beside llama.cpp's others.

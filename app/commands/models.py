@@ -44,7 +44,7 @@ def list_models() -> None:
         if target.problem:
             print(f"{target.name}: {target.problem}", file=sys.stderr)
     for file, num_bytes in waiting:
-        here = f"{Path(file.name).name}: {in_gib(num_bytes)} of {in_gib(file.size_bytes)} are here"
+        here = f"{Path(file.name).name}: {in_gib(num_bytes)} of {in_gib(file.download_bytes)} are here"
         command = f"slipstream models download {file.repository} {file.name}"
         print(f"{here}; `{command}` goes on.", file=sys.stderr)
 
@@ -101,14 +101,17 @@ def remove_model(
 
 
 def _download(file: HubFile) -> Path:
-    from engine.messages.events import TargetDownloading
+    from engine.messages.events import TargetDownloaded, TargetDownloading
 
     with stopped_by_ctrl_c(says_so=True) as stop, download_bar() as bar:
-        task = bar.add_task(Path(file.name).name, total=file.size_bytes)
+        task = bar.add_task(Path(file.name).name, total=file.download_bytes)
 
         def receive(event: Event) -> None:
-            if isinstance(event, TargetDownloading):
-                bar.update(task, completed=event.num_bytes)
+            match event:
+                case TargetDownloading():
+                    bar.update(task, completed=event.num_bytes)
+                case TargetDownloaded(problem=problem) if problem:
+                    print(problem, file=sys.stderr)
 
         return engine.download_target(EngineConfig(data_dir()), file, receive, stop)
 
@@ -155,7 +158,7 @@ def _files_table(files: Sequence[HubFile], speeds: Mapping[str, str]) -> Table:
 
     table = Table("file", "quantization", "size", *(["speed here"] if speeds else []), box=None, pad_edge=False)
     for file in files:
-        table.add_row(file.name, file.quantization, in_gib(file.size_bytes), speeds.get(file.quantization, ""))
+        table.add_row(file.name, file.quantization, in_gib(file.download_bytes), speeds.get(file.quantization, ""))
     return table
 
 

@@ -180,15 +180,17 @@ class HubController(Controller):
                 is_pausing = self._downloads[file].state is DownloadState.PAUSING
                 state = DownloadState.PAUSING if is_pausing else DownloadState.RUNNING
                 self._set(Download(file, state, num_bytes, bytes_per_s))
-            case TargetDownloaded(file, path):
-                self._on_downloaded(file, path)
+            case TargetDownloaded(file, path, problem):
+                self._on_downloaded(file, path, problem)
             case DownloadsListed(downloads):
                 self._on_listed(downloads)
 
-    def _on_downloaded(self, file: HubFile, path: Path) -> None:
+    def _on_downloaded(self, file: HubFile, path: Path, problem: str) -> None:
         self._under_way.pop(file, None)
-        download = Download(file, DownloadState.FINISHED, file.size_bytes, path=path)
+        download = Download(file, DownloadState.FINISHED, file.download_bytes, path=path)
         self._set(download)
+        if problem:
+            self._dialog.show_words(problem)
         if not self._dialog.isVisible():
             words = self.tr("{file} is downloaded and in the library.").format(file=file.name)
             self._window.toasts.show_info(words, self.tr("Use it now"), partial(self._use, download))

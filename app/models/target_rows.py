@@ -88,11 +88,12 @@ def hub_model_row(model: HubModel) -> Row:
 def hub_file_row(advice: FileAdvice) -> Row:
     file = advice.file
     parts = Hub.tr("%n parts", "", file.num_parts) if file.num_parts > 1 else ""
+    sight = Hub.tr("sees pictures") if file.projector else ""
     fit = _RECOMMENDED[advice.fit] if advice.is_recommended else advice.fit.value
     how = Hub.tr("Estimated from the size of the file and the memory of this computer.")
     return Row(
         key=file,
-        title=" · ".join(filter(None, (file.quantization or file.name, size_words(file.size_bytes), parts))),
+        title=" · ".join(filter(None, (file.quantization or file.name, size_words(file.download_bytes), parts, sight))),
         subtitle=file.name,
         tag=Hub.tr("fast here, {fit}", fit=translate("Hub", fit)) if advice.is_fast else translate("Hub", fit),
         tag_token="accent" if advice.is_recommended and advice.fit is Fit.FITS else _TOKENS[advice.fit],
@@ -102,7 +103,7 @@ def hub_file_row(advice: FileAdvice) -> Row:
 
 def suggestion_row(advice: SuggestionAdvice) -> Row:
     suggestion = advice.suggestion
-    size = size_words((advice.file or suggestion.file).size_bytes)
+    size = size_words((advice.file or suggestion.file).download_bytes)
     parts = translate("Suggestions", PURPOSES[suggestion.purpose]), speed_words(suggestion.tokens_per_s), size
     tag, token = _suggestion_tag(advice)
     return Row(

@@ -50,7 +50,7 @@ def advise(
     """`memory`: all of this machine; `disk`: free where models are stored; both in bytes. `speeds`: of those forms that
     were measured here. At most one is recommended:
     of those that fit, or else of the tight ones, the one whose quantization is proven best."""
-    fits = {file: fit_of(file.size_bytes, memory, disk) for file in files}
+    fits = {file: fit_of(file.download_bytes, memory, disk) for file in files}
     best: HubFile | None = None
     for wanted in (Fit.FITS, Fit.TIGHT):
         ranked = [file for file in files if fits[file] is wanted and file.quantization.upper() in _PREFERRED]
@@ -92,12 +92,12 @@ class Download:
         """0 … 1"""
         if self.state is DownloadState.FINISHED:
             return 1.0
-        return min(1.0, self.num_bytes / self.file.size_bytes) if self.file.size_bytes else 0.0
+        return min(1.0, self.num_bytes / self.file.download_bytes) if self.file.download_bytes else 0.0
 
     @property
     def words(self) -> str:
         """Its state, in a line."""
-        whole = size_words(self.file.size_bytes)
+        whole = size_words(self.file.download_bytes)
         so_far = Downloads.tr("{done} of {whole}", done=size_words(self.num_bytes), whole=whole)
         match self.state:
             case DownloadState.WAITING if not self.num_bytes:
@@ -107,7 +107,7 @@ class Download:
             case DownloadState.RUNNING if not self.bytes_per_s:
                 return so_far
             case DownloadState.RUNNING:
-                left = time_left_words((self.file.size_bytes - self.num_bytes) / self.bytes_per_s)
+                left = time_left_words((self.file.download_bytes - self.num_bytes) / self.bytes_per_s)
                 speed = size_words(self.bytes_per_s)
                 return Downloads.tr("{so_far}, {speed} per second, {left}", so_far=so_far, speed=speed, left=left)
             case DownloadState.PAUSING:

@@ -86,7 +86,7 @@ def _advise(
 ) -> SuggestionAdvice:
     listed = suggestion.file
     file = found.get(listed, listed)
-    fit = fit_of((file or listed).size_bytes, memory, disk)
+    fit = fit_of((file or listed).download_bytes, memory, disk)
     return SuggestionAdvice(suggestion, fit, file, listed in found)
 
 

@@ -1,11 +1,15 @@
-"""Runs in a process of its own: reads a document, with all doors shut."""
+"""Runs in a process of its own: reads a document or a picture, with all doors shut."""
 
 from __future__ import annotations
 
+import base64
 import codecs
 import json
 import re
 import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
@@ -28,6 +32,33 @@ def read(path: Path, kind: str) -> str:
     except (MemoryError, RecursionError):
         return json.dumps({"refusal": str(too_much())})
     return json.dumps({"text": text})
+
+
+def read_picture(source: Path | bytes, kind: str) -> str:
+    """JSON: the fields of a `Picture`, what is said of it after its name, or null."""
+    from engine.documents.picture import read_picture, too_large
+
+    with ExitStack() as opened:
+        file = BytesIO(source) if isinstance(source, bytes) else opened.enter_context(source.open("rb"))
+        _shut_doors()
+        try:
+            found = read_picture(file, kind)
+        except Unreadable as refusal:
+            return json.dumps({"refusal": str(refusal)})
+        except MemoryError:
+            return json.dumps({"refusal": str(too_large())})
+        except Exception:  # whatever Pillow makes of it
+            return json.dumps(None)
+    data = base64.b64encode(found.data).decode()
+    return json.dumps({"digest": found.digest, "data": data, "width": found.width, "height": found.height})
+
+
+def sizes_of(pictures: Sequence[bytes]) -> str:
+    """JSON: widths and heights of pictures as `read_picture` makes them, null for any other."""
+    from engine.documents.picture import size_of
+
+    _shut_doors()
+    return json.dumps([size_of(data) for data in pictures])
 
 
 def _read(file: BinaryIO, kind: str) -> str:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Generic, TypeVar
 
 from engine.messages.conversations import ConversationTree, Role, TreeMessage
+from engine.messages.prompts import with_names
 from engine.messages.replies import Thought
 
 MOST_MESSAGES = 20_000  # of a conversation
@@ -101,7 +102,7 @@ def title_of(title: str | None, messages: Iterable[TreeMessage]) -> str:
     if title and title.strip():
         return title.strip()
     prompt = next((message.text for message in messages if message.role == Role.USER), "")
-    line = next(iter(prompt.lstrip()[: _TITLE_LENGTH + 1].splitlines()), "").rstrip()
+    line = next(iter(with_names(prompt).lstrip()[: _TITLE_LENGTH + 1].splitlines()), "").rstrip()
     return line if len(line) <= _TITLE_LENGTH else line[:_TITLE_LENGTH].rsplit(" ", 1)[0] + "…"
 
 

@@ -8,15 +8,18 @@
        "messages": [
         {"id": 1, "parent": null, "role": "user", "text": "…", "created_at": "…", "model": null},
         {"id": 2, "parent": 1, "role": "assistant", "text": "…", "created_at": "…", "model": "SmolLM2",
-         "thoughts": [{"place": 0, "text": "…", "seconds": 12.5, "tokens": 300}]}]}]}    only where there are any
+         "thoughts": [{"place": 0, "text": "…", "seconds": 12.5, "tokens": 300}]}],      only where there are any
+       "pictures": [{"digest": "…", "base64": ["…", "…"]}]}]}                            only where there are any
 
 Messages form a tree: those with the same parent are branches. Roles are `user`, `assistant` and `system`. A thought is
-what the model wrote for itself; `place` is the number of characters of the text before it. Readers ignore unknown
-fields and refuse unknown versions.
+what the model wrote for itself; `place` is the number of characters of the text before it. A prompt names a picture by
+its digest, the SHA-256 of the PNG or JPEG file that follows in pieces. Readers ignore unknown fields and refuse unknown
+versions.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
@@ -25,11 +28,15 @@ from typing import Any, Literal
 from pydantic import AwareDatetime, BaseModel, Field, StrictInt
 
 from engine.exchange.grown_tree import Node, grow, sound_time, tree
+from engine.exchange.json_stream import PIECES
+from engine.exchange.kept import Piece
 from engine.messages.conversations import ConversationTree, Role
+from engine.messages.pictures import Picture
 from engine.messages.replies import Thought
 
 FORMAT = "slipstream-conversations"
 VERSION = 1
+_PIECE_BYTES = 3 * 2**18  # of a picture in one string: a reader parses no long ones
 
 
 class Header(BaseModel):
@@ -64,7 +71,7 @@ class _Conversation(BaseModel):
 
 
 FIELDS = frozenset({"conversations"}).union(
-    *(each.model_fields for each in (Header, _Conversation, _Message, _Thought))
+    *(each.model_fields for each in (Header, _Conversation, _Message, _Thought)), ("pictures", "digest", PIECES)
 )
 
 
@@ -78,12 +85,27 @@ def read(element: dict[str, Any]) -> ConversationTree:
     return tree(found.title, found.system_prompt, (found.created_at, found.updated_at), grow(nodes, found.head))
 
 
+def pictures_of(element: dict[str, Any]) -> dict[str, list[Piece]]:
+    """The pieces of each, by its digest."""
+    pictures = {}
+    for each in found if isinstance(found := element.get("pictures"), list) else ():
+        match each:
+            case {"digest": str(digest), "base64": list(pieces)} if all(isinstance(piece, Piece) for piece in pieces):
+                pictures[digest] = pieces
+    return pictures
+
+
 def write(trees: Iterable[ConversationTree]) -> Iterator[str]:
     """The pieces of a file."""
     header = {"format": FORMAT, "version": VERSION, "exported_at": datetime.now(UTC).isoformat(timespec="seconds")}
     yield json.dumps(header)[:-1] + ', "conversations": ['
     for place, each in enumerate(trees):
-        yield (",\n" if place else "\n") + json.dumps(_element(each), ensure_ascii=False)
+        yield (",\n" if place else "\n") + json.dumps(_element(each), ensure_ascii=False)[:-1]
+        opening = ', "pictures": [\n'
+        for picture in each.pictures:
+            yield opening + json.dumps(_written_picture(picture))
+            opening = ",\n"
+        yield "]}" if opening == ",\n" else "}"
     yield "\n]}\n"
 
 
@@ -120,6 +142,12 @@ def _thoughts(message: _Message) -> tuple[Thought, ...]:
     return tuple(
         Thought(min(each.place, length), each.text, each.seconds, each.tokens, is_whole=True) for each in found
     )
+
+
+def _written_picture(picture: Picture) -> dict[str, Any]:
+    places = range(0, len(picture.data), _PIECE_BYTES)
+    pieces = [base64.b64encode(picture.data[place : place + _PIECE_BYTES]).decode() for place in places]
+    return {"digest": picture.digest, PIECES: pieces}
 
 
 def _written_thought(thought: Thought) -> dict[str, Any]:

@@ -23,6 +23,7 @@ MOST_STRING_BYTES = 4 * 2**20
 MOST_TEXT_BYTES = 64 * 2**20  # of all strings of a conversation, as Python holds them: up to four for a character
 MOST_KEPT = 300_000  # values of a conversation: fifteen of each of the most messages that are read
 NAMED = "mapping"  # the field whose value is an object with names in place of fields
+PIECES = "base64"  # the field whose strings are not kept in memory
 _TOO_LARGE = "A chat in the file is too large; choose a file without it."
 _MOST_DEPTH = 1000
 _MOST_READ = 2**20  # bytes at once
@@ -49,11 +50,14 @@ class JsonStream:
         fields: frozenset[str],
         check: Callable[[], None] = lambda: None,
         num_events: int = 0,
+        put_aside: Callable[[str], Any] = lambda _piece: None,
     ) -> None:
-        """Other `fields` of objects are left out. `num_events`: of files that were read before."""
+        """Other `fields` of objects are left out. `num_events`: of files that were read before. `put_aside`: what
+        stands in place of a string of `PIECES`, which does not count as one of its conversation."""
         self._file = file
         self._fields = fields
         self._check = check
+        self._put_aside = put_aside
         self._decode = codecs.getincrementaldecoder("utf-8-sig")().decode
         self._num_bytes = 0
         self._value_began = 0
@@ -88,7 +92,7 @@ class JsonStream:
 
     def value(self, event: str, value: Any, key: str = "") -> Any:
         """The value that begins with this event. `key`: of the object that it is in."""
-        whole = self._kept(event, value)
+        whole = self._kept(event, value, key)
         begun = [whole] if event in _DEEPER else []  # objects and lists, each in the one before
         named = whole if key == NAMED else None  # the object that has names
         while begun:
@@ -104,7 +108,7 @@ class JsonStream:
                 else:
                     self.skip()
             else:
-                new = self._kept(event, value)
+                new = self._kept(event, value, key)
                 if isinstance(into, list):
                     into.append(new)
                 else:
@@ -124,8 +128,14 @@ class JsonStream:
             if not depth:
                 return
 
-    def _kept(self, event: str, value: Any) -> Any:
+    def _kept(self, event: str, value: Any, key: str = "") -> Any:
         self._num_kept += 1
+        is_piece = key == PIECES and event == "string"
+        if is_piece and value is not _TOO_LONG:
+            self._value_began += len(value)
+            value = self._put_aside(value)
+        elif is_piece:
+            value = None
         if isinstance(value, str):
             self._text_bytes += sys.getsizeof(value)
         if self._num_kept > MOST_KEPT or self._text_bytes > MOST_TEXT_BYTES or value is _TOO_LONG:

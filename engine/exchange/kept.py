@@ -3,18 +3,46 @@ memory."""
 
 from __future__ import annotations
 
+import base64
+import binascii
 import marshal
+import os
 import tempfile
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from hashlib import sha256
+from typing import Any, NamedTuple
 
 from engine.errors import FileUnusable
 from engine.messages.conversations import ConversationTree, Role, TreeMessage
+from engine.messages.pictures import MOST_BYTES, Picture
+from engine.messages.prompts import pictures_in
 from engine.messages.replies import Thought
 
 _IN_MEMORY = 2**24  # bytes; more than most files of chats take
+_MOST_PICTURES = 5_000  # that are looked at, which takes minutes; others count as absent
+
+SizesOf = Callable[[Iterable[bytes]], Sequence[tuple[int, int] | None]]
+
+
+class Piece(NamedTuple):
+    """Of a picture, where it is kept."""
+
+    place: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class _KeptPictures:
+    """Those of a tree that are sound, one after the other."""
+
+    _find: Callable[[str], Picture]
+    _digests: Sequence[str]
+
+    def __iter__(self) -> Iterator[Picture]:
+        return map(self._find, self._digests)
 
 
 class KeptTrees:
@@ -24,26 +52,58 @@ class KeptTrees:
     def __init__(self) -> None:
         self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 (closed by the next line)
         weakref.finalize(self, self._file.close)
-        self._sizes: list[int] = []  # bytes of each tree
+        self._trees: list[Piece] = []
+        self._pictures: dict[str, Sequence[Piece]] = {}  # by digest
+        self._sizes: dict[str, tuple[int, int]] = {}  # widths and heights of those that are sound
 
     def __len__(self) -> int:
-        return len(self._sizes)
+        return len(self._trees)
 
-    def add(self, tree: ConversationTree) -> None:
-        """Raises FileUnusable where the disk is full."""
+    def add(self, tree: ConversationTree, pictures: Mapping[str, Sequence[Piece]]) -> None:
+        """`pictures`: by digest, in pieces that `put_aside` returned. Raises FileUnusable where the disk is full."""
+        self._trees.append(self._written(marshal.dumps(_packed(tree))))
+        for digest in pictures_in(message.text for message in tree.messages):
+            pieces = pictures.get(digest, ())
+            if 0 < sum(piece.size for piece in pieces) <= MOST_BYTES and len(self._pictures) < _MOST_PICTURES:
+                self._pictures.setdefault(digest, pieces)
+
+    def put_aside(self, text: str) -> Piece | None:
+        """Part of a picture, in base 64; None for what is not. Raises FileUnusable where the disk is full."""
         try:
-            self._sizes.append(self._file.write(marshal.dumps(_packed(tree))))
+            return self._written(base64.b64decode(text, validate=True))
+        except (binascii.Error, ValueError):
+            return None
+
+    def look_at_pictures(self, sizes_of: SizesOf) -> None:
+        """Only those that have a width and a height come with their trees. To be called when all trees were added."""
+        sizes = sizes_of(map(self._data_of, self._pictures))
+        self._sizes = {digest: size for digest, size in zip(self._pictures, sizes, strict=True) if size}
+
+    def __iter__(self) -> Iterator[ConversationTree]:
+        for piece in self._trees:
+            tree = _unpacked(*marshal.loads(self._read(piece)))  # written above, and by nobody else
+            digests = [each for each in pictures_in(one.text for one in tree.messages) if each in self._sizes]
+            yield replace(tree, pictures=_KeptPictures(self._picture, digests)) if digests else tree
+
+    def _picture(self, digest: str) -> Picture:
+        return Picture(digest, self._data_of(digest), *self._sizes[digest])
+
+    def _data_of(self, digest: str) -> bytes:
+        """Empty where it is not what its digest says."""
+        data = b"".join(map(self._read, self._pictures[digest]))
+        return data if sha256(data).hexdigest() == digest else b""
+
+    def _read(self, piece: Piece) -> bytes:
+        self._file.seek(piece.place)
+        return self._file.read(piece.size)
+
+    def _written(self, data: bytes) -> Piece:
+        try:
+            return Piece(self._file.seek(0, os.SEEK_END), self._file.write(data))
         except OSError as error:
             raise FileUnusable(
                 f"The disk for temporary files holds no more ({error.strerror}); free some space and try again."
             ) from error
-
-    def __iter__(self) -> Iterator[ConversationTree]:
-        place = 0
-        for size in self._sizes:
-            self._file.seek(place)
-            yield _unpacked(*marshal.loads(self._file.read(size)))  # written above, and by nobody else
-            place += size
 
 
 def _packed(tree: ConversationTree) -> tuple[Any, ...]:

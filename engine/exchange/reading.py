@@ -13,7 +13,7 @@ from engine.errors import FileUnusable
 from engine.exchange import json_format, other_formats
 from engine.exchange.grown_tree import MOST_MESSAGES
 from engine.exchange.json_stream import JsonStream
-from engine.exchange.kept import KeptTrees
+from engine.exchange.kept import KeptTrees, SizesOf
 from engine.exchange.opening import open_files
 from engine.messages.conversations import ConversationTree, LeftOut
 from engine.messages.prompts import shortened
@@ -30,8 +30,13 @@ class Read:
     left_out: tuple[tuple[LeftOut, str], ...]  # why, and their titles
 
 
-def read_chats(path: Path, check: Callable[[], None] = lambda: None) -> Read:
-    """`check` is called as the file is read, and may raise what ends the reading.
+def read_chats(
+    path: Path,
+    check: Callable[[], None] = lambda: None,
+    sizes_of: SizesOf = lambda pictures: [None for _ in pictures],
+) -> Read:
+    """`check` is called as the file is read, and may raise what ends the reading. `sizes_of`: widths and heights of
+    pictures, None for one that is not sound, which is left out.
 
     Raises FileUnusable where the file cannot be read, or holds no conversations at all.
     """
@@ -40,7 +45,7 @@ def read_chats(path: Path, check: Callable[[], None] = lambda: None) -> Read:
     num_characters = num_events = 0
     with open_files(path, check) as files:
         for file in files:
-            stream = JsonStream(file, FIELDS, check, num_events)
+            stream = JsonStream(file, FIELDS, check, num_events, trees.put_aside)
             for element in _elements(stream):
                 if len(trees) + len(left_out) == MOST_CHATS:
                     raise FileUnusable(f"{path.name} holds too many chats; import it in several parts.")
@@ -48,7 +53,7 @@ def read_chats(path: Path, check: Callable[[], None] = lambda: None) -> Read:
                 if isinstance(read, LeftOut):
                     left_out.append((read, _title(element)))
                     continue
-                trees.add(read)
+                trees.add(read, json_format.pictures_of(element))
                 num_characters += sum(
                     len(message.text) + sum(len(thought.text) for thought in message.thoughts)
                     for message in read.messages
@@ -61,6 +66,7 @@ def read_chats(path: Path, check: Callable[[], None] = lambda: None) -> Read:
             f"{path.name} holds no chats that Slipstream can read; choose its own export, ChatGPT's, or a list "
             "of messages with roles."
         )
+    trees.look_at_pictures(sizes_of)
     return Read(trees, tuple(left_out))
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from engine.errors import FileUnusable
 from engine.exchange import json_format
 from engine.messages.conversations import ConversationTree, ExportFormat, Role, TreeMessage
+from engine.messages.prompts import with_names
 from engine.whole_file import whole_file
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -75,12 +76,12 @@ def _conversation(tree: ConversationTree) -> Iterator[str]:
         yield f"\n## System prompt\n\n{tree.system_prompt.strip()}\n"
     for message in branch(tree):
         yield f"\n## {_author(message)}\n"
-        place = 0
+        place, text = 0, with_names(message.text, "*picture: {}*")
         for thought in message.thoughts:
-            yield _paragraph(message.text[place : thought.place])
+            yield _paragraph(text[place : thought.place])
             place = thought.place
             yield _quoted(f"*Thought for {max(1, round(thought.seconds))} s*\n\n{thought.text}")
-        yield _paragraph(message.text[place:])
+        yield _paragraph(text[place:])
 
 
 def _paragraph(text: str) -> str:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
+
+from huggingface_hub.hf_api import ModelInfo
 
 from engine.errors import FetchFailed
 from engine.hub.asking import check_room, explained, look_up, remote_file
 from engine.hub.fetching import PROGRESS_S, ByteProgress, RemoteFile, check_stop, fetch_file
 from engine.hub.saved import SavedDownloads
+from engine.hub.search import file_sizes, with_projector
 from engine.messages.events import TargetDownloading
 from engine.messages.targets import HubFile
 from engine.stop_signal import StopSignal
@@ -21,35 +25,73 @@ _SPEED_S = 5.0  # the speed is an average of these
 OnProgress = Callable[[TargetDownloading], None]
 
 
-def download_target(file: HubFile, saved: SavedDownloads, stop: StopSignal, on_progress: OnProgress) -> Path:
+def download_target(
+    file: HubFile,
+    saved: SavedDownloads,
+    stop: StopSignal,
+    on_progress: OnProgress,
+    on_not_seeing: Callable[[str], None] | None = None,
+) -> Path:
     """Returns where the model, or its first part, is. An unfinished download stays on the disk until it is resumed or
-    discarded. Raises FetchFailed, and Cancelled when `stop` is set."""
+    discarded. `on_not_seeing` is told in a sentence why the projector of the model cannot be fetched; without it none
+    is wanted. Raises FetchFailed, and Cancelled when `stop` is set."""
     check_stop(stop)
     path = saved.path_of(file)
     with explained(file.repository, "another model"), saved.locked(file):
         try:
-            files = _look_up(file, path)
+            info = look_up(file.repository)
+            files = _remote_files(file, path, info)
         except BaseException:
             saved.remove_empty(path.parent)
             raise
         check_stop(stop)
+        if on_not_seeing is not None:
+            file = with_projector(file, file_sizes(info))
         saved.remove_other_versions(path, {each.part_name for each in files})
         path.parent.mkdir(parents=True, exist_ok=True)
         total = sum(each.size for each in files)
         check_room(path.parent, total - saved.num_bytes(path))
-        if len(files) > 1 or not path.exists() or path.stat().st_size != total:  # else it is only checked
+        if len(files) > 1 or not _is_there(path, total) or not _has_projector(file, saved):  # else it is only checked
             saved.note(file)
         speed = _Speed()
         progress = ByteProgress(lambda size: on_progress(TargetDownloading(file, size, speed.at(size))))
         for each in files:
             fetch_file(each, path.parent, stop, progress.note)
             progress.end(each.size)
+        if on_not_seeing is not None and file.projector:
+            try:
+                _fetch_projector(file, saved, info, stop, progress)
+            except FetchFailed as error:
+                on_not_seeing(f"{path.name} is downloaded, but not the file with which it sees pictures. {error}")
         saved.finish(file)
     return path
 
 
-def _look_up(file: HubFile, path: Path) -> list[RemoteFile]:
-    info = look_up(file.repository)
+def _is_there(path: Path, size: int) -> bool:
+    return path.exists() and path.stat().st_size == size
+
+
+def _has_projector(file: HubFile, saved: SavedDownloads) -> bool:
+    """Or needs none."""
+    path = saved.path_of(replace(file, name=file.projector)) if file.projector else None
+    return path is None or _is_there(path, file.projector_bytes)
+
+
+def _fetch_projector(
+    file: HubFile, saved: SavedDownloads, info: ModelInfo, stop: StopSignal, progress: ByteProgress
+) -> None:
+    """Raises FetchFailed and Cancelled."""
+    projector = HubFile(file.repository, file.projector, file.projector_bytes, "")
+    path = saved.path_of(projector)
+    with explained(file.repository, "another model"), saved.locked(projector):
+        check_room(path.parent, projector.size_bytes - saved.num_bytes(path))
+        for each in _remote_files(projector, path, info):
+            saved.remove_other_versions(path, {each.part_name})
+            fetch_file(each, path.parent, stop, progress.note)
+            progress.end(each.size)
+
+
+def _remote_files(file: HubFile, path: Path, info: ModelInfo) -> list[RemoteFile]:
     known = {sibling.rfilename: sibling for sibling in info.siblings or ()}
     there = PurePosixPath(file.name)
     files = []

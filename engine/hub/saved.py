@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -40,6 +41,9 @@ class SavedDownloads:
         if not is_hub_name(file.repository):
             raise FetchFailed(f"“{file.repository}” is no name on the hub; it must have the form owner/name.")
         return download_path(self._folder, file.repository, file.name)
+
+    def holds(self, path: Path) -> bool:
+        return path.is_relative_to(self._folder)
 
     def note(self, file: HubFile) -> None:
         """Lists the file as unfinished."""
@@ -83,6 +87,8 @@ class SavedDownloads:
                 for found in _pieces_of(path):
                     if found != path or file.num_parts > 1:
                         found.unlink(missing_ok=True)
+                if file.projector:
+                    self.remove_other_versions(self.path_of(replace(file, name=file.projector)), set())
                 _note(path).unlink(missing_ok=True)
         except OSError as error:
             raise FetchFailed(f"{path.name} cannot be removed ({error.strerror}); mend that and try again.") from error

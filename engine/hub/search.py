@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from pathlib import PurePosixPath
 
@@ -15,6 +17,7 @@ from huggingface_hub.utils import build_hf_headers, hf_raise_for_status  # type:
 from engine.drafter.choice import is_hub_name
 from engine.errors import FetchFailed
 from engine.hub.asking import answered, endpoint, explained, look_up, no_hub
+from engine.library.projectors import projector_among
 from engine.messages.targets import HubFile, HubModel
 from engine.target.model_files import is_gguf, no_model, part_names, part_of, quantization_in
 
@@ -54,8 +57,21 @@ def find_file(file: HubFile) -> HubFile | None:
 
 
 def _files(repository: str, info: ModelInfo) -> list[HubFile]:
-    sizes = {sibling.rfilename: _size(sibling) for sibling in info.siblings or ()}
-    return [file for name in sizes if (file := _file(repository, name, sizes)) is not None]
+    sizes = file_sizes(info)
+    files = [file for name in sizes if (file := _file(repository, name, sizes)) is not None]
+    return [with_projector(file, sizes) for file in files]
+
+
+def with_projector(file: HubFile, sizes: Mapping[str, int]) -> HubFile:
+    """With the projector that belongs to it. `sizes`: of all files of its repository, in bytes; 0 where that is not
+    known."""
+    name = projector_among((name for name, size in sizes.items() if size), file.name)
+    return file if name is None else replace(file, projector=name, projector_bytes=sizes[name])
+
+
+def file_sizes(info: ModelInfo) -> dict[str, int]:
+    """Of all files of a repository, in bytes; 0 where the hub does not say."""
+    return {sibling.rfilename: _size(sibling) for sibling in info.siblings or ()}
 
 
 def _found(words: str) -> list[dict[str, object]]:

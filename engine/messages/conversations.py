@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -98,6 +98,7 @@ class ConversationTree:
     updated_at: datetime | None
     messages: tuple[TreeMessage, ...]  # parents before their children
     head: int | None  # number of the leaf of the current branch
+    pictures: Iterable[Picture] = field(default=(), compare=False, repr=False)  # each read when its turn comes
 
 
 class ExportFormat(StrEnum):

@@ -194,6 +194,7 @@ class TargetDownloaded(Event):
 
     file: HubFile
     path: Path
+    problem: str = ""  # why it will not see pictures, in a sentence, although others of it do
 
 
 class DownloadsListed(Event):

@@ -42,6 +42,8 @@ class Tally:
     num_tokens: int = 0
     num_timed: int = 0  # tokens written in these seconds: the first of a reply comes with its prompt
     seconds: float = 0.0
+    num_thought: int = 0  # of these tokens, those of thoughts
+    thought_s: float = 0.0  # that those took
     num_rounds: int = 0
     num_in_rounds: int = 0  # tokens written in the rounds
     num_drafted: int = 0
@@ -59,6 +61,14 @@ class Tally:
     @property
     def tokens_per_s(self) -> float:
         return self.num_timed / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def paces(self) -> tuple[float, float] | None:
+        """Tokens per second, thinking and answering; None where not both were timed."""
+        num_answered, answer_s = self.num_timed - self.num_thought, self.seconds - self.thought_s
+        if min(self.num_thought, self.thought_s, num_answered, answer_s) <= 0:
+            return None
+        return self.num_thought / self.thought_s, num_answered / answer_s
 
     @property
     def tokens_per_round(self) -> float:

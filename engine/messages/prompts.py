@@ -8,7 +8,7 @@ names the picture by its digest; its conversation holds the picture itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -89,6 +89,20 @@ def split_pictures(prompt: str) -> tuple[tuple[AttachedPicture, ...], str]:
     attachments, words = split_prompt(prompt)
     pictures = tuple(each for each in attachments if isinstance(each, AttachedPicture))
     return pictures, join_prompt([each for each in attachments if isinstance(each, Attachment)], words)
+
+
+def pictures_in(prompts: Iterable[str]) -> list[str]:
+    """The digests of the pictures that they name, each once."""
+    return list(dict.fromkeys(each.digest for prompt in prompts for each in split_pictures(prompt)[0]))
+
+
+def with_names(prompt: str, form: str = "{}") -> str:
+    """The prompt as people read it, with the names of its pictures, in this form, in place of their blocks."""
+    if "](picture:" not in prompt:
+        return prompt
+    attachments, words = split_prompt(prompt)
+    blocks = [each.block if isinstance(each, Attachment) else form.format(each.name) for each in attachments]
+    return "\n\n".join([*blocks, *([words] if words else [])])
 
 
 def _closed(prompt: str, fence: str, begin: int) -> re.Match[str] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -72,6 +72,7 @@ class LibraryTarget:
     identity: str = ""  # as in `TargetSource`
     tuned: TuneReport | None = None  # what was measured of it here, with this build of llama.cpp
     starter_form: str = ""  # of the starter, where it is not used as it was installed: the form it is used in
+    sees_pictures: bool = False  # a projector is beside it
 
 
 class DeviceKind(StrEnum):
@@ -159,6 +160,12 @@ class HubFile:
     size_bytes: int
     quantization: str  # from its name; empty if that has none
     num_parts: int = 1
+    projector: str = field(default="", compare=False)  # the file with which it sees pictures; empty: none is known
+    projector_bytes: int = field(default=0, compare=False)
+
+    @property
+    def download_bytes(self) -> int:
+        return self.size_bytes + self.projector_bytes
 
 
 class Purpose(StrEnum):

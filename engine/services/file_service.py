@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from engine.documents import nearest_passages, read_document
+from engine.documents import check_pictures, nearest_passages, read_attached, read_picture
 from engine.errors import Cancelled, ConversationMissing, FileUnusable, SettingInvalid
 from engine.exchange import read_chats, write_chats
 from engine.messages.commands import (
@@ -15,6 +15,7 @@ from engine.messages.commands import (
     FileCommand,
     FindPassages,
     ImportConversations,
+    ReadPicture,
     ReadTextFile,
     UpdateRecall,
 )
@@ -25,8 +26,10 @@ from engine.messages.events import (
     GrammarChecked,
     Listener,
     PassagesFound,
+    PictureRead,
     TextFileRead,
 )
+from engine.messages.pictures import Picture
 from engine.services.learning_service import LearningService
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
@@ -45,7 +48,10 @@ class FileService:
     def handle(self, command: FileCommand, stop: StopSignal) -> None:
         match command:
             case ReadTextFile(path):
-                self._emit(TextFileRead(read_document(path, stop)))
+                read = read_attached(path, stop)
+                self._emit(PictureRead(path, read) if isinstance(read, Picture) else TextFileRead(read))
+            case ReadPicture(path, data):
+                self._emit(PictureRead(path, read_picture(path, data, stop)))
             case FindPassages(attachments, question, most_tokens):
                 self._emit(PassagesFound(nearest_passages(attachments, question, most_tokens, self._size)))
             case CheckGrammar(text):
@@ -89,8 +95,15 @@ class FileService:
             if stop.is_set():
                 raise Cancelled("The import was cancelled; nothing was added.")
 
+        def sizes_of(pictures: Iterable[bytes]) -> list[tuple[int, int] | None]:
+            try:
+                return check_pictures(pictures, stop)
+            except Cancelled:
+                check()
+                raise
+
         check()
-        read = read_chats(command.path, check)
+        read = read_chats(command.path, check, sizes_of)
         added = self._open_repository().add_trees(read.trees, check)
         known = [(LeftOut.KNOWN, tree.title) for tree, new in zip(read.trees, added, strict=True) if not new]
         self._emit(ConversationsImported(command.path, sum(added), (*known, *read.left_out)))

@@ -69,17 +69,18 @@ class HubService:
                 self._emit(UpdateChecked(command, newer_release(update_url(), version("slipstream"), stop)))
 
     def download(self, file: HubFile, stop: StopSignal) -> Path:
-        """The path of the model. The list of unfinished downloads is emitted, however this one ends."""
+        """The path of the model, which comes with its projector. The list of unfinished downloads is emitted, however
+        this one ends."""
         from engine.hub.download import download_target
 
-        library = self._library()
+        library, problems = self._library(), list[str]()
         try:
-            path = download_target(file, self._downloads, stop, self._emit)
+            path = download_target(file, self._downloads, stop, self._emit, problems.append)
         except BaseException:
             library.report_downloads()
             raise
         library.take_in(path)
-        self._emit(TargetDownloaded(file, path))
+        self._emit(TargetDownloaded(file, path, " ".join(problems)))
         library.report_downloads()
         return path
 

@@ -13,6 +13,7 @@ from engine.hub.saved import SavedDownloads
 from engine.library.estimate import estimate
 from engine.library.facts import TargetFacts, encode, facts_of
 from engine.library.form_speeds import form_speeds
+from engine.library.projectors import is_needed, projector_of
 from engine.library.scanning import find_models
 from engine.library.suggestions import expected_speed, read_suggestions
 from engine.messages.commands import (
@@ -140,7 +141,10 @@ class LibraryService:
         if starters is not None and path == starters.used.path:
             raise NotPossible("The starter model belongs to Slipstream and stays in the list.")
         if delete_file:
+            projector = projector_of(path)
             self._delete(path)
+            if projector is not None and self.downloads.holds(projector) and not is_needed(projector):
+                projector.unlink(missing_ok=True)
             self.downloads.remove_empty(path.parent)
         self._repository.remove_target(path)
         self.report()
@@ -243,6 +247,7 @@ class LibraryService:
             identity=record.identity,
             tuned=reports.get(starters.installed.identity if is_starter and starters is not None else record.identity),
             starter_form=details.quantization if is_starter and details and starters and starters.unused else "",
+            sees_pictures=not problem and projector_of(record.path) is not None,
         )
 
     def _look_at(self, path: Path) -> tuple[TargetFacts, TargetRecord | None]:

@@ -14,6 +14,7 @@ import numpy as np
 from engine.errors import ConversationMissing, MendableError
 from engine.messages.conversations import Message
 from engine.messages.learned import RecallText
+from engine.messages.prompts import split_pictures
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.recall import MOST_TOKENS, RecallTexts
 from engine.storage import Repository
@@ -97,7 +98,7 @@ class Recall:
         if tokens is None and len(message.text) > _PIECE:
             self.restart()
         else:
-            known = self._tokenize(message.text) if tokens is None else tokens
+            known = self._tokenize(split_pictures(message.text)[1]) if tokens is None else tokens
             self._save([(message.id, message.conversation_id, known)])
 
     def add_continuation(self, before: Message, message: Message, tokens: Sequence[int], num_new: int) -> None:
@@ -142,7 +143,7 @@ class Recall:
             return ()
         if not missing:
             self._before_id = 0
-        return [_Begun(*each) for each in missing]
+        return [_Begun(number, found_in, split_pictures(text)[1]) for number, found_in, text in missing]
 
     def restart(self) -> None:
         """Lets `catch_up` begin again with the latest message, as older ones have been added."""

@@ -28,6 +28,8 @@ _SUMS = {
     "num_tokens": "total(reply_tokens)",
     "num_timed": "total(timed)",
     "seconds": "total(reply_s)",
+    "num_thought": "total(num_thought)",
+    "thought_s": "total(thought_s)",
     "num_rounds": "total(num_rounds)",
     "num_in_rounds": "total(num_rounds + num_accepted)",
     "num_drafted": "total(num_drafted)",
@@ -42,6 +44,11 @@ _SUMS = {name: f"{added} FILTER (WHERE NOT repeats)" for name, added in _SUMS.it
 _SUMS["num_repeating"] = "count(*) FILTER (WHERE repeats)"
 # Who wrote a reply: an identity, which may be empty and has no blank, a blank and a name.
 _WRITER = "iif(typeof(target_identity) = 'text', target_identity, '') || ' ' || target_name"
+# Of all thoughts of a reply, as `schema.Thoughts` writes them.
+_OF_THOUGHTS = """
+iif(thoughts <> '[]' AND json_valid(thoughts),
+(SELECT total(json_extract(value, '$[{place}]')) FROM json_each(thoughts)), 0)
+"""
 # SQLite adds up faster than the rows can be read. `timed`: see `ReplyStatistics.tokens_per_s`; `over_plain`: see
 # `ReplyStatistics.speedup`.
 _REPLIES = f"""
@@ -49,7 +56,8 @@ WITH replies AS (
     SELECT messages.id AS id, messages.conversation_id AS chat, messages.created_at AS at,
     date(messages.created_at, 'localtime') AS day, {_WRITER} AS target, kind,
     max(0, reply_tokens - (stop_reason <> 'end')) AS timed, reply_tokens, reply_s, num_rounds, num_drafted,
-    num_accepted, draft_s, check_s, plain_tokens_per_s, ratio, repeats
+    num_accepted, draft_s, check_s, plain_tokens_per_s, ratio, repeats,
+    {_OF_THOUGHTS.format(place=3)} AS num_thought, {_OF_THOUGHTS.format(place=2)} AS thought_s
     FROM reply_statistics JOIN messages ON messages.id = reply_statistics.message_id
     JOIN conversations ON conversations.id = messages.conversation_id
     WHERE conversations.deleted_at IS NULL AND typeof(messages.target_name) = 'text' AND day IS NOT NULL

@@ -18,6 +18,7 @@ from sqlalchemy.dialects.sqlite import insert
 
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.learned import Lesson, VerifiedReply
+from engine.messages.prompts import with_names
 from engine.messages.replies import joined_thoughts
 from engine.storage.connections import raw_rows
 from engine.storage.recall import id_of
@@ -30,6 +31,7 @@ _NUM_TOKENS = 2**31  # the ids that fit
 _HIGHEST = 1e3  # temperature, far above any that can be set
 TurnsById = dict[int, tuple[int | None, ChatTurn]]  # with the id of the parent of each
 _ROLES = {role.value: role for role in Role}
+_PICTURE = "[picture: {}]"  # in place of one: a drafter sees none
 _LATEST_SHARE = 4  # one in so many is among the latest, which all stay
 
 # SQLite holds any kind of value in any column, whatever the schema says, so damaged rows are left out here.
@@ -113,7 +115,7 @@ def _read(connection: Connection, names: Mapping[str, str], fingerprint: str, mo
 def turns_by_id(rows: Iterable[Any]) -> TurnsById:
     """Rows of ids, parents, roles, texts and thoughts."""
     return {
-        number: (parent, ChatTurn(_ROLES[role], text, joined_thoughts(thoughts_from(thoughts))))
+        number: (parent, ChatTurn(_ROLES[role], with_names(text, _PICTURE), joined_thoughts(thoughts_from(thoughts))))
         for number, parent, role, text, thoughts in rows
         if role in _ROLES  # else it is damaged
     }

@@ -6,14 +6,15 @@ when the store is opened: until then the prompt that was made of the draft may s
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 
 from sqlalchemy import Connection
 from sqlalchemy.dialects.sqlite import insert
 
 from engine.messages.pictures import MOST_BYTES, MOST_SIDE, Picture
-from engine.messages.prompts import split_pictures
+from engine.messages.prompts import pictures_in
 from engine.storage.connections import raw_rows
 from engine.storage.schema import PictureRow
 
@@ -42,6 +43,18 @@ _REMOVE = "DELETE FROM pictures WHERE conversation_id = ? AND digest = ?"
 REMOVE_UNNAMED = f"DELETE FROM pictures WHERE (conversation_id, digest) IN ({_UNNAMED})"
 
 
+@dataclass(frozen=True, slots=True)
+class StoredPictures:
+    """Some of a conversation, for one after the other: all of them may be more than memory is to hold."""
+
+    _find: Callable[[Sequence[str]], dict[str, Picture]]  # as `read_pictures`
+    _digests: Sequence[str]
+
+    def __iter__(self) -> Iterator[Picture]:
+        for digest in self._digests:
+            yield from self._find([digest]).values()
+
+
 def add_pictures(connection: Connection, conversation_id: int, pictures: Iterable[Picture]) -> None:
     """Those that are here stay as they are."""
     for each in pictures:
@@ -66,7 +79,7 @@ def find_unnamed(connection: Connection, conversation_id: int | None = None) -> 
 
 def take_unnamed(connection: Connection, conversation_id: int, prompts: Iterable[str]) -> tuple[Picture, ...]:
     """Removes what these prompts, which are gone, named and nothing else does; returns what is not damaged of it."""
-    named = {each.digest for prompt in prompts for each in split_pictures(prompt)[0]}
+    named = pictures_in(prompts)
     unnamed = [digest for _, digest in find_unnamed(connection, conversation_id) if digest in named] if named else []
     taken = read_pictures(connection, conversation_id, unnamed)
     for digest in unnamed:

@@ -26,6 +26,7 @@ _PROMPT = f"""
 FROM messages JOIN conversations ON conversations.id = messages.conversation_id
 WHERE messages.role = '{Role.USER.value}' AND conversations.deleted_at IS NULL
 AND typeof(conversations.system_prompt) = 'text' AND typeof(messages.text) = 'text' AND messages.text != ''
+AND NOT EXISTS (SELECT 1 FROM pictures WHERE pictures.conversation_id = conversations.id)
 """
 _LATEST = f"SELECT messages.id, ({_NUM_ANSWERS}) AS num_answers {_PROMPT} ORDER BY messages.id DESC LIMIT ?"
 _FEWEST = f"SELECT id FROM ({_LATEST}) WHERE num_answers < ? ORDER BY num_answers, id DESC"

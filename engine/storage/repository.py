@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from engine.config import OwnSampling
 from engine.errors import ConversationMissing
 from engine.messages.conversations import Conversation, ConversationSummary, ConversationTree, Message, Role, SearchHit
 from engine.messages.pictures import Picture
-from engine.messages.prompts import title_of
+from engine.messages.prompts import pictures_in, title_of
 from engine.messages.replies import ReplyStatistics, Thought
 from engine.places import STORE
 from engine.storage import branch, connections
@@ -25,7 +26,7 @@ from engine.storage.failures import as_store_errors
 from engine.storage.forms import FormRepository
 from engine.storage.learned import LearnedRepository
 from engine.storage.pace import PaceRepository
-from engine.storage.pictures import REMOVE_UNNAMED, add_pictures, find_unnamed, read_pictures
+from engine.storage.pictures import REMOVE_UNNAMED, StoredPictures, add_pictures, find_unnamed, read_pictures
 from engine.storage.removal import Removed, put_back, remove
 from engine.storage.schema import ConversationRow, Holds, MessageRow, rows_holding
 from engine.storage.search import MOST_HITS, find_conversations, summary_of
@@ -156,14 +157,6 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
             _change(connection, conversation_id, even_deleted=True, draft=encodable(text))
             add_pictures(connection, conversation_id, pictures)
 
-    def add_pictures(self, conversation_id: int, pictures: Collection[Picture]) -> None:
-        """To a conversation, also a deleted one; those that it has stay as they are. They are not to be there before
-        the prompt that names them: see `add_message`."""
-        if pictures:
-            with self._writing(conversation_id, SHORT_PATIENCE_S) as connection:
-                _find(connection, conversation_id, even_deleted=True)
-                add_pictures(connection, conversation_id, pictures)
-
     def find_pictures(self, conversation_id: int, digests: Collection[str]) -> dict[str, Picture]:
         """By digest, without those that the conversation does not hold and those that are damaged; also of a deleted
         one."""
@@ -188,7 +181,8 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
             return tuple(connection.execute(said).scalars())
 
     def latest_prompts(self, count: int) -> tuple[str, ...]:
-        """What the user asked last, without what is long or said twice, and without deleted and incognito chats."""
+        """What the user asked last, without what is long, said twice or about a picture, and without deleted and
+        incognito chats."""
         latest = (
             select(MessageRow.text)
             .join(ConversationRow, ConversationRow.id == MessageRow.conversation_id)
@@ -196,6 +190,7 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
                 MessageRow.role == Role.USER,
                 ConversationRow.deleted_at.is_(None),
                 func.length(MessageRow.text) <= _LONGEST_PROMPT,
+                func.instr(MessageRow.text, "](picture:") == 0,
             )
             .group_by(MessageRow.text)
             .order_by(func.max(MessageRow.id).desc())
@@ -308,7 +303,9 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
         """The conversation with all its branches."""
         with self._reading(conversation_id) as connection:
             _find(connection, conversation_id)
-            return read_tree(connection, conversation_id)
+            tree = read_tree(connection, conversation_id)
+        digests = pictures_in(each.text for each in tree.messages)
+        return replace(tree, pictures=StoredPictures(partial(self.find_pictures, conversation_id), digests))
 
     def add_trees(self, trees: Iterable[ConversationTree], check: Callable[[], None] = lambda: None) -> list[bool]:
         """Adds all conversations that are not here yet, or none when it fails; returns which of them were added.

@@ -14,6 +14,7 @@ from itertools import groupby
 from sqlalchemy import ColumnElement, Connection, LargeBinary, Text, and_, cast, func, or_, select, type_coerce
 
 from engine.messages.conversations import ConversationSummary, SearchHit
+from engine.messages.prompts import with_names
 from engine.messages.replies import Thought, joined_thoughts
 from engine.storage.branch import links_up
 from engine.storage.schema import ConversationRow, MessageRow
@@ -98,8 +99,8 @@ def _holding(
 
 
 def _found_in(number: int, text: str, thoughts: tuple[Thought, ...], words: Sequence[str]) -> Iterator[_Found]:
-    """In the text of a message, or else in its thoughts."""
-    for each, is_thought in ((text, False), (joined_thoughts(thoughts), True)):
+    """In the text of a message as people read it, or else in its thoughts."""
+    for each, is_thought in ((with_names(text), False), (joined_thoughts(thoughts), True)):
         if not _missing_in(each, words):
             yield number, each, is_thought
             return

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, LargeBinary, insert, select, type_coerce, update
 
 from engine.messages.conversations import ConversationTree, TreeMessage
+from engine.storage.pictures import add_pictures
 from engine.storage.schema import ConversationRow, MessageRow, beginning_of
 from engine.storage.texts import encodable, fit_title
 
@@ -108,6 +109,7 @@ def write_tree(connection: Connection, tree: ConversationTree) -> None:
         for message in tree.messages
     ]
     connection.execute(insert(MessageRow), rows)
+    add_pictures(connection, conversation_id, tree.pictures)
     head = max(ids.values()) if tree.head is None else ids[tree.head]
     change = update(ConversationRow).where(ConversationRow.id == conversation_id)
     connection.execute(change.values(head_message_id=head))

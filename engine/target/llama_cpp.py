@@ -22,13 +22,17 @@ from llama_cpp import llama_cpp as lib
 
 from engine.config import TargetSettings
 from engine.errors import Cancelled, TargetUnusable
+from engine.messages.pictures import Picture
 from engine.numerics.draft import num_leaves
 from engine.numerics.draft_length import MAX_LENGTH
 from engine.stop_signal import StopSignal
+from engine.target.identity import file_stamp
 from engine.target.interface import (
     FloatRows,
     Interrupted,
+    PictureRun,
     SavedPart,
+    SeenPicture,
     StateRows,
     TargetDescription,
     TargetFeature,
@@ -37,6 +41,8 @@ from engine.target.interface import (
 )
 from engine.target.opening import context_parameters, describe, free_model, number_of, open_context, open_model
 from engine.target.passes import sample_tokens
+from engine.target.projector import Projector, SeeingModel, can_project
+from engine.target.projector_trial import try_projector
 from engine.target.runtime import forget_errors, last_error, library_digest, read_runtime
 from engine.target.states import num_copies, state_bytes
 from engine.target.tokenizing import Tokenizer
@@ -56,6 +62,8 @@ _KINDS = ("type_k", "type_v", "flash_attn_type", "swa_full", "kv_unified", "rope
 
 ABORTED = 2  # what llama_decode returns when the abort callback ended it
 NO_SLOT = 1  # and when the context is full
+_FULL = "The context of this model is full; start a new chat or choose a bigger context size."
+_WITH_DIMENSIONS = (lib.LLAMA_ROPE_TYPE_MROPE, lib.LLAMA_ROPE_TYPE_IMROPE)
 _SEQUENCE = 0  # what is held; the others hold the first tokens of it, and branches while they are checked
 
 
@@ -146,11 +154,13 @@ class LlamaCppTarget(LoadedModel):
         stop: StopSignal,
         max_rows: int = MAX_ROWS,
         kinds: str = "",
+        projector: Path | None = None,
     ) -> None:
         """Use `load`. Owns model and context from here on, also when it raises. `kinds`: of what the context keeps."""
         self._views: dict[tuple[int, int, int], FloatRows] = {}
         self._adapter: Any = None
         self._kinds = kinds
+        self._projector: Projector | None = None
         self.num_held = 0
         self._num_revocable = 0  # of the last tokens, where the model keeps a few states
         self._num_rows = 0  # of the last pass
@@ -167,6 +177,9 @@ class LlamaCppTarget(LoadedModel):
             for row in range(MAX_TOKENS):
                 self._batch.seq_id[row][0] = _SEQUENCE
             self.features = self._probe(stop) | _states(context) | {TargetFeature.KEEPS}
+            if projector is not None and can_project():
+                self._projector = self._projector_at(projector)
+                self.features |= {TargetFeature.PICTURES}
         except BaseException:
             self.close()
             raise
@@ -185,10 +198,11 @@ class LlamaCppTarget(LoadedModel):
         stop: StopSignal,
         max_rows: int = MAX_ROWS,
         is_trial: bool = False,
+        projector: Path | None = None,
     ) -> LlamaCppTarget:
-        """Loads a GGUF file; a pass returns at most `max_rows` of logits. `is_trial`: see `open_model`. Raises
-        TargetMissing, TargetUnsupported, TargetUnusable (CardsTooSmall where less on graphics cards would help) or
-        Cancelled."""
+        """Loads a GGUF file; a pass returns at most `max_rows` of logits. `is_trial`: see `open_model`. `projector`:
+        the file with which it sees, opened with the first picture. Raises TargetMissing, TargetUnsupported,
+        TargetUnusable (CardsTooSmall where less on graphics cards would help) or Cancelled."""
         model = open_model(path, settings, on_progress, stop, is_trial)
         parameters = context_parameters(settings)
         parameters.n_ctx = settings.context_for(max(0, lib.llama_model_n_ctx_train(model)))
@@ -202,7 +216,7 @@ class LlamaCppTarget(LoadedModel):
         context = open_context(model, path, parameters, settings)
         kinds = " ".join(f"{name}={getattr(parameters, name)}" for name in _KINDS)
         try:
-            return cls(path, name, model, context, settings, stop, max_rows, kinds)
+            return cls(path, name, model, context, settings, stop, max_rows, kinds, projector)
         except Interrupted:
             raise Cancelled(f"Loading {path.name} was cancelled.") from None
 
@@ -257,6 +271,24 @@ class LlamaCppTarget(LoadedModel):
         self._unshare(first)
         self.num_held, self._branches = end, []
 
+    def see(self, picture: Picture, stop: StopSignal) -> SeenPicture:
+        return self._opened_projector(stop).see(picture, stop)
+
+    def evaluate_picture(self, run: PictureRun, stop: StopSignal) -> None:
+        projector = self._opened_projector(stop)
+        if self.num_held + run.num_cells > self.limits.context_size:
+            raise TargetUnusable(_FULL)
+        projector.embedding(run, stop)
+        self._drop_tree()
+        self._watch(stop)
+        self._has_told = False
+        lib.llama_set_embeddings(self._context, False)
+        result = projector.decode(run, self._context, self.num_held, stop)
+        if result != 0:
+            self._recover(result)
+        self.num_held += run.num_places
+        self._num_revocable = 0
+
     def roll_back(self, num_kept: int) -> bool:
         assert 0 <= num_kept <= self.num_held
         self._drop_tree()
@@ -281,7 +313,8 @@ class LlamaCppTarget(LoadedModel):
     @property
     def layout(self) -> str:
         length = lib.llama_n_ctx(self._context)  # by which some models stretch positions
-        return f"{read_runtime().key} {library_digest()} {self._kinds} {length} {lib.LLAMA_STATE_SEQ_VERSION}"
+        sight = "" if self._projector is None else f" {file_stamp(self._projector.path)}"
+        return f"{read_runtime().key} {library_digest()} {self._kinds} {length} {lib.LLAMA_STATE_SEQ_VERSION}{sight}"
 
     @property
     def saves_parts(self) -> bool:
@@ -313,12 +346,19 @@ class LlamaCppTarget(LoadedModel):
                 is_done = self._restore(saved, sequence)
                 if is_done:
                     lib.llama_memory_seq_cp(self._memory, sequence, _SEQUENCE, self.num_held, end)
-        if is_done and lib.llama_memory_seq_pos_max(self._memory, _SEQUENCE) + 1 == end:
+        if is_done and self._reaches(end):
             self.num_held = end
             return True
         self.num_held = max(self.num_held, lib.llama_memory_seq_pos_max(self._memory, _SEQUENCE) + 1)
         self.roll_back(0)
         return False
+
+    def _reaches(self, end: int) -> bool:
+        """Whether it holds what stands before the place `end`. Where positions have several dimensions, a picture takes
+        up only the first of its places."""
+        reached: int = lib.llama_memory_seq_pos_max(self._memory, _SEQUENCE) + 1
+        has_dimensions = lib.llama_model_rope_type(self._model) in _WITH_DIMENSIONS
+        return self.num_held < reached <= end if has_dimensions else reached == end
 
     def _save(self, sequence: int, start: int, end: int) -> SavedPart | None:
         size = lib.llama_state_seq_get_size(self._context, sequence)
@@ -381,9 +421,32 @@ class LlamaCppTarget(LoadedModel):
 
     def close(self) -> None:
         self._views.clear()
+        if self._projector is not None:
+            self._projector.close()
         if self._context is not None:
             self.use_adapter(None)
         super().close()
+
+    def _projector_at(self, path: Path) -> Projector:
+        description, limits = self.description, self.limits
+        seeing = SeeingModel(
+            self._model,
+            description.path,
+            description.threads,
+            description.num_gpu_layers > 0,
+            limits.context_size,
+            limits.max_tokens,
+        )
+        return Projector(path, seeing)
+
+    def _opened_projector(self, stop: StopSignal) -> Projector:
+        """Raises TargetUnusable or Interrupted."""
+        projector = self._projector
+        assert projector is not None
+        if not projector.is_open:
+            try_projector(projector.path, self.description.path, stop)
+            projector.open(stop)
+        return projector
 
     def _decode(self, tokens: Sequence[int], num_rows: int, stop: StopSignal) -> None:
         """A pass over these tokens, whose positions and sequences are in the batch, with rows for the last of them."""
@@ -446,7 +509,7 @@ class LlamaCppTarget(LoadedModel):
         if result == ABORTED:
             raise Interrupted
         if result == NO_SLOT:
-            raise TargetUnusable("The context of this model is full; start a new chat or choose a bigger context size.")
+            raise TargetUnusable(_FULL)
         raise RuntimeError(f"llama_decode failed with {result}: {last_error()}")
 
     def _clear(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from pathlib import Path, PurePath
 
 _PART = re.compile(r"(?P<stem>.+)-(?P<part>\d{5})-of-(?P<parts>\d{5})\.gguf", re.IGNORECASE)
 _QUANTIZATION = re.compile(
@@ -39,7 +39,7 @@ def part_paths(path: Path) -> tuple[Path, ...]:
     return tuple(path.with_name(name) for name in part_names(path.name))
 
 
-def model_name(path: Path) -> str:
+def model_name(path: PurePath) -> str:
     """What users read: without the ending and the number of a part."""
     match = _PART.fullmatch(path.name)
     return match["stem"] if match else path.stem

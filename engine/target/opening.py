@@ -66,6 +66,8 @@ def explain(path: Path, complaint: str) -> MendableError:
         return TargetUnusable(f"{path.name} is cut short; download it again.")
     if "unable to allocate" in complaint or "failed to allocate" in complaint:
         return TargetUnusable(f"{path.name} does not fit into memory; choose a smaller model or quantization.")
+    if "CLIP cannot be used as main model" in complaint:
+        return TargetUnsupported(f"{path.name} only lets another model see pictures; choose that model itself.")
     if "token_embd.weight' not found" in complaint:
         return TargetUnusable(f"{path.name} holds no weights of a language model; choose the model itself.")
     return TargetUnusable(f"{path.name} is damaged or incomplete; download it again. (llama.cpp: {complaint})")

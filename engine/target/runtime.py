@@ -48,8 +48,8 @@ def _receive_log(level: int, text: bytes | None, _user_data: object) -> None:
 
 
 # Kept alive for as long as the library may call it.
-_log_callback = lib.llama_log_callback(_receive_log)
-lib.llama_log_set(_log_callback, ctypes.c_void_p(0))
+LOG_CALLBACK = lib.llama_log_callback(_receive_log)
+lib.llama_log_set(LOG_CALLBACK, ctypes.c_void_p(0))
 lib.llama_backend_init()
 # llama-cpp-python opens /dev/null twice as it is imported; left open, Python may warn of it as it ends.
 for _file in (lib_utils.outnull_file, lib_utils.errnull_file):
@@ -110,6 +110,11 @@ def last_error() -> str:
     """The last of llama.cpp's errors that does not merely repeat that loading failed."""
     telling = [text for text in _recent_errors if "failed to load model" not in text]
     return (telling or list(_recent_errors) or ["no reason given"])[-1]
+
+
+def has_complained(words: str) -> bool:
+    """Whether any of llama.cpp's recent errors has these words."""
+    return any(words in text for text in _recent_errors)
 
 
 class _Properties(ctypes.Structure):

@@ -16,7 +16,7 @@ _ALL = (
     Attack("templates", "chat templates that take all time or memory, or do what they should not", 200),
     Attack("turns", "forged turns in what is said, under templates of many kinds", 400),
     Attack("archives", "archives and files of chats that are bombs, lies or damaged", 200, 3600.0),
-    Attack("documents", "documents that are bombs, cycles, far too long, locked or damaged", 120),
+    Attack("documents", "documents and pictures that are bombs, cycles, far too long, locked or damaged", 120),
     Attack("profiles", "profiles with more than anybody learned, damaged, or lying", 400, 3600.0),
     Attack("messages", "huge and tangled messages in the window", 60, 3600.0),
     Attack("network", "the window and commands, traced: nobody is reached but a hub that was asked", 6, 1800.0),

@@ -1,5 +1,6 @@
-"""Documents that mean harm: bombs, cycles, far too many pages, locked and damaged ones, and sound ones with damage.
-Each is read as one that is attached, in a child, and ends in text or in a sentence within ten seconds and 300 MB."""
+"""Documents and pictures that mean harm: bombs, cycles, far too many pages, frames or pixels, locked and damaged ones,
+and sound ones with damage. Each is read as one that is attached, in a child, and ends in text, a picture or a sentence
+within ten seconds and 300 MB."""
 
 from __future__ import annotations
 
@@ -9,14 +10,17 @@ import time
 from pathlib import Path
 
 import psutil
+from PIL import Image
 
-from engine.documents import read_document
+from engine.documents import read_attached
 from engine.errors import FileUnusable
 from engine.stop_signal import StopSignal
 from tests.attacks.attack import MEMORY_BAR, Outcome, Plan
 from tests.fakes.documents import docx, docx_paragraph, drawn, odt, paragraph, pdf
+from tests.unit.engine.documents.test_picture import HOSTILE as HOSTILE_PICTURES
 from tests.unit.engine.documents.test_reading import HOSTILE
 
+_PICTURES = ("png", "jpeg", "gif", "webp", "bmp", "tiff")
 _BAR_S = 10.0  # of the processor: others may be busy with it
 
 
@@ -41,19 +45,22 @@ class _Watch(StopSignal):
 def run(plan: Plan) -> Outcome:
     outcome = Outcome()
     most_bytes, longest_s = 0, 0.0
-    made = list(HOSTILE)
+    made = [*HOSTILE, *HOSTILE_PICTURES]
     for number in range(plan.count):
         dice = plan.dice(number)
-        if number < len(made):
-            name, make, _ = HOSTILE[made[number]]
+        label = made[number] if number < len(made) else ""
+        if label in HOSTILE:
+            name, make, _ = HOSTILE[label]
             path = plan.folder / name
             make(path)
-            label = made[number]
+        elif label:
+            path = plan.folder / "a.png"
+            path.write_bytes(HOSTILE_PICTURES[label][0]())
         else:
             path, label = _damaged(plan.folder, dice), f"damage {number}"
         watch, begun = _Watch(), time.monotonic()
         try:
-            read_document(path, watch)
+            read_attached(path, watch)
         except FileUnusable as refusal:
             outcome.check(str(refusal).endswith("."), f"{label}: no sentence: {refusal}")
         outcome.tried += 1
@@ -68,9 +75,9 @@ def run(plan: Plan) -> Outcome:
 
 
 def _damaged(folder: Path, dice: random.Random) -> Path:
-    """A sound document with some bytes changed, cut out or doubled."""
+    """A sound document or picture with some bytes changed, cut out or doubled."""
     text = "The quick brown fox jumps over the lazy dog. " * 20
-    kind = dice.choice(["pdf", "docx", "odt", "html", "csv"])
+    kind = dice.choice(["pdf", "docx", "odt", "html", "csv", *_PICTURES])
     path = folder / f"a.{kind}"
     match kind:
         case "pdf":
@@ -83,6 +90,9 @@ def _damaged(folder: Path, dice: random.Random) -> Path:
             path.write_text(f"<p>{text}<table><tr><td>a<td>b</table>" * 5)
         case "csv":
             path.write_text("a,b\n" + f'"{text}",1\n' * 5)
+        case _:
+            picture = Image.effect_noise((dice.randint(1, 300), dice.randint(1, 300)), 50)
+            picture.convert(dice.choice(["L", "RGB"])).save(path)
     raw = bytearray(path.read_bytes())
     for _ in range(dice.randint(1, 12)):
         place, length = dice.randrange(len(raw)), dice.choice([1, 2, 40])

@@ -133,6 +133,12 @@ class Desk:
             )
             assert added.rowcount > 0
 
+    def depict(self, secret: str) -> None:
+        """As if the latest chat had a picture of it."""
+        with closing(sqlite3.connect(self.folder / STORE)) as connection, connection:
+            added = "INSERT INTO pictures SELECT max(id), 'digest', 1, 1, ? FROM conversations"
+            assert connection.execute(added, (secret.encode() * 1000,)).rowcount > 0
+
     def practised(self) -> int:
         return int(self.stored("SELECT count(*) FROM practice")[0][0])
 
@@ -177,6 +183,7 @@ def delete_a_message_and_a_chat(desk: Desk, qtbot: QtBot) -> None:
     of_chat = [*spellings(chat), *desk.tokens_of(chat)]
     for text in ("Name a colour.", message, chat):
         desk.practise(text)
+    desk.depict(chat)
     copy = back_up(desk.folder / STORE, "0001")
     for needles in (of_message, of_chat):
         assert {STORE, copy.name} <= {name.removesuffix("-wal") for name in desk.found(needles)}
@@ -201,6 +208,7 @@ def forget_everything(desk: Desk, qtbot: QtBot) -> None:
     desk.window.prompt_box.set_text(secret)
     needles = [*spellings(secret), *desk.tokens_of("xylophone")]
     desk.practise("xylophone")
+    desk.depict(secret)
     back_up(desk.folder / STORE, "0001")
     left = (f"{STORE}.before-0002-journal", f"{STORE}.part", f"{STORE}.part-journal")
     for name in (*left, "settings.unreadable.json", ".settings.json.x.part"):

@@ -107,8 +107,8 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> list[LlamaCppTarget]:
     targets: list[LlamaCppTarget] = []
     load = LlamaCppTarget.load
 
-    def watched(*arguments: Any) -> LlamaCppTarget:
-        targets.append(load(*arguments))
+    def watched(*arguments: Any, **more: Any) -> LlamaCppTarget:
+        targets.append(load(*arguments, **more))
         return targets[-1]
 
     monkeypatch.setattr(LlamaCppTarget, "load", watched)

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
+from hashlib import sha256
+from io import BytesIO
 
-from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QImage
+import numpy as np
+from PIL import Image
 
-from app.widgets.picture_images import png_of
 from engine.messages.pictures import Picture
 
 
-def made_picture(width: int, height: int, colour: Qt.GlobalColor = Qt.GlobalColor.red) -> Picture:
-    image = QImage(QSize(width, height), QImage.Format.Format_RGB32)
-    image.fill(colour)
-    data = png_of(image)
-    return Picture(hashlib.sha256(data).hexdigest(), data, width, height)
+def noise(seed: int = 1, width: int = 64, height: int = 48) -> Picture:
+    """The same pixels for the same arguments."""
+    pixels = np.random.default_rng(seed).integers(0, 256, (height, width, 3), np.uint8)
+    return _kept(Image.fromarray(pixels))
+
+
+def made_picture(width: int, height: int, colour: str = "red") -> Picture:
+    return _kept(Image.new("RGB", (width, height), colour))
+
+
+def _kept(image: Image.Image) -> Picture:
+    data = BytesIO()
+    image.save(data, "PNG", compress_level=1)
+    return Picture(sha256(data.getvalue()).hexdigest(), data.getvalue(), image.width, image.height)

@@ -1,5 +1,5 @@
-"""Tiny models with random weights that llama.cpp really loads and runs: a llama, a Qwen 2, a Gemma 2, a Mamba, an LFM2
-and a BERT; and a vocabulary alone."""
+"""Tiny models with random weights that llama.cpp really loads and runs: a llama, a Qwen 2, a Qwen 2 VL, a Gemma 2, a
+Mamba, an LFM2 and a BERT; and a vocabulary alone."""
 
 from __future__ import annotations
 
@@ -44,12 +44,14 @@ def tiny_llama(
     return _write(path, writer, {"token_embd.weight": (_NUM_SPM, _WIDTH), **attention, **inside, **norms})
 
 
-def tiny_qwen2(path: Path) -> Path:
+def tiny_qwen2(path: Path, architecture: str = "qwen2") -> Path:
     """A model that can draft, with a head of its own, biases, and fewer heads of keys than of queries."""
-    writer = _begin("qwen2", num_layers=2)
+    writer = _begin(architecture, num_layers=2)
     writer.add_head_count(_HEADS)
     writer.add_head_count_kv(_HEADS // 2)
     writer.add_layer_norm_rms_eps(1e-5)
+    if architecture == "qwen2vl":
+        writer.add_rope_dimension_sections([4, 2, 2, 0])
     _add_sentencepiece(writer)
     keys = _WIDTH // 2
     shapes: _Shapes = {
@@ -68,6 +70,11 @@ def tiny_qwen2(path: Path) -> Path:
         shapes |= {f"blk.{layer}.ffn_{part}.weight": (_INNER, _WIDTH) for part in ("gate", "up")}
         shapes[f"blk.{layer}.ffn_down.weight"] = (_WIDTH, _INNER)
     return _write(path, writer, shapes)
+
+
+def tiny_qwen2vl(path: Path) -> Path:
+    """A model whose positions have several dimensions, so that a picture takes up fewer of them than it has cells."""
+    return tiny_qwen2(path, "qwen2vl")
 
 
 def tiny_gemma2(path: Path) -> Path:

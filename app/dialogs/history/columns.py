@@ -116,7 +116,12 @@ COLUMNS = (
             "Tokens written per second, from the end of the prompt to the last token; all replies together",
         ),
         lambda row: _words(_tokens_per_s(row.tally), ".1f"),
-        lambda row: {"seconds": row.tally.seconds, "tokens_per_s": _tokens_per_s(row.tally)},
+        lambda row: {
+            "seconds": row.tally.seconds,
+            "tokens_per_s": _tokens_per_s(row.tally),
+            "thought_tokens": row.tally.num_thought,
+            "thought_s": row.tally.thought_s,
+        },
     ),
     Column(
         QT_TRANSLATE_NOOP("Speed", "Ratio"),

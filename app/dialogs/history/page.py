@@ -25,6 +25,7 @@ from app.dialogs.history.wording import (
     note_words,
     plot_words,
     point_words,
+    thinking_words,
     tool_tip,
 )
 from app.dialogs.parts import Dialog
@@ -86,6 +87,7 @@ class HistoryPage(Dialog):
         self.headline = set_up(words("", self), kind="heading", tip=compared)
         self.before = set_up(words("", self), kind="quiet", tip=compared)
         self.exceptions = words("", self, kind="quiet")  # replies that were slow, or are left out
+        self.thinking = words("", self, kind="quiet")
         prove = self.tr("Have one prompt answered with speed-up and without, side by side")
         self.prove_button = button(self.tr("Prove it…"), "outlined", self, self.compare_requested, tip=prove)
         self.targets = _combo(self.tr("Model"), self)
@@ -144,7 +146,7 @@ class HistoryPage(Dialog):
         self.notice.show()
 
     def _arrange(self) -> None:
-        sentences = in_column([self.headline, self.before, self.exceptions], spacing=4)
+        sentences = in_column([self.headline, self.before, self.exceptions, self.thinking], spacing=4)
         prove = Placed(self.prove_button, alignment=Qt.AlignmentFlag.AlignTop)
         shown, nothing = QWidget(self), QWidget(self)
         in_column(
@@ -201,6 +203,8 @@ class HistoryPage(Dialog):
         self.before.setVisible(older)
         self.exceptions.setText(exceptions_words(whole))
         self.exceptions.setVisible(bool(self.exceptions.text()))
+        self.thinking.setText(thinking_words(whole))
+        self.thinking.setVisible(bool(self.thinking.text()))
 
     def _show_plot(self, choice: Choice) -> None:
         portions = self._history.chats if choice.grouping is Grouping.CHAT else self._history.days

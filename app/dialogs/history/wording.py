@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from app.dialogs.history.figures import Grouping, Point
-from app.text.amounts import day_words
+from app.text.amounts import day_words, percent_words
 from app.text.benefits import gain_words
 from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
 from app.text.unseen import wrapped
@@ -91,6 +91,19 @@ def exceptions_words(tally: Tally) -> str:
             Speed.tr("{number} repl(y|ies) that repeated (itself|themselves) (is|are) left out.", "", repeating)
         )
     return " ".join(sentences)
+
+
+def thinking_words(tally: Tally) -> str:
+    """Of models that think before they answer; empty where none did."""
+    if tally.paces is None:
+        return ""
+    thinking, answering = (f"{pace:.1f}" for pace in tally.paces)
+    return Speed.tr(
+        "Thinking: {thinking} tokens/s ({share} of all tokens); answering: {answering} tokens/s.",
+        thinking=thinking,
+        share=percent_words(tally.num_thought / tally.num_tokens),
+        answering=answering,
+    )
 
 
 def ratio_words(speedup: TotalSpeedup) -> str:

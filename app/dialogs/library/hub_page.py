@@ -176,7 +176,7 @@ class HubPage(QWidget):
         self.download_button.setVisible(file is not None)
         self.download_button.setEnabled(not is_busy)
         if file is not None:
-            download = self.tr("Download {size}").format(size=size_words(file.size_bytes))
+            download = self.tr("Download {size}").format(size=size_words(file.download_bytes))
             self.download_button.setText(self.tr("Downloaded or on its way") if is_busy else download)
 
     @Slot(object)

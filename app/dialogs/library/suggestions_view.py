@@ -98,7 +98,7 @@ class SuggestionsView(QWidget):
             self.name.setText(advice.suggestion.name)
             self.details.setText("\n\n".join(details(advice, self._host, translate("Hub", ABOUT_FIT[advice.fit]))))
         if file is not None:
-            download = self.tr("Download {size}").format(size=size_words(file.size_bytes))
+            download = self.tr("Download {size}").format(size=size_words(file.download_bytes))
             self.download_button.setText(self.tr("Downloaded or on its way") if file in self._busy else download)
 
     @Slot()

@@ -166,7 +166,8 @@ def _state(target: LibraryTarget, is_in_use: bool) -> str:
         return target.problem
     about = target.details.speculation if target.details else ""
     answers = Library.tr("Loaded.") if is_in_use else ""
-    return " ".join(filter(None, (answers, about)))
+    sees = Library.tr("Sees pictures.") if target.sees_pictures else ""
+    return " ".join(filter(None, (answers, sees, about)))
 
 
 def _facts(target: LibraryTarget) -> dict[str, str]:

@@ -42,7 +42,7 @@ from tests.fakes.chats import Chats, unsaved
 from tests.fakes.pictures import made_picture
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
-SUN, SEA = made_picture(400, 300), made_picture(30, 80, Qt.GlobalColor.blue)
+SUN, SEA = made_picture(400, 300), made_picture(30, 80, "blue")
 NAMED_SUN, NAMED_SEA = AttachedPicture("Sun.png", SUN.digest), AttachedPicture("Sea.png", SEA.digest)
 ASKED = join_prompt([NAMED_SUN, NAMED_SEA, Attachment("a.txt", "text")], "What is it?")
 _Command = TypeVar("_Command", bound=Command)

@@ -9,7 +9,9 @@ import os
 import random
 import tracemalloc
 import zipfile
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta, timezone
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,8 @@ from hypothesis import strategies as st
 from engine.errors import FileUnusable
 from engine.exchange import Read, grown_tree, json_format, json_stream, opening, read_chats, reading, write_chats
 from engine.messages.conversations import ConversationTree, ExportFormat, LeftOut, Role, TreeMessage
+from engine.messages.pictures import Picture
+from engine.messages.prompts import AttachedPicture, join_prompt
 from engine.messages.replies import Thought
 
 MOMENTS = st.datetimes(datetime(1991, 1, 1), datetime(2150, 1, 1), timezones=st.just(UTC))
@@ -373,6 +377,54 @@ def test_what_python_unpacks_without_bound_is_not_unpacked(tmp_path: Path, how: 
     path = packed(tmp_path / "bomb.zip", json.dumps([TALK]).encode(), how=how)
     with pytest.raises(FileUnusable, match="packed in an unusual way"):
         read_chats(path)
+
+
+def test_pictures_of_a_chat_may_be_larger_than_a_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_stream, "MOST_VALUE_BYTES", 300_000)
+    monkeypatch.setattr(json_stream, "MOST_TEXT_BYTES", 100_000)
+    monkeypatch.setattr(json_format, "_PIECE_BYTES", 30_000)
+    data = [b"\x89PNG" + random.Random(number).randbytes(number * 400_000) for number in (1, 2, 3)]
+    pictures = [Picture(sha256(each).hexdigest(), each, 3, 2) for each in data]
+    words = join_prompt([AttachedPicture("a.png", each.digest) for each in pictures[:2]], "")
+    messages = (TreeMessage(1, None, Role.USER, words, None),)
+    written = [ConversationTree(title, "", None, None, messages, 1, pictures) for title in ("one", "two")]
+    path = tmp_path / "chats.json"
+    write_chats(path, written, ExportFormat.JSON, False)
+    seen: list[bytes] = []
+
+    def sizes_of(found: Iterable[bytes]) -> list[tuple[int, int] | None]:
+        seen.extend(found)
+        return [None, (3, 2)]
+
+    read = list(read_chats(path, sizes_of=sizes_of).trees)
+    assert seen == data[:2], "each once, and none that is not named"
+    found = [[(each.digest, each.data) for each in tree.pictures] for tree in read]
+    assert found == [[(pictures[1].digest, data[1])]] * 2
+    assert [list(tree.pictures) for tree in read_chats(path).trees] == [[], []], "nobody looked at them"
+
+
+@pytest.mark.parametrize(
+    "pictures",
+    [
+        7,
+        [7],
+        [{"digest": 7, "base64": []}],
+        [{"digest": "D", "base64": [[0, 5]]}],
+        [{"digest": "D", "base64": ["no base"]}],
+        [{"digest": "D", "base64": "AAAA"}],
+        [{"digest": "D", "base64": ["AAAA"]}],  # of another digest
+        [{"digest": "D", "base64": ["+" * 6_000_000]}],
+        [{"digest": "D", "base64": []}] * 2,
+    ],
+)
+def test_what_is_no_picture_leaves_its_chat_alone(tmp_path: Path, pictures: object) -> None:
+    digest = "0" * 64
+    prompt = {"id": 1, "role": "user", "text": f"![a](picture:{digest})"}
+    chat = json.dumps({"head": 1, "messages": [prompt], "pictures": pictures}).replace("D", digest)
+    path = tmp_path / "chats.json"
+    path.write_text(chat)
+    (tree,) = read_chats(path, sizes_of=lambda found: [None if data == b"" else (1, 1) for data in found]).trees
+    assert (len(tree.messages), list(tree.pictures), tree.title) == (1, [], "a")
 
 
 @pytest.mark.parametrize("seed", range(6))

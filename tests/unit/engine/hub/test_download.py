@@ -110,6 +110,58 @@ def test_files_are_listed_smallest_first_and_parts_once() -> None:
     assert big.size_bytes > 2 * 20_000
 
 
+SIGHT = "mmproj-F16.gguf"
+
+
+def see(file: HubFile, kept: SavedDownloads, stop: StopSignal | None = None) -> tuple[Path, list[int], list[str]]:
+    told, problems = list[TargetDownloading](), list[str]()
+    path = download_target(file, kept, stop or StopSignal(), told.append, problems.append)
+    return path, [event.num_bytes for event in told], problems
+
+
+@pytest.mark.parametrize("name", [ONE, BIG])
+def test_what_lets_a_model_see_is_counted_in_and_comes_along(name: str, hub: FakeHub, kept: SavedDownloads) -> None:
+    hub.models[NAME] |= {SIGHT: b"GGUF" + bytes(30_000), "mmproj-F32.gguf": bytes(9), "mmproj-Q4_0.gguf": bytes(8)}
+    file = file_named(name)
+    assert (file.projector, file.download_bytes - file.size_bytes) == (SIGHT, 30_004)
+    path, sizes, problems = see(replace(file, projector="", projector_bytes=0), kept)  # as a list knows it
+    repository = kept.path_of(file_named(ONE)).parent
+    assert (repository / SIGHT).read_bytes() == hub.models[NAME][SIGHT]
+    assert path.exists()
+    assert sizes == sorted(sizes)
+    assert sizes[-1] == file.download_bytes
+    assert problems == []
+    fetch(file, kept)
+    assert len(hub.ranges(SIGHT)) == 1
+
+
+def test_a_model_that_cannot_get_it_is_there_all_the_same(hub: FakeHub, kept: SavedDownloads) -> None:
+    hub.models[NAME][SIGHT] = b"GGUF" + bytes(30_000)
+    hub.cut_after[SIGHT] = [0] * 5
+    path, _, (problem,) = see(file_named(ONE), kept)
+    assert path.exists()
+    assert kept.list() == ()
+    assert problem.startswith(f"{ONE} is downloaded, but not the file with which it sees pictures. ")
+
+
+def test_a_download_that_is_stopped_at_it_goes_on_there(hub: FakeHub, kept: SavedDownloads) -> None:
+    hub.models[NAME][SIGHT] = b"GGUF" + bytes(30_000)
+    with pytest.raises(Cancelled):
+        see(file_named(ONE), kept, stop_after(hub, SIGHT, 10_000))
+    ((waiting, _),) = kept.list()
+    assert waiting.projector == SIGHT
+    path, sizes, _ = see(waiting, kept)
+    assert (path.parent / SIGHT).stat().st_size == 30_004
+    assert sizes[-1] == waiting.download_bytes
+    assert len(hub.ranges(ONE)) == 1
+    assert hub.ranges(SIGHT)[-1] != ""
+    hub.models[NAME][SIGHT] = b"GGUF" + bytes(40_000)
+    with pytest.raises(Cancelled):
+        see(waiting, kept, stop_after(hub, SIGHT, 10_000))
+    kept.discard(waiting)
+    assert not list(path.parent.glob("*.part"))
+
+
 def test_a_repository_without_models_says_so(hub: FakeHub) -> None:
     hub.models[NAME] = {"mmproj-F16.gguf": b"GGUF", PARTS[1]: b"GGUF"}
     with pytest.raises(FetchFailed, match="holds no model in the GGUF format"):

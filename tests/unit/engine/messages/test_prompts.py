@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.messages.prompts import AttachedPicture, Attachment, join_prompt, split_pictures, split_prompt
+from engine.messages.prompts import (
+    AttachedPicture,
+    Attachment,
+    join_prompt,
+    pictures_in,
+    split_pictures,
+    split_prompt,
+    title_of,
+    with_names,
+)
 
 DIGEST = "0123456789abcdef" * 4
 DIGESTS = st.from_regex(r"[0-9a-f]{64}", fullmatch=True)
@@ -55,3 +64,13 @@ def test_a_name_cannot_break_the_fence() -> None:
     assert split_prompt(join_prompt([Attachment("a`b\n```c.txt", "x")], "y")) == ((Attachment("a b c.txt", "x"),), "y")
     picture = AttachedPicture("a](b)[\n.png", DIGEST)
     assert split_prompt(join_prompt([picture], "y")) == ((AttachedPicture("a)(b)( .png", DIGEST),), "y")
+
+
+def test_people_read_the_name_of_a_picture() -> None:
+    pictures = AttachedPicture("a.png", DIGEST), AttachedPicture("c.png", DIGEST[::-1])
+    prompt = join_prompt([pictures[0], Attachment("notes.txt", "one"), pictures[1]], "What is it?")
+    assert with_names(prompt, "*{}*") == "*a.png*\n\n```notes.txt\none\n```\n\n*c.png*\n\nWhat is it?"
+    assert title_of(join_prompt(pictures, "")) == "a.png, c.png"
+    assert pictures_in([prompt, "plain", prompt]) == [DIGEST, DIGEST[::-1]]
+    unlike = f"Is it ![a.png](picture:{DIGEST})?"
+    assert (pictures_in([unlike]), with_names(unlike)) == ([], unlike)

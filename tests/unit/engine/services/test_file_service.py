@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Iterator
+from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from engine.config import LearningSettings
+from engine.documents import apart, reading
 from engine.errors import Cancelled, ConversationMissing, FileUnusable
 from engine.messages.commands import (
     CheckGrammar,
@@ -17,8 +22,11 @@ from engine.messages.commands import (
     FindPassages,
     ForgetConversation,
     ImportConversations,
+    ReadPicture,
     ReadTextFile,
+    SaveDraft,
     SearchConversations,
+    ShowPicture,
     UpdateRecall,
 )
 from engine.messages.conversations import ExportFormat, LeftOut, Role, TextFile
@@ -30,9 +38,11 @@ from engine.messages.events import (
     Event,
     GrammarChecked,
     PassagesFound,
+    PictureRead,
+    PictureShown,
     TextFileRead,
 )
-from engine.messages.prompts import Attachment
+from engine.messages.prompts import AttachedPicture, Attachment, join_prompt
 from engine.services.file_service import FileService
 from engine.services.learning_service import LearningService
 from engine.services.message_keeper import MessageKeeper
@@ -88,6 +98,53 @@ def test_all_chats_go_out_and_come_in_elsewhere(desk: Desk, tmp_path: Path) -> N
     desk.files.handle(ImportConversations(path), StopSignal())
     assert desk.events[-1] == ConversationsImported(path, 1, ())
     assert desk.posted == [UpdateRecall(restarts=True)]
+
+
+def test_pictures_are_read_shown_and_go_out_and_come_in_elsewhere(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(apart, "_shut_doors", lambda: None)
+    monkeypatch.setattr(reading, "ask_child", lambda look, arguments, _is_stopped, _limits: look(*arguments))
+    made = BytesIO()
+    Image.new("RGB", (30, 20), "red").save(made, "GIF")
+    path = tmp_path / "a.gif"
+    path.write_bytes(made.getvalue())
+    desk.files.handle(ReadTextFile(path), StopSignal())
+    desk.files.handle(ReadPicture(Path("Pasted"), made.getvalue()), StopSignal())
+    pictures = [event for event in desk.events if isinstance(event, PictureRead)]
+    assert [event.path for event in pictures] == [path, Path("Pasted")]
+    picture = pictures[0].picture
+    assert pictures[1].picture == picture
+    assert (picture.width, picture.height) == (30, 20)
+
+    prompt = join_prompt([AttachedPicture("a.gif", picture.digest)], "What is it?")
+    chat = desk.chat("kept", "one", prompt)
+    desk.store.handle(SaveDraft(chat, prompt, (picture,)))
+    for digest, shown in ((picture.digest, picture), ("0" * 64, None)):
+        desk.store.handle(ShowPicture(chat, digest))
+        assert desk.events[-1] == PictureShown(chat, digest, shown)
+    chats, text = tmp_path / "chats.json", tmp_path / "chat.md"
+    desk.files.handle(ExportConversations(chats, None, ExportFormat.JSON), StopSignal())
+    desk.files.handle(ExportConversations(text, None, ExportFormat.MARKDOWN), StopSignal())
+    assert "\n*picture: a.gif*\n\nWhat is it?\n" in text.read_text()
+    desk.repository.forget_everything()
+    for raw, comes_in in ((chats.read_text(), True), (_with_picture(chats.read_text(), made.getvalue()), False)):
+        chats.write_text(raw)
+        desk.files.handle(ImportConversations(chats), StopSignal())
+        assert desk.events[-1] == ConversationsImported(chats, 1, ())
+        (summary,) = desk.repository.list_conversations()
+        digests = [picture.digest, sha256(made.getvalue()).hexdigest()]
+        found = desk.repository.find_pictures(summary.id, digests)
+        assert [each.data for each in found.values()] == ([picture.data] if comes_in else [])
+        desk.repository.forget_everything()
+
+
+def _with_picture(chats: str, data: bytes) -> str:
+    """The same chats with this picture, which was not made here."""
+    written = json.loads(chats)
+    (picture,) = written["conversations"][0]["pictures"]
+    changed = chats.replace(picture["digest"], sha256(data).hexdigest())
+    return changed.replace(picture["base64"][0], b64encode(data).decode())
 
 
 def test_recall_does_not_catch_up_at_once_where_learning_is_off(desk: Desk, tmp_path: Path) -> None:

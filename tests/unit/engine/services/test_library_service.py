@@ -31,6 +31,8 @@ from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.sources import file_source, resolve_target
 from tests.fakes.gguf import write
+from tests.fakes.tiny_models import tiny_llama
+from tests.projector import width_of, write_projector
 
 OPTIONS = TargetOptions(TargetSettings(threads=3), system_prompt="Be brief.")
 
@@ -242,3 +244,20 @@ def test_speeds_of_suggestions_are_estimated_from_what_was_measured_here(desk: D
     measured = [(path.stat().st_size, 0.01)]
     for each in suggested():
         assert each.tokens_per_s == expected_speed(each.read_share * each.file.size_bytes, measured)
+
+
+def test_a_downloaded_projector_goes_with_the_last_model_that_sees_with_it(desk: Desk, tmp_path: Path) -> None:
+    folder = tmp_path / "models" / "somebody--a-GGUF"
+    folder.mkdir(parents=True)
+    models = [tiny_llama(folder / f"a-{form}.gguf") for form in ("Q4_0", "Q8_0")]
+    projector = write_projector(folder / "mmproj-F16.gguf", width_of(models[0]))
+    own = tiny_llama(tmp_path / "own.gguf")
+    own_projector = write_projector(tmp_path / "mmproj-own.gguf", width_of(own))
+    listed = desk.listed(AddTargets((*models, own)))
+    assert [target.sees_pictures for target in listed] == [True] * 3
+    desk.do(RemoveTarget(models[0], delete_file=True))
+    assert projector.exists()
+    desk.do(RemoveTarget(models[1], delete_file=True))
+    assert not folder.exists()
+    desk.do(RemoveTarget(own, delete_file=True))
+    assert own_projector.exists()

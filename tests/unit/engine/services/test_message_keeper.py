@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from engine.errors import ConversationMissing, StoreUnusable
 from engine.messages.commands import ContinueReply, KeepReply, LoadTarget, Send, StoreHeld
 from engine.messages.conversations import Message, Role
 from engine.messages.events import MessageStored, PromptStored, StoreBehind
+from engine.messages.pictures import Picture
+from engine.messages.prompts import AttachedPicture, join_prompt
 from engine.messages.replies import ReplyStatistics, StopReason
 from engine.replies import reply
 from engine.services import message_keeper
@@ -161,6 +164,19 @@ def test_a_reply_whose_end_is_refused_is_not_stored_twice(talking: Desk, locked:
         assert [message.text for message in opened.messages] == ["Hi", "Hello."]
     talking.keeper.store_held(True)
     assert texts(talking.repository, chat.id) == ["Hi", "Hello."]
+
+
+def test_pictures_are_held_with_their_prompt(talking: Desk, locked: AbstractContextManager[None]) -> None:
+    chat = talking.repository.create_conversation("chat", "").id
+    data = b"\x89PNG\r\n\x1a\n"
+    picture = Picture(sha256(data).hexdigest(), data, 1, 1)
+    prompt = join_prompt([AttachedPicture("a.png", picture.digest)], "Hi")
+    with locked:
+        talking.keeper.add_prompt(chat, None, prompt, [picture])
+        assert talking.keeper.find_pictures(chat, [picture.digest]) == {picture.digest: picture}
+        assert talking.keeper.find_pictures(chat + 1, [picture.digest]) == {}
+    talking.keeper.store_held(True)
+    assert talking.repository.find_pictures(chat, [picture.digest])[picture.digest].data == data
 
 
 def test_what_is_held_of_a_chat_that_is_forgotten_is_not_stored(

@@ -16,6 +16,7 @@ from engine.decoding.speculation import Speculation
 from engine.errors import ConversationMissing, StoreUnusable
 from engine.messages.conversations import ChatTurn, Message, Role
 from engine.messages.learned import RecallText
+from engine.messages.prompts import AttachedPicture, join_prompt
 from engine.proposers.chooser import Chooser
 from engine.proposers.recall import RecallProposer
 from engine.replies.reply import Reply, ReplyWriter
@@ -492,6 +493,16 @@ def test_nothing_of_another_vocabulary_is_found_when_loading_fails_unexpectedly(
     with pytest.raises(ZeroDivisionError):
         recall.open(FakeTarget())
     assert not any(index.num_tokens for index in recall.indexes())
+
+
+def test_of_a_picture_nothing_is_recalled(repository: FallibleRepository) -> None:
+    prompt = join_prompt([AttachedPicture("a.png", "0" * 64)], "one two three")
+    recall = opened(repository)
+    recall.add(say(repository, prompt))
+    say(repository, prompt)
+    recall.catch_up()
+    assert found(recall, "one two ") == ["three", "three"]
+    assert found(recall, "picture:") == []
 
 
 def test_a_message_that_cannot_be_kept_does_not_hold_up_the_others(

@@ -16,7 +16,7 @@ from sqlalchemy import insert
 from engine.messages.conversations import Role
 from engine.messages.history import Tally, total
 from engine.messages.learned import NgramRecord
-from engine.messages.replies import ProposerCounts, ReplyStatistics, StopReason, TextKind
+from engine.messages.replies import ProposerCounts, ReplyStatistics, StopReason, TextKind, Thought
 from engine.storage import Repository
 from engine.storage.schema import ConversationRow, MessageRow, ReplyProposerRow, ReplyStatisticsRow
 
@@ -251,3 +251,17 @@ def fill(repository: Repository, num_replies: int, num_chats: int) -> None:
                 for counts in told.proposers
             ],
         )
+
+
+def test_thoughts_are_added_up_apart(repository: Repository, store: Path) -> None:
+    chat = repository.create_conversation("chat", "")
+    prompt = repository.add_message(chat.id, None, Role.USER, "Hi")
+    thoughts = (Thought(0, "Hm.", 0.5, 4, True), Thought(3, "Wait.", 0.25, 3, True))
+    for told in (thoughts, (), thoughts):
+        values = "Hello.", "Tiny", statistics(), None, told
+        last = repository.add_message(chat.id, prompt.id, Role.ASSISTANT, *values)
+    with closing(sqlite3.connect(store)) as connection, connection:
+        connection.execute("UPDATE messages SET thoughts = '[[0, garbage' WHERE id = ?", (last.id,)).close()
+    tally = total(portion.tally for portion in repository.read_history().days)
+    assert (tally.num_thought, tally.thought_s) == (7, 0.75)
+    assert tally.paces == (7 / 0.75, (60 - 7) / (6.0 - 0.75))

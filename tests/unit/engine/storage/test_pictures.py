@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import ConversationMissing
-from engine.messages.conversations import Role
+from engine.messages.conversations import ChatTurn, Role
 from engine.messages.pictures import Picture
 from engine.messages.prompts import AttachedPicture, join_prompt
 from engine.storage import Repository
 from engine.storage.connections import back_up
+
+from .made import reply_of
+from .test_lessons import DISTRIBUTION, LOGS, VOCABULARY
 
 SECRET = b"a face that nobody is to see"
 
@@ -52,8 +54,6 @@ def test_a_picture_comes_with_its_prompt_and_goes_with_the_last_one(repository: 
     assert repository.find_pictures(elsewhere, digests) == {}
     repository.forget_conversation(number)
     assert repository.find_pictures(number, digests) == {}
-    with pytest.raises(ConversationMissing):
-        repository.add_pictures(number, [picture])
 
 
 def test_what_a_draft_lets_go_of_goes_with_the_next_start(
@@ -82,7 +82,7 @@ def test_what_a_draft_lets_go_of_goes_with_the_next_start(
 )
 def test_a_damaged_picture_is_absent(repository: Repository, store: Path, damage: str) -> None:
     number = repository.create_conversation("", "").id
-    repository.add_pictures(number, [made()])
+    repository.save_draft(number, "", [made()])
     with closing(sqlite3.connect(store)) as connection, connection:
         connection.execute(f"UPDATE pictures SET {damage}")
     assert repository.find_pictures(number, [made().digest]) == {}
@@ -92,7 +92,7 @@ def test_what_is_neither_png_nor_jpeg_is_absent(repository: Repository) -> None:
     number = repository.create_conversation("", "").id
     data = b"<svg/>"
     digest = sha256(data).hexdigest()
-    repository.add_pictures(number, [Picture(digest, data, 3, 2)])
+    repository.save_draft(number, "", [Picture(digest, data, 3, 2)])
     assert repository.find_pictures(number, [digest]) == {}
 
 
@@ -128,3 +128,19 @@ def test_nothing_of_an_incognito_picture_is_in_the_files(repository: Repository,
     number = repository.create_conversation("", "", incognito=True).id
     repository.save_draft(number, prompt_of(made()), [made()])
     assert all(SECRET not in file.read_bytes() for file in data_dir.rglob("*") if file.is_file())
+
+
+def test_only_people_and_targets_see_them(repository: Repository) -> None:
+    """Neither a search nor what is learned or asked again shows by what a picture is named."""
+    number = repository.create_conversation("", "").id
+    prompt = repository.add_message(number, None, Role.USER, prompt_of(made()), pictures=[made()])
+    reply = repository.add_message(number, prompt.id, Role.ASSISTANT, "A face.")
+    assert repository.search(made().digest[:5]) == ()
+    assert repository.search("](picture:") == ()
+    (hit,) = repository.search("a.png what")
+    assert hit.snippet == "a.png What is it?"
+    repository.save_lesson(VOCABULARY, reply.id, reply_of([1, 2], DISTRIBUTION, LOGS), 10)
+    (lesson,) = repository.load_lessons(VOCABULARY)
+    assert lesson.turns == (ChatTurn(Role.USER, "[picture: a.png]\n\nWhat is it?"),)
+    assert repository.list_exercises(VOCABULARY, 10, 10) == ()
+    assert repository.latest_prompts(10) == ()

@@ -17,6 +17,7 @@ from app.dialogs.history.wording import (
     note_words,
     plot_words,
     point_words,
+    thinking_words,
 )
 from engine.messages.history import History, Tally, TotalSpeedup
 from engine.messages.replies import TextKind
@@ -73,6 +74,12 @@ def test_the_headline_is_honest(speedup: TotalSpeedup | None, words: str) -> Non
 )
 def test_slow_replies_and_endless_ones_are_told_of(changes: dict[str, int], words: str) -> None:
     assert exceptions_words(replace(tally(num_replies=120), **changes)) == words  # type: ignore[arg-type]
+
+
+def test_thinking_is_told_from_answering() -> None:
+    thinking = replace(tally(), num_thought=50, thought_s=20.0)  # of 200 tokens in 60 s
+    assert thinking_words(thinking) == "Thinking: 2.5 tokens/s (25\u00a0% of all tokens); answering: 3.8 tokens/s."
+    assert thinking_words(tally()) == ""
 
 
 @pytest.mark.parametrize(
