@@ -109,8 +109,8 @@ class AttachmentChips(QWidget):
                 self.cancelled.emit(chip.path)
         self._show([self._chip_of(attachment) for attachment in attachments])
 
-    def add(self, attachment: Attachment) -> None:
-        """In place of one with the same name and text."""
+    def add(self, attachment: Attachment | AttachedPicture) -> None:
+        """In place of the same one."""
         kept = [chip for chip in self._chips if chip.attachment != attachment]
         self._show([*kept, self._chip_of(attachment)])
 

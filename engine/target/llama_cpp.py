@@ -26,7 +26,6 @@ from engine.messages.pictures import Picture
 from engine.numerics.draft import num_leaves
 from engine.numerics.draft_length import MAX_LENGTH
 from engine.stop_signal import StopSignal
-from engine.target.identity import file_stamp
 from engine.target.interface import (
     FloatRows,
     Interrupted,
@@ -313,8 +312,7 @@ class LlamaCppTarget(LoadedModel):
     @property
     def layout(self) -> str:
         length = lib.llama_n_ctx(self._context)  # by which some models stretch positions
-        sight = "" if self._projector is None else f" {file_stamp(self._projector.path)}"
-        return f"{read_runtime().key} {library_digest()} {self._kinds} {length} {lib.LLAMA_STATE_SEQ_VERSION}{sight}"
+        return f"{read_runtime().key} {library_digest()} {self._kinds} {length} {lib.LLAMA_STATE_SEQ_VERSION}"
 
     @property
     def saves_parts(self) -> bool:

@@ -48,7 +48,8 @@ def test_words_without_blanks_between_them_are_found() -> None:
 
 def test_passages_come_back_from_a_prompt_and_stand_together_in_it() -> None:
     found = nearest_passages([BOOK], "harbour geese", 1_500, len)
-    (attachments, words) = split_prompt(join_prompt([*found, Attachment("a.txt", "x")], "Which?"))
+    (attached, words) = split_prompt(join_prompt([*found, Attachment("a.txt", "x")], "Which?"))
+    attachments = [each for each in attached if isinstance(each, Attachment)]
     assert (passages_of(attachments), words) == (found, "Which?")
     (book, parts), (whole, none) = by_document(attachments)
     assert (book.name, parts, whole.name, none) == ("Book.pdf", 2, "a.txt", 0)
