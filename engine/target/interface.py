@@ -263,7 +263,8 @@ class KeepingTarget(Target, Protocol):
 
 
 class SeeingTarget(Target, Protocol):
-    """What a target with TargetFeature.PICTURES can do beside."""
+    """What a target with TargetFeature.PICTURES can do beside. What is rolled back, saved or restored ends before a run
+    or behind it. Where runs have fewer places than cells, the context is full before as many places are held."""
 
     def see(self, picture: Picture, stop: StopSignal) -> SeenPicture:
         """How it reads this picture, which takes little time; what sees is loaded with the first one. Raises

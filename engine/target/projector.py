@@ -143,16 +143,20 @@ class Projector:
         return self._context is not None
 
     def open(self, stop: StopSignal) -> None:
-        """Before the first picture. Raises TargetUnusable or Interrupted."""
+        """Before the first picture; where it does not fit on the graphics cards, the CPU runs it. Raises TargetUnusable
+        or Interrupted."""
         library = _library()
         loading = library.mtmd_progress_callback(lambda _progress, _data: not stop.is_set())
         parameters = library.mtmd_context_params_default()
-        parameters.use_gpu = self._for.on_gpu
         parameters.n_threads = self._for.num_threads
         parameters.print_timings = parameters.warmup = False
         parameters.progress_callback = loading
-        forget_errors()
-        context = library.mtmd_init_from_file(os.fsencode(self.path), self._for.model, parameters)
+        context = None
+        for on_gpu in dict.fromkeys((self._for.on_gpu, False)):
+            _check(stop)
+            parameters.use_gpu = on_gpu
+            forget_errors()
+            context = context or library.mtmd_init_from_file(os.fsencode(self.path), self._for.model, parameters)
         if not context:
             _check(stop)
             raise self._explained()
@@ -247,6 +251,8 @@ class Projector:
     def _explained(self) -> TargetUnusable:
         if has_complained("mismatch between text model"):
             return self._stranger()
+        if has_complained("alloc"):
+            return TargetUnusable(f"{self.path.name} does not fit into memory; close other programs.")
         if has_complained("unknown projector type"):
             return TargetUnusable(f"{self.path.name} is of a kind that this version cannot run; remove it.")
         return TargetUnusable(f"{self.path.name} is damaged; download it again.")

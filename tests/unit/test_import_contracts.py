@@ -25,6 +25,7 @@ VIOLATIONS = [
     ("app/main_window.py", "import pyqtgraph", "pyqtgraph stands behind the plots"),
     ("engine/replies/reply.py", "import llguidance", "llguidance stands behind grammars"),
     ("engine/documents/reading.py", "import pypdfium2", "PDFium stands behind the reader"),
+    ("engine/target/llama_cpp.py", "import PIL", "Pillow stands behind the reading of pictures"),
     ("app/text/markdown.py", "import mathra", "mathra stands behind the drawing of formulas"),
     ("app/widgets/throttle.py", "import app.main_window", "No circles"),
 ]

@@ -23,6 +23,8 @@ from tests.projector import width_of, write_projector
 GO = StopSignal()
 STARTER = "mlp"
 
+Part = str | Picture | PictureRun | tuple[int, ...]
+
 
 def load(model: Path, projector: Path | None, size: int = 512) -> LlamaCppTarget:
     settings = TargetSettings(context_size=size, threads=1)
@@ -39,21 +41,23 @@ def target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     target.close()
 
 
-def read(target: LlamaCppTarget, *parts: str | Picture, stop: StopSignal = GO) -> FloatRow | None:
+def read(target: LlamaCppTarget, *parts: Part) -> FloatRow | None:
     """The logits after all of these; None after a picture."""
     row = None
     for part in parts:
-        pieces = [tuple(target.tokenize(part))] if isinstance(part, str) else target.see(part, stop).parts
-        for piece in pieces:
-            if isinstance(piece, PictureRun):
-                target.evaluate_picture(piece, stop)
+        match part:
+            case PictureRun():
+                target.evaluate_picture(part, GO)
                 row = None
-            else:
-                row = target.evaluate(piece, 1, stop)[0].copy()
+            case Picture():
+                row = read(target, *target.see(part, GO).parts)
+            case _:
+                tokens = target.tokenize(part) if isinstance(part, str) else part
+                row = target.evaluate(tokens, 1, GO)[0].copy()
     return row
 
 
-def afresh(target: LlamaCppTarget, *parts: str | Picture) -> FloatRow:
+def afresh(target: LlamaCppTarget, *parts: Part) -> FloatRow:
     target.roll_back(0)
     row = read(target, *parts)
     assert row is not None
@@ -112,25 +116,34 @@ def test_drafts_and_branches_are_checked_behind_a_picture(target: LlamaCppTarget
 
 def test_what_is_held_of_a_picture_can_be_saved_and_restored(target: LlamaCppTarget) -> None:
     wanted = afresh(target, "a b", noise(), " and", " the end")
+    *marks, run = _up_to_run(target, noise())
+    closing = target.see(noise(), GO).parts[len(marks) + 1 :]
     target.roll_back(0)
-    read(target, "a b")
+    read(target, "a b", *marks)
     before = target.num_held
-    read(target, noise())
-    at_picture, saved = target.num_held, target.save()
-    read(target, " and")
+    read(target, run)
+    behind, saved = target.num_held, target.save()
+    read(target, *closing, " and")
     end = target.num_held
     part = target.save_part(before, end)
     assert saved is not None
     assert part is not None
     read(target, noise(2))
     assert target.restore(saved)
-    assert target.num_held == at_picture
-    assert_like(read(target, " and", " the end"), wanted)
-    for up_to, rest in ((at_picture, (" and", " the end")), (end, (" the end",))):
+    assert target.num_held == behind
+    assert_like(read(target, *closing, " and", " the end"), wanted)
+    for up_to, rest in ((behind, (*closing, " and", " the end")), (end, (" the end",))):
         target.roll_back(0)
-        read(target, "a b")
+        read(target, "a b", *marks)
         assert target.restore_part(part, up_to)
         assert_like(read(target, *rest), wanted)
+
+
+def _up_to_run(target: LlamaCppTarget, picture: Picture) -> list[Part]:
+    """The first run, behind the tokens that mark it."""
+    parts = target.see(picture, GO).parts
+    (place,) = (place for place, part in enumerate(parts) if isinstance(part, PictureRun))
+    return list(parts[: place + 1])
 
 
 class LateSignal(StopSignal):
