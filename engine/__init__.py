@@ -50,7 +50,7 @@ _PUBLIC = {
     "target.build": "check_build",
     "target.sources": "starter_path",
     "threads": "Engine",
-    "use_cases.chat": "open_writer",
+    "use_cases.chat": "open_writer read_prompt",
     "use_cases.lab": "distill open_bench",
     "use_cases.store": """
         download_target export_profile forget_learned import_profile list_hub_files open_library open_tuning

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -38,6 +39,9 @@ _CUT = {
 def chat(
     prompt: Annotated[
         str | None, typer.Option("--prompt", "-p", help="What to say. Left out, or `-`: read from standard input.")
+    ] = None,
+    attach: Annotated[
+        list[Path] | None, typer.Option(help="A file or picture to send with it; may be given several times.")
     ] = None,
     target: TargetOption = STARTER,
     system: Annotated[str, typer.Option("--system", help="System prompt.")] = "",
@@ -77,12 +81,13 @@ def chat(
     reply_settings = ReplySettings(
         sampling, max_tokens or None, max_thought, tuple(stop or ()), think and think == "on"
     )
-    turns = ([ChatTurn(Role.SYSTEM, system)] if system else []) + [ChatTurn(Role.USER, text)]
+    told = [ChatTurn(Role.SYSTEM, system)] if system else []
     listener = ReplyListener() if as_json else _Terminal()
 
     def write(stopped: engine.StopSignal) -> _Written:
+        asked = engine.read_prompt(text, attach or (), stopped)
         with engine.open_writer(config, target, target_settings, lambda _progress: None, stopped) as writer:
-            prepared = writer.prepare(turns, thinks=reply_settings.asks_to_think)
+            prepared = writer.prepare([*told, asked], thinks=reply_settings.asks_to_think)
             return writer.target_name, writer.write(prepared, reply_settings, stopped, listener)
 
     _show(*_stoppable(write), as_json)

@@ -48,14 +48,10 @@ class Prompt:
         return min(self.runs, default=len(self.tokens))
 
 
-def _sees_nothing(picture: Picture) -> SeenPicture:
-    raise AssertionError(f"{picture} is shown to a target that does not see")
-
-
 class PromptBuilder:
-    def __init__(self, target: PromptReader, see: Callable[[Picture], SeenPicture] = _sees_nothing) -> None:
-        """`see`: how the target reads a picture. Raises TemplateFailed when the target's own template cannot render a
-        simple conversation."""
+    def __init__(self, target: PromptReader, see: Callable[[Picture], SeenPicture] | None = None) -> None:
+        """`see`: how the target reads a picture; None: it sees none. Raises TemplateFailed when the target's own
+        template cannot render a simple conversation."""
         vocabulary = target.vocabulary
         self._see = see
         self._filler = _filler(vocabulary)
@@ -122,7 +118,7 @@ class PromptBuilder:
             except TemplateExhausted as error:
                 return error
             is_open = self._thinking.is_open(text)
-            seen = [self._see(picture) for turn in (*system, *others[start:]) for picture in turn.pictures]
+            seen = [self._seen(picture) for turn in (*system, *others[start:]) for picture in turn.pictures]
             if not begun and not thoughts:
                 tokens, runs = self._tokens(text, held, seen)
                 return Prompt(tokens, start, 0, is_open, runs)
@@ -181,6 +177,12 @@ class PromptBuilder:
                 f"read at once ({self._target.limits.context_size:,} tokens); shorten it."
             )
         return starts
+
+    def _seen(self, picture: Picture) -> SeenPicture:
+        if self._see is None:
+            name = self._target.description.name
+            raise TargetUnusable(f"{name} cannot see pictures; choose a model that can, or send none.")
+        return self._see(picture)
 
     def _tokens(
         self, text: PromptText, held: Sequence[int], seen: Sequence[SeenPicture]

@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from engine.clock import now
 from engine.config import ReplySettings
@@ -82,10 +83,8 @@ class ReplyWriter:
         self._target = target
         self._speculation = speculation
         self.sees_pictures = TargetFeature.PICTURES in target.features
-        if self.sees_pictures:
-            self._prompts = PromptBuilder(target, lambda picture: seeing(target).see(picture, StopSignal()))
-        else:
-            self._prompts = PromptBuilder(target)
+        see = partial(seeing(target).see, stop=StopSignal()) if self.sees_pictures else None
+        self._prompts = PromptBuilder(target, see)
         self._session = Session(target)
         self._reopening = reopening
         self._limits = Limits(target.vocabulary)

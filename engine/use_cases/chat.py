@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
 
 from engine.config import AUTOMATIC, EngineConfig, TargetSettings
+from engine.documents import read_attached
 from engine.errors import Cancelled
 from engine.factory import open_repository
 from engine.loading import load_target, speculate
+from engine.messages.conversations import ChatTurn, Role
+from engine.messages.pictures import Picture
+from engine.messages.prompts import Attachment, join_prompt
 from engine.messages.targets import TargetRecord, TargetSource
 from engine.proposers.supply import DrafterSupply, Known
 from engine.replies.reply import ReplyWriter
@@ -16,6 +21,19 @@ from engine.stop_signal import StopSignal
 from engine.storage import FILE_NAME
 from engine.target.interface import Interrupted
 from engine.target.sources import named_source, resolve_target
+
+
+def read_prompt(words: str, paths: Iterable[Path], stop: StopSignal) -> ChatTurn:
+    """The turn of a user, with the files and pictures at these paths. Raises FileUnusable or Cancelled."""
+    files: list[Attachment] = []
+    pictures: list[Picture] = []
+    for path in paths:
+        found = read_attached(path, stop)
+        if isinstance(found, Picture):
+            pictures.append(found)
+        else:
+            files.append(Attachment(path.name, found.text))
+    return ChatTurn(Role.USER, join_prompt(files, words), pictures=tuple(pictures))
 
 
 @contextmanager

@@ -12,6 +12,10 @@ from pathlib import Path
 
 import psutil
 import pytest
+from PIL import Image
+
+from engine import starter_path
+from tests.projector import width_of, write_projector
 
 pytestmark = pytest.mark.starter
 
@@ -41,6 +45,24 @@ def test_chat_as_json_has_text_counts_and_times() -> None:
     assert answer["text"]
     assert answer["stop_reason"] == "end"
     assert answer["reply_tokens"] == pytest.approx(answer["tokens_per_s"] * answer["reply_s"], rel=0.02)
+
+
+def test_files_and_pictures_come_along(tmp_path: Path) -> None:
+    """The starter sees with a projector beside it, whose weights are random here."""
+    (tmp_path / "models").mkdir()
+    seeing = tmp_path / "models" / "Tiny-Seer-Q4.gguf"
+    seeing.symlink_to(starter_path())
+    write_projector(tmp_path / "models" / "mmproj-Tiny-Seer.gguf", width_of(seeing))
+    Image.new("RGB", (64, 64), "red").save(tmp_path / "red.png")
+    (tmp_path / "notes.txt").write_text("The sea is red.")
+    options = "--max-tokens", "3", "--no-speculation", "--json", "--prompt", "Which colour?"
+    notes, picture = (("--attach", str(tmp_path / name)) for name in ("notes.txt", "red.png"))
+    text = json.loads(slipstream("chat", *options, *notes).stdout)
+    both = slipstream("chat", *options, *notes, *picture, "--target", str(seeing))
+    assert json.loads(both.stdout)["prompt_tokens"] == text["prompt_tokens"] + 16, "so many cells has the picture"
+    blind = slipstream("chat", *options, *picture)
+    assert blind.returncode == 2
+    assert "cannot see pictures; choose a model that can" in blind.stderr
 
 
 def test_chat_streams_text_and_reads_its_prompt_from_standard_input() -> None:

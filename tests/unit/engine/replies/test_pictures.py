@@ -8,6 +8,7 @@ import pytest
 
 from engine.config import ReplySettings, SamplingSettings
 from engine.decoding.speculation import Speculation
+from engine.errors import TargetUnusable
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.pictures import Picture
 from engine.messages.replies import StopReason
@@ -121,5 +122,5 @@ def test_drafts_behind_a_picture_change_nothing() -> None:
 def test_a_target_that_does_not_see_is_shown_no_pictures() -> None:
     writer = ReplyWriter(FakeTarget())
     assert not writer.sees_pictures
-    with pytest.raises(AssertionError):
+    with pytest.raises(TargetUnusable, match="fake cannot see pictures"):
         writer.prepare([asked("Which?", A)])
