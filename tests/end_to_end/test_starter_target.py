@@ -41,7 +41,7 @@ def test_an_interpreter_that_had_it_ends_without_a_warning() -> None:
 
 
 def test_it_describes_itself(fresh_starter: Target) -> None:
-    assert fresh_starter.features == {*TargetFeature}
+    assert fresh_starter.features == {*TargetFeature} - {TargetFeature.PICTURES}
     assert fresh_starter.limits.context_size == 2048
     assert "Q4_1" in fresh_starter.description.summary
     assert fresh_starter.description.threads >= 1
