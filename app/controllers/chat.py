@@ -13,7 +13,6 @@ from app.controllers.target import TargetController
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
-from app.text.prompts import copied
 from engine import ChatSampling, ContinueReply, EditPrompt, OwnSampling, Regenerate, ReplySettings, Send
 from engine.messages.conversations import Conversation, Message, Role
 from engine.messages.events import (
@@ -32,7 +31,7 @@ from engine.messages.events import (
     ReplyText,
     ReplyThought,
 )
-from engine.messages.prompts import MOST_FILES, MOST_PASTED
+from engine.messages.prompts import MOST_FILES, MOST_PASTED, with_names
 from engine.messages.replies import OriginRun, Thought
 
 
@@ -323,7 +322,7 @@ class ChatController(Controller):
         if fits and reply.conversation_id == open_id and is_same_kind and not self._window.prompt_box.text:
             self._window.prompt_box.set_text(prompt)
         else:
-            self._offer_copy(self.tr("Your message was not sent."), copied(prompt))
+            self._offer_copy(self.tr("Your message was not sent."), with_names(prompt))
 
     def _offer_copy(self, sentence: str, text: str) -> None:
         self._window.toasts.show_info(

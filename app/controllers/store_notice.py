@@ -10,11 +10,11 @@ from app.controllers.controller import Controller
 from app.dialogs.parts import ask, question_box, show_in_front
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
-from app.text.prompts import copied
 from app.widgets.parts import button
 from engine import StoreHeld
 from engine.messages.conversations import Message
 from engine.messages.events import Event, EverythingForgotten, StoreBehind
+from engine.messages.prompts import with_names
 
 SUBJECT = "store"
 
@@ -90,7 +90,7 @@ class StoreNotice(Controller):
 
     @Slot()
     def _copy(self) -> None:
-        QGuiApplication.clipboard().setText("\n\n".join(copied(message.text) for message in self._unstored))
+        QGuiApplication.clipboard().setText("\n\n".join(with_names(message.text) for message in self._unstored))
 
     @Slot()
     def _try_again(self) -> None:

@@ -19,7 +19,6 @@ _SIGNS = re.compile(
     !?\[ (?= [^\[\]]* \]\( )                               # a link or a picture: only its words stay
   | (?<= \] ) \( [^()\s]* (?: \s [^()]* )? \)
   | \] (?= \( )
-  | (?<= ^… ) \w* :? [0-9a-f]{8,64} \) \s? | (?<= \] ) \( picture: [0-9a-f]* (?= … )  # a part of what names a picture
   | `{3,} (?: [\w+#-]+ \s )? | `                           # code, with the name of its language
   | (?<! \S ) \#{1,6} \s                                   # a heading
   | (?<! \S ) \| (?: \s? :? -+ :? \s? \| )+ \s?            # the line below the names of a table

@@ -6,7 +6,6 @@ from PySide6.QtCore import QEvent, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QEnterEvent, QGuiApplication, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
-from app.text.prompts import copied
 from app.theme import ThemeKeeper
 from app.widgets.attached_files import AttachedFiles
 from app.widgets.attached_pictures import AttachedPictures
@@ -17,7 +16,7 @@ from app.widgets.parts import button, discard, set_up
 from app.widgets.pictures import Pictures
 from app.widgets.prompt_editor import SHARE_OF_WINDOW, PromptRevision
 from app.widgets.prose import Prose
-from engine.messages.prompts import AttachedPicture, Attachment, split_prompt
+from engine.messages.prompts import AttachedPicture, Attachment, split_prompt, with_names
 
 BUBBLE_SHARE = 0.82  # of the column, at most
 BUBBLE_PADDING_PX = 14
@@ -183,7 +182,7 @@ class PromptView(MessageView):
 
     @Slot()
     def _copy(self) -> None:
-        text = copied(self._whole)
+        text = with_names(self._whole)
         QGuiApplication.clipboard().setText(text)
         self.copied.emit(text)
 

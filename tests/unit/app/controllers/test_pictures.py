@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -100,6 +101,13 @@ class Desk:
     def buttons(self) -> list[PictureButton]:
         assert self.view.pictures is not None
         return self.view.pictures.buttons
+
+
+@pytest.fixture(autouse=True)
+def _empty_clipboard() -> Iterator[None]:
+    """What Python has put there must not outlive Python."""
+    yield
+    QGuiApplication.clipboard().clear()
 
 
 @pytest.fixture
@@ -202,7 +210,7 @@ def test_pictures_have_their_place_before_they_are_there_and_open_with_a_key(des
     assert heard(desk.buttons[1]) == "picture, Sea.png, no longer there"
     assert desk.view.height() == height
     desk.view.footer.copy_button.click()
-    assert QGuiApplication.clipboard().text() == "```a.txt\ntext\n```\n\nWhat is it?"
+    assert QGuiApplication.clipboard().text() == "Sun.png\n\nSea.png\n\n```a.txt\ntext\n```\n\nWhat is it?"
     for key in (Qt.Key.Key_Return, Qt.Key.Key_Space):
         desk.buttons[0].setFocus()
         QTest.keyClick(desk.buttons[0], key)
