@@ -33,7 +33,9 @@ def _chat(dice: random.Random) -> bytes:
 
 def _many(dice: random.Random) -> bytes:
     """Millions of small values, in places where they are read and where they are not."""
-    field = dice.choice(["messages", "mapping", "content", "x", "parts", "conversations", "title", "pictures", "base64"])
+    field = dice.choice(
+        ["messages", "mapping", "content", "x", "parts", "conversations", "title", "pictures", "base64"]
+    )
     value = dice.choice(_VALUES)
     number = dice.choice([10**4, 10**6, 5 * 10**6])
     if field == "mapping" or dice.random() < 0.3:
