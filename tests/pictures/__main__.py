@@ -36,6 +36,7 @@ from tests.pictures.content import (
     COMPARED_PROMPT,
     LARGE_NAME,
     NOTES_FILE,
+    SEEN_CHAT,
     Chat,
     fill_store,
     keep_adapters,
@@ -163,6 +164,13 @@ def _attached(studio: Studio, folder: Path) -> None:
     studio.window.prompt_box.set_text("")
 
 
+def _seen(studio: Studio, _folder: Path) -> None:
+    _open(studio, SEEN_CHAT)
+    studio.window.transcript.column.verticalScrollBar().setValue(0)
+    studio.rest()
+    studio.shoot("seen", studio.window, keeps_colours=True)
+
+
 def _incognito(studio: Studio, _folder: Path) -> None:
     studio.window.incognito_action.trigger()
     studio.window.prompt_box.set_text("Ideas for a surprise party for Sam")
@@ -261,7 +269,7 @@ def _settings(studio: Studio, _folder: Path) -> None:
 
 
 _TAKES: tuple[Callable[[Studio, Path], None], ...] = (
-    _menu, _picker, _branches, _search, _attached, _incognito, _error, _library, _speed, _personal, _settings,
+    _menu, _picker, _branches, _search, _attached, _seen, _incognito, _error, _library, _speed, _personal, _settings,
 )  # fmt: skip
 
 

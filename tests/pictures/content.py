@@ -10,16 +10,22 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 from gguf import GGMLQuantizationType, GGUFWriter
+from PIL import Image, ImageDraw, ImageFilter
 
 from app.engine_bridge import EngineBridge
 from engine.messages.conversations import Role
 from engine.messages.forms import Distance, FormFigures, FormOffer, FormSpeed, TuneReport
 from engine.messages.learned import VerifiedReply
-from engine.messages.replies import OriginRun, ProposerCounts, ReplyStatistics, StopReason, TextKind
+from engine.messages.pictures import Picture
+from engine.messages.prompts import AttachedPicture, join_prompt
+from engine.messages.replies import OriginRun, ProposerCounts, ReplyStatistics, StopReason, TextKind, Thought
 from engine.messages.targets import HubFile, HubModel, TargetSource
 from engine.storage import Repository
 from engine.storage.repository import FILE_NAME
@@ -32,9 +38,25 @@ LARGE_NAME = "Qwen2.5-7B-Instruct-Q4_K_M"
 _PLAIN = {STARTER_NAME: 41.0, LARGE_NAME: 9.4}  # tokens per second without guesses
 
 
+@cache
+def rainbow() -> Picture:
+    """Over a hill."""
+    image = Image.new("RGB", (640, 480), "#a9c3da")
+    brush = ImageDraw.Draw(image)
+    for number, colour in enumerate(("#d8453e", "#e88b3a", "#ecd04b", "#5fae5a", "#4b86c8", "#6a5aa8", "#a9c3da")):
+        reach = 300 - 13 * number
+        brush.ellipse((320 - reach, 430 - reach, 320 + reach, 430 + reach), fill=colour)
+    brush.ellipse((-200, 330, 560, 900), fill="#4d7a4a")
+    brush.ellipse((240, 370, 1000, 940), fill="#3f6a41")
+    data = BytesIO()
+    image.filter(ImageFilter.GaussianBlur(2)).save(data, "JPEG", quality=92)
+    return Picture(sha256(data.getvalue()).hexdigest(), data.getvalue(), image.width, image.height)
+
+
 @dataclass(frozen=True)
 class Chat:
-    """A chat by turns, each a prompt and its reply. `versions`: other wordings of the last prompt, with replies."""
+    """A chat by turns, each a prompt and its reply. `versions`: other wordings of the last prompt, with replies.
+    `thought`: before each reply."""
 
     days_ago: float
     turns: tuple[tuple[str, str], ...]
@@ -42,6 +64,8 @@ class Chat:
     target: str = STARTER_NAME
     title: str = ""
     versions: tuple[tuple[str, str], ...] = ()
+    thought: str = ""
+    pictures: tuple[Picture, ...] = ()  # that its prompts name
 
 
 _STACK = '''Here is a small stack in Python:
@@ -122,6 +146,15 @@ _RAINBOW = """Sunlight enters a raindrop, is bent, reflected at its back and ben
 little less than blue, so every colour leaves at an angle of its own: about 42 degrees for red, 40 for blue. You see
 each colour from those drops that stand at its angle, which makes the bow."""
 
+_BOW = r"""Light that enters a drop of water is bent by the law of refraction,
+
+$$\sin\alpha = n \sin\beta,$$
+
+and reflected at the back of the drop. What comes back makes an angle of \(D = 4\beta - 2\alpha\) with the sun's light.
+
+It is largest near $42^\circ$ for red, where $n \approx 1.331$, and near $40^\circ$ for violet, where $n \approx 1.343$.
+So red is outside, as in your picture."""
+
 CODE_CHAT = Chat(
     0.02,
     (("Write a small stack in Python with push and pop.", _STACK), ("And the same as a queue, please.", _QUEUE)),
@@ -135,9 +168,17 @@ BRANCHED_CHAT = Chat(
     title="Weekend in the Lake District",
     versions=(("Plan a weekend in the Lake District by train, with two small children.", _TRAIN_WITH_CHILDREN),),
 )
+SEEN_CHAT = Chat(
+    1.05,
+    ((join_prompt([AttachedPicture("Rainbow.jpg", rainbow().digest)], "Why is red outside?"), _BOW),),
+    title="Why red is outside",
+    thought="The picture shows a single rainbow. Its outer edge is red. I should explain refraction in a drop.",
+    pictures=(rainbow(),),
+)
 CHATS = (
     CODE_CHAT,
     BRANCHED_CHAT,
+    SEEN_CHAT,
     Chat(1.1, (("Explain how a rainbow forms, in simple words.", _RAINBOW),), title="How rainbows form"),
     Chat(
         1.4, (("What can I cook from lentils in half an hour?", _MEAL),), TextKind.LISTS, title="Suppers from lentils"
@@ -332,6 +373,7 @@ def _keep(repository: Repository, chat: Chat, now: datetime, dice: random.Random
     at = now - timedelta(days=chat.days_ago, minutes=len(chat.turns) * 2)
     parent: int | None = None
     before_last: int | None = None
+    thoughts = (Thought(0, chat.thought, 12.4, 302, True),) if chat.thought else ()
     for place, turn in enumerate((*chat.turns, *chat.versions)):
         if place < len(chat.turns):
             before_last = parent
@@ -340,8 +382,12 @@ def _keep(repository: Repository, chat: Chat, now: datetime, dice: random.Random
         for role, text in zip((Role.USER, Role.ASSISTANT), turn, strict=True):
             at += timedelta(seconds=45)
             figures = None if role is Role.USER else _statistics(chat, text, dice)
-            name = None if role is Role.USER else chat.target
-            parent = repository.add_message(summary.id, parent, role, text, name, figures).id
+            told = (
+                (chat.target, figures, None, thoughts)
+                if role is Role.ASSISTANT
+                else (None, None, None, (), chat.pictures)
+            )
+            parent = repository.add_message(summary.id, parent, role, text, *told).id
             yield parent, at
 
 

@@ -97,8 +97,9 @@ class Studio:
     def wants(self, name: str) -> bool:
         return name.startswith(self._wanted)
 
-    def shoot(self, name: str, widget: QWidget, *above: QWidget) -> None:
-        """Takes a picture in light and in dark, with the open menus `above` the widget."""
+    def shoot(self, name: str, widget: QWidget, *above: QWidget, keeps_colours: bool = False) -> None:
+        """Takes a picture in light and in dark, with the open menus `above` the widget. `keeps_colours`: all, as there
+        is more than text."""
         if not self.wants(name):
             return
         for scheme in SCHEMES:
@@ -110,7 +111,8 @@ class Studio:
                 painter.drawPixmap(popup.mapToGlobal(QPoint()) - widget.mapToGlobal(QPoint()), popup.grab())
             painter.end()
             path = self._out / f"{name}-{scheme}.png"
-            if not _with_few_colours(picture.toImage()).save(str(path)):
+            image = picture.toImage()
+            if not (image if keeps_colours else _with_few_colours(image)).save(str(path)):
                 raise OSError(f"{path} cannot be written.")
         self.app.theme.choose("light", 100)
 
