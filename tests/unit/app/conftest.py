@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, Qt
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
 from app.theme import ThemeKeeper, apply_theme
@@ -22,6 +23,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def _english(qapp: QApplication) -> None:
     """Also for tests that make words without widgets."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _empty_clipboard(qapp: QApplication) -> Iterator[None]:  # noqa: ARG001
+    """In the end: what Python has put there must not outlive Python, or the process dies of it."""
+    yield
+    QGuiApplication.clipboard().clear()
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -101,13 +100,6 @@ class Desk:
     def buttons(self) -> list[PictureButton]:
         assert self.view.pictures is not None
         return self.view.pictures.buttons
-
-
-@pytest.fixture(autouse=True)
-def _empty_clipboard() -> Iterator[None]:
-    """What Python has put there must not outlive Python."""
-    yield
-    QGuiApplication.clipboard().clear()
 
 
 @pytest.fixture

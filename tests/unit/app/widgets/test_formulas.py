@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -179,13 +180,15 @@ def test_who_guessed_a_formula_colours_it(show: Show, keeper: ThemeKeeper) -> No
 
 
 def test_a_reply_grows_when_its_formulas_are_drawn(qtbot: QtBot, keeper: ThemeKeeper) -> None:
-    drawer = Drawer()
+    drawer, may_draw = Drawer(), threading.Event()
+    drawer._thread.submit(may_draw.wait)
     view = ReplyView(keeper, Lexing(), drawer)
     qtbot.addWidget(view)
     view.set_blocks(parse(TEXT), finished=True)
     before = view.arrange(500)
+    assert num_drawn(view) == 0
     with qtbot.waitSignal(view.height_changed):
-        assert num_drawn(view) == 0
+        may_draw.set()
     assert view.arrange(500) != before
     assert num_drawn(view) == 2
     # While more is written, what is drawn stays drawn.
