@@ -10,6 +10,7 @@ from app.dialogs.parts import Dialog, fill_dialog
 from app.text.unseen import one_line
 from app.widgets.layouts import Placed, Stretch
 from app.widgets.parts import button, set_up
+from app.widgets.picture_images import within
 from app.widgets.window_sizes import room_for
 
 _AROUND_PX = QSize(40, 90)  # what is around the picture: margins, and the row of its button
@@ -29,10 +30,7 @@ class PictureDialog(Dialog):
         self.close_button.setFocus()
 
     def _fitting(self) -> QSize:
-        room = room_for(self) - _AROUND_PX
-        shown = self.view.sizeHint()
-        if _exceeds(shown, room):
-            shown = shown.scaled(room, Qt.AspectRatioMode.KeepAspectRatio)
+        shown = within(self.view.sizeHint(), room_for(self) - _AROUND_PX)
         return (shown + _AROUND_PX).expandedTo(_LEAST_PX)
 
 
@@ -50,9 +48,7 @@ class _View(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002
         ratio = self.devicePixelRatioF()
-        room = self.size() * ratio
-        whole = self._image.size()
-        size = whole.scaled(room, Qt.AspectRatioMode.KeepAspectRatio) if _exceeds(whole, room) else whole
+        size = within(self._image.size(), self.size() * ratio)
         if self._pixmap is None or self._pixmap.size() != size:
             smooth = Qt.TransformationMode.SmoothTransformation
             self._pixmap = QPixmap.fromImage(self._image.scaled(size, Qt.AspectRatioMode.IgnoreAspectRatio, smooth))
@@ -61,7 +57,3 @@ class _View(QWidget):
         painter = QPainter(self)
         painter.drawPixmap((self.width() - shown.width()) // 2, (self.height() - shown.height()) // 2, self._pixmap)
         painter.end()
-
-
-def _exceeds(size: QSize, room: QSize) -> bool:
-    return size.width() > room.width() or size.height() > room.height()

@@ -120,10 +120,6 @@ class PictureChip(Chip):
             self.write()
 
     @property
-    def is_unseen(self) -> bool:
-        return bool(self._blindness) and not self.failure
-
-    @property
     def is_wrong(self) -> bool:
         return bool(self.failure or self._blindness)
 
@@ -135,9 +131,7 @@ class PictureChip(Chip):
         return self.failure or self._blindness
 
     def _words(self) -> str:
-        if self.failure:
-            return self._trouble()
-        size = "" if self._small is None else f"{self._small.width} × {self._small.height}"
+        size = "" if self.failure or self._small is None else f"{self._small.width} × {self._small.height}"
         return " · ".join(filter(None, (size, self._trouble())))
 
     def _trouble(self) -> str:

@@ -39,11 +39,15 @@ def fitting_image(picture: Picture, room: QSize) -> QImage | None:
     """All of it, made smaller where it is larger than `room`, in pixels. None: it is damaged."""
 
     def whole(size: QSize) -> tuple[QRect, QSize]:
-        is_large = size.width() > room.width() or size.height() > room.height()
-        fitting = size.scaled(room, Qt.AspectRatioMode.KeepAspectRatio) if is_large else size
-        return QRect(), fitting.expandedTo(QSize(1, 1))
+        return QRect(), within(size, room).expandedTo(QSize(1, 1))
 
     return _read(picture.data, whole)
+
+
+def within(size: QSize, room: QSize) -> QSize:
+    """Made smaller where it is larger than `room`."""
+    is_large = size.width() > room.width() or size.height() > room.height()
+    return size.scaled(room, Qt.AspectRatioMode.KeepAspectRatio) if is_large else size
 
 
 def png_of(image: QImage) -> bytes:

@@ -29,6 +29,11 @@ def num_cells(tokens: Sequence[int], runs: Runs) -> int:
     return len(tokens) + sum(run.num_cells - run.num_places for run in runs.values())
 
 
+def before_pictures(tokens: Sequence[int], runs: Runs) -> Sequence[int]:
+    """The first tokens, that are what they look like."""
+    return tokens[: min(runs)] if runs else tokens
+
+
 class Session:
     """The only one to move the target forwards and back, so that `tokens` are always those that the target holds, or
     reads again before its next pass because a rollback lost them."""
@@ -49,11 +54,6 @@ class Session:
     def room(self) -> int:
         """How many more tokens the target can hold."""
         return self._target.limits.context_size - self.num_cells
-
-    @property
-    def num_before_pictures(self) -> int:
-        """How many of the first tokens are what they look like."""
-        return min(self.runs, default=len(self.tokens))
 
     def read(
         self,

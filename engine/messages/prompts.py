@@ -14,6 +14,7 @@ from functools import cached_property
 
 _OPENED = re.compile(r"(?P<fence>`{3,})(?P<name>[^\s`][^\n`]{0,1000})\n")
 _PICTURE = re.compile(r"!\[(?P<name>[^\[\]\n]{1,1000})\]\(picture:(?P<digest>[0-9a-f]{64})\)(?:\n\n?|\Z)")
+NAMES_PICTURE = "](picture:"  # stands in every prompt that does
 _CLOSED = re.compile(r"[ \t]*(?:\n\n?|\Z)")
 _MOST_TRIED = 1000  # places that may close a fence; none is in what `join_prompt` encloses
 _NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f`]+")
@@ -55,7 +56,7 @@ class AttachedPicture:
     def block(self) -> str:
         """As the prompt holds it."""
         name = _NOT_IN_NAMES.sub(" ", self.name.translate({ord("["): "(", ord("]"): ")"})).strip() or "picture"
-        return f"![{name}](picture:{self.digest})"
+        return f"![{name}{NAMES_PICTURE}{self.digest})"
 
 
 def join_prompt(attachments: Sequence[Attachment | AttachedPicture], words: str) -> str:
@@ -84,7 +85,7 @@ def split_prompt(prompt: str) -> tuple[tuple[Attachment | AttachedPicture, ...],
 
 def split_pictures(prompt: str) -> tuple[tuple[AttachedPicture, ...], str]:
     """The attached pictures of a prompt, and all else that it says, as the target reads it."""
-    if "](picture:" not in prompt:  # as in nearly all
+    if NAMES_PICTURE not in prompt:  # as in nearly all
         return (), prompt
     attachments, words = split_prompt(prompt)
     pictures = tuple(each for each in attachments if isinstance(each, AttachedPicture))
@@ -98,7 +99,7 @@ def pictures_in(prompts: Iterable[str]) -> list[str]:
 
 def with_names(prompt: str, form: str = "{}") -> str:
     """The prompt as people read it, with the names of its pictures, in this form, in place of their blocks."""
-    if "](picture:" not in prompt:
+    if NAMES_PICTURE not in prompt:
         return prompt
     attachments, words = split_prompt(prompt)
     blocks = [each.block if isinstance(each, Attachment) else form.format(each.name) for each in attachments]

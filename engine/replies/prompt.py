@@ -42,11 +42,6 @@ class Prompt:
         """How much of the context it takes."""
         return num_cells(self.tokens, self.runs)
 
-    @property
-    def num_before_pictures(self) -> int:
-        """How many of its first tokens are what they look like."""
-        return min(self.runs, default=len(self.tokens))
-
 
 class PromptBuilder:
     def __init__(self, target: PromptReader, see: Callable[[Picture], SeenPicture] | None = None) -> None:

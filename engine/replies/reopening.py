@@ -6,7 +6,7 @@ import logging
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from engine.decoding.session import Session
+from engine.decoding.session import Session, before_pictures
 from engine.numerics.draft import common_prefix_length
 from engine.stop_signal import StopSignal
 from engine.target.interface import SavedPart, Target, TargetFeature, keeping
@@ -65,7 +65,7 @@ class Reopening:
         """The session holds the beginning of `tokens` as far as that is kept, all but the last one at most. There are
         no pictures among them."""
         held = session.tokens
-        usable = self._usable(held[: session.num_before_pictures], tokens)
+        usable = self._usable(before_pictures(held, session.runs), tokens)
         if len(tokens) - usable < _FEWEST:
             return
         steps = self._readings.find(self._key, tokens[:-1], self._cuts)
@@ -92,7 +92,7 @@ class Reopening:
 
     def copy(self, session: Session, chat: Chat) -> UnkeptPart | None:
         """As `ReplyWriter.copy_unkept`."""
-        held = tuple(session.tokens[: session.num_before_pictures])
+        held = tuple(before_pictures(session.tokens, session.runs))
         if len(held) < PART_TOKENS or not self._is_worth_it:
             return None
         lacking = self._readings.lacking(self._key, held, self._cuts)

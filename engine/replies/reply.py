@@ -13,7 +13,7 @@ from engine.clock import now
 from engine.config import ReplySettings
 from engine.decoding.figures import DecodingFigures
 from engine.decoding.loop import Decoder
-from engine.decoding.session import Session
+from engine.decoding.session import Session, before_pictures
 from engine.decoding.speculation import Speculation
 from engine.errors import PromptTooLong
 from engine.messages.conversations import ChatTurn
@@ -268,8 +268,8 @@ class _Run:
         try:
             with self._clock.reading():
                 if self._reopening is not None:
-                    kept = self._prompt.tokens[: self._prompt.num_before_pictures]
-                    self._reopening.reopen(self._session, kept, self._stop)
+                    readable = before_pictures(self._prompt.tokens, self._prompt.runs)
+                    self._reopening.reopen(self._session, readable, self._stop)
                 told = self._listener.on_prompt_progress
                 return self._session.read(self._prompt.tokens, self._stop, told, self._prompt.runs)
         finally:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from engine.errors import FileUnusable, NotPossible
 from engine.messages.conversations import ChatTurn, Message, Role
 from engine.messages.pictures import Picture
-from engine.messages.prompts import AttachedPicture, split_pictures
+from engine.messages.prompts import pictures_in, split_pictures
 from engine.messages.replies import joined_thoughts
 
 FindPictures = Callable[[Collection[str]], Mapping[str, Picture]]  # those of a conversation that are there, by digest
@@ -25,7 +25,9 @@ class Turns:
     def of(self, system_prompt: str, branch: Sequence[Message]) -> list[ChatTurn]:
         """Where a picture is not seen, its name stands for it."""
         system = [ChatTurn(Role.SYSTEM, system_prompt)] if system_prompt.strip() else []
-        return system + [self._turn(each) for each in branch if each.text]
+        asked = [each.text for each in branch if each.role is Role.USER]
+        found = self._found(pictures_in(asked)) if self.sees else {}
+        return system + [_turn(each, found) for each in branch if each.text]
 
     def asked(self, prompt: str) -> ChatTurn:
         """Of a new prompt. Raises NotPossible where it has pictures that the target does not see, and FileUnusable
@@ -36,23 +38,23 @@ class Turns:
                 f"{self.target_name} cannot see pictures: remove {pictures[0].name} from the message, or choose a "
                 "model that can."
             )
-        found = self._found(pictures)
+        found = self._found([each.digest for each in pictures])
         for each in pictures:
             if each.digest not in found:
                 raise FileUnusable(f"{each.name} is not there any more; attach it again.")
         return ChatTurn(Role.USER, text, pictures=tuple(found[each.digest] for each in pictures))
 
-    def _turn(self, message: Message) -> ChatTurn:
-        if message.role is not Role.USER:
-            return ChatTurn(message.role, message.text, joined_thoughts(message.thoughts))
-        pictures, text = split_pictures(message.text)
-        found = self._found(pictures) if self.sees else {}
-        named = [f"[picture: {each.name}]" for each in pictures if each.digest not in found]
-        shown = tuple(found[each.digest] for each in pictures if each.digest in found)
-        return ChatTurn(Role.USER, "\n\n".join([*named, text] if text else named), pictures=shown)
+    def _found(self, digests: Collection[str]) -> Mapping[str, Picture]:
+        return self.find(digests) if digests else {}
 
-    def _found(self, pictures: Sequence[AttachedPicture]) -> Mapping[str, Picture]:
-        return self.find([each.digest for each in pictures]) if pictures else {}
+
+def _turn(message: Message, found: Mapping[str, Picture]) -> ChatTurn:
+    if message.role is not Role.USER:
+        return ChatTurn(message.role, message.text, joined_thoughts(message.thoughts))
+    pictures, text = split_pictures(message.text)
+    named = [f"[picture: {each.name}]" for each in pictures if each.digest not in found]
+    shown = tuple(found[each.digest] for each in pictures if each.digest in found)
+    return ChatTurn(Role.USER, "\n\n".join([*named, text] if text else named), pictures=shown)
 
 
 def is_prompt(message: Message) -> bool:

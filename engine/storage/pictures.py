@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from sqlalchemy.dialects.sqlite import insert
 
 from engine.messages.pictures import MOST_BYTES, MOST_SIDE, Picture
-from engine.messages.prompts import pictures_in
+from engine.messages.prompts import NAMES_PICTURE, pictures_in
 from engine.storage.connections import raw_rows
 from engine.storage.schema import PictureRow
 
@@ -28,15 +28,15 @@ AND typeof(height) = 'integer' AND height BETWEEN 1 AND {MOST_SIDE}
 AND typeof(data) = 'blob' AND length(data) <= {MOST_BYTES}
 """
 # Of one conversation, or of all for NULL.
-_UNNAMED = """
+_UNNAMED = f"""
 WITH naming(id, text) AS MATERIALIZED (
     SELECT conversation_id, text FROM messages
     WHERE conversation_id IN (SELECT conversation_id FROM pictures WHERE ?1 IS NULL OR conversation_id = ?1)
-    AND instr(text, '](picture:')
+    AND instr(text, '{NAMES_PICTURE}')
     UNION ALL SELECT id, draft FROM conversations WHERE id IN (SELECT conversation_id FROM pictures)
 )
 SELECT conversation_id, digest FROM pictures WHERE (?1 IS NULL OR conversation_id = ?1) AND NOT EXISTS (
-    SELECT 1 FROM naming WHERE id = conversation_id AND instr(naming.text, '](picture:' || digest || ')')
+    SELECT 1 FROM naming WHERE id = conversation_id AND instr(naming.text, '{NAMES_PICTURE}' || digest || ')')
 )
 """
 _REMOVE = "DELETE FROM pictures WHERE conversation_id = ? AND digest = ?"

@@ -16,7 +16,7 @@ from engine.config import OwnSampling
 from engine.errors import ConversationMissing
 from engine.messages.conversations import Conversation, ConversationSummary, ConversationTree, Message, Role, SearchHit
 from engine.messages.pictures import Picture
-from engine.messages.prompts import pictures_in, title_of
+from engine.messages.prompts import NAMES_PICTURE, pictures_in, title_of
 from engine.messages.replies import ReplyStatistics, Thought
 from engine.places import STORE
 from engine.storage import branch, connections
@@ -190,7 +190,7 @@ class Repository(TargetRepository, FormRepository, DrafterRepository, PaceReposi
                 MessageRow.role == Role.USER,
                 ConversationRow.deleted_at.is_(None),
                 func.length(MessageRow.text) <= _LONGEST_PROMPT,
-                func.instr(MessageRow.text, "](picture:") == 0,
+                func.instr(MessageRow.text, NAMES_PICTURE) == 0,
             )
             .group_by(MessageRow.text)
             .order_by(func.max(MessageRow.id).desc())

@@ -277,7 +277,6 @@ class LlamaCppTarget(LoadedModel):
         projector = self._opened_projector(stop)
         if self.num_held + run.num_cells > self.limits.context_size:
             raise TargetUnusable(_FULL)
-        projector.embedding(run, stop)
         self._drop_tree()
         self._watch(stop)
         self._has_told = False
