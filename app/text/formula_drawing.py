@@ -18,7 +18,7 @@ from PySide6.QtCore import QObject, Signal
 from shiboken6 import isValid
 
 from app.text.formulas import LONGEST_SOURCE, Formula
-from app.text.highlight import Lifetime, stopper
+from app.text.side_thread import Lifetime, stopper
 
 _log = logging.getLogger(__name__)
 
@@ -90,7 +90,7 @@ class Drawer(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._thread = ThreadPoolExecutor(1, "drawing")  # Python's, for the reason that `Lexing` has
+        self._thread = ThreadPoolExecutor(1, "drawing")  # Python's, for the reason that `SideThread` has
         self._known: dict[Formula, Drawing | None] = {}
         self._asked: dict[Formula, Future[None]] = {}
         self._is_awaited = False

@@ -5,17 +5,14 @@ The kinds are the theme's `code_…` colours, so another theme needs no other le
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
-from threading import RLock
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QColor, QTextCharFormat
-from shiboken6 import isValid
 
+from app.text.side_thread import SideThread
 from app.theme import Theme
 
 if TYPE_CHECKING:
@@ -93,9 +90,6 @@ def formats(theme: Theme) -> dict[str, QTextCharFormat]:
 class Lexing(QObject):
     """Lexes short code at once, and long code on a thread of its own.
 
-    The thread is Python's: QThreadPool waits for its jobs in a destructor that holds the interpreter lock, which the
-    job needs in order to end.
-
     Signals:
         done(int, tuple): the number that `request` returned, and the lines.
     """
@@ -104,11 +98,9 @@ class Lexing(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._thread = ThreadPoolExecutor(1, "lexing")
+        self._beside = SideThread("lexing", self)
         self._num_requests = 0
         self._warm: set[str] = set()  # languages that are imported, which takes far longer than lexing
-        self._lifetime = Lifetime()
-        self.destroyed.connect(stopper(self._thread, self._lifetime))
 
     def lex_now(self, language: str, code: str) -> tuple[Line, ...] | None:
         """The lines, or None where lexing would take too long for the interface thread: then `request` them."""
@@ -117,38 +109,16 @@ class Lexing(QObject):
     def request(self, language: str, code: str) -> int:
         self._num_requests += 1
         number = self._num_requests
-        lifetime = self._lifetime
-
-        def work() -> None:
-            lines = lex(language, code)
-            with lifetime.lock:  # it is not destroyed meanwhile
-                if not lifetime.is_over and isValid(self):
-                    self._warm.add(language)
-                    self.done.emit(number, lines)  # from this thread: queued, so that `number` is known first
-
-        self._thread.submit(work)
+        self._beside.do(partial(lex, language, code), partial(self._on_lexed, number, language))
         return number
 
     def prepare(self) -> None:
         """Imports what the first reply needs, ahead of it."""
-        self._thread.submit(_import_slow_libraries)
+        self._beside.do(_import_slow_libraries)
 
-
-class Lifetime:
-    """Of an object that works on another thread, as that one sees it."""
-
-    def __init__(self) -> None:
-        self.lock = RLock()  # a receiver of the signal may request more at once
-        self.is_over = False
-
-
-def stopper(thread: ThreadPoolExecutor, lifetime: Lifetime) -> Callable[[], None]:
-    def stop() -> None:
-        with lifetime.lock:
-            lifetime.is_over = True
-        thread.shutdown(wait=False, cancel_futures=True)
-
-    return stop
+    def _on_lexed(self, number: int, language: str, lines: tuple[Line, ...]) -> None:
+        self._warm.add(language)
+        self.done.emit(number, lines)
 
 
 def _import_slow_libraries() -> None:

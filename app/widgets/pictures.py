@@ -7,10 +7,10 @@ from functools import partial
 from PySide6.QtCore import QObject, QRectF, Qt, Signal
 from PySide6.QtGui import QPainter, QPainterPath, QPixmap
 
+from app.text.side_thread import SideThread
 from app.text.translation import translate
 from app.text.unseen import one_line
 from app.widgets.picture_images import SmallImage, small_image
-from app.widgets.side_thread import SideThread
 from engine.messages.pictures import Picture
 from engine.messages.prompts import split_pictures
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from threading import RLock
 from typing import TypeVar
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 from shiboken6 import isValid
-
-from app.text.highlight import Lifetime, stopper
 
 _log = logging.getLogger(__name__)
 _Outcome = TypeVar("_Outcome")
 
 
 class SideThread(QObject):
-    """One thread, which begins with the first work. It is Python's, for the reason that `Lexing` has."""
+    """One thread, which begins with the first work. It is Python's: QThreadPool waits for its jobs in a destructor that
+    holds the interpreter lock, which the job needs in order to end."""
 
     _done = Signal(object, object)  # whom to tell, and what
 
@@ -28,7 +28,7 @@ class SideThread(QObject):
         self._done.connect(self._tell, Qt.ConnectionType.QueuedConnection)
         self.destroyed.connect(stopper(self._thread, self._lifetime))
 
-    def do(self, work: Callable[[], _Outcome], then: Callable[[_Outcome], object]) -> None:
+    def do(self, work: Callable[[], _Outcome], then: Callable[[_Outcome], object] = lambda _outcome: None) -> None:
         """`then` is called on the interface thread, unless the work raises something, which is logged, or this object
         is gone by then."""
         self._thread.submit(self._work, work, then)
@@ -46,3 +46,20 @@ class SideThread(QObject):
     @Slot(object, object)
     def _tell(self, then: Callable[..., object], outcome: object) -> None:
         then(outcome)
+
+
+class Lifetime:
+    """Of an object that works on another thread, as that one sees it."""
+
+    def __init__(self) -> None:
+        self.lock = RLock()  # a receiver of the signal may request more at once
+        self.is_over = False
+
+
+def stopper(thread: ThreadPoolExecutor, lifetime: Lifetime) -> Callable[[], None]:
+    def stop() -> None:
+        with lifetime.lock:
+            lifetime.is_over = True
+        thread.shutdown(wait=False, cancel_futures=True)
+
+    return stop
