@@ -50,6 +50,10 @@ class ConversationSummary:
     title: str
     updated_at: datetime
     incognito: bool = False  # held in memory only, until the app is closed
+    folder_id: int | None = None
+    is_pinned: bool = False
+    is_archived: bool = False
+    target_name: str = ""  # of its latest reply
 
 
 @dataclass(frozen=True, slots=True)

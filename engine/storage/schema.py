@@ -201,6 +201,7 @@ class Holds(StrEnum):
     """What the rows of a table belong to, which decides what removes them."""
 
     CHATS = "chats"  # removed with their conversation, by cascade
+    ORDER = "order"  # folders, presets and prompts; removed when everything is forgotten
     LEARNED = "learned"  # removed by forgetting what was learned
     LIBRARY = "library"  # stays when everything is forgotten
     ERASURES = "erasures"  # removed when the files are erased
@@ -252,6 +253,43 @@ def rows_holding(*kinds: Holds) -> list[type[Base]]:
     return [row for row in ordered if row.holds in kinds]
 
 
+class PresetRow(Base, holds=Holds.ORDER):
+    __tablename__ = "presets"
+    __table_args__ = {"sqlite_autoincrement": True}  # noqa: RUF012
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(unique=True)
+    system_prompt: Mapped[str | None]  # None: a chat keeps its own
+    sampling: Mapped[str | None]  # as in `ConversationRow`
+    thinks: Mapped[bool | None]  # whether the model is to think before it answers
+    target_name: Mapped[str] = mapped_column(server_default=text("''"))  # empty: whatever model is in use
+    target_identity: Mapped[str] = mapped_column(server_default=text("''"))
+
+
+class PromptRow(Base, holds=Holds.ORDER):
+    """A prompt of the user's library."""
+
+    __tablename__ = "prompts"
+    __table_args__ = {"sqlite_autoincrement": True}  # noqa: RUF012
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(unique=True)
+    text: Mapped[str]
+
+
+class FolderRow(Base, holds=Holds.ORDER):
+    __tablename__ = "folders"
+    __table_args__ = {"sqlite_autoincrement": True}  # noqa: RUF012
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(unique=True)
+    # What chats that begin in it begin with.
+    system_prompt: Mapped[str | None]
+    preset_id: Mapped[int | None] = mapped_column(ForeignKey("presets.id", ondelete="SET NULL"))
+    target_name: Mapped[str] = mapped_column(server_default=text("''"))  # empty: whatever model is in use
+    target_identity: Mapped[str] = mapped_column(server_default=text("''"))
+
+
 class ConversationRow(Base, holds=Holds.CHATS):
     __tablename__ = "conversations"
     # An id is never reused, so that a stale one cannot address another conversation after a purge.
@@ -267,6 +305,9 @@ class ConversationRow(Base, holds=Holds.CHATS):
     sampling: Mapped[str | None]  # what the user set for this conversation, as JSON
     draft: Mapped[str] = mapped_column(server_default=text("''"))  # a prompt that is not sent yet
     left_heads: Mapped[Heads] = mapped_column(server_default=text("'[]'"))  # leaves of branches, see branch.py
+    folder_id: Mapped[int | None] = mapped_column(index=True)  # no foreign key: SQLite adds none to a table that exists
+    pinned_at: Mapped[datetime | None]
+    archived_at: Mapped[datetime | None]
 
 
 class MessageRow(Base, holds=Holds.CHATS):
