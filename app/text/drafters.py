@@ -7,7 +7,8 @@ from pathlib import Path
 from app.text.amounts import percent_words, size_words
 from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
 from engine import AUTOMATIC, BUILT_IN, SELF, STARTER, STARTER_TORCH
-from engine.messages.drafters import DrafterChoice, DrafterOffer, DrafterProspect, capitalized
+from engine.messages.drafters import DrafterChoice, DrafterOffer, DrafterProspect
+from engine.sentences import capitalized
 
 COLUMNS = (
     (

@@ -31,19 +31,23 @@ def write_chats(path: Path, trees: Iterable[ConversationTree], form: ExportForma
 
 def _check_free(path: Path, overwrite: bool) -> None:
     if path.is_dir():
-        raise FileUnusable(f"{path.name} is a folder; give the file another name.")
+        raise FileUnusable("{name} is a folder; give the file another name.", name=path.name)
     if path.exists() and not overwrite:
-        raise FileUnusable(f"{path.name} exists already; give the file another name.")
+        raise FileUnusable("{name} exists already; give the file another name.", name=path.name)
 
 
 def _not_written(path: Path, error: OSError) -> FileUnusable:
     if error.errno in _FULL:
-        return FileUnusable(f"The disk is full, and {path.name} was not written; free some space and try again.")
+        return FileUnusable(
+            "The disk is full, and {name} was not written; free some space and try again.", name=path.name
+        )
     if isinstance(error, FileNotFoundError):
-        return FileUnusable(f"The folder {path.parent} is not there any more; choose another one.")
+        return FileUnusable("The folder {folder} is not there any more; choose another one.", folder=path.parent)
     if isinstance(error, PermissionError) or error.errno == errno.EROFS:
-        return FileUnusable(f"You may not write to the folder {path.parent}; choose another one.")
-    return FileUnusable(f"{path.name} cannot be written ({error.strerror}); choose another place.")
+        return FileUnusable("You may not write to the folder {folder}; choose another one.", folder=path.parent)
+    return FileUnusable(
+        "{name} cannot be written ({reason}); choose another place.", name=path.name, reason=error.strerror
+    )
 
 
 def markdown(trees: Iterable[ConversationTree]) -> Iterator[str]:

@@ -29,6 +29,7 @@ from engine.messages.prompts import Attachment
 from engine.messages.replies import OriginRun, ThoughtPiece
 from engine.messages.speed import LiveFigures
 from engine.messages.targets import HubFile, HubModel, LibraryTarget, MemoryEstimate, Runtime, Suggestion
+from engine.sentences import Told
 
 
 @dataclass_transform(frozen_default=True)
@@ -60,8 +61,8 @@ class TargetInfo:
     context_size: int  # tokens
     size_bytes: int
     threads: int
-    notice: str = ""  # what the user should know about this target, in sentences; usually empty
-    speculation: str = ""  # what drafts for it, or why nothing does, in a sentence
+    notice: Told = ""  # what the user should know about this target, in sentences; usually empty
+    speculation: Told = ""  # what drafts for it, or why nothing does, in a sentence
     awaits_drafter: bool = False  # it is still being loaded; `SpeculationChanged` follows
     can_draft: bool = True  # whether anybody may draft for it, now or later
     num_gpu_layers: int = 0  # on graphics cards
@@ -85,7 +86,7 @@ class SpeculationChanged(Event):
     """The drafter of a target is being loaded, is ready, or could not be loaded."""
 
     target_name: str
-    sentence: str
+    sentence: Told
     is_drafting: bool
     awaits_drafter: bool = False  # it is still being loaded; another event follows
     can_draft: bool = True  # whether anybody may draft, now or later
@@ -118,7 +119,7 @@ class TargetsListed(Event):
     """The whole library, on request or after a change: the starter first, then last used first."""
 
     targets: tuple[LibraryTarget, ...]
-    left_out: tuple[str, ...] = ()  # a sentence for each file that could not be added
+    left_out: tuple[Told, ...] = ()  # a sentence for each file that could not be added
 
 
 class MemoryEstimated(Event):
@@ -194,7 +195,7 @@ class TargetDownloaded(Event):
 
     file: HubFile
     path: Path
-    problem: str = ""  # why it will not see pictures, in a sentence, although others of it do
+    problem: Told = ""  # why it will not see pictures, in a sentence, although others of it do
 
 
 class DownloadsListed(Event):
@@ -235,7 +236,7 @@ class ConversationForgotten(Event):
 class DeletedErased(Event):
     """What was deleted is erased from the files, too, except what these sentences say."""
 
-    left: tuple[str, ...]
+    left: tuple[Told, ...]
 
 
 class ConversationsFound(Event):
@@ -277,7 +278,7 @@ class PassagesFound(Event):
 
 class GrammarChecked(Event):
     text: str
-    sentence: str  # what is wrong with it; empty: nothing
+    sentence: Told  # what is wrong with it; empty: nothing
 
 
 class PromptStored(Event):
@@ -290,7 +291,7 @@ class PromptStored(Event):
 class StoreBehind(Event):
     """The store does not take what is written, or takes it again."""
 
-    sentence: str  # why, and what to do; empty: all is stored
+    sentence: Told  # why, and what to do; empty: all is stored
     unstored: tuple[Message, ...] = ()  # what is in memory alone
 
 
@@ -458,7 +459,7 @@ class Finished(Event):
 class Failed(Event):
     """A command failed; the engine goes on as before. `sentence` says what to do about it."""
 
-    sentence: str
+    sentence: Told
     command: Command
     is_stopped: bool = False  # its stop signal was set
     is_missing: bool = False  # the model file that it needs is not there

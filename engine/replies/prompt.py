@@ -146,15 +146,19 @@ class PromptBuilder:
         if prompt.num_cells > room - min(_SENTENCE_TOKENS, size // _REPLY_PARTS):
             if begun:
                 raise PromptTooLong(
-                    f"This reply fills the context of {size:,} tokens; to continue it, choose a bigger context size."
+                    "This reply fills the context of {size:,} tokens; to continue it, choose a bigger context size.",
+                    size=size,
                 )
             raise PromptTooLong(
-                f"This message takes {prompt.num_cells:,} tokens, but {self._target.description.name} reads at most "
-                f"{size:,} at once; shorten it, or choose a bigger context size."
+                "This message takes {tokens:,} tokens, but {name} reads at most {size:,} at once; shorten it, or "
+                "choose a bigger context size.",
+                tokens=prompt.num_cells,
+                name=self._target.description.name,
+                size=size,
             )
         if not prompt.tokens:
             name = self._target.description.name
-            raise TargetUnusable(f"{name} has no tokens for this message; choose another model.")
+            raise TargetUnusable("{name} has no tokens for this message; choose another model.", name=name)
         return prompt
 
     def _possible_starts(self, turns: Sequence[ChatTurn]) -> list[int]:
@@ -168,15 +172,18 @@ class PromptBuilder:
         starts = [i for i, turn in enumerate(turns) if turn.role is Role.USER and size_from[i] <= limit]
         if not starts:
             raise PromptTooLong(
-                f"This message has {len(turns[-1].text):,} characters, more than {self._target.description.name} can "
-                f"read at once ({self._target.limits.context_size:,} tokens); shorten it."
+                "This message has {length:,} characters, more than {name} can read at once ({context:,} tokens); "
+                "shorten it.",
+                length=len(turns[-1].text),
+                name=self._target.description.name,
+                context=self._target.limits.context_size,
             )
         return starts
 
     def _seen(self, picture: Picture) -> SeenPicture:
         if self._see is None:
             name = self._target.description.name
-            raise TargetUnusable(f"{name} cannot see pictures; choose a model that can, or send none.")
+            raise TargetUnusable("{name} cannot see pictures; choose a model that can, or send none.", name=name)
         return self._see(picture)
 
     def _tokens(

@@ -14,13 +14,14 @@ from engine.messages.commands import Command, KeepReply, StoreHeld
 from engine.messages.conversations import Conversation, Message, Role
 from engine.messages.events import Listener, MessageStored, StoreBehind
 from engine.messages.pictures import Picture
+from engine.sentences import say, template
 from engine.storage import Repository
 
 _logger = logging.getLogger("slipstream.store")
 
 _PAUSE_S = 1.0  # until the store is asked again
-_WAITING = "Another program has locked the store of your chats; close that program, or wait."
-_BROKEN = "Something went wrong inside Slipstream ({reason}), and a message is not stored."
+_WAITING = say("Another program has locked the store of your chats; close that program, or wait.")
+_BROKEN = template("Something went wrong inside Slipstream ({reason}), and a message is not stored.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +216,7 @@ class MessageKeeper:
         except (StoreUnusable, ConversationMissing):
             raise
         except Exception as error:  # whose words may be the user's
-            refusal = _BROKEN.format(reason=type(error).__name__)
+            refusal = say(_BROKEN, reason=type(error).__name__)
             if refusal != self._refusal:  # else it is logged already
                 _logger.error("message %d was not stored: %s", written.message.id, type(error).__name__)
             self._refusal = refusal

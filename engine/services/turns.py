@@ -35,13 +35,14 @@ class Turns:
         pictures, text = split_pictures(prompt)
         if pictures and not self.sees:
             raise NotPossible(
-                f"{self.target_name} cannot see pictures: remove {pictures[0].name} from the message, or choose a "
-                "model that can."
+                "{target_name} cannot see pictures: remove {name} from the message, or choose a model that can.",
+                target_name=self.target_name,
+                name=pictures[0].name,
             )
         found = self._found([each.digest for each in pictures])
         for each in pictures:
             if each.digest not in found:
-                raise FileUnusable(f"{each.name} is not there any more; attach it again.")
+                raise FileUnusable("{name} is not there any more; attach it again.", name=each.name)
         return ChatTurn(Role.USER, text, pictures=tuple(found[each.digest] for each in pictures))
 
     def _found(self, digests: Collection[str]) -> Mapping[str, Picture]:

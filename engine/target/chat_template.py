@@ -9,6 +9,7 @@ from typing import Any
 
 from engine.errors import TemplateExhausted, TemplateFailed
 from engine.messages.conversations import ChatTurn, Role
+from engine.sentences import Sentence, say
 from engine.target.prompt_text import PromptText, num_pictures_in
 from engine.target.template_program import Program
 from engine.target.template_values import Budget, OverBudget, Patience
@@ -88,12 +89,12 @@ class ChatTemplate:
             in_parts = self._run([_in_parts(message) for message in messages], True, names, budget)
             text = in_parts if _is_told(in_parts, turns) else text
         if num_pictures_in(text) != sum(len(turn.pictures) for turn in turns):
-            raise _failed("it has no place for pictures")
+            raise _failed(say("it has no place for pictures"))
         if not text:
-            raise _failed("it writes nothing")
+            raise _failed(say("it writes nothing"))
         num_said = sum(len(turn.text) + len(turn.thought) for turn in turns)
         if len(text) > _WRITTEN + _WRITTEN_PER_MESSAGE * len(turns) + _WRITTEN_PER_CHARACTER * num_said:
-            raise _failed(OverBudget("it writes far more than was said"))
+            raise _failed(OverBudget(say("it writes far more than was said")))
         return text if isinstance(text, PromptText) else PromptText(text, bytes(len(text)))
 
     def _run(
@@ -139,11 +140,16 @@ def _system_within_prompt(turns: Sequence[ChatTurn]) -> list[ChatTurn]:
 
 def _failed(reason: Exception | str) -> TemplateFailed:
     if isinstance(reason, RecursionError):
-        reason = "it is nested too deeply"
-    first_line = next(iter(str(reason).strip().splitlines()), "it does not say why")
-    first_line = "".join(filter(str.isprintable, first_line[:_MAX_REASON]))
+        reason = say("it is nested too deeply")
+    why = reason.args[0] if isinstance(reason, Exception) and reason.args else reason
+    if not isinstance(why, Sentence):  # Python's words, or the template's own
+        why = next(iter(str(reason).strip().splitlines()), "")[:_MAX_REASON]
+        why = "".join(filter(str.isprintable, why)) or say("it does not say why")
     kind = TemplateExhausted if isinstance(reason, OverBudget) else TemplateFailed
     return kind(
-        f"The chat template inside this model cannot be used ({first_line}); "
-        "choose another model, or another file of it."
+        say(
+            "The chat template inside this model cannot be used ({reason}); choose another model, or another file of "
+            "it.",
+            reason=why,
+        )
     )

@@ -15,6 +15,7 @@ import numpy as np
 
 from engine.errors import SettingInvalid
 from engine.numerics.sampling import Allowed
+from engine.sentences import Sentence, say, template
 from engine.target.interface import Vocabulary
 
 if TYPE_CHECKING:  # it is imported when somebody sets a grammar
@@ -25,8 +26,12 @@ if TYPE_CHECKING:  # it is imported when somebody sets a grammar
 _NO_OPTIONS, _OPTIONS = "%llguidance {}", '%llguidance {"no_forcing": true}'
 # Between the parts of a value, as llama.cpp has it: without a limit, a reply might be made of spaces.
 _JSON = {"whitespace_flexible": True, "whitespace_pattern": r"( |\n{1,2}[ \t]{0,20})?"}
-_UNFIT = "The reply does not keep to the form that is set for it; change the form in the settings of the chat."
-_DEAD_END = "The form of the reply allows nothing here, not even its end; change it in the settings of the chat."
+_UNFIT = template(
+    "The reply does not keep to the form that is set for it; change the form in the settings of the chat."
+)
+_DEAD_END = template(
+    "The form of the reply allows nothing here, not even its end; change it in the settings of the chat."
+)
 _INNER = frozenset({"items", "prefixItems", "anyOf", "oneOf"})  # keys of schemas within a schema
 _INNER_BY_NAME = frozenset({"properties", "$defs", "definitions"})
 _OPEN = frozenset(
@@ -152,9 +157,16 @@ def _compiled(text: str) -> str:
         lark.encode()  # half a character cannot be handed on
         return lark
     except json.JSONDecodeError as error:
-        raise _unusable(f"line {error.lineno}, column {error.colno} is no JSON: {error.msg}") from None
+        raise _unusable(
+            say(
+                "line {line}, column {column} is no JSON: {reason}",
+                line=error.lineno,
+                column=error.colno,
+                reason=error.msg,
+            )
+        ) from None
     except RecursionError:
-        raise _unusable("it is nested too deeply") from None
+        raise _unusable(say("it is nested too deeply")) from None
     except Exception as error:  # the converter has no class of its own for its errors
         raise _unusable(str(error)) from None
 
@@ -187,9 +199,13 @@ def _limits() -> LLParserLimits:
 
 
 def _unusable(reason: str) -> SettingInvalid:
-    return SettingInvalid(f"The form of the reply cannot be used: {_first_line(reason)}.")
+    return SettingInvalid("The form of the reply cannot be used: {reason}.", reason=_first_line(reason))
 
 
 def _first_line(reason: str) -> str:
-    lines = reason.strip().splitlines() or ["it is too complicated"]
+    if isinstance(reason, Sentence):
+        return reason
+    lines = reason.strip().splitlines()
+    if not lines:
+        return say("it is too complicated")
     return lines[0].split("JSON schema: ")[-1][:_LONGEST_REASON].rstrip(". ")
