@@ -246,6 +246,9 @@ class MainWindow(QMainWindow):
         self.delete_message_action = self._action(delete, "Ctrl+Shift+Del", self._on_delete_message)
         chat = self.tr("Settings of this chat…")
         self.conversation_action = self._action(chat, "Ctrl+Shift+,", role=role.NoRole)
+        self.presets_action = self._action(self.tr("Choose a preset"), "Ctrl+P")
+        manage = self.tr("Presets and prompts…")
+        self.library_of_presets_action = self._action(manage, "Ctrl+Shift+L", role=role.NoRole)
         self.rename_action = self._action(self.tr("Rename this chat"), does=sidebar.rename_current)
         self.delete_action = self._action(self.tr("Delete this chat"), does=sidebar.delete_current)
         self.restore_action = self._action(self.tr("Restore the last deleted chat"), "Ctrl+Shift+T")
@@ -307,6 +310,7 @@ class MainWindow(QMainWindow):
                 self.tr("&Chat"),
                 (
                     (self.conversation_action, self.attach_action),
+                    (self.presets_action, self.library_of_presets_action),
                     (self.stop_action, self.regenerate_action, self.continue_action, self.delete_message_action),
                     (self.rename_action, self.export_action, self.delete_action, self.forget_action),
                     (self.restore_action, self.import_action, self.export_all_action),

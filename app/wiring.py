@@ -24,6 +24,8 @@ from app.controllers.notifier import Notifier
 from app.controllers.nudge import Nudge
 from app.controllers.personal import PersonalController
 from app.controllers.pictures import PicturesController
+from app.controllers.preset_library import PresetLibraryController
+from app.controllers.presets import PresetsController
 from app.controllers.prompt import PromptController
 from app.controllers.readings import ReadingsController
 from app.controllers.repetition import RepetitionController
@@ -81,6 +83,18 @@ class WiredWindow(QObject):
         StoreNotice(window, bridge)
         self.chat_settings = ChatSettingsController(window, bridge, self.conversations, chat)
         self.prompt = PromptController(window, bridge)
+        self.presets = PresetsController(
+            window,
+            self.theme,
+            bridge,
+            self.conversations,
+            chat,
+            self.target,
+            self.chat_settings.dialog,
+            self._use_model,
+        )
+        self.preset_library = PresetLibraryController(window, self.theme, bridge, chat, self.target)
+        self.presets.manage_requested.connect(self.preset_library.open_presets)
         self._drafts = DraftKeeper(window, bridge, self.conversations, keeper)
         self.drafters = DrafterController(window, bridge, folder, keeper)
         self.personal = PersonalController(window, bridge, keeper)

@@ -31,15 +31,16 @@ _PUBLIC = {
     "lab.measuring.order": "BenchOrder SimulatedCosts",
     "library.siblings": "sibling_beside",
     "messages.commands": """
-        AddTargets ChangeConversation ChangeTargetOptions ChatSampling CheckForUpdate CheckGrammar CheckSuggestions
-        Command Compare ContinueReply CountTokens DeleteConversation DeleteMessage DiscardDownload DownloadTarget
-        EditPrompt EstimateMemory ExportConversations ExportProfile FetchDrafter FindPassages ForgetConversation
-        ForgetEverything ForgetLearned ForgetReadings ImportConversations ImportProfile ListConversations ListDownloads
-        ListForms ListHubFiles ListSuggestions ListTargets LoadTarget MakeForm MeasureReadings OpenConversation
+        AddPresets AddTargets ChangeConversation ChangeTargetOptions ChatSampling CheckForUpdate CheckGrammar
+        CheckSuggestions Command Compare ContinueReply CountTokens DeleteConversation DeleteMessage DeletePreset
+        DeletePrompt DiscardDownload DownloadTarget EditPrompt EstimateMemory ExportConversations ExportPresets
+        ExportProfile FetchDrafter FindPassages ForgetConversation ForgetEverything ForgetLearned ForgetReadings
+        ImportConversations ImportPresets ImportProfile ListConversations ListDownloads ListForms ListHubFiles
+        ListPresets ListPrompts ListSuggestions ListTargets LoadTarget MakeForm MeasureReadings OpenConversation
         PauseLearning PersonalCommand ReadHistory ReadLearned ReadPicture ReadRuntime ReadTextFile Regenerate
         RemoveTarget RenameConversation ReplyCommand ResetStarter RestoreConversation RestoreMessage SaveDraft
-        SearchConversations SearchHub Send ShowBranch ShowPicture ShowProfile StoreHeld TuneStarter TuneTarget
-        UseAdapter UseDrafter UseLearning UseReadings
+        SavePreset SavePrompt SearchConversations SearchHub Send ShowBranch ShowPicture ShowProfile StoreHeld
+        TuneStarter TuneTarget UseAdapter UseDrafter UseLearning UseReadings
     """,
     "proposers.catalogue": "origins",
     "replies.reply": "Reply",
