@@ -31,15 +31,15 @@ _PUBLIC = {
     "lab.measuring.order": "BenchOrder SimulatedCosts",
     "library.siblings": "sibling_beside",
     "messages.commands": """
-        AddTargets ChangeConversation ChangeTargetOptions ChatSampling CheckForUpdate CheckGrammar CheckSuggestions
+        AddTargets AnswerToolCall ChangeConversation ChangeTargetOptions ChatSampling CheckForUpdate CheckGrammar CheckSuggestions
         Command Compare ContinueReply CountTokens DeleteConversation DeleteMessage DiscardDownload DownloadTarget
-        EditPrompt EstimateMemory ExportConversations ExportProfile FetchDrafter FindPassages ForgetConversation
-        ForgetEverything ForgetLearned ForgetReadings ImportConversations ImportProfile ListConversations ListDownloads
-        ListForms ListHubFiles ListSuggestions ListTargets LoadTarget MakeForm MeasureReadings OpenConversation
+        EditPrompt EndToolServers EstimateMemory ExportConversations ExportProfile FetchDrafter FindPassages
+        ForgetAllowedTools ForgetConversation ForgetEverything ForgetLearned ForgetReadings ImportConversations ImportProfile ListAllowedTools ListConversations ListDownloads
+        ListForms ListHubFiles ListSuggestions ListTargets ListTools LoadTarget MakeForm MeasureReadings OpenConversation
         PauseLearning PersonalCommand ReadHistory ReadLearned ReadPicture ReadRuntime ReadTextFile Regenerate
         RemoveTarget RenameConversation ReplyCommand ResetStarter RestoreConversation RestoreMessage SaveDraft
         SearchConversations SearchHub Send ShowBranch ShowPicture ShowProfile StoreHeld TuneStarter TuneTarget
-        UseAdapter UseDrafter UseLearning UseReadings
+        UseAdapter UseDrafter UseLearning UseReadings UseTools
     """,
     "proposers.catalogue": "origins",
     "replies.reply": "Reply",
@@ -50,6 +50,7 @@ _PUBLIC = {
     "target.build": "check_build",
     "target.sources": "starter_path",
     "threads": "Engine",
+    "tools.servers": "read_tool_servers write_tool_servers",
     "use_cases.chat": "open_writer read_prompt",
     "use_cases.lab": "distill open_bench",
     "use_cases.store": """
@@ -77,6 +78,7 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.target.build import *
     from engine.target.sources import *
     from engine.threads import *
+    from engine.tools.servers import *
     from engine.use_cases.chat import *
     from engine.use_cases.lab import *
     from engine.use_cases.store import *
