@@ -232,13 +232,15 @@ class Services:
 
     def _build_chat(self) -> ChatService:
         from engine.loading import load_target
+        from engine.services.calling import Calling
         from engine.services.chat_service import ChatService
         from engine.services.target_in_use import TargetInUse
 
         shared = self._repository(), self._recall(), self._learning
         readings = self._readings()
         target = TargetInUse(*shared, load_target, self._speculate, self._emit, self._post, readings.readings)
-        return ChatService(*shared, target, self._keeper(), readings, self._emit, self._post)
+        calling = Calling(self._repository(), self._keeper(), self._tools, self._asking, self._emit)
+        return ChatService(*shared, target, self._keeper(), readings, calling, self._emit, self._post)
 
     def _build_store(self) -> StoreService:
         from engine.services.store_service import StoreService

@@ -43,7 +43,19 @@ from engine.stop_signal import StopSignal
 _CLOSING_PATIENCE_S = 1.8
 _SETTLING_S = 0.5  # what is written for longer, because another program has locked the store, is not waited for
 
-_STORE_THREADS = ("chat", "store", "writing", "library", "tuning", "personal", "files", "erasing", "readings", "tools", "answers")
+_STORE_THREADS = (
+    "chat",
+    "store",
+    "writing",
+    "library",
+    "tuning",
+    "personal",
+    "files",
+    "erasing",
+    "readings",
+    "tools",
+    "answers",
+)
 _NETWORK_THREADS = ("hub", "search", "download")
 _THREADS: dict[type, str] = {
     ChatCommand: "chat",

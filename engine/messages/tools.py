@@ -7,10 +7,13 @@ next reply follows the last of them: the tree stays one line for each branch.
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 MOST_TURNS = 25  # replies in a row that may call tools, before a user is asked to go on
 
 
@@ -94,3 +97,17 @@ class AllowedTool:
     server: str
     tool: str
     identity: str  # of the server
+
+
+def told_names(tools: Iterable[Tool]) -> dict[str, Tool]:
+    """The names that a model is told, and the tools that they stand for: where servers share one, theirs comes before
+    it."""
+    by_name: dict[str, list[Tool]] = {}
+    for tool in tools:
+        by_name.setdefault(tool.name, []).append(tool)
+    told: dict[str, Tool] = {}
+    for name, found in by_name.items():
+        for tool in found:
+            full = name if len(found) == 1 else f"{_NOT_IN_NAMES.sub('_', tool.server)}_{name}"
+            told.setdefault(full, tool)
+    return told

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import secrets
-import string
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from engine.errors import StoreUnusable
 from engine.messages.conversations import Conversation, Message
 from engine.messages.events import Listener, ToolAsked, ToolFinished, ToolsListed, ToolStarted
 from engine.messages.tools import AllowedTool, Outcome, Permission, Tool, ToolCall, ToolResult, ToolServer
@@ -17,17 +14,11 @@ from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.tools.interface import ServerUnusable, ToolAnswer, ToolHost
 
-_LETTERS = string.ascii_letters + string.digits
-_ID_LENGTH = 9
 _REFUSED = "The user does not allow this call. Do not try it again; answer without it, or ask the user."
 _STOPPED = "The user stopped this before it was done."
 _UNKNOWN = "There is no tool called {name}. The tools are: {names}."
 
 Fit = Callable[[str], tuple[str, int]]  # a text that a prompt has room for, and how many characters that leaves out
-
-
-def new_call_id() -> str:
-    return "".join(secrets.choice(_LETTERS) for _ in range(_ID_LENGTH))
 
 
 @dataclass(frozen=True)
@@ -53,13 +44,19 @@ class Calling:
         return tuple(found)
 
     def carry_out(
-        self, conversation: Conversation, reply: Message, tools: Sequence[Tool], fit: Fit, stop: StopSignal
+        self,
+        conversation: Conversation,
+        reply: Message,
+        parent: Message,
+        calls: Sequence[ToolCall],
+        tools: Sequence[Tool],
+        fit: Fit,
+        stop: StopSignal,
     ) -> list[Message]:
-        """The results of a reply's calls, in their order. Nothing runs that the user does not allow, and all of them
-        have a result, also where that is that it was stopped."""
+        """The results of these calls of a reply, in their order, below `parent`. Nothing runs that the user does not
+        allow, and all of them have a result, also where that is that it was stopped."""
         results: list[Message] = []
-        parent = reply
-        for call in reply.calls:
+        for call in calls:
             result, text = self._result(conversation, reply, call, tools, fit, stop)
             parent = self._keeper.add_result(conversation.summary.id, parent.id, text, result)
             self._emit(ToolFinished(parent, self._keeper.siblings_of(parent)))

@@ -17,7 +17,7 @@ HERMES = (
     "{%- if messages[0]['role'] == 'system' %}{{- messages[0]['content'] + '\n\n' }}{%- endif %}"
     "{{- '# Tools\n\nYou may call functions.\n<tools>' }}"
     "{%- for tool in tools %}{{- '\n' }}{{- tool | tojson }}{%- endfor %}"
-    "{{- '\n</tools>\n\nWrite each call as\n<tool_call>\n{\"name\": NAME, \"arguments\": OBJECT}\n</tool_call>"
+    '{{- \'\n</tools>\n\nWrite each call as\n<tool_call>\n{"name": NAME, "arguments": OBJECT}\n</tool_call>'
     "<|im_end|>\n' }}"
     "{%- elif messages[0]['role'] == 'system' %}"
     "{{- '<|im_start|>system\n' + messages[0]['content'] + '<|im_end|>\n' }}{%- endif %}"
@@ -28,7 +28,7 @@ HERMES = (
     "{%- if message.content %}{{- '\n' + message.content }}{%- endif %}"
     "{%- for tool_call in message.tool_calls %}"
     "{%- if tool_call.function is defined %}{%- set tool_call = tool_call.function %}{%- endif %}"
-    "{{- '\n<tool_call>\n{\"name\": \"' }}{{- tool_call.name }}{{- '\", \"arguments\": ' }}"
+    '{{- \'\n<tool_call>\n{"name": "\' }}{{- tool_call.name }}{{- \'", "arguments": \' }}'
     "{{- tool_call.arguments | tojson }}{{- '}\n</tool_call>' }}{%- endfor %}{{- '<|im_end|>\n' }}"
     "{%- elif message.role == 'tool' %}"
     "{%- if loop.index0 == 0 or messages[loop.index0 - 1].role != 'tool' %}{{- '<|im_start|>user' }}{%- endif %}"
