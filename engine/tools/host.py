@@ -69,6 +69,7 @@ class _Process:
     pipe: Connection
     waiting: dict[int, _Question] = field(default_factory=dict)
     tools: dict[str, tuple[Tool, ...]] = field(default_factory=dict)  # of the servers that run, by their names
+    servers: dict[str, psutil.Process] = field(default_factory=dict)  # that it has started, by their names
     is_over: bool = False
 
 
@@ -145,8 +146,8 @@ class ServerHost:
             self._is_closed = True
             running = self._running
         if running is not None:
-            with suppress(OSError):
-                running.pipe.close()  # it ends its servers, and then itself
+            with suppress(OSError, ValueError):
+                running.pipe.send_bytes(json.dumps({"do": "close"}).encode())  # it ends its servers, and then itself
             threading.Thread(target=self._kill, args=(running, _END_S), daemon=True).start()
 
     def _server(self, name: str) -> ToolServer:
@@ -160,8 +161,7 @@ class ServerHost:
         if running is None or running.is_over:
             return
         for each in servers:
-            if running.tools.pop(each.name, None) is not None:
-                self._asked({"do": "end", "server": _written(each)}, StopSignal(), _END_S)
+            self._asked({"do": "end", "server": _written(each)}, StopSignal(), _END_S)
 
     def _asked(self, message: dict[str, Any], stop: StopSignal, seconds: float) -> _Question | None:
         """None when it is stopped."""
@@ -228,6 +228,10 @@ class ServerHost:
                     question.is_answered = True
                     self._changed.notify_all()
                 return
+            if "process" in message:
+                with suppress(psutil.Error):
+                    running.servers[message["server"]] = psutil.Process(message["process"])
+                return
             was_known = running.tools.pop(message["server"], None) is not None
         if not was_known or message["kind"] == "changed":
             return  # nobody was told that it is there, or it still is
@@ -244,18 +248,19 @@ class ServerHost:
             running.is_over = True
             self._changed.notify_all()
         running.process.join(after_s)
-        for each in _family(running.process):
-            with suppress(psutil.Error):
-                each.kill()
+        for process in (running.process.pid, *(each.pid for each in running.servers.values() if each.is_running())):
+            for each in _family(process):
+                with suppress(psutil.Error):
+                    each.kill()
         with suppress(OSError):
             running.pipe.close()
         running.process.join(_END_S)
 
 
-def _family(process: BaseProcess) -> list[psutil.Process]:
+def _family(number: int | None) -> list[psutil.Process]:
     """Children first: those of one that is dead are nobody's."""
     try:
-        head = psutil.Process(process.pid)
+        head = psutil.Process(number)
         return [*head.children(recursive=True), head]
     except (psutil.Error, TypeError, ValueError):
         return []

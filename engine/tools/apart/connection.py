@@ -28,19 +28,31 @@ _TIMED_OUT = -32001
 class Connection:
     """Between `start` and the end of its task. One that has ended is not used again."""
 
-    def __init__(self, given: dict[str, Any], tell: Callable[[str, ServerFailed | None], None]) -> None:
-        """`tell`: of the end, and why, if it failed."""
+    def __init__(
+        self,
+        given: dict[str, Any],
+        tell: Callable[[str, ServerFailed | None], None],
+        on_start: Callable[[int], None],
+    ) -> None:
+        """`tell`: of the end, and why, if it failed. `on_start` is told the number of its process, if it is one."""
         self.given = given
         self._tell = tell
         self._allowance = Allowance()
         server = HttpServer if given["url"] else StdioServer
-        self._server = server(given, self._allowance)
+        self._server = server(given, self._allowance, on_start)
         self._client: Client | None = None
         self._ready = anyio.Event()
-        self._ending = anyio.Event()
+        self._ending = anyio.CancelScope()
+        self._looked = anyio.Event()  # not set while it is looked whether it still answers
+        self._looked.set()
         self.failure: ServerFailed | None = None
         self.tools: list[dict[str, str]] = []
         self.is_over = False
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it runs, or is being started."""
+        return not (self.is_over or self._ending.cancel_called or self._server.has_ended.is_set())
 
     async def start(self, tasks: TaskGroup, seconds: float) -> None:
         """Raises ServerFailed."""
@@ -85,21 +97,30 @@ class Connection:
 
     async def look(self) -> None:
         """After a call that was given up: one that does not answer any more is ended."""
-        if self._client is None or self.is_over:
+        if self._client is None or not self.is_usable:
+            self.end()  # nobody waits for it to be started any more
             return
+        self._looked = anyio.Event()
         try:
             with anyio.fail_after(_PING_S):
                 await self._client.session.send_ping()
         except (TimeoutError, MCPError):
             self.end(ServerFailed("hangs"))
+        finally:
+            self._looked.set()
+
+    async def settle(self) -> None:
+        """Until it is known whether it still answers."""
+        await self._looked.wait()
 
     def end(self, failure: ServerFailed | None = None) -> None:
         self.failure = self.failure or failure
-        self._ending.set()
+        self._ending.cancel()
 
     async def _run(self, seconds: float) -> None:
         try:
-            await self._serve(seconds)
+            with self._ending:
+                await self._serve(seconds)
         except anyio.get_cancelled_exc_class():
             raise
         except BaseException as error:
@@ -126,17 +147,10 @@ class Connection:
                 starting.deadline = float("inf")
                 self._client = client
                 self._ready.set()
-                async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(self._await, self._server.has_ended, tasks)
-                    tasks.start_soon(self._await, self._ending, tasks)
+                await self._server.has_ended.wait()
         if starting.cancelled_caught:
             raise ServerFailed("no_start", self._server.last_words)
-        if self._server.has_ended.is_set() and not self._ending.is_set():
-            raise self._server.failure or ServerFailed("ended", self._server.last_words)
-
-    async def _await(self, event: anyio.Event, tasks: TaskGroup) -> None:
-        await event.wait()
-        tasks.cancel_scope.cancel()
+        raise self._server.failure or ServerFailed("ended", self._server.last_words)
 
     async def _list(self, client: Client) -> None:
         tools: list[dict[str, str]] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -20,7 +20,7 @@ _READ_S = 300.0  # a call ends long before
 class HttpServer:
     """As `StdioServer`."""
 
-    def __init__(self, given: dict[str, Any], allowance: Allowance) -> None:
+    def __init__(self, given: dict[str, Any], allowance: Allowance, _on_start: Callable[[int], None]) -> None:
         self._given = given
         self._allowance = allowance
         self.has_ended = anyio.Event()

@@ -37,7 +37,7 @@ def tool_of(found: types.Tool) -> dict[str, str] | None:
 
 def answer_of(result: types.CallToolResult) -> dict[str, Any]:
     texts = [_text(each) for each in result.content]
-    if not any(texts) and result.structured_content is not None:
+    if not texts and result.structured_content is not None:
         texts = [json.dumps(result.structured_content, ensure_ascii=False)]
     text = "\n".join(filter(None, texts))
     cut = text[:MOST_TEXT].encode("utf-8", "replace").decode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import threading
 from multiprocessing.connection import Connection as Pipe
 from typing import Any
@@ -19,15 +20,24 @@ from engine.tools.apart.failures import ServerFailed, first_failure
 def serve(pipe: Pipe) -> None:
     """Until the pipe is closed."""
     settle_in(Limits())
+    signal.signal(signal.SIGTERM, _leave)
     with start_blocking_portal() as portal:
         serving = portal.call(_Serving, pipe)
         running = portal.start_task_soon(serving.run)
         try:
             while True:
-                portal.call(serving.take, json.loads(pipe.recv_bytes()))
+                question = json.loads(pipe.recv_bytes())
+                portal.call(serving.take, question)
+                if question["do"] == "close":
+                    break
         except (EOFError, OSError):
             portal.call(serving.close)
         running.result(10.0)
+
+
+def _leave(_number: int, _frame: object) -> None:
+    """The servers are to be ended first."""
+    raise EOFError
 
 
 class _Serving:
@@ -60,6 +70,9 @@ class _Serving:
     async def take(self, question: dict[str, Any]) -> None:
         await self._can_begin.wait()
         assert self._tasks is not None
+        if question["do"] == "close":
+            self.close()
+            return
         if question["do"] == "cancel":
             scope = self._scopes.get(question["id"])
             if scope is not None:
@@ -81,7 +94,8 @@ class _Serving:
                 self._send({"id": number, "kind": "failed", "detail": first_failure(error).detail})
             finally:
                 del self._scopes[number]
-        if scope.cancelled_caught and question["do"] == "call" and (found := self._known(question["server"])):
+        found = self._connections.get(question["server"]["name"])
+        if scope.cancelled_caught and question["do"] != "end" and found is not None:
             await found.look()
 
     async def _done(self, question: dict[str, Any]) -> Any:
@@ -100,13 +114,14 @@ class _Serving:
 
     def _known(self, server: dict[str, Any]) -> Connection | None:
         found = self._connections.get(server["name"])
-        return found if found is not None and not found.is_over and found.given == server else None
+        return found if found is not None and found.is_usable and found.given == server else None
 
     async def _connected(self, server: dict[str, Any], seconds: float) -> Connection:
         """The one that runs, or a new one. Raises ServerFailed."""
         assert self._tasks is not None
-        found = self._known(server)
-        if found is not None:
+        if (found := self._known(server)) is not None:
+            await found.settle()
+        if (found := self._known(server)) is not None:
             await found.wait_ready()
             return found
         before = self._connections.get(server["name"])
@@ -114,7 +129,9 @@ class _Serving:
             before.end()
             while not before.is_over:
                 await anyio.sleep(0.01)
-        connection = self._connections[server["name"]] = Connection(server, self._tell)
+        connection = self._connections[server["name"]] = Connection(
+            server, self._tell, lambda number: self._send({"server": server["name"], "process": number})
+        )
         await connection.start(self._tasks, seconds)
         return connection
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from engine.tools.apart.failures import ServerFailed
 
 MOST_LINE = 4 << 20  # bytes of one message
 MOST_BYTES = 32 << 20  # that a server may send for one request, and all that it says besides
-MOST_MESSAGES = 20_000  # likewise
+MOST_MESSAGES = 5_000  # likewise
 _STDERR_KEPT = 4_000  # bytes: the last words of a server that dies
 _FLUSH_S, _LEAVE_S, _KILL_S = 0.3, 0.7, 0.7
 # Desktops start programs without what a shell adds to the path.
@@ -54,7 +54,9 @@ class Allowance:
 class StdioServer:
     """Enter `streams` once; `last_words` is what it has written to standard error."""
 
-    def __init__(self, given: dict[str, Any], allowance: Allowance) -> None:
+    def __init__(self, given: dict[str, Any], allowance: Allowance, on_start: Callable[[int], None]) -> None:
+        """`on_start` is told the number of the process."""
+        self._on_start = on_start
         self._given = given
         self._allowance = allowance
         self._words = b""
@@ -70,6 +72,7 @@ class StdioServer:
     async def streams(self) -> AsyncIterator[tuple[Any, Any]]:
         """Raises ServerFailed where it cannot be started."""
         process = await self._started()
+        self._on_start(process.pid)
         read_in, read_out = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         write_in, write_out = anyio.create_memory_object_stream[SessionMessage](0)
         try:
