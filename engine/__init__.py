@@ -31,16 +31,17 @@ _PUBLIC = {
     "lab.measuring.order": "BenchOrder SimulatedCosts",
     "library.siblings": "sibling_beside",
     "messages.commands": """
-        AddPresets AddTargets ChangeConversation ChangeTargetOptions ChatSampling CheckForUpdate CheckGrammar
-        CheckSuggestions Command Compare ContinueReply CountTokens DeleteConversation DeleteMessage DeletePreset
-        DeletePrompt DiscardDownload DownloadTarget EditPrompt EstimateMemory ExportConversations ExportPresets
-        ExportProfile FetchDrafter FindPassages ForgetConversation ForgetEverything ForgetLearned ForgetReadings
-        ImportConversations ImportPresets ImportProfile ListConversations ListDownloads ListForms ListHubFiles
-        ListPresets ListPrompts ListSuggestions ListTargets LoadTarget MakeForm MeasureReadings OpenConversation
-        PauseLearning PersonalCommand ReadHistory ReadLearned ReadPicture ReadRuntime ReadTextFile Regenerate
-        RemoveTarget RenameConversation ReplyCommand ResetStarter RestoreConversation RestoreMessage SaveDraft
-        SavePreset SavePrompt SearchConversations SearchHub Send ShowBranch ShowPicture ShowProfile StoreHeld
-        TuneStarter TuneTarget UseAdapter UseDrafter UseLearning UseReadings
+        AddPresets AddTargets AnswerToolCall ChangeConversation ChangeTargetOptions ChatSampling CheckForUpdate
+        CheckGrammar CheckSuggestions Command Compare ContinueReply CountTokens DeleteConversation DeleteMessage
+        DeletePreset DeletePrompt DiscardDownload DownloadTarget EditPrompt EndToolServers EstimateMemory
+        ExportConversations ExportPresets ExportProfile FetchDrafter FindPassages ForgetAllowedTools
+        ForgetConversation ForgetEverything ForgetLearned ForgetReadings ImportConversations ImportPresets
+        ImportProfile ListAllowedTools ListConversations ListDownloads ListForms ListHubFiles ListPresets ListPrompts
+        ListSuggestions ListTargets ListTools LoadTarget MakeForm MeasureReadings OpenConversation PauseLearning
+        PersonalCommand ReadHistory ReadLearned ReadPicture ReadRuntime ReadTextFile Regenerate RemoveTarget
+        RenameConversation ReplyCommand ResetStarter RestoreConversation RestoreMessage SaveDraft SavePreset
+        SavePrompt SearchConversations SearchHub Send ShowBranch ShowPicture ShowProfile StoreHeld TuneStarter
+        TuneTarget UseAdapter UseDrafter UseLearning UseReadings UseTools
     """,
     "proposers.catalogue": "origins",
     "replies.reply": "Reply",
@@ -51,6 +52,7 @@ _PUBLIC = {
     "target.build": "check_build",
     "target.sources": "starter_path",
     "threads": "Engine",
+    "tools.servers": "read_tool_servers write_tool_servers",
     "use_cases.chat": "open_writer read_prompt",
     "use_cases.lab": "distill open_bench",
     "use_cases.store": """
@@ -78,6 +80,7 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.target.build import *
     from engine.target.sources import *
     from engine.threads import *
+    from engine.tools.servers import *
     from engine.use_cases.chat import *
     from engine.use_cases.lab import *
     from engine.use_cases.store import *

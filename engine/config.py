@@ -299,6 +299,7 @@ class ReplySettings:
     ] = None
     stop_strings: tuple[str, ...] = ()
     thinks: bool | None = None  # whether the target thinks before it answers, where it can be told; None: as it likes
+    tools: tuple[str, ...] = ()  # names of the servers whose tools the reply may call
     learns: bool = True  # whether proposers may learn from the reply
     keeps_distributions: bool = False  # whether the reply carries the target's distribution before each token
     speculate: bool = True  # let proposers draft ahead of the target; the text follows the same distribution either way

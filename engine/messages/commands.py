@@ -14,6 +14,7 @@ from engine.messages.pictures import Picture
 from engine.messages.prompts import Attachment
 from engine.messages.replies import ReplyStatistics, Thought
 from engine.messages.targets import HubFile
+from engine.messages.tools import AllowedTool, Permission, ToolCall, ToolServer
 
 
 @dataclass_transform(frozen_default=True)
@@ -63,6 +64,10 @@ class PersonalCommand(Command):
 
 class FileCommand(Command):
     """Reads or writes a file that the user chose, or a text."""
+
+
+class ToolCommand(Command):
+    """Concerns the servers of tools."""
 
 
 class CheckGrammar(FileCommand):
@@ -121,10 +126,47 @@ class EditPrompt(ReplyCommand):
 
 
 class ContinueReply(ReplyCommand):
-    """Continue the last reply of the current branch. The longer reply is stored beside it."""
+    """Continue the last reply of the current branch. The longer reply is stored beside it. Where the branch ends with
+    calls that nobody has carried out, or with their results, it goes on from there."""
 
     conversation_id: int
     settings: ReplySettings
+
+
+class AnswerToolCall(Command):
+    """What the user says to a call that `ToolAsked` asked for. Nothing happens if nobody waits for it any more."""
+
+    call_id: str
+    permission: Permission
+
+
+class UseTools(ToolCommand):
+    """These servers are there from now on. None is started by this; those that are gone, or were changed, are ended."""
+
+    servers: tuple[ToolServer, ...]
+
+
+class ListTools(ToolCommand):
+    """Start servers, and ask what they offer. Answered with `ToolsListed`, or `ToolServerChanged` for one that failed,
+    for each of them."""
+
+    servers: tuple[str, ...] | None = None  # their names; None: all that are on
+
+
+class EndToolServers(ToolCommand):
+    """End servers; they are started again when they are used. Answered with `ToolServerChanged`."""
+
+    servers: tuple[str, ...] | None = None  # their names; None: all
+
+
+class ListAllowedTools(StoreCommand):
+    """Answered with `AllowedToolsListed`."""
+
+
+class ForgetAllowedTools(OwedCommand):
+    """Have these asked for again. Answered with `AllowedToolsListed`."""
+
+    tools: tuple[AllowedTool, ...] | None = None  # None: all
 
 
 class UseDrafter(ChatCommand):
@@ -260,6 +302,7 @@ class KeepReply(StoreCommand):
     statistics: ReplyStatistics
     target_name: str
     target_identity: str | None
+    calls: tuple[ToolCall, ...] = ()  # of a whole reply
 
 
 class StoreHeld(OwedCommand):

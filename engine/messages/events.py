@@ -32,6 +32,7 @@ from engine.messages.prompts import Attachment
 from engine.messages.replies import OriginRun, ThoughtPiece
 from engine.messages.speed import LiveFigures
 from engine.messages.targets import HubFile, HubModel, LibraryTarget, MemoryEstimate, Runtime, Suggestion
+from engine.messages.tools import AllowedTool, ServerState, Tool, ToolCall
 from engine.sentences import Told
 
 
@@ -73,6 +74,7 @@ class TargetInfo:
     identity: str = ""  # as in `TargetSource`
     thinks: bool | None = None  # whether it thinks before it answers, unless it is told; None: it cannot be told
     sees_pictures: bool = False  # whether prompts can hold some
+    calls_tools: bool = False  # whether its chat template knows how to
 
 
 class TargetLoading(Event):
@@ -364,6 +366,15 @@ class ReplyThought(Event):
     figures: LiveFigures  # of the reply so far
 
 
+class ReplyCall(Event):
+    """The next piece of a call that the model is writing, in its own format, which is no part of the reply's text.
+    `ReplyFinished` has the calls."""
+
+    conversation_id: int
+    text: str
+    figures: LiveFigures  # of the reply so far
+
+
 class ReplyRepeats(Event):
     """The reply that is being written has begun to repeat itself without end; told once for each reply."""
 
@@ -382,6 +393,52 @@ class ReplyFinished(Event):
 
     message: Message  # as in `PromptStored`
     siblings: tuple[int, ...] = ()  # as in `Conversation.siblings`, if it has any
+
+
+class ToolServerChanged(Event):
+    """A server is being started, is ready, was ended, or failed."""
+
+    server: str
+    state: ServerState
+    sentence: str = ""  # why it failed, and what to do
+
+
+class ToolsListed(Event):
+    """What a server offers: when it was asked, and whenever a reply may call it."""
+
+    server: str
+    tools: tuple[Tool, ...]
+
+
+class ToolAsked(Event):
+    """The model wants to call a tool, and waits until the user answers with `AnswerToolCall`."""
+
+    conversation_id: int
+    message_id: int  # of the reply that calls
+    call: ToolCall
+    tool: Tool
+
+
+class ToolStarted(Event):
+    """A call is being carried out, because the user allowed it now or before."""
+
+    conversation_id: int
+    message_id: int  # of the reply that calls
+    call: ToolCall
+
+
+class ToolFinished(Event):
+    """What came of a call, as it is stored below the reply or the result before it. The next reply, or the next call of
+    the reply, follows."""
+
+    message: Message  # of `Role.TOOL`, with its `result`; its id as in `PromptStored`
+    siblings: tuple[int, ...] = ()  # as in `Conversation.siblings`, if it has any
+
+
+class AllowedToolsListed(Event):
+    """On request, and after every change."""
+
+    tools: tuple[AllowedTool, ...]
 
 
 class TokensCounted(Event):

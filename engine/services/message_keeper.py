@@ -14,6 +14,7 @@ from engine.messages.commands import Command, KeepReply, StoreHeld
 from engine.messages.conversations import Conversation, Message, Role
 from engine.messages.events import Listener, MessageStored, StoreBehind
 from engine.messages.pictures import Picture
+from engine.messages.tools import ToolResult
 from engine.sentences import say, template
 from engine.storage import Repository
 
@@ -62,6 +63,12 @@ class MessageKeeper:
         with self._lock:
             new = replace(self._new(conversation_id, parent_id, Role.USER), text=text)
             return self._put(_Written(new, pictures=pictures))
+
+    def add_result(self, conversation_id: int, parent_id: int, text: str, result: ToolResult) -> Message:
+        """What came of a call. Raises ConversationMissing; StoreUnusable is only told."""
+        with self._lock:
+            new = replace(self._new(conversation_id, parent_id, Role.TOOL), text=text, result=result)
+            return self._put(_Written(new))
 
     def begin_reply(self) -> int:
         """Its number, for `KeepReply`. One is written at a time."""
@@ -172,6 +179,7 @@ class MessageKeeper:
             message,
             text=reply.text,
             thoughts=reply.thoughts,
+            calls=reply.calls,
             target_name=reply.target_name,
             statistics=reply.statistics,
         )
@@ -237,6 +245,8 @@ class MessageKeeper:
             written.target_identity,
             message.thoughts,
             written.pictures,
+            message.calls,
+            message.result,
         )
 
     def _on_waiting(self, is_waiting: bool) -> None:

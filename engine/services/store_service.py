@@ -13,8 +13,10 @@ from engine.messages.commands import (
     DeleteConversation,
     DeleteMessage,
     EraseDeleted,
+    ForgetAllowedTools,
     ForgetConversation,
     KeepReply,
+    ListAllowedTools,
     ListConversations,
     OpenConversation,
     ReadHistory,
@@ -31,6 +33,7 @@ from engine.messages.commands import (
 )
 from engine.messages.conversations import Conversation
 from engine.messages.events import (
+    AllowedToolsListed,
     ConversationChanged,
     ConversationDeleted,
     ConversationForgotten,
@@ -113,6 +116,11 @@ class StoreService:
                 with self._learning.era.lasting(era) as lasts:
                     if lasts:
                         self._save_ngrams(target_fingerprint, drafter_fingerprint, changed)
+            case ListAllowedTools():
+                self._emit(AllowedToolsListed(self._repository.allowed_tools()))
+            case ForgetAllowedTools(tools):
+                self._repository.forget_allowed_tools(tools)
+                self._emit(AllowedToolsListed(self._repository.allowed_tools()))
             case ReadHistory():
                 self._emit(HistoryRead(self._repository.read_history()))
 

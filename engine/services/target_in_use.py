@@ -148,9 +148,8 @@ class TargetInUse:
         try:
             self._repository.remember_target(source)  # first: who hears of the target lists the library at once
         finally:  # the target is there, even if the store refuses
-            thinks = writer.thinks_unless_told
             speculation.tell(
-                lambda now: self._emit(TargetReady(_describe(source, target, now, settings, thinks), command))
+                lambda now: self._emit(TargetReady(_describe(source, target, now, settings, writer), command))
             )
         self._post(UpdateRecall())
 
@@ -275,7 +274,7 @@ def _check_cancelled(command: LoadTarget, stop: StopSignal) -> None:
 
 
 def _describe(
-    source: TargetSource, target: Target, speculation: Speculation, settings: TargetSettings, thinks: bool | None
+    source: TargetSource, target: Target, speculation: Speculation, settings: TargetSettings, writer: ReplyWriter
 ) -> TargetInfo:
     description = target.description
     return TargetInfo(
@@ -292,7 +291,8 @@ def _describe(
         num_gpu_layers=description.num_gpu_layers,
         gpu=description.gpu,
         identity=source.identity,
-        thinks=thinks,
+        thinks=writer.thinks_unless_told,
+        calls_tools=writer.calls_tools,
         sees_pictures=TargetFeature.PICTURES in target.features,
     )
 

@@ -18,6 +18,7 @@ from engine.messages.conversations import Conversation, ConversationSummary, Con
 from engine.messages.pictures import Picture
 from engine.messages.prompts import NAMES_PICTURE, pictures_in, title_of
 from engine.messages.replies import ReplyStatistics, Thought
+from engine.messages.tools import ToolCall, ToolResult
 from engine.places import STORE
 from engine.storage import branch, connections
 from engine.storage.drafters import DrafterRepository
@@ -33,6 +34,7 @@ from engine.storage.schema import ConversationRow, Holds, MessageRow, rows_holdi
 from engine.storage.search import MOST_HITS, find_conversations, summary_of
 from engine.storage.targets import TargetRepository, forget_system_prompts
 from engine.storage.texts import encodable, fit_title, wanted_words
+from engine.storage.tools import ToolRepository
 from engine.storage.transactions import SHORT_PATIENCE_S
 from engine.storage.trees import KnownTrees, read_tree, write_tree
 from engine.storage.upgrade import upgrade
@@ -46,11 +48,18 @@ _SUMMARIES = select(ConversationRow.id, ConversationRow.title, ConversationRow.u
 
 
 class Repository(
-    TargetRepository, FormRepository, DrafterRepository, PaceRepository, PresetRepository, LearnedRepository
+    TargetRepository,
+    FormRepository,
+    DrafterRepository,
+    PaceRepository,
+    PresetRepository,
+    LearnedRepository,
+    ToolRepository,
 ):
     """Conversations and their messages, the library of targets (`TargetRepository`), figures of forms of their weights
     (`FormRepository`) and of drafters (`DrafterRepository`), what the pace knows (`PaceRepository`), presets and
-    prompts (`PresetRepository`), and what is learned from chats (`LearnedRepository`).
+    prompts (`PresetRepository`), what is learned from chats (`LearnedRepository`), and which tools are allowed
+    (`ToolRepository`).
 
     Any thread may call any method, and other processes may use the same store. Every method raises StoreUnusable when
     disk or file fails; what was committed before stays. A deleted conversation is hidden until it is restored or
@@ -336,7 +345,7 @@ class Repository(
             with database.writing() as connection:
                 database.note_forgotten()
                 num_forgotten += len(connection.execute(_IDS).all())
-                delete_all(connection, rows_holding(Holds.CHATS, Holds.LEARNED), Due.PAGES | Due.FOLDER)
+                delete_all(connection, rows_holding(Holds.CHATS, Holds.ORDER, Holds.LEARNED), Due.PAGES | Due.FOLDER)
                 forget_system_prompts(connection)
         self._removed.clear()
         return num_forgotten
@@ -352,6 +361,8 @@ class Repository(
         target_identity: str | None = None,
         thoughts: tuple[Thought, ...] = (),
         pictures: Collection[Picture] = (),
+        calls: tuple[ToolCall, ...] = (),
+        result: ToolResult | None = None,
     ) -> Message:
         """Adds a leaf under `parent_id` (None: a root), where the current branch now ends; also to a deleted
         conversation, whose reply is still being written. A parent that is no message of it raises ConversationMissing.
@@ -373,6 +384,8 @@ class Repository(
                 target_name=target_name,
                 target_identity=target_identity,
                 thoughts=thoughts,
+                calls=calls,
+                result=result,
             )
             message_id = connection.execute(new).lastrowid
             if statistics is not None:
@@ -383,15 +396,16 @@ class Repository(
             values = {"head_message_id": message_id, "left_heads": left, "updated_at": now}
             _change(connection, conversation_id, even_deleted=True, **values)
             add_pictures(connection, conversation_id, pictures)
-        return Message(message_id, conversation_id, parent_id, role, text, now, target_name, statistics, thoughts)
+        told = target_name, statistics, thoughts, calls, result
+        return Message(message_id, conversation_id, parent_id, role, text, now, *told)
 
     def rewrite_message(self, message: Message) -> Message:
-        """With this text, these thoughts and statistics, in place of those that are stored: a reply that has grown."""
+        """With this text, these thoughts, calls and statistics, in place of those that are stored: a reply that has grown."""
         message = replace(message, text=encodable(message.text))
         with self._writing(message.conversation_id, SHORT_PATIENCE_S) as connection:
             _check_message(connection, message.conversation_id, message.id)
             change = update(MessageRow).where(MessageRow.id == message.id)
-            connection.execute(change.values(text=message.text, thoughts=message.thoughts))
+            connection.execute(change.values(text=message.text, thoughts=message.thoughts, calls=message.calls))
             if message.statistics is not None:
                 branch.write_statistics(connection, message.id, message.statistics)
             used = {"updated_at": datetime.now(UTC)}

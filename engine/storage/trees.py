@@ -105,6 +105,8 @@ def write_tree(connection: Connection, tree: ConversationTree) -> None:
             "created_at": message.created_at or created_at,
             "target_name": None if message.target_name is None else encodable(message.target_name),
             "thoughts": message.thoughts,
+            "calls": message.calls,
+            "result": message.result,
         }
         for message in tree.messages
     ]
@@ -122,4 +124,5 @@ def _next_message_id(connection: Connection) -> int:
 
 
 def _message(row: Any) -> TreeMessage:
-    return TreeMessage(row.id, row.parent_id, row.role, row.text, row.created_at, row.target_name, row.thoughts)
+    said = row.role, row.text, row.created_at, row.target_name, row.thoughts, row.calls, row.result
+    return TreeMessage(row.id, row.parent_id, *said)
