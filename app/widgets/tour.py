@@ -19,7 +19,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QFrame, QWidget
 
 from app.theme import ThemeKeeper
-from app.widgets.layouts import Stretch, in_column, in_row
+from app.widgets.layouts import Part, Stretch, in_column, in_row
 from app.widgets.parts import button, words
 
 _WIDTH_PX = 360
@@ -64,8 +64,8 @@ class Tour(QFrame):
         for each in (self.skip_button, self.back_button, self.next_button):
             each.setAutoDefault(True)  # Enter presses it
         buttons = in_row([self.skip_button, Stretch(), self.back_button, self.next_button], spacing=8)
-        parts = [self.count, self.title, self.text, buttons]
-        in_column(parts, inside=self, margins=(16, 12, 16, 12), spacing=6)
+        parts: list[Part] = [self.count, self.title, self.text, buttons]
+        self._column = in_column(parts, inside=self, margins=(16, 12, 16, 12), spacing=6)
         self.hide()
         keeper.changed.connect(self._place)
 
@@ -90,11 +90,12 @@ class Tour(QFrame):
             return False
         if watched is self._window and event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest):
             self._place()
-        is_press = isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress
-        if is_press and watched is not self._window and event.key() == Qt.Key.Key_Escape:
-            self.end()
-            return True
-        return False
+        if watched is self._window or not isinstance(event, QKeyEvent):
+            return False
+        if event.type() != QEvent.Type.KeyPress or event.key() != Qt.Key.Key_Escape:
+            return False
+        self.end()
+        return True
 
     # What happens
 
@@ -135,7 +136,7 @@ class Tour(QFrame):
         width = min(self._keeper.px(_WIDTH_PX), room.width() - 2 * _MARGIN_PX)
         self.ensurePolished()
         frame = 2 * self.frameWidth()
-        height = self.layout().totalHeightForWidth(width - frame) + frame
+        height = self._column.totalHeightForWidth(width - frame) + frame
         distance = _GAP_PX + _AROUND_PX
         above = about.top() - distance - height
         top = above if above >= _MARGIN_PX else min(about.bottom() + distance, room.height() - _MARGIN_PX - height)

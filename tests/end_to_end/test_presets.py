@@ -220,7 +220,8 @@ def test_a_prompt_is_found_by_a_slash_and_filled_in(desk: Desk, thinker: Thinker
     assert desk.text == ""
     desk.next(PresetsAdded, lambda: QTest.keyClick(dialog.prompts.examples_button, _KEY.Key_Space))
     desk.next(PromptsListed, lambda: QTest.keyClick(dialog.prompts.new_button, _KEY.Key_Space))
-    QTest.keyClicks(QApplication.focusWidget(), "Greet")
+    assert dialog.prompts.name.hasFocus()
+    QTest.keyClicks(dialog.prompts.name, "Greet")
     dialog.prompts.text.setFocus()
     dialog.prompts.text.insertPlainText("🙂 ")  # two places of Qt's
     QTest.keyClicks(dialog.prompts.text, "Greet {name} in {language:French}, {name}. Quote {{this}}: {clipboard}")
