@@ -274,6 +274,7 @@ class MainWindow(QMainWindow):
         self.meter.history_requested.connect(self.history_action.trigger)
         self.compare_action = self._action(self.tr("Compare with and without speed-up…"))
         self.guide_action = self._action(self.tr("User guide"), "F1")
+        self.tour_action = self._action(self.tr("Show the tour"))
         self.shortcuts_action = self._action(self.tr("Keyboard shortcuts"), "Ctrl+/", self._show_shortcuts)
         self.update_action = self._action(self.tr("Check for updates now"))
         self.logs_action = self._action(self.tr("Open the log folder"))
@@ -334,7 +335,7 @@ class MainWindow(QMainWindow):
             (
                 self.tr("&Help"),
                 (
-                    (self.guide_action, self.shortcuts_action),
+                    (self.guide_action, self.tour_action, self.shortcuts_action),
                     (self.logs_action, self.update_action, self.about_action),
                 ),
             ),

@@ -35,6 +35,7 @@ from app.controllers.speed_up import SpeedUpController
 from app.controllers.start import FileOpening, FirstStart, StoreTrouble
 from app.controllers.store_notice import StoreNotice
 from app.controllers.target import TargetController
+from app.controllers.tour import TourController
 from app.controllers.update import UpdateController
 from app.engine_bridge import EngineBridge
 from app.settings.app_settings import SettingsFile, not_saved
@@ -57,8 +58,10 @@ class WiredWindow(QObject):
         speculation: SpeculationSettings,
         target: str | None = None,
         make_bridge: Callable[[EngineConfig], EngineBridge] = EngineBridge,
+        has_tour: bool = False,
     ) -> None:
-        """`folder` holds all files of the program. `target` is for this start only; None: the user's own."""
+        """`folder` holds all files of the program. `target` is for this start only; None: the user's own. `has_tour`:
+        it is shown at the first start."""
         super().__init__(opened.window)
         settings_file = SettingsFile(folder)
         settings, complaint = settings_file.load()
@@ -109,6 +112,7 @@ class WiredWindow(QObject):
         self.settings = SettingsController(window, self.theme, keeper, self.target)
         ReadingsController(window, self.theme, bridge, keeper, self.settings)
         FirstStart(window, bridge, keeper)
+        self.tour = TourController(window, self.theme, bridge, keeper, has_tour)
         Notifier(window, bridge, keeper)
         Nudge(window, bridge, keeper)
         SpeedUpController(window, bridge, keeper)

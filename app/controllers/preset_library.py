@@ -34,6 +34,7 @@ from engine import (
 )
 from engine.messages.events import (
     Event,
+    EverythingForgotten,
     Failed,
     GrammarChecked,
     PresetsAdded,
@@ -180,6 +181,8 @@ class PresetLibraryController(Controller):
                 self._prompts = prompts
                 self._window.prompt_box.library.set_prompts([each for each in prompts if each.text.strip()])
                 self._tell(lambda dialog: dialog.prompts.set_prompts(prompts))
+            case EverythingForgotten():
+                self._tell(lambda dialog: dialog.clear_words())  # an Undo would bring one back
             case PresetsAdded():
                 self._tell(lambda dialog: dialog.show_words(self._words_of_added(event)))
             case PresetsExported(path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import Signal, Slot
@@ -115,8 +116,8 @@ class PresetsController(Controller):
 
     @Slot(object)
     def _save(self, preset: Preset) -> None:
-        self._bridge.post(SavePreset(preset))
-        self._window.toasts.show_info(self.tr("The preset “{name}” was saved.").format(name=preset.name))
+        words = self.tr("The preset “{name}” was saved.").format(name=preset.name)
+        self._bridge.post(SavePreset(preset)).finished.connect(partial(self._window.toasts.show_info, words))
 
     # What the engine says
 
@@ -133,7 +134,10 @@ class PresetsController(Controller):
                 _, use = self._awaited
                 self._awaited = None
                 use(self._values(conversation.system_prompt, conversation.sampling))
-            case TargetsListed() | TargetReady():
+            case TargetsListed():
+                if self._left is not None and self._left.target is not None:
+                    self._use_rest()
+            case TargetReady():
                 self._use_rest()
 
     def _list(self) -> None:
@@ -154,24 +158,27 @@ class PresetsController(Controller):
         preset, in_use = self._left, self._in_use()
         if preset is None:
             return
-        wanted = preset.target
-        if wanted is None or is_same_target(wanted, in_use):
+        if preset.target is None:
             self._left = None if in_use is not None else preset
             self._think(preset.thinks)
         elif self._target.library:
-            self._load(preset, wanted)
+            self._left = None
+            self._load(preset, preset.target)
 
     def _load(self, preset: Preset, wanted: TargetChoice) -> None:
-        """Once: whatever is loaded then is what the user has."""
-        self._left = None
+        """The model in use is chosen, too: another one may be on its way."""
+        is_here = is_same_target(wanted, self._in_use())
         choices = [(TargetChoice(each.name, each.identity), each.path) for each in self._target.library]
         path = next((path for choice, path in choices if is_same_target(wanted, choice)), None)
-        if path is None:
+        if is_here:
+            self._think(preset.thinks)
+        elif path is None:
             words = self.tr("The library has no model {name}, which the preset “{preset}” is for.")
             self._window.toasts.show_info(words.format(name=wanted.name, preset=preset.name))
-            return
-        self._left = replace(preset, target=None) if preset.thinks is not None else None
-        self._use_model(path)
+        elif preset.thinks is not None:
+            self._left = replace(preset, target=None)
+        if path is not None:
+            self._use_model(path)
 
     def _think(self, thinks: bool | None) -> None:
         in_use = self._target.in_use

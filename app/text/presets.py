@@ -47,7 +47,7 @@ def preset_words(preset: Preset) -> str:
 
 def sampling_words(sampling: OwnSampling) -> str:
     """Numbers with their values, texts by their names alone; empty where nothing is set."""
-    titles = {each.name: each.title for each in (*OWN_PARAMETERS, *OWN_TEXTS)}
+    titles = {each.name: each.title for each in OWN_PARAMETERS} | {each.name: each.title for each in OWN_TEXTS}
     facts = []
     for name, value in sampling.chosen:
         title = translate("Settings", titles[name])

@@ -41,6 +41,7 @@ class PresetPicker(QFrame):
         super().__init__(parent, Qt.WindowType.Popup)
         self.setProperty("kind", "popup")
         self.setAccessibleName(self.tr("Presets"))
+        self._keeper = keeper
         self._presets: Sequence[Preset] = ()
         self._in_use: int | None = None
         self.title = words("", self, kind="quiet")
@@ -74,7 +75,8 @@ class PresetPicker(QFrame):
         self._show_rows()
         rows = self.view.rows.rowCount() * max(0, self.view.sizeHintForRow(0))
         besides = self.title.sizeHint().height() + 2 * self.save_button.sizeHint().height() + _SPACES_PX
-        place_below(self, widget, _WIDTH_PX, (_LEAST_HEIGHT_PX, min(_HEIGHT_PX, rows + besides)))
+        width, least, most = map(self._keeper.px, (_WIDTH_PX, _LEAST_HEIGHT_PX, _HEIGHT_PX))
+        place_below(self, widget, width, (least, min(most, rows + besides)))
         self.show()
         self.view.setFocus(Qt.FocusReason.PopupFocusReason)
         self.view.point_at(None)

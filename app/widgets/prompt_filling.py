@@ -32,9 +32,11 @@ class PromptFilling(QObject):
         self._keeper = keeper
         self._editor = editor
         self._blanks: list[_Blank] = []
-        self._last = QTextCursor()  # at the end of what was put in
+        self._first = self._last = QTextCursor()  # where what was put in begins and ends
+        self._span = 0, 0  # these places, before the text changes
         self._is_changing = False
-        editor.textChanged.connect(self._on_changed)
+        editor.document().contentsChange.connect(self._on_changed)
+        editor.textChanged.connect(self._on_text_changed)
         keeper.changed.connect(self._mark)
 
     @property
@@ -54,7 +56,9 @@ class PromptFilling(QObject):
                 blanks.append(_Blank(self._editor, piece, place, end))
             place = end
         self._blanks = blanks
-        self._last = _at(self._editor, place)
+        self._first, self._last = _at(self._editor, begin), _at(self._editor, place)
+        self._first.setKeepPositionOnInsert(True)
+        self._note_span()
         self._is_changing = False
         self._editor.setTextCursor(self._last)
         if any(blank.is_empty for blank in blanks):
@@ -91,14 +95,26 @@ class PromptFilling(QObject):
             self._mark()
             self.ended.emit()
 
-    @Slot()
-    def _on_changed(self) -> None:
+    @Slot(int, int, int)
+    def _on_changed(self, place: int, num_removed: int, _num_added: int) -> None:
+        """Ends where all of it has gone: the text is another one, or what was put in is undone."""
         if self._is_changing or not self._blanks:
             return
-        if all(blank.begin == blank.end for blank in self._blanks):  # the text is another one, or undone
-            self.end()
-        else:
-            self._mark()
+        begin, end = self._span
+        if place <= begin and place + num_removed >= end:
+            self._blanks = []
+        self._note_span()
+
+    @Slot()
+    def _on_text_changed(self) -> None:
+        if self._is_changing or not self._editor.extraSelections():
+            return
+        self._mark()
+        if not self._blanks:
+            self.ended.emit()
+
+    def _note_span(self) -> None:
+        self._span = self._first.position(), self._last.position()
 
     @Slot()
     def _mark(self) -> None:
@@ -127,6 +143,7 @@ class PromptFilling(QObject):
         for blank in self._blanks:
             if blank.name == given.name and blank.is_empty:
                 blank.selected().insertText(text)
+        self._note_span()
         self._is_changing = False
         self._editor.setTextCursor(cursor)
         self._mark()

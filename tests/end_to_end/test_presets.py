@@ -15,7 +15,6 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
 from pytestqt.qtbot import QtBot
 
-import engine.loading
 from app.startup.first_paint import open_window
 from app.widgets.preset_picker import PresetPicker
 from app.wiring import WiredWindow
@@ -46,9 +45,10 @@ _KEY = Qt.Key
 
 
 class Desk:
-    def __init__(self, qtbot: QtBot, qapp: QApplication, folder: Path) -> None:
+    def __init__(self, qtbot: QtBot, qapp: QApplication, folder: Path, has_tour: bool = False) -> None:
         self._qtbot = qtbot
-        self.app = WiredWindow(open_window(qapp, folder), folder, SpeculationSettings(drafter="none"))
+        drafting = SpeculationSettings(drafter="none")
+        self.app = WiredWindow(open_window(qapp, folder), folder, drafting, has_tour=has_tour)
         self.window = self.app.window
         self._ear = Ear(self.app.bridge)  # after the controllers: what the test hears, the window has heard
         qtbot.addWidget(self.window)
@@ -98,13 +98,6 @@ class Desk:
     def close(self) -> None:
         self.window.close()
         self.app.close()
-
-
-@pytest.fixture
-def thinker(monkeypatch: pytest.MonkeyPatch) -> Thinker:
-    target = Thinker()
-    monkeypatch.setattr(engine.loading, "load_target", lambda *_arguments: target)
-    return target
 
 
 @pytest.fixture
@@ -227,7 +220,8 @@ def test_a_prompt_is_found_by_a_slash_and_filled_in(desk: Desk, thinker: Thinker
     assert desk.text == ""
     desk.next(PresetsAdded, lambda: QTest.keyClick(dialog.prompts.examples_button, _KEY.Key_Space))
     desk.next(PromptsListed, lambda: QTest.keyClick(dialog.prompts.new_button, _KEY.Key_Space))
-    QTest.keyClicks(QApplication.focusWidget(), "Greet")
+    assert dialog.prompts.name.hasFocus()
+    QTest.keyClicks(dialog.prompts.name, "Greet")
     dialog.prompts.text.setFocus()
     dialog.prompts.text.insertPlainText("🙂 ")  # two places of Qt's
     QTest.keyClicks(dialog.prompts.text, "Greet {name} in {language:French}, {name}. Quote {{this}}: {clipboard}")

@@ -15,6 +15,7 @@ from contextlib import closing
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, qInstallMessageHandler
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu
 
 from app.dialogs.forms_dialog import FormsDialog
@@ -144,6 +145,31 @@ def _branches(studio: Studio, _folder: Path) -> None:
     dialog.reject()
 
 
+def _presets(studio: Studio, _folder: Path) -> None:
+    window, library = studio.window, studio.app.preset_library.dialog
+    library.presets.examples_button.click()
+    library.prompts.examples_button.click()
+    studio.until(lambda: len(library.presets.presets) > 1 and len(library.prompts.prompts) > 1)
+    window.new_action.trigger()
+    studio.app.presets.apply(next(iter(studio.app.presets.presets)))
+    window.toasts.clear()
+    window.presets_action.trigger()
+    studio.shoot("preset-choice", window, studio.app.presets.picker)
+    studio.app.presets.picker.close()
+    window.activateWindow()
+    window.prompt_box.setFocus()
+    QTest.keyClicks(window.prompt_box.editor, "/")
+    studio.shoot("prompt-choice", window)
+    window.prompt_box.set_text("")
+    window.tour_action.trigger()
+    studio.shoot("tour", window)
+    assert studio.app.tour.tour is not None
+    studio.app.tour.tour.end()
+    window.new_action.trigger()
+    studio.app.presets.picker.chosen.emit(0)
+    window.toasts.clear()
+
+
 def _search(studio: Studio, _folder: Path) -> None:
     _open(studio, CODE_CHAT)
     studio.window.conversations.begin_search()
@@ -269,7 +295,8 @@ def _settings(studio: Studio, _folder: Path) -> None:
 
 
 _TAKES: tuple[Callable[[Studio, Path], None], ...] = (
-    _menu, _picker, _branches, _search, _attached, _seen, _incognito, _error, _library, _speed, _personal, _settings,
+    _menu, _picker, _branches, _presets, _search, _attached, _seen, _incognito, _error, _library, _speed, _personal,
+    _settings,
 )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
@@ -32,6 +33,13 @@ PRESETS = st.builds(
     st.none() | st.booleans(),
     st.none() | st.builds(TargetChoice, LINES.filter(bool), LINES),
 )
+_KEYS = ("name", "system_prompt", "sampling", "thinks", "model", "identity", "text", "temperature", "logit_bias")
+
+
+def fields(inner: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+    return st.dictionaries(st.sampled_from(_KEYS), inner, max_size=5)
+
+
 PROMPTS = st.builds(LibraryPrompt, st.just(0), NAMES, NAMES)
 
 
@@ -76,6 +84,22 @@ def refused(path: Path, written: str | bytes) -> str:
 )
 def test_what_is_no_file_of_presets_is_refused(tmp_path: Path, written: str | bytes, sentence: str) -> None:
     assert sentence in refused(tmp_path / "a.json", written)
+
+
+SIMPLE = st.none() | st.booleans() | st.integers() | st.floats() | LINES
+VALUES = st.recursive(SIMPLE, lambda inner: st.lists(inner) | fields(inner), max_leaves=8)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@given(VALUES, VALUES)
+def test_whatever_is_in_a_file_it_is_read_or_refused(tmp_path: Path, some: object, others: object) -> None:
+    path = tmp_path / "a.json"
+    for listed in ({"presets": some, "prompts": others}, {"presets": [some, others], "prompts": [others]}):
+        path.write_text(json.dumps(content(**listed)), "utf-8")
+        with contextlib.suppress(FileUnusable):
+            read = read_presets(path)
+            names = [*(each.name for each in read.presets), *(each.name for each in read.prompts)]
+            assert all(name.strip() for name in names)
 
 
 def test_a_large_file_is_refused_before_it_is_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
