@@ -31,13 +31,15 @@ _PUBLIC = {
     "lab.measuring.order": "BenchOrder SimulatedCosts",
     "library.siblings": "sibling_beside",
     "messages.commands": """
-        AddTargets ChangeConversation ChangeTargetOptions ChatSampling CheckForUpdate CheckGrammar CheckSuggestions
-        Command Compare ContinueReply CountTokens DeleteConversation DeleteMessage DiscardDownload DownloadTarget
-        EditPrompt EstimateMemory ExportConversations ExportProfile FetchDrafter FindPassages ForgetConversation
-        ForgetEverything ForgetLearned ForgetReadings ImportConversations ImportProfile ListConversations ListDownloads
-        ListForms ListHubFiles ListSuggestions ListTargets LoadTarget MakeForm MeasureReadings OpenConversation
-        PauseLearning PersonalCommand ReadHistory ReadLearned ReadPicture ReadRuntime ReadTextFile Regenerate
-        RemoveTarget RenameConversation ReplyCommand ResetStarter RestoreConversation RestoreMessage SaveDraft
+        AddTargets ArchiveConversations ChangeConversation ChangeFolder ChangeTargetOptions ChatSampling
+        CheckForUpdate CheckGrammar CheckSuggestions Command Compare ContinueReply CountTokens CreateFolder
+        DeleteConversations DeleteFolder DeleteMessage DiscardDownload DownloadTarget EditPrompt EstimateMemory
+        ExportConversations ExportProfile FetchDrafter FindPassages ForgetConversation ForgetEverything
+        ForgetLearned ForgetReadings ImportConversations ImportProfile ListConversations ListDownloads
+        ListFolders ListForms ListHubFiles ListSuggestions ListTargets LoadTarget MakeForm MeasureReadings
+        MoveConversations OpenConversation PauseLearning PersonalCommand PinConversations ReadHistory
+        ReadLearned ReadPicture ReadRuntime ReadTextFile Regenerate RemoveTarget RenameConversation ReplyCommand
+        ResetStarter RestoreConversations RestoreFolder RestoreMessage ReturnConversations SaveDraft
         SearchConversations SearchHub Send ShowBranch ShowPicture ShowProfile StoreHeld TuneStarter TuneTarget
         UseAdapter UseDrafter UseLearning UseReadings
     """,

@@ -13,19 +13,19 @@ from app.main_window import MainWindow
 from app.widgets.toast import Toast
 from engine import (
     Command,
-    DeleteConversation,
+    DeleteConversations,
     ForgetConversation,
     ListConversations,
     OpenConversation,
     RenameConversation,
-    RestoreConversation,
+    RestoreConversations,
 )
 from engine.messages.conversations import ConversationSummary
 from engine.messages.events import (
     ConversationChanged,
-    ConversationDeleted,
     ConversationForgotten,
     ConversationOpened,
+    ConversationsDeleted,
     ConversationsImported,
     ConversationsListed,
     Event,
@@ -98,7 +98,7 @@ class ConversationsController(Controller):
 
     @Slot(int)
     def _delete(self, conversation_id: int) -> None:
-        self._change(DeleteConversation(conversation_id))
+        self._change(DeleteConversations((conversation_id,)))
 
     @Slot()
     def _restore_last(self) -> None:
@@ -108,7 +108,7 @@ class ConversationsController(Controller):
     def _restore(self, summary: ConversationSummary) -> None:
         """Brings a deleted conversation back and shows it."""
         self._end_deleted(summary.id)
-        self._change(RestoreConversation(summary.id))
+        self._change(RestoreConversations((summary.id,)))
         self._open(summary.id)
 
     @Slot(int)
@@ -144,7 +144,7 @@ class ConversationsController(Controller):
             case ConversationOpened(conversation) if conversation.summary.id == self.open_id:
                 self._show_incognito(conversation.summary.incognito)
                 self._window.conversations.set_chosen(self.open_id)
-            case ConversationDeleted(summary):
+            case ConversationsDeleted((summary,)):
                 self._on_deleted(summary)
             case ConversationForgotten(summary):
                 self._end_deleted(summary.id)

@@ -13,9 +13,9 @@ from engine import SearchConversations
 from engine.messages.conversations import SearchHit
 from engine.messages.events import (
     ConversationChanged,
-    ConversationDeleted,
     ConversationForgotten,
     ConversationOpened,
+    ConversationsDeleted,
     ConversationsFound,
     ConversationsImported,
     Event,
@@ -67,7 +67,7 @@ class SearchController(Controller):
                 self._window.conversations.show_hits(hits)
             case ConversationOpened(conversation):
                 self._reveal(conversation.summary.id)
-            case ConversationChanged() | ConversationDeleted() | ConversationForgotten() | ConversationsImported():
+            case ConversationChanged() | ConversationsDeleted() | ConversationForgotten() | ConversationsImported():
                 if self._words:
                     self._again.request()
             case EverythingForgotten():

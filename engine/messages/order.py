@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from engine.config import OwnSampling
 
+FOLDER_NAME_LENGTH = 80  # characters
+
 
 @dataclass(frozen=True, slots=True)
 class TargetChoice:
