@@ -31,17 +31,18 @@ _PUBLIC = {
     "lab.measuring.order": "BenchOrder SimulatedCosts",
     "library.siblings": "sibling_beside",
     "messages.commands": """
-        AddTargets ArchiveConversations ChangeConversation ChangeFolder ChangeTargetOptions ChatSampling
-        CheckForUpdate CheckGrammar CheckSuggestions Command Compare ContinueReply CountTokens CreateFolder
-        DeleteConversations DeleteFolder DeleteMessage DiscardDownload DownloadTarget EditPrompt EstimateMemory
-        ExportConversations ExportProfile FetchDrafter FindPassages ForgetConversation ForgetEverything
-        ForgetLearned ForgetReadings ImportConversations ImportProfile ListConversations ListDownloads
-        ListFolders ListForms ListHubFiles ListSuggestions ListTargets LoadTarget MakeForm MeasureReadings
+        AddPresets AddTargets ArchiveConversations ChangeConversation ChangeFolder ChangeTargetOptions
+        ChatSampling CheckForUpdate CheckGrammar CheckSuggestions Command Compare ContinueReply CountTokens
+        CreateFolder DeleteConversations DeleteFolder DeleteMessage DeletePreset DeletePrompt DiscardDownload
+        DownloadTarget EditPrompt EstimateMemory ExportConversations ExportPresets ExportProfile FetchDrafter
+        FindPassages ForgetConversation ForgetEverything ForgetLearned ForgetReadings ImportConversations
+        ImportPresets ImportProfile ListConversations ListDownloads ListFolders ListForms ListHubFiles
+        ListPresets ListPrompts ListSuggestions ListTargets LoadTarget MakeForm MeasureReadings
         MoveConversations OpenConversation PauseLearning PersonalCommand PinConversations ReadHistory
         ReadLearned ReadPicture ReadRuntime ReadTextFile Regenerate RemoveTarget RenameConversation ReplyCommand
-        ResetStarter RestoreConversations RestoreFolder RestoreMessage ReturnConversations SaveDraft
-        SearchConversations SearchHub Send ShowBranch ShowPicture ShowProfile StoreHeld TuneStarter TuneTarget
-        UseAdapter UseDrafter UseLearning UseReadings
+        ResetStarter RestoreConversations RestoreFolder RestoreMessage ReturnConversations SaveDraft SavePreset
+        SavePrompt SearchConversations SearchHub Send ShowBranch ShowPicture ShowProfile StoreHeld TuneStarter
+        TuneTarget UseAdapter UseDrafter UseLearning UseReadings
     """,
     "proposers.catalogue": "origins",
     "replies.reply": "Reply",

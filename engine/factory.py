@@ -21,11 +21,14 @@ from engine.messages.commands import (
     CopyReading,
     CountTokens,
     EraseDeleted,
+    ExportPresets,
     FileCommand,
     HubCommand,
+    ImportPresets,
     LibraryCommand,
     PauseLearning,
     PersonalCommand,
+    PresetCommand,
     ReadingCommand,
     ReadRuntime,
     StoreCommand,
@@ -58,6 +61,7 @@ if TYPE_CHECKING:
     from engine.services.library_service import LibraryService
     from engine.services.message_keeper import MessageKeeper
     from engine.services.personal_service import PersonalService
+    from engine.services.preset_service import PresetService
     from engine.services.quiet import Quiet
     from engine.services.reading_keeper import ReadingKeeper
     from engine.services.recall import Recall
@@ -132,6 +136,7 @@ class Services:
             TuningCommand: _with(Lazy(self._build_tuning)),
             PersonalCommand: _with(Lazy(self._build_personal)),
             FileCommand: _with(Lazy(self._build_files)),
+            **dict.fromkeys((PresetCommand, ExportPresets, ImportPresets), _with(Lazy(self._build_presets))),
             HubCommand: _with(Lazy(self._build_hub)),
             CountTokens: self._count_tokens,
             UseLearning: self._change_learning,  # this and the next two work even if the store cannot be opened
@@ -261,6 +266,11 @@ class Services:
             return None if chat is None else chat.target.count_tokens(text)
 
         return FileService(self._repository, self._learning, self._emit, self._post, count)
+
+    def _build_presets(self) -> PresetService:
+        from engine.services.preset_service import PresetService
+
+        return PresetService(self._repository(), self._emit)
 
     def _build_hub(self) -> HubService:
         from engine.services.hub_service import HubService

@@ -19,6 +19,7 @@ from engine.messages.commands import (
     ForgetEverything,
     HubCommand,
     ImportConversations,
+    ImportPresets,
     ImportProfile,
     KeepReading,
     KeepReply,
@@ -67,7 +68,7 @@ _THREADS: dict[type, str] = {
 }
 # What these commands end: imports that began before are forgotten with the rest; erasing and keeping begin anew.
 _ENDED_BY: dict[type, tuple[type, ...]] = {
-    ForgetEverything: (ImportConversations, ImportProfile),
+    ForgetEverything: (ImportConversations, ImportPresets, ImportProfile),
     EraseDeleted: (EraseDeleted,),
     KeepReading: (KeepReading,),
 }

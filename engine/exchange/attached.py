@@ -27,20 +27,20 @@ _CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")  # not found in te
 
 
 @contextmanager
-def readable(path: Path) -> Iterator[BinaryIO]:
-    """The file, opened. Raises FileUnusable, also where reading it fails."""
+def readable(path: Path, instead: str = "attach") -> Iterator[BinaryIO]:
+    """The file, opened. Raises FileUnusable, also where reading it fails; `instead` is what to do with another one."""
     name = path.name
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # reading a pipe might never end
-            raise FileUnusable(f"{name} is no file; attach a text file.")
+            raise FileUnusable(f"{name} is no file; {instead} a text file.")
         with path.open("rb") as file:
             yield file
     except FileNotFoundError as error:
-        raise FileUnusable(f"{name} is not there any more; attach another file.") from error
+        raise FileUnusable(f"{name} is not there any more; {instead} another file.") from error
     except PermissionError as error:
-        raise FileUnusable(f"You may not read {name}; attach another file.") from error
+        raise FileUnusable(f"You may not read {name}; {instead} another file.") from error
     except OSError as error:
-        raise FileUnusable(f"{name} cannot be read ({error.strerror}); attach another file.") from error
+        raise FileUnusable(f"{name} cannot be read ({error.strerror}); {instead} another file.") from error
 
 
 def check_size(file: BinaryIO, name: str, most: int, kind: str = "text of ") -> int:

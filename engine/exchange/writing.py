@@ -18,9 +18,13 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 def write_chats(path: Path, trees: Iterable[ConversationTree], form: ExportFormat, overwrite: bool) -> None:
     """Readable by this user alone. Raises FileUnusable, and what `trees` raises; the file that was there before then
     stays as it was."""
+    write_file(path, json_format.write(trees) if form is ExportFormat.JSON else markdown(trees), overwrite)
+
+
+def write_file(path: Path, pieces: Iterable[str], overwrite: bool) -> None:
+    """Likewise the pieces of a text, in UTF-8."""
     path = path.absolute()
     _check_free(path, overwrite)
-    pieces = json_format.write(trees) if form is ExportFormat.JSON else markdown(trees)
     try:
         with whole_file(path) as file:
             file.writelines(piece.encode("utf-8", "replace") for piece in pieces)

@@ -9,7 +9,7 @@ from typing import dataclass_transform
 from engine.config import LearningSettings, OwnSampling, ReadingSettings, ReplySettings, TargetOptions, TargetSettings
 from engine.messages.conversations import ConversationSummary, ExportFormat
 from engine.messages.learned import NgramRecord
-from engine.messages.order import Folder, TargetChoice
+from engine.messages.order import Folder, LibraryPrompt, Preset, TargetChoice
 from engine.messages.pictures import Picture
 from engine.messages.prompts import Attachment
 from engine.messages.replies import ReplyStatistics, Thought
@@ -38,6 +38,10 @@ class StoreCommand(Command):
 
 class OwedCommand(StoreCommand):
     """Is carried out even if it is still waiting when the app is closed."""
+
+
+class PresetCommand(OwedCommand):
+    """Reads or changes presets, or the prompts of the library."""
 
 
 class LibraryCommand(Command):
@@ -291,7 +295,7 @@ class ChangeConversation(OwedCommand):
     """Takes effect with its next reply. Answered with `ConversationChanged`."""
 
     conversation_id: int
-    system_prompt: str
+    system_prompt: str | None  # None: it keeps its own
     sampling: OwnSampling
 
 
@@ -365,6 +369,58 @@ class ExportConversations(FileCommand):
 
 class ImportConversations(FileCommand):
     """Adds the conversations of a file, all or none. Answered with `ConversationsImported`."""
+
+    path: Path
+
+
+class ListPresets(PresetCommand):
+    """Answered with `PresetsListed`, as are the commands that change them."""
+
+
+class SavePreset(PresetCommand):
+    """In place of the one with its id; with the id 0, or one that is not there (any more), it is added. A name that is
+    taken gets a number."""
+
+    preset: Preset
+
+
+class DeletePreset(PresetCommand):
+    preset_id: int
+
+
+class ListPrompts(PresetCommand):
+    """Answered with `PromptsListed`, as are the commands that change them."""
+
+
+class SavePrompt(PresetCommand):
+    """As `SavePreset`."""
+
+    prompt: LibraryPrompt
+
+
+class DeletePrompt(PresetCommand):
+    prompt_id: int
+
+
+class AddPresets(PresetCommand):
+    """Adds those that are not here yet, all or none; names that are taken get a number. Answered with `PresetsListed`,
+    `PromptsListed` and `PresetsAdded`."""
+
+    presets: tuple[Preset, ...]
+    prompts: tuple[LibraryPrompt, ...]
+
+
+class ExportPresets(FileCommand):
+    """Writes them to a file. Answered with `PresetsExported`."""
+
+    path: Path
+    presets: tuple[Preset, ...]
+    prompts: tuple[LibraryPrompt, ...]
+    overwrite: bool = False  # an existing file
+
+
+class ImportPresets(FileCommand):
+    """Adds the presets and prompts of a file, as `AddPresets` does."""
 
     path: Path
 

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import dataclass_transform
 
 from engine.messages.commands import (
+    AddPresets,
     CheckForUpdate,
     Command,
     Compare,
     EstimateMemory,
+    ImportPresets,
     ListForms,
     LoadTarget,
     MakeForm,
@@ -24,7 +26,7 @@ from engine.messages.drafters import DrafterChoice
 from engine.messages.forms import FormOffer, FormSpeed, TuneReport, TuneStep
 from engine.messages.history import History
 from engine.messages.learned import FingerprintPair, ImportOutcome, LearnedSummary, ProfileSummary
-from engine.messages.order import Folder
+from engine.messages.order import Folder, LibraryPrompt, Preset
 from engine.messages.pictures import Picture
 from engine.messages.prompts import Attachment
 from engine.messages.replies import OriginRun, ThoughtPiece
@@ -266,6 +268,32 @@ class ConversationsImported(Event):
     path: Path
     num_conversations: int  # that were added
     left_out: tuple[tuple[LeftOut, str], ...]  # the others: why, and their titles (empty: not known)
+
+
+class PresetsListed(Event):
+    """All of them, on request or after a change, by name."""
+
+    presets: tuple[Preset, ...]
+
+
+class PromptsListed(Event):
+    """Likewise the prompts of the library."""
+
+    prompts: tuple[LibraryPrompt, ...]
+
+
+class PresetsAdded(Event):
+    command: AddPresets | ImportPresets
+    num_presets: int  # that were added
+    num_prompts: int
+    num_known: int  # that are here already, and were left out
+    num_unreadable: int  # entries of a file
+
+
+class PresetsExported(Event):
+    path: Path
+    num_presets: int
+    num_prompts: int
 
 
 class TextFileRead(Event):

@@ -104,7 +104,9 @@ class StoreService:
                 shown = self._repository.show_branch(conversation_id, self._keeper.id_of(message_id))
                 self._emit(ConversationOpened(self._keeper.over(shown)))
             case ChangeConversation(conversation_id, system_prompt, sampling):
-                if self._repository.open_conversation(conversation_id).system_prompt != system_prompt:
+                before = self._repository.open_conversation(conversation_id).system_prompt
+                system_prompt = before if system_prompt is None else system_prompt
+                if before != system_prompt:
                     self._readings.forget(conversation_id)  # the old one is not to stay in it
                 changed = self._repository.change_conversation(conversation_id, system_prompt, sampling)
                 self._emit(ConversationChanged(changed))

@@ -28,6 +28,7 @@ from engine.storage.learned import LearnedRepository
 from engine.storage.order import FoldersByName, OrderRepository, existing_folder
 from engine.storage.pace import PaceRepository
 from engine.storage.pictures import REMOVE_UNNAMED, StoredPictures, add_pictures, find_unnamed, read_pictures
+from engine.storage.presets import PresetRepository
 from engine.storage.removal import Removed, put_back, remove
 from engine.storage.schema import ConversationRow, Holds, MessageRow, rows_holding
 from engine.storage.search import MOST_HITS, find_conversations
@@ -45,11 +46,18 @@ _DELETED_IDS = _IDS.where(ConversationRow.deleted_at.is_not(None))
 
 
 class Repository(
-    OrderRepository, TargetRepository, FormRepository, DrafterRepository, PaceRepository, LearnedRepository
+    OrderRepository,
+    TargetRepository,
+    FormRepository,
+    DrafterRepository,
+    PaceRepository,
+    PresetRepository,
+    LearnedRepository,
 ):
     """Conversations and their messages, the order among them (`OrderRepository`), the library of targets
     (`TargetRepository`), figures of forms of their weights (`FormRepository`) and of drafters (`DrafterRepository`),
-    what the pace knows (`PaceRepository`), and what is learned from chats (`LearnedRepository`).
+    what the pace knows (`PaceRepository`), presets and prompts (`PresetRepository`), and what is learned from chats
+    (`LearnedRepository`).
 
     Any thread may call any method, and other processes may use the same store. Every method raises StoreUnusable when
     disk or file fails; what was committed before stays. A deleted conversation is hidden until it is restored or

@@ -1,0 +1,106 @@
+"""Files of presets and prompts: read again as they were written, and refused in a sentence where they are none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from engine.config import OwnSampling
+from engine.errors import FileUnusable
+from engine.exchange import presets
+from engine.exchange.presets import read_presets, write_presets
+from engine.messages.order import MOST_CHARACTERS, MOST_KEPT, LibraryPrompt, Preset, TargetChoice
+
+LINES = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+NAMES = LINES.filter(lambda text: bool(text.strip()))
+SAMPLINGS = st.builds(
+    OwnSampling,
+    temperature=st.none() | st.floats(0.1, 5),
+    seed=st.none() | st.integers(0, 2**64 - 1),
+    banned_words=st.none() | NAMES,
+)
+PRESETS = st.builds(
+    Preset,
+    st.just(0),
+    NAMES,
+    st.none() | LINES,
+    SAMPLINGS,
+    st.none() | st.booleans(),
+    st.none() | st.builds(TargetChoice, LINES.filter(bool), LINES),
+)
+PROMPTS = st.builds(LibraryPrompt, st.just(0), NAMES, NAMES)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@given(st.lists(PRESETS, max_size=3), st.lists(PROMPTS, min_size=1, max_size=3))
+def test_what_is_written_is_read_again(tmp_path: Path, some: list[Preset], prompts: list[LibraryPrompt]) -> None:
+    path = tmp_path / "presets.json"
+    write_presets(path, some, prompts, overwrite=True)
+    read = read_presets(path)
+    assert (read.presets, read.prompts, read.num_unreadable) == (tuple(some), tuple(prompts), 0)
+
+
+def content(**values: object) -> dict[str, object]:
+    return {"format": "slipstream-presets", "version": 1, **values}
+
+
+def refused(path: Path, written: str | bytes) -> str:
+    path.write_bytes(written.encode() if isinstance(written, str) else written)
+    with pytest.raises(FileUnusable) as error:
+        read_presets(path)
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("written", "sentence"),
+    [
+        ("", "is damaged or is no file of presets"),
+        ("{", "is damaged or is no file of presets"),
+        (b"\xff\xfe\x00", "is damaged or is no file of presets"),
+        ("[" * 100_000, "is damaged or is no file of presets"),
+        ("1" * 10_000, "is damaged or is no file of presets"),
+        ("[]", "is no file of presets; choose one that Slipstream exported"),
+        ('{"format": "slipstream-conversations", "version": 1}', "is no file of presets"),
+        ('{"format": "slipstream-presets", "version": 2, "presets": 7}', "a newer version of Slipstream"),
+        ('{"format": "slipstream-presets", "version": true}', "is damaged"),
+        ('{"format": "slipstream-presets"}', "is damaged"),
+        (json.dumps(content()), "holds no presets and no prompts"),
+        (json.dumps(content(presets={})), "is damaged"),
+        (json.dumps(content(presets=[7, {"name": " "}, {"name": "x", "thinks": 1}])), "holds no presets"),
+        (json.dumps(content(prompts=[{"name": "x", "text": "y"}] * (MOST_KEPT + 1))), "holds more than 1,000 prompts"),
+    ],
+)
+def test_what_is_no_file_of_presets_is_refused(tmp_path: Path, written: str | bytes, sentence: str) -> None:
+    assert sentence in refused(tmp_path / "a.json", written)
+
+
+def test_a_large_file_is_refused_before_it_is_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(presets, "MOST_BYTES", 2**20)
+    assert "is too large; presets are imported from at most 1 MB" in refused(tmp_path / "a.json", " " * (2**20 + 1))
+    with pytest.raises(FileUnusable, match="more than a file may hold"):
+        write_presets(tmp_path / "b.json", (), [LibraryPrompt(0, "x", "y" * 2**20)], overwrite=False)
+    assert not (tmp_path / "b.json").exists()
+
+
+def test_missing_files_and_folders_are_told(tmp_path: Path) -> None:
+    with pytest.raises(FileUnusable, match="is not there any more; choose another file"):
+        read_presets(tmp_path / "gone.json")
+    with pytest.raises(FileUnusable, match="is no file; choose"):
+        read_presets(tmp_path)
+
+
+def test_entries_that_make_no_sense_are_left_out_and_counted(tmp_path: Path) -> None:
+    listed = [
+        {"name": "Good", "sampling": {"temperature": 99, "top_k": 3, "unheard_of": 1}, "later": "x"},
+        {"name": "Long", "system_prompt": "x" * (MOST_CHARACTERS + 1)},
+        "no preset",
+    ]
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(content(presets=listed, prompts=[{"name": "x"}])))
+    read = read_presets(path)
+    assert read.presets == (Preset(0, "Good", sampling=OwnSampling(top_k=3)),)
+    assert (read.prompts, read.num_unreadable) == ((), 3)
