@@ -24,8 +24,8 @@ class ChatFilter:
         """Whether anything but the archive is left out."""
         return self != ChatFilter()
 
-    def taking(self, today: date) -> Callable[[ConversationSummary], bool]:
-        """Says of a chat whether it is shown."""
+    def taking(self, today: date, anywhere: bool = False) -> Callable[[ConversationSummary], bool]:
+        """Says of a chat whether it is shown; `anywhere`: in the archive and out of it."""
         first, last = self.first_day, self.last_day
         if self.num_days is not None:
             first = today - timedelta(days=self.num_days - 1)
@@ -36,7 +36,7 @@ class ChatFilter:
 
         def takes(summary: ConversationSummary) -> bool:
             return (
-                summary.is_archived == is_archived
+                (anywhere or summary.is_archived == is_archived)
                 and (not target_name or summary.target_name == target_name)
                 and (is_any_time or begin <= summary.updated_at.timestamp() < end)
             )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 from PySide6.QtCore import QAbstractListModel, QObject, Qt, Signal
@@ -65,6 +65,10 @@ class ConversationsModel(QAbstractListModel):
     def inside(self, folder_id: int) -> tuple[ConversationSummary, ...]:
         """The conversations in a folder, shown or not."""
         return tuple(each for each in self._summaries.values() if each.folder_id == folder_id)
+
+    def taking(self, anywhere: bool = False) -> Callable[[ConversationSummary], bool]:
+        """Whether the filter takes a conversation; `anywhere`: in the archive and out of it."""
+        return self.filter.taking(_today(), anywhere)
 
     def target_names(self) -> tuple[str, ...]:
         """Of those that wrote the latest replies, most chats first."""
@@ -141,9 +145,13 @@ class ConversationsModel(QAbstractListModel):
         return folder_id not in self._closed if self.filter.is_on else folder_id in self.opened
 
     def _show(self) -> None:
-        today = datetime.now().astimezone().date()
-        shown = filter(self.filter.taking(today), self._summaries.values())
-        entries = arranged(shown, self.folders, self._is_open, today, shows_empty=not self.filter.is_on)
+        entries = arranged(
+            filter(self.taking(), self._summaries.values()),
+            self.folders,
+            self._is_open,
+            _today(),
+            shows_empty=not self.filter.is_on,
+        )
         self._replace(entries, {entry.key: row for row, entry in enumerate(entries)})
 
     def _replace(self, entries: list[Entry], rows: dict[_Key, int]) -> None:
@@ -264,6 +272,10 @@ def _changed_part(before: Sequence[_Key], after: Sequence[_Key]) -> tuple[int, i
     most -= begin
     end = next((place for place in range(most) if before[-1 - place] != after[-1 - place]), most)
     return begin, end
+
+
+def _today() -> date:
+    return datetime.now().astimezone().date()
 
 
 def _used_at(summary: ConversationSummary) -> float:

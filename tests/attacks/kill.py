@@ -124,7 +124,7 @@ class _Life:
                 self._end(command)
             case Finished(command):
                 if isinstance(command, RestoreConversations):
-                    self._tell("brought back", command.conversation_id)
+                    self._tell("brought back", command.conversation_ids[0])
                 self._end(command)
 
     def _tell(self, *news: object) -> None:

@@ -174,7 +174,7 @@ SAID_AND_LISTED: Outcome = (["No."], [ListConversations()])
 SILENT: Outcome = ([], [])
 CASES: tuple[tuple[type[Command], Callable[[Desk], object], Outcome], ...] = (
     (RenameConversation, lambda desk: desk.window.conversations.renamed.emit(1, "Better"), SAID_AND_LISTED),
-    (DeleteConversations, lambda desk: desk.window.conversations.deleted.emit(1), SAID_AND_LISTED),
+    (DeleteConversations, lambda desk: desk.window.conversations.deleted.emit((1,)), SAID_AND_LISTED),
     (RestoreConversations, Desk.restore, SAID_AND_LISTED),
     (ListConversations, lambda _desk: None, SAID),
     (ChangeConversation, Desk.change, SAID),

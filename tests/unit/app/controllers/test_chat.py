@@ -231,7 +231,7 @@ def test_regenerating_replaces_the_last_reply_and_brings_it_back_when_that_fails
 def test_deleting_can_be_undone(ready: Desk) -> None:
     answered(ready)
     ready.take()
-    ready.window.conversations.deleted.emit(7)
+    ready.window.conversations.deleted.emit((7,))
     assert ready.take() == [DeleteConversations((7,))]
     ready.tell(ConversationsDeleted((summary(7, "Hi"),)))
     assert ready.shown == []
@@ -324,7 +324,7 @@ def test_deleting_the_conversation_of_a_reply_stops_it(ready: Desk) -> None:
     ready.write("Hi")
     ready.tell(ConversationChanged(summary(7)), PromptStored(prompt(70, 7)))
     stop = ready.bridge.stops[-1]
-    ready.window.conversations.deleted.emit(7)
+    ready.window.conversations.deleted.emit((7,))
     assert stop.is_set()
 
 
