@@ -148,7 +148,7 @@ class FilterLine(QFrame):
         self.setVisible(chosen.is_on)
         if chosen.is_on:
             number = self.tr("{number} chat(s)", "", num_chats).format(number=f"{num_chats:,}")
-            self.words.set_words(" · ".join((*filter_words(chosen), number)))
+            self.words.set_words(" · ".join((number, *filter_words(chosen))))
             self.words.setToolTip(self.tr("Only these chats are listed."))
 
 
