@@ -18,6 +18,8 @@ from engine.messages.conversations import ConversationSummary
 from engine.messages.order import Folder
 
 _Key = tuple[str, int]
+_OF_FOLDERS = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsEditable  # what is selected is always chats
+_OF_CHATS = _OF_FOLDERS | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsDragEnabled
 
 
 class ConversationsModel(QAbstractListModel):
@@ -259,10 +261,7 @@ class ConversationsModel(QAbstractListModel):
     def flags(self, index: Index) -> Qt.ItemFlag:
         if not index.isValid():
             return Qt.ItemFlag.NoItemFlags
-        usual = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsEditable
-        if isinstance(self._entries[index.row()], FolderEntry):
-            return usual  # what is selected is always chats
-        return usual | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsDragEnabled
+        return _OF_FOLDERS if isinstance(self._entries[index.row()], FolderEntry) else _OF_CHATS
 
 
 def _changed_part(before: Sequence[_Key], after: Sequence[_Key]) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QAbstractItemModel, QEvent, QPoint, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QAbstractItemModel, QEvent, QPoint, QRect, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QHelpEvent, QMouseEvent, QPainter
 from PySide6.QtWidgets import QAbstractItemView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QToolTip, QWidget
 
@@ -38,10 +38,17 @@ class ConversationDelegate(QStyledItemDelegate):
         self._model = model
         self.chosen_id: int | None = None  # of the conversation that is open
         self.drop_folder: int | None = None  # that dragged conversations would be put into
+        keeper.changed.connect(self._measure)
+        self._measure()
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: ARG002
-        heading = HEADING_PX if self._model.entry(index.row()).heading else 0
-        return QSize(80, self._keeper.px(ROW_PX) + self._keeper.px(heading))
+        return self._sizes[bool(self._model.entry(index.row()).heading)]
+
+    @Slot()
+    def _measure(self) -> None:
+        """Once, as thousands of rows are asked for their sizes."""
+        row, heading = self._keeper.px(ROW_PX), self._keeper.px(HEADING_PX)
+        self._sizes = QSize(80, row), QSize(80, row + heading)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         area: QRect = option.rect

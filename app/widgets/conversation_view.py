@@ -76,6 +76,7 @@ class ConversationView(KeyboardFrame, ListView):
         self._is_filling = False  # what changes is not the user's choice
         self._is_held = False  # a mouse button is down, and may begin to drag
         self._pressed_folder: int | None = None
+        self._selected: tuple[int, ...] | None = ()  # None: to be looked up
         self.conversations = ConversationsModel(self)
         self.setModel(self.conversations)
         self.delegate = ConversationDelegate(keeper, self.conversations, self)
@@ -96,8 +97,10 @@ class ConversationView(KeyboardFrame, ListView):
 
     def selected_ids(self) -> tuple[int, ...]:
         """From top to bottom."""
-        rows = sorted(index.row() for index in self.selectionModel().selectedIndexes())
-        return tuple(self.conversations.summary(row).id for row in rows)
+        if self._selected is None:
+            rows = sorted(index.row() for index in self.selectionModel().selectedIndexes())
+            self._selected = tuple(self.conversations.summary(row).id for row in rows)
+        return self._selected
 
     def current_folder(self) -> int | None:
         """The folder whose row is the current one."""
@@ -122,6 +125,8 @@ class ConversationView(KeyboardFrame, ListView):
         self._is_filling = True
         try:
             yield
+            self._selected = None
+            self.scheduleDelayedItemsLayout()  # headings come and go, and with them the heights
             row = None
             if folder is not None:
                 row = self.conversations.row_of_folder(folder)
@@ -130,7 +135,6 @@ class ConversationView(KeyboardFrame, ListView):
             self.select(selected, QModelIndex() if row is None else self.conversations.index(row))
         finally:
             self._is_filling = False
-        self.scheduleDelayedItemsLayout()  # headings come and go, and with them the heights
         if self.selected_ids() != selected:
             self.selected.emit()
 
@@ -146,6 +150,7 @@ class ConversationView(KeyboardFrame, ListView):
 
     @Slot()
     def _on_selection(self) -> None:
+        self._selected = None
         if self._is_filling or self._is_held:
             return
         self.selected.emit()
