@@ -147,7 +147,7 @@ def _show(start: _Start, watch: CrashWatch) -> int:
 
     if start.smoke:
         save_settings(start.folder)
-    wired = WiredWindow(opened, start.folder, start.speculation, start.target)
+    wired = WiredWindow(opened, start.folder, start.speculation, start.target, has_tour=start.smoke is None)
     check = SmokeRun(wired.window, wired.bridge, start.smoke, painted_at) if start.smoke else None
     if start.lock is not None:
         CrashController(wired.window, wired.keeper, watch)

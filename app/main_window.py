@@ -259,6 +259,9 @@ class MainWindow(QMainWindow):
         self.delete_message_action = self._action(delete, "Ctrl+Shift+Del", self._on_delete_message)
         chat = self.tr("Settings of this chat…")
         self.conversation_action = self._action(chat, "Ctrl+Shift+,", role=role.NoRole)
+        self.presets_action = self._action(self.tr("Choose a preset"), "Ctrl+P")
+        manage = self.tr("Presets and prompts…")
+        self.library_of_presets_action = self._action(manage, "Ctrl+Shift+L", role=role.NoRole)
         self.rename_action = self._action(self.tr("Rename this chat"), does=sidebar.rename_current)
         self.delete_action = self._action(self.tr("Delete this chat"), does=sidebar.delete_current)
         self.restore_action = self._action(self.tr("Restore the last deleted chat"), "Ctrl+Shift+T")
@@ -284,6 +287,7 @@ class MainWindow(QMainWindow):
         self.meter.history_requested.connect(self.history_action.trigger)
         self.compare_action = self._action(self.tr("Compare with and without speed-up…"))
         self.guide_action = self._action(self.tr("User guide"), "F1")
+        self.tour_action = self._action(self.tr("Show the tour"))
         self.shortcuts_action = self._action(self.tr("Keyboard shortcuts"), "Ctrl+/", self._show_shortcuts)
         self.update_action = self._action(self.tr("Check for updates now"))
         self.logs_action = self._action(self.tr("Open the log folder"))
@@ -320,6 +324,7 @@ class MainWindow(QMainWindow):
                 self.tr("&Chat"),
                 (
                     (self.conversation_action, self.attach_action),
+                    (self.presets_action, self.library_of_presets_action),
                     (self.stop_action, self.regenerate_action, self.continue_action, self.delete_message_action),
                     (self.rename_action, self.move_action, self.pin_action, self.archive_action),
                     (self.export_action, self.delete_action, self.forget_action),
@@ -345,7 +350,7 @@ class MainWindow(QMainWindow):
             (
                 self.tr("&Help"),
                 (
-                    (self.guide_action, self.shortcuts_action),
+                    (self.guide_action, self.tour_action, self.shortcuts_action),
                     (self.logs_action, self.update_action, self.about_action),
                 ),
             ),

@@ -26,6 +26,8 @@ from app.controllers.nudge import Nudge
 from app.controllers.order import OrderController
 from app.controllers.personal import PersonalController
 from app.controllers.pictures import PicturesController
+from app.controllers.preset_library import PresetLibraryController
+from app.controllers.presets import PresetsController
 from app.controllers.prompt import PromptController
 from app.controllers.readings import ReadingsController
 from app.controllers.repetition import RepetitionController
@@ -35,6 +37,7 @@ from app.controllers.speed_up import SpeedUpController
 from app.controllers.start import FileOpening, FirstStart, StoreTrouble
 from app.controllers.store_notice import StoreNotice
 from app.controllers.target import TargetController
+from app.controllers.tour import TourController
 from app.controllers.update import UpdateController
 from app.engine_bridge import EngineBridge
 from app.settings.app_settings import SettingsFile, not_saved
@@ -57,8 +60,10 @@ class WiredWindow(QObject):
         speculation: SpeculationSettings,
         target: str | None = None,
         make_bridge: Callable[[EngineConfig], EngineBridge] = EngineBridge,
+        has_tour: bool = False,
     ) -> None:
-        """`folder` holds all files of the program. `target` is for this start only; None: the user's own."""
+        """`folder` holds all files of the program. `target` is for this start only; None: the user's own. `has_tour`:
+        it is shown at the first start."""
         super().__init__(opened.window)
         settings_file = SettingsFile(folder)
         settings, complaint = settings_file.load()
@@ -85,6 +90,18 @@ class WiredWindow(QObject):
         StoreNotice(window, bridge)
         self.chat_settings = ChatSettingsController(window, bridge, self.conversations, chat)
         self.prompt = PromptController(window, bridge)
+        self.presets = PresetsController(
+            window,
+            self.theme,
+            bridge,
+            self.conversations,
+            chat,
+            self.target,
+            self.chat_settings.dialog,
+            self._use_model,
+        )
+        self.preset_library = PresetLibraryController(window, self.theme, bridge, chat, self.target)
+        self.presets.manage_requested.connect(self.preset_library.open_presets)
         self._drafts = DraftKeeper(window, bridge, self.conversations, keeper)
         self.drafters = DrafterController(window, bridge, folder, keeper)
         self.personal = PersonalController(window, bridge, keeper)
@@ -99,6 +116,7 @@ class WiredWindow(QObject):
         self.settings = SettingsController(window, self.theme, keeper, self.target)
         ReadingsController(window, self.theme, bridge, keeper, self.settings)
         FirstStart(window, bridge, keeper)
+        self.tour = TourController(window, self.theme, bridge, keeper, has_tour)
         Notifier(window, bridge, keeper)
         Nudge(window, bridge, keeper)
         SpeedUpController(window, bridge, keeper)

@@ -41,6 +41,7 @@ class HelpController(Controller):
     def _show_guide(self) -> None:
         if self.guide is None:
             self.guide = GuideDialog(self._theme, read_guide(), self._window)
+            self.guide.tour_requested.connect(self._window.tour_action.trigger)
         show_in_front(self.guide)
 
     @Slot()

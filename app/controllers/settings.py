@@ -76,6 +76,8 @@ class SettingsController(QObject):
         about_learning = translate("Settings", "What is learned from your chats, and how to export or forget it.")
         dialog.add_link(LinkRow(self._theme, Group.MODELS, self._window.drafter_action, about_drafter))
         dialog.add_link(LinkRow(self._theme, Group.MODELS, self._window.personal_action, about_learning))
+        about_presets = translate("Settings", "Settings to give to a chat at once, and prompts to use again.")
+        dialog.add_link(LinkRow(self._theme, Group.CHAT, self._window.library_of_presets_action, about_presets))
         dialog.rows["check_updates"].describe(update_description(update_url()))
         dialog.rows["check_updates"].control.setEnabled(bool(update_url()))
         dialog.chosen.connect(self._change)

@@ -10,10 +10,10 @@ from PySide6.QtWidgets import QCheckBox, QPlainTextEdit, QWidget
 from app.dialogs.parts import Dialog, fill_dialog
 from app.text.translation import translate
 from app.widgets.appearance import restyle
-from app.widgets.layouts import Gap, Part, Stretch, in_column, in_grid, in_row
+from app.widgets.layouts import Gap, Part, Placed, Stretch, in_column, in_grid, in_row
 from app.widgets.more import MoreSection
 from app.widgets.number_field import number_box, show_number
-from app.widgets.parts import button, keep_place, set_up, words
+from app.widgets.parts import ElidedLabel, button, keep_place, set_up, words
 from engine import OwnSampling, ReplySettings
 from engine.config import OWN_PARAMETERS, OWN_TEXTS
 from engine.errors import SettingInvalid
@@ -33,13 +33,19 @@ class ConversationDialog(Dialog):
     Signals:
         saved(str, OwnSampling): the system prompt and the sampling from the next reply on.
         grammar_entered(str): `show_grammar_check` is to say what is wrong with it.
+        edited(str, OwnSampling): both as they are shown now; `show_preset` is to name them.
+        presets_requested(): choose a preset instead.
     """
 
     saved = Signal(str, OwnSampling)
     grammar_entered = Signal(str)
+    edited = Signal(str, OwnSampling)
+    presets_requested = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None, is_sampling_alone: bool = False) -> None:
+        """`is_sampling_alone`: without a system prompt and presets."""
         super().__init__((_WIDTH_PX, 0), parent)
+        self._is_sampling_alone = is_sampling_alone
         self._usual_prompt = ""
         self.about = words("", self, kind="quiet")
         example = self.tr("What the model is told before the chat begins")
@@ -51,6 +57,10 @@ class ConversationDialog(Dialog):
         self.more = MoreSection(self._special(), self)
         self._checked: tuple[str, str] = ("", "")  # the grammar that was looked at last, and what is wrong with it
         self._is_saving = False  # as soon as the grammar is looked at
+        self.preset = ElidedLabel(self)
+        self.presets_button = button(self.tr("Choose a preset…"), "outlined", self, self.presets_requested)
+        self._naming = QTimer(self, singleShot=True, interval=0)  # when all that a change changes is changed
+        self._naming.timeout.connect(self._name)
         self._look = QTimer(self, singleShot=True, interval=_PAUSE_MS)
         self._look.timeout.connect(self._look_at_grammar)
         self.texts["grammar"].field.textChanged.connect(self._on_grammar_changed)
@@ -61,6 +71,12 @@ class ConversationDialog(Dialog):
         self.cancel_button = button(self.tr("Cancel"), "outlined", self, self.reject)
         self.save_button = button(self.tr("Save"), "primary", self, self._save)
         self.save_button.setDefault(True)
+        self.system_prompt.textChanged.connect(self._naming.start)
+        for row in self.rows.values():
+            row.own.toggled.connect(self._naming.start)
+            row.value.valueChanged.connect(self._naming.start)
+        for text in self.texts.values():
+            text.field.textChanged.connect(self._naming.start)
         self._arrange()
 
     def show_values(
@@ -80,6 +96,10 @@ class ConversationDialog(Dialog):
         self._is_saving = False
         special = {row.name for row in self.rows.values() if row.is_special} | self.texts.keys()
         self.more.button.setChecked(not special.isdisjoint(chosen))
+
+    def show_preset(self, name: str) -> None:
+        """The preset from which nothing differs; empty: there is none."""
+        self.preset.set_words(self.tr("Preset: {name}").format(name=name) if name else self.tr("No preset"))
 
     def show_grammar_check(self, text: str, sentence: str) -> None:
         """What is wrong with a grammar; an empty sentence says nothing is."""
@@ -108,8 +128,7 @@ class ConversationDialog(Dialog):
             self,
             [
                 self.about,
-                in_row([words(self.tr("System prompt"), self, kind="title"), Stretch(), self.shorter_button]),
-                self.system_prompt,
+                *self._beginning(),
                 Gap(4),
                 words(self.tr("How it answers"), self, kind="title"),
                 rows,
@@ -120,6 +139,28 @@ class ConversationDialog(Dialog):
             buttons,
             spacing=10,
         )
+
+    def _beginning(self) -> list[Part]:
+        title = words(self.tr("System prompt"), self, kind="title")
+        parts = (self.preset, self.presets_button, title, self.shorter_button, self.system_prompt)
+        if self._is_sampling_alone:
+            for part in parts:
+                part.hide()
+            return []
+        presets = in_row([Placed(self.preset, 1), self.presets_button])
+        return [presets, in_row([title, Stretch(), self.shorter_button]), self.system_prompt]
+
+    @Slot()
+    def _name(self) -> None:
+        """While it makes sense; else it is no preset's."""
+        self.show_preset("")
+        if self._is_sampling_alone or not all(text.makes_sense for text in self.texts.values()):
+            return
+        self.edited.emit(self.system_prompt.toPlainText(), self._chosen())
+
+    def _chosen(self) -> OwnSampling:
+        numbers = {name: row.chosen for name, row in self.rows.items()}
+        return OwnSampling(**numbers, **{name: text.text or None for name, text in self.texts.items()})
 
     @Slot()
     def _shorten(self) -> None:
@@ -162,9 +203,7 @@ class ConversationDialog(Dialog):
             self.more.button.setChecked(True)
             wrong.field.setFocus()
             return
-        numbers = {name: row.chosen for name, row in self.rows.items()}
-        chosen = OwnSampling(**numbers, **{name: text.text or None for name, text in self.texts.items()})
-        self.saved.emit(self.system_prompt.toPlainText(), chosen)
+        self.saved.emit(self.system_prompt.toPlainText(), self._chosen())
         self.accept()
 
 
@@ -188,6 +227,10 @@ class _Text:
 
     def show_text(self, text: str) -> None:
         self.field.setPlainText(text)
+
+    @property
+    def makes_sense(self) -> bool:
+        return not self.text or self._parameter.accepts(self.text)
 
     def is_fine(self) -> bool:
         """As far as can be seen at once; what is wrong is shown."""

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer, QUrl, Slot
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, QUrl, Signal, Slot
 from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
+    QColor,
     QDesktopServices,
     QImage,
     QKeyEvent,
@@ -29,11 +33,18 @@ from app.widgets.prose import style_sheet
 _SIZE_PX = (980, 700)
 _CONTENTS_PX = 220
 _MARGIN_PX = 14
+_SECTION = 2  # the level of its headings
 _PICTURE = re.compile(r'<img src="([^"]+)"')
 
 
 class GuideDialog(Dialog):
-    """Shows one guide. Links within it scroll, and others open in the system's browser."""
+    """Shows one guide. Links within it scroll, and others open in the system's browser.
+
+    Signals:
+        tour_requested(): show the tour; it is closed.
+    """
+
+    tour_requested = Signal()
 
     def __init__(self, keeper: ThemeKeeper, guide: Guide, parent: QWidget | None = None) -> None:
         super().__init__(_SIZE_PX, parent)
@@ -51,9 +62,11 @@ class GuideDialog(Dialog):
         self.contents.itemClicked.connect(lambda: self._show_section(self.contents.currentRow()))
         self.page = set_up(_Page(keeper, guide.html, self), kind="column", name=self.windowTitle())
         self.page.anchorClicked.connect(self._follow)
-        self.close_button = button(self.tr("Close"), "outlined", self, self.close)
         left = in_column([self.search, self.found, Placed(self.contents, 1)], spacing=8)
-        buttons: list[Part] = [Stretch(), self.close_button]
+        self.tour_button = button(self.tr("Show the tour"), "outlined", self, self.close)
+        self.tour_button.clicked.connect(self.tour_requested)
+        self.close_button = button(self.tr("Close"), "outlined", self, self.close)
+        buttons: list[Part] = [self.tour_button, Stretch(), self.close_button]
         sides = Placed(in_row([left, Placed(self.page, 1)], spacing=14), 1)
         fill_dialog(self, [], buttons, spacing=12, below=[sides])
         for keys in (QKeySequence.StandardKey.Find, QKeySequence("Ctrl+K")):
@@ -101,7 +114,6 @@ class GuideDialog(Dialog):
     def _find_first(self) -> None:
         self.page.moveCursor(QTextCursor.MoveOperation.Start)
         self._find_next()
-        self._mark()
 
     def _find_next(self, backwards: bool = False) -> None:
         """Goes round at the end."""
@@ -111,12 +123,25 @@ class GuideDialog(Dialog):
             end = QTextCursor.MoveOperation.End if backwards else QTextCursor.MoveOperation.Start
             self.page.moveCursor(end)
             self.page.find(typed, way)
+        self._mark()
 
     def _mark(self) -> None:
-        """Every place of what is searched for, and how many there are."""
-        num_found = self.page.mark(self.search.text())
-        self.found.setText(self.tr("Found %n time(s)", "", num_found) if num_found else self.tr("Not found"))
+        """Every place of what is searched for, how many there are, which one is shown, and in which sections."""
+        places, shown = self.page.mark(self.search.text())
+        counted = self.tr("{place} of {number}").format(place=shown + 1, number=len(places))
+        self.found.setText(counted if places else self.tr("Not found"))
         self.found.setVisible(bool(self.search.text()))
+        if self.search.text():
+            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self.found, self.found.text()))
+        numbers = self.page.numbers_in_sections(places)
+        for row, (title, _) in enumerate(self._guide.sections):
+            number = numbers[row] if row < len(numbers) else 0
+            in_list = self.tr("{section} ({number})").format(section=title, number=number) if number else title
+            item = self.contents.item(row)
+            item.setText(in_list)
+            font = item.font()
+            font.setBold(bool(number))
+            item.setFont(font)
 
 
 class _Page(KeyboardFrame, QTextBrowser):
@@ -136,20 +161,35 @@ class _Page(KeyboardFrame, QTextBrowser):
         self.document().setDocumentMargin(_MARGIN_PX)
         keeper.changed.connect(self._draw)
 
-    def mark(self, typed: str) -> int:
-        """Every place where this stands; returns how many there are."""
+    def mark(self, typed: str) -> tuple[list[int], int]:
+        """Every place where this stands, and of these the number of the one that is selected. That one stands out."""
         self._marked = typed
-        marks = []
+        marks: list[QTextEdit.ExtraSelection] = []
+        selected = self.textCursor().selectionStart()
+        number = 0
         cursor = self.document().find(typed) if typed else QTextCursor()
         while not cursor.isNull():
             mark = QTextEdit.ExtraSelection()
             mark.cursor = cursor
-            mark.format.setBackground(self.palette().highlight())
-            mark.format.setForeground(self.palette().highlightedText())
+            mark.format.setBackground(QColor(self._keeper.theme.selected))
+            if cursor.selectionStart() == selected:
+                number = len(marks)
+                mark.format.setBackground(QColor(self._keeper.theme.accent))
+                mark.format.setForeground(QColor(self._keeper.theme.on_accent))
             marks.append(mark)
             cursor = self.document().find(typed, cursor)
         self.setExtraSelections(marks)
-        return len(marks)
+        return [mark.cursor.selectionStart() for mark in marks], number
+
+    def numbers_in_sections(self, places: list[int]) -> list[int]:
+        """How many of these places are in each section."""
+        starts, block = [], self.document().begin()
+        while block.isValid():
+            if block.blockFormat().headingLevel() == _SECTION:
+                starts.append(block.position())
+            block = block.next()
+        sections = [bisect_right(starts, place) - 1 for place in places]
+        return [sections.count(number) for number in range(len(starts))]
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

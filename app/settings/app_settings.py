@@ -135,6 +135,7 @@ class AppSettings(BaseModel):
     thinking: dict[str, bool] = {}  # whether a model thinks before it answers, by its identity, where that was switched
     shortcuts: dict[str, str] = {}  # keys that differ from the usual ones, by the name of their action
     has_chatted: bool = Look().has_chatted  # until then the app says hello
+    tour_seen: bool = False  # it is shown by itself no more
     nudge_dismissed: bool = False  # whoever has only the starter is not told any more where bigger models are
     colour_origins: bool = False  # whether replies show who guessed which part of them
     draft: str = ""  # what was typed in a new chat and not sent

@@ -151,6 +151,7 @@ def fixed_keys(sends_with_ctrl: bool) -> tuple[tuple[str, str], ...]:
         (send, translate("Shortcuts", "Send the message")),
         (break_line, translate("Shortcuts", "New line")),
         ("Up", translate("Shortcuts", "In the empty message box: edit the last message")),
+        ("/", translate("Shortcuts", "At the beginning of a line: your prompts")),
         ("F2; Del", translate("Shortcuts", "In the list: rename or delete the chat")),
         ("Shift+Del", translate("Shortcuts", "In the list: delete the chat permanently")),
         ("Left; Right", translate("Shortcuts", "In the list: close or open a folder")),

@@ -17,6 +17,7 @@ from app.widgets.layouts import Placed, in_column, in_row
 from app.widgets.parts import set_up
 from app.widgets.pictures import Pictures
 from app.widgets.prompt_editor import BUTTON_PX, SHARE_OF_WINDOW, PromptEditor, is_too_long
+from app.widgets.prompt_library import PromptLibrary
 from engine.messages.prompts import Attachment, join_prompt, split_prompt
 
 COUNT_ROOM = 888_888  # tokens; there is always room for these words, so that nothing moves when a number appears
@@ -68,6 +69,8 @@ class PromptBox(QWidget):
         self.editor.long_pasted.connect(self.long_pasted)
         self.editor.textChanged.connect(self._on_text_changed)
         self.editor.document().documentLayout().documentSizeChanged.connect(self._fit)
+        self.library = PromptLibrary(keeper, self.editor, self.frame)
+        self.library.variable_asked.connect(self._show_variable)
         self.button = IconButton(keeper, "send", "", self._on_button, token="on_accent", kind="send", parent=self.frame)
         attach = self.tr("Attach a file or picture  (Ctrl+Shift+A)")
         self.attach_button = IconButton(keeper, "attach", attach, self.attach_requested, parent=self.frame)
@@ -155,6 +158,11 @@ class PromptBox(QWidget):
         set_up(self.think_button, tip=on if thinks else off, about=on if thinks else off)
         self.think_button.set_icon("think", "accent" if thinks else "quiet")
 
+    def switch_thinking(self, thinks: bool) -> None:
+        """As if the user had."""
+        if self.think_button.isChecked() != thinks:
+            self.think_button.click()
+
     @property
     def sends_with_ctrl(self) -> bool:
         return self.editor.sends_with_ctrl
@@ -216,6 +224,14 @@ class PromptBox(QWidget):
     def _show_hint(self, words: str) -> None:
         self.hint.setText(words)
         self.hint.show()
+
+    @Slot(str)
+    def _show_variable(self, name: str) -> None:
+        """Which one is to be filled in; empty: none."""
+        if name:
+            self._show_hint(self.tr("Type “{name}” · Tab: next · Esc: leave the rest").format(name=one_line(name)))
+        else:
+            self.hint.hide()
 
     @Slot()
     def _on_button(self) -> None:

@@ -12,6 +12,7 @@ from PySide6.QtGui import (
     QInputMethodEvent,
     QKeyEvent,
     QResizeEvent,
+    QTextCursor,
     QTextOption,
 )
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
@@ -29,10 +30,10 @@ BUTTON_PX = 32  # the height of the button beside it, and so of one line
 SHARE_OF_WINDOW = 0.4  # the largest share of its height that a field takes
 _LONGEST = 100_000  # characters of a field …
 _MOST_LINES = 5_000
-_LONGEST_PASTED = 20_000  # … and of them at once
+LONGEST_PASTED = 20_000  # … and of them at once
 _MOST_LINES_PASTED = 1_000
 _MARGIN_PX = 12  # of an earlier prompt
-_ENTER_KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+ENTER_KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _PICTURE_KINDS = ("image/png", "image/jpeg", "image/webp")
 _BREAKING = (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier)
 
@@ -133,11 +134,11 @@ class PromptEditor(QPlainTextEdit):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         modifiers = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
-        if event.key() in _ENTER_KEYS and self._composing:
+        if event.key() in ENTER_KEYS and self._composing:
             event.accept()
-        elif event.key() in _ENTER_KEYS and self._is_sending(modifiers):
+        elif event.key() in ENTER_KEYS and self.is_sending(modifiers):
             self.submit_requested.emit()
-        elif event.key() in _ENTER_KEYS and modifiers in _BREAKING:
+        elif event.key() in ENTER_KEYS and modifiers in _BREAKING:
             self.insertPlainText("\n")
             self.ensureCursorVisible()
         elif event.key() == Qt.Key.Key_Up and not modifiers and self.document().isEmpty():
@@ -155,8 +156,8 @@ class PromptEditor(QPlainTextEdit):
         self.setPlaceholderText(self.fontMetrics().elidedText(self._hint, Qt.TextElideMode.ElideRight, room))
         self.viewport().update()  # which Qt forgets
 
-    def _is_sending(self, modifiers: Qt.KeyboardModifier) -> bool:
-        """Ctrl+Enter always does."""
+    def is_sending(self, modifiers: Qt.KeyboardModifier) -> bool:
+        """Whether Enter sends, with these modifiers. Ctrl+Enter always does."""
         alone = modifiers == Qt.KeyboardModifier.NoModifier
         return modifiers == Qt.KeyboardModifier.ControlModifier or (alone and not self.sends_with_ctrl)
 
@@ -184,11 +185,16 @@ class PromptEditor(QPlainTextEdit):
             self.picture_pasted.emit(_picture_in(source))
             return
         room = _LONGEST - self.document().characterCount()
-        if len(text) > min(room, _LONGEST_PASTED) or text.count("\n") > _MOST_LINES_PASTED:
+        if len(text) > min(room, LONGEST_PASTED) or text.count("\n") > _MOST_LINES_PASTED:
             self.long_pasted.emit(text)
         else:
             self._wrap(text)
             self.insertPlainText(text)
+
+    def write(self, place: QTextCursor, text: str) -> None:
+        """In place of what is selected there."""
+        self._wrap(text)
+        place.insertText(text)
 
     def _wrap(self, text: str) -> None:
         """Wraps lines as this text needs it, which is about to be in the field."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Signal, SignalInstance, Slot
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal, SignalInstance, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QPushButton, QWidget
 
@@ -14,6 +14,7 @@ from app.text.translation import QT_TRANSLATE_NOOP, translate
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, in_column, in_grid
 from app.widgets.parts import Sentences, button, line, search_line, set_up
+from app.widgets.popups import place_below
 from app.widgets.rows_view import RowsView
 from engine.messages.targets import LibraryTarget, MemoryEstimate
 
@@ -22,7 +23,6 @@ HEIGHT_PX = 470
 _LEAST_HEIGHT_PX = 260
 _LEAST_ROWS = 2
 _SPACES_PX = 56
-_MARGIN_PX = 8  # between it and the border of the window
 _REST_MS = 120  # from pointing at a model to the estimate of its memory
 ONLY_STARTER = QT_TRANSLATE_NOOP(
     "TargetPicker", "No models yet besides the starter. Add a file of your own, or find one to download."
@@ -86,17 +86,10 @@ class TargetPicker(QFrame):
 
     def open_below(self, widget: QWidget) -> None:
         """Shows it below the widget, within the widget's window, with the keyboard in the search field."""
-        window = widget.window()
         self.search.clear()
         self._show_rows()
-        first, last = window.mapToGlobal(QPoint(0, 0)), window.mapToGlobal(QPoint(window.width(), window.height()))
-        place = widget.mapToGlobal(QPoint(0, widget.height() + 4))
-        width = min(WIDTH_PX, window.width() - 2 * _MARGIN_PX)
         rows = max(_LEAST_ROWS, self.view.rows.rowCount()) * max(0, self.view.sizeHintForRow(0))
-        room = last.y() - place.y() - _MARGIN_PX
-        height = max(_LEAST_HEIGHT_PX, min(HEIGHT_PX, rows + self._besides_px(), room))
-        left = max(first.x() + _MARGIN_PX, min(place.x(), last.x() - _MARGIN_PX - width))
-        self.setGeometry(left, place.y(), width, height)
+        place_below(self, widget, WIDTH_PX, (_LEAST_HEIGHT_PX, min(HEIGHT_PX, rows + self._besides_px())))
         self.show()
         self.search.setFocus(Qt.FocusReason.PopupFocusReason)
         self.view.point_at(self._in_use)

@@ -69,7 +69,7 @@ class _Preset(BaseModel):
 
 class _Prompt(BaseModel):
     name: str = Field(pattern=r"\S", max_length=_LONGEST_NAME)
-    text: str = Field(pattern=r"\S", max_length=MOST_CHARACTERS)
+    text: str = Field(max_length=MOST_CHARACTERS)
 
     def read(self) -> LibraryPrompt:
         return LibraryPrompt(0, self.name, self.text)

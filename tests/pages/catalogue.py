@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, QEvent, QPoint
+from PySide6.QtCore import QCoreApplication, QEvent, QPoint, Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QListWidget, QMenu, QTabWidget, QWidget
 
 import app
@@ -266,6 +267,41 @@ def settings(studio: Studio, _folder: Path) -> Iterator[Page]:
     dialog.close()
 
 
+def presets(studio: Studio, _folder: Path) -> Iterator[Page]:
+    """Presets and prompts, where they are kept and where they are chosen; and the tour."""
+    window, app = studio.window, studio.app
+    window.library_of_presets_action.trigger()
+    dialog = app.preset_library.dialog
+    yield "presets, none", dialog
+    dialog.presets.examples_button.click()
+    dialog.prompts.examples_button.click()
+    studio.until(lambda: len(dialog.presets.presets) > 1 and len(dialog.prompts.prompts) > 1)
+    yield "presets", dialog
+    dialog.presets.sampling_button.click()
+    (sampling,) = (each for each in dialog.findChildren(QDialog) if each.isVisible())
+    yield "how a preset answers", sampling
+    sampling.close()
+    dialog.close()
+    window.presets_action.trigger()
+    yield "choose a preset", app.presets.picker
+    app.presets.picker.save_button.click()
+    studio.until(app.presets.save_dialog.isVisible)
+    yield "save a preset", app.presets.save_dialog
+    app.presets.save_dialog.close()
+    window.activateWindow()
+    window.prompt_box.setFocus()
+    QTest.keyClicks(window.prompt_box.editor, "/")
+    yield "choose a prompt", window
+    QTest.keyClick(window.prompt_box.editor, Qt.Key.Key_Return)
+    yield "fill in a prompt", window
+    window.prompt_box.set_text("")
+    window.tour_action.trigger()
+    for step in range(1, 4):
+        yield f"tour {step}", window
+        assert app.tour.tour is not None
+        app.tour.tour.next_button.click()
+
+
 def others(studio: Studio, _folder: Path) -> Iterator[Page]:
     window = studio.window
     window.drafter_action.trigger()
@@ -305,7 +341,7 @@ def others(studio: Studio, _folder: Path) -> Iterator[Page]:
 
 
 PAGES: tuple[Callable[[Studio, Path], Iterator[Page]], ...] = (
-    welcome, chat, branches, notes, lists, library, speed, personal, settings, others,
+    welcome, chat, branches, notes, lists, library, speed, personal, settings, presets, others,
 )  # fmt: skip
 
 

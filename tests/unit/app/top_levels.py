@@ -21,6 +21,8 @@ from app.dialogs.history.page import HistoryPage
 from app.dialogs.library.library_dialog import LibraryDialog
 from app.dialogs.personal_dialog import PersonalDialog
 from app.dialogs.picture_dialog import PictureDialog
+from app.dialogs.presets.presets_dialog import PresetsDialog
+from app.dialogs.save_preset_dialog import SavePresetDialog
 from app.dialogs.settings_dialog import SettingsDialog
 from app.dialogs.shortcuts_dialog import ShortcutsDialog
 from app.dialogs.store_dialog import StoreDialog
@@ -30,12 +32,16 @@ from app.settings.declaration import Group, shown_settings
 from app.settings.shortcuts import KeyProblem, Shortcuts, fixed_keys
 from app.text.guide import read_guide
 from app.text.learned import model_views
+from app.text.preset_examples import example_presets, example_prompts
+from app.text.presets import ChatValues
 from app.theme import ThemeKeeper
 from app.widgets.option_row import LinkRow
 from app.widgets.pictures import picture_words
+from app.widgets.tour import Step, Tour
 from engine import LearningSettings, OwnSampling, ReplySettings, SamplingSettings
 from engine.messages.conversations import ConversationSummary
 from engine.messages.events import TargetInfo
+from engine.messages.order import TargetChoice
 from engine.messages.prompts import AttachedPicture, join_prompt
 from engine.messages.speed import LiveFigures
 from tests.fakes.pictures import made_picture
@@ -195,12 +201,44 @@ def _forms(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
     return dialog
 
 
+def _presets(keeper: ThemeKeeper, page: int) -> QWidget:
+    dialog = PresetsDialog(keeper)
+    dialog.presets.set_targets((TargetChoice("SmolLM2-135M-Instruct", "file:1"), TargetChoice("qwen2.5-7b", "file:2")))
+    presets = [replace(each, id=number) for number, each in enumerate(example_presets(), 1)]
+    dialog.presets.set_presets([replace(presets[0], target=TargetChoice("another", "file:3")), *presets[1:]])
+    dialog.prompts.set_prompts([replace(each, id=number) for number, each in enumerate(example_prompts(), 1)])
+    dialog.pages.setCurrentIndex(page)
+    dialog.show_words("The prompt “Greet” was deleted.", lambda: None)
+    return dialog
+
+
+def _save_preset(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
+    dialog = SavePresetDialog()
+    presets = [replace(each, id=number) for number, each in enumerate(example_presets(), 1)]
+    values = ChatValues("Be kind.", OwnSampling(temperature=0.3), True, TargetChoice("SmolLM2-135M-Instruct"))
+    dialog.ask(values, presets, presets[0].name)
+    return dialog
+
+
+def _tour(keeper: ThemeKeeper) -> QWidget:
+    window = main_window(keeper)
+    steps = (
+        Step(lambda: window.prompt_box.frame, "Write here", "Type a message and press Enter. " * 3),
+        Step(lambda: window.meter, "See how fast it goes", "Parts of a reply are guessed and checked."),
+    )
+    tour = Tour(keeper, window, steps)
+    tour.begin()
+    tour.next_button.click()
+    return window
+
+
 TOP_LEVELS: dict[str, Callable[[ThemeKeeper], QWidget]] = {
     "main window, empty": main_window,
     "main window, chat": _chat,
     "main window, welcome": _welcome,
     "main window, loading": _loading,
     "main window, notices": _notices,
+    "main window, tour": _tour,
     "about": _about,
     "drafter": _drafter,
     "forms": _forms,
@@ -210,6 +248,9 @@ TOP_LEVELS: dict[str, Callable[[ThemeKeeper], QWidget]] = {
     "comparison": lambda _keeper: CompareDialog(),
     "picture": _picture,
     "speed": _speed,
+    "presets": lambda keeper: _presets(keeper, 0),
+    "prompts": lambda keeper: _presets(keeper, 1),
+    "save a preset": _save_preset,
     "shortcuts": _shortcuts,
     "store": _store,
     "user guide": lambda keeper: GuideDialog(keeper, read_guide()),

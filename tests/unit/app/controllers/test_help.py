@@ -133,23 +133,37 @@ def test_every_link_and_picture_of_the_guide_is_there(guide: GuideDialog) -> Non
         assert not guide.page.document().resource(2, QUrl(picture)).isNull(), picture
 
 
+def text_before_sections(guide: GuideDialog) -> int:
+    """How often it stands above the first heading."""
+    first = guide.page.document().find(guide.contents.item(0).text().rsplit(" (", 1)[0]).selectionStart()
+    return sum(each.cursor.selectionStart() < first for each in guide.page.extraSelections())
+
+
 def test_words_of_the_guide_are_found_one_after_the_other(guide: GuideDialog) -> None:
     QTest.keyClick(guide.page, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
     assert guide.search.hasFocus()
     QTest.keyClicks(guide.search, "incognito")
     marks = guide.page.extraSelections()
     assert len(marks) > 2
-    assert guide.found.text() == f"Found {len(marks)} times"
     places = []
-    for _ in marks:
+    for number in range(1, len(marks) + 1):
+        assert guide.found.text() == f"{number} of {len(marks)}"
+        marked = [each.format.background().color().name() for each in guide.page.extraSelections()]
+        assert marked.count(marked[number - 1]) == 1, "the one that is shown stands out"
         places.append(guide.page.textCursor().position())
         QTest.keyClick(guide.search, Qt.Key.Key_Return)
     assert len(set(places)) == len(marks)
     assert guide.page.textCursor().position() == places[0], "it goes round"
     QTest.keyClick(guide.search, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
     assert guide.page.textCursor().position() == places[-1]
+    assert guide.found.text() == f"{len(marks)} of {len(marks)}"
+    listed = [guide.contents.item(row).text() for row in range(guide.contents.count())]
+    counted = [int(found[1]) for text in listed if (found := re.search(r"\((\d+)\)$", text))]
+    assert sum(counted) == len(marks) - text_before_sections(guide), "the contents tell where they are"
+    assert any(text.startswith("Incognito chats (") for text in listed)
     QTest.keyClicks(guide.search, "zzz")
     assert guide.found.text() == "Not found"
+    assert not any("(" in guide.contents.item(row).text() for row in range(guide.contents.count()))
     QTest.keyClick(guide.search, Qt.Key.Key_Escape)
     assert guide.isVisible()
     assert not guide.page.extraSelections()

@@ -1,0 +1,210 @@
+"""The user's presets and prompts: changed, deleted, imported, exported, and chosen in the message box."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QStandardPaths, Qt, Slot
+from PySide6.QtWidgets import QFileDialog
+
+from app.controllers.chat import ChatController
+from app.controllers.controller import Controller
+from app.controllers.target import TargetController
+from app.dialogs.conversation_dialog import ConversationDialog
+from app.dialogs.parts import show_in_front
+from app.dialogs.presets.presets_dialog import PresetsDialog
+from app.engine_bridge import EngineBridge
+from app.main_window import MainWindow
+from app.text.preset_examples import example_presets, example_prompts
+from app.theme import ThemeKeeper
+from engine import (
+    AddPresets,
+    CheckGrammar,
+    Command,
+    DeletePreset,
+    DeletePrompt,
+    ExportPresets,
+    ImportPresets,
+    OwnSampling,
+    SavePreset,
+    SavePrompt,
+)
+from engine.messages.events import (
+    Event,
+    Failed,
+    GrammarChecked,
+    PresetsAdded,
+    PresetsExported,
+    PresetsListed,
+    PromptsListed,
+    TargetsListed,
+)
+from engine.messages.order import LibraryPrompt, Preset, TargetChoice
+
+
+class PresetLibraryController(Controller):
+    """Shows the dialog, which is made when it is first asked for, and keeps the prompts of the message box."""
+
+    def __init__(
+        self,
+        window: MainWindow,
+        theme: ThemeKeeper,
+        bridge: EngineBridge,
+        chat: ChatController,
+        target: TargetController,
+    ) -> None:
+        super().__init__(window, bridge)
+        self._theme = theme
+        self._chat = chat
+        self._target = target
+        self._presets: tuple[Preset, ...] = ()
+        self._prompts: tuple[LibraryPrompt, ...] = ()
+        self._dialog: PresetsDialog | None = None
+        self._sampling: ConversationDialog | None = None
+        self._folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
+        window.library_of_presets_action.triggered.connect(self.open_presets)
+        window.prompt_box.library.manage_requested.connect(self.open_prompts)
+
+    @property
+    def dialog(self) -> PresetsDialog:
+        if self._dialog is None:
+            self._dialog = self._make_dialog()
+        return self._dialog
+
+    def _make_dialog(self) -> PresetsDialog:
+        dialog = PresetsDialog(self._theme, self._window)
+        presets, prompts = dialog.presets, dialog.prompts
+        presets.saved.connect(lambda preset: self._post(SavePreset(preset)))
+        prompts.saved.connect(lambda prompt: self._post(SavePrompt(prompt)))
+        presets.deleted.connect(self._delete_preset)
+        prompts.deleted.connect(self._delete_prompt)
+        presets.sampling_requested.connect(self._ask_for_sampling)
+        presets.examples_requested.connect(lambda: self._post(AddPresets(example_presets(), ())))
+        prompts.examples_requested.connect(lambda: self._post(AddPresets((), example_prompts())))
+        presets.export_requested.connect(lambda: self._choose_export(self.tr("Presets"), self._presets, ()))
+        prompts.export_requested.connect(lambda: self._choose_export(self.tr("Prompts"), (), self._prompts))
+        for page in (presets, prompts):
+            page.import_requested.connect(self._choose_import)
+        presets.set_targets(self._targets())
+        presets.set_presets(self._presets)
+        prompts.set_prompts(self._prompts)
+        return dialog
+
+    @Slot()
+    def open_presets(self) -> None:
+        self._open(0)
+
+    @Slot()
+    def open_prompts(self) -> None:
+        self._open(1)
+
+    def _open(self, page: int) -> None:
+        dialog = self.dialog
+        if not dialog.isVisible():
+            dialog.clear_words()
+        dialog.pages.setCurrentIndex(page)
+        show_in_front(dialog)
+
+    # What the user wants
+
+    @Slot(object)
+    def _delete_preset(self, preset: Preset) -> None:
+        self._post(DeletePreset(preset.id))
+        words = self.tr("The preset “{name}” was deleted.").format(name=preset.name)
+        self.dialog.show_words(words, partial(self._post, SavePreset(preset)))
+
+    @Slot(object)
+    def _delete_prompt(self, prompt: LibraryPrompt) -> None:
+        self._post(DeletePrompt(prompt.id))
+        words = self.tr("The prompt “{name}” was deleted.").format(name=prompt.name)
+        self.dialog.show_words(words, partial(self._post, SavePrompt(prompt)))
+
+    @Slot(object)
+    def _ask_for_sampling(self, preset: Preset) -> None:
+        """In the dialog that chats have for it."""
+        if self._sampling is None:
+            self._sampling = ConversationDialog(self.dialog, is_sampling_alone=True)
+            self._sampling.saved.connect(self._take_sampling)
+            self._sampling.grammar_entered.connect(lambda text: self._bridge.post(CheckGrammar(text)))
+        about = self.tr("Holds for every chat that gets the preset “{name}”.").format(name=preset.name)
+        title = self.tr("How a preset answers")
+        self._sampling.show_values(title, about, "", preset.sampling, self._chat.reply_settings, "")
+        self._sampling.open()
+
+    @Slot(str, OwnSampling)
+    def _take_sampling(self, _system_prompt: str, sampling: OwnSampling) -> None:
+        self.dialog.presets.take_sampling(sampling)
+
+    def _choose_export(self, name: str, presets: tuple[Preset, ...], prompts: tuple[LibraryPrompt, ...]) -> None:
+        dialog = self._file_dialog(self.tr("Export"))
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setDefaultSuffix("json")
+        dialog.selectFile(self.tr("{name} {date}").format(name=name, date=date.today().isoformat()) + ".json")
+        dialog.fileSelected.connect(
+            lambda path: self._post(ExportPresets(Path(path), presets, prompts, overwrite=True))  # the dialog asked
+        )
+        dialog.open()
+
+    @Slot()
+    def _choose_import(self) -> None:
+        dialog = self._file_dialog(self.tr("Import"))
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.fileSelected.connect(lambda path: self._post(ImportPresets(Path(path))))
+        dialog.open()
+
+    def _file_dialog(self, title: str) -> QFileDialog:
+        files = self.tr("Presets and prompts (*.json);;All files (*)")
+        dialog = QFileDialog(self.dialog, title, self._folder, files)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(self._note_folder)
+        return dialog
+
+    @Slot(str)
+    def _note_folder(self, path: str) -> None:
+        self._folder = str(Path(path).parent)
+
+    def _post(self, command: Command) -> None:
+        self._bridge.post(command).failed.connect(self._on_failed)
+
+    # What the engine says
+
+    def _on_event(self, event: Event) -> None:
+        match event:
+            case PresetsListed(presets):
+                self._presets = presets
+                self._tell(lambda dialog: dialog.presets.set_presets(presets))
+            case PromptsListed(prompts):
+                self._prompts = prompts
+                self._window.prompt_box.library.set_prompts([each for each in prompts if each.text.strip()])
+                self._tell(lambda dialog: dialog.prompts.set_prompts(prompts))
+            case PresetsAdded():
+                self._tell(lambda dialog: dialog.show_words(self._words_of_added(event)))
+            case PresetsExported(path):
+                words = self.tr("Exported to {file}.").format(file=path.name)
+                self._tell(lambda dialog: dialog.show_words(words))
+            case TargetsListed():
+                self._tell(lambda dialog: dialog.presets.set_targets(self._targets()))
+            case GrammarChecked(text, sentence) if self._sampling is not None:
+                self._sampling.show_grammar_check(text, sentence)
+
+    def _tell(self, do: Callable[[PresetsDialog], object]) -> None:
+        if self._dialog is not None:
+            do(self._dialog)
+
+    @Slot(object)
+    def _on_failed(self, failed: Failed) -> None:
+        self.dialog.show_words(failed.sentence, is_error=True)
+
+    def _words_of_added(self, added: PresetsAdded) -> str:
+        """What came of it, in a sentence or some."""
+        presets = self.tr("%n preset(s) added.", "", added.num_presets) if added.num_presets else ""
+        prompts = self.tr("%n prompt(s) added.", "", added.num_prompts) if added.num_prompts else ""
+        known = self.tr("%n (is|are) here already.", "", added.num_known) if added.num_known else ""
+        unreadable = self.tr("%n could not be read and (was|were) left out.", "", added.num_unreadable)
+        return " ".join(filter(None, (presets, prompts, known, unreadable if added.num_unreadable else "")))
+
+    def _targets(self) -> tuple[TargetChoice, ...]:
+        return tuple(TargetChoice(each.name, each.identity) for each in self._target.library)

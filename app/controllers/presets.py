@@ -1,0 +1,217 @@
+"""Presets: chosen for a chat, and made of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from PySide6.QtCore import Signal, Slot
+
+from app.controllers.chat import ChatController, NextChat
+from app.controllers.controller import Controller
+from app.controllers.conversations import ConversationsController
+from app.controllers.target import TargetController
+from app.dialogs.conversation_dialog import ConversationDialog
+from app.dialogs.save_preset_dialog import SavePresetDialog
+from app.engine_bridge import EngineBridge
+from app.main_window import MainWindow
+from app.text.presets import ChatValues, is_same_target, preset_of
+from app.theme import ThemeKeeper
+from app.widgets.preset_picker import NONE, PresetPicker
+from engine import ChangeConversation, ListPresets, ListPrompts, OwnSampling, SavePreset
+from engine.messages.events import (
+    ConversationOpened,
+    ConversationsListed,
+    Event,
+    EverythingForgotten,
+    PresetsListed,
+    TargetReady,
+    TargetsListed,
+)
+from engine.messages.order import Preset, TargetChoice
+
+_UseValues = Callable[[ChatValues], object]
+
+
+class PresetsController(Controller):
+    """Knows all presets, gives them to chats, and makes them of chats.
+
+    Signals:
+        manage_requested(): show the presets, to be changed.
+    """
+
+    manage_requested = Signal()
+
+    def __init__(
+        self,
+        window: MainWindow,
+        theme: ThemeKeeper,
+        bridge: EngineBridge,
+        conversations: ConversationsController,
+        chat: ChatController,
+        target: TargetController,
+        settings_of_chat: ConversationDialog,
+        use_model: Callable[[Path], None],
+    ) -> None:
+        super().__init__(window, bridge)
+        self.presets: tuple[Preset, ...] = ()
+        self._conversations = conversations
+        self._chat = chat
+        self._target = target
+        self._dialog = settings_of_chat
+        self._use_model = use_model
+        self._were_listed = False
+        self._awaited: tuple[int, _UseValues] | None = None  # a chat that is being read, and what then
+        self._left: Preset | None = None  # whose model is being loaded, or the list of models is not there yet
+        self.picker = PresetPicker(theme, window)
+        self.picker.chosen.connect(self._on_chosen)
+        self.picker.save_requested.connect(self._ask_to_save)
+        self.picker.manage_requested.connect(self.manage_requested)
+        self.save_dialog = SavePresetDialog(window)
+        self.save_dialog.saved.connect(self._save)
+        window.presets_action.triggered.connect(self._open_picker)
+        settings_of_chat.edited.connect(self._name_edited)
+        settings_of_chat.presets_requested.connect(self._open_picker)
+        conversations.moved.connect(self._on_moved)
+
+    def apply(self, preset: Preset) -> None:
+        """Gives what the preset holds to the open chat, or to the next one if none is open; from its next reply on.
+        The chat has these values as its own then, whatever becomes of the preset."""
+        open_id, told = self._conversations.open_id, preset.system_prompt
+        if open_id is not None:
+            self._bridge.post(ChangeConversation(open_id, told, preset.sampling))
+        else:
+            new = NextChat(self._chat.new_chat.system_prompt if told is None else told, preset.sampling)
+            self._chat.next_chat = None if new == NextChat(self._chat.system_prompt) else new
+        self._left = preset
+        self._use_rest()
+
+    # What the user wants
+
+    @Slot()
+    def _open_picker(self) -> None:
+        self._dialog.reject()
+        open_id = self._conversations.open_id
+        title = self.tr("For this chat") if open_id is not None else self.tr("For the next chat that you start")
+        self.picker.show_presets(self.presets)
+        self.picker.open_below(self._window.target_bar.name, title)
+        self._with_values(self._show_in_use)
+
+    @Slot(int)
+    def _on_chosen(self, preset_id: int) -> None:
+        if preset_id == NONE:
+            self.apply(Preset(NONE, "", self._chat.system_prompt))
+            self._window.toasts.show_info(self.tr("This chat uses the settings of all chats."))
+            return
+        preset = next((each for each in self.presets if each.id == preset_id), None)
+        if preset is not None:
+            self.apply(preset)
+            self._window.toasts.show_info(self.tr("This chat uses the preset “{name}”.").format(name=preset.name))
+
+    @Slot()
+    def _ask_to_save(self) -> None:
+        self._with_values(self._ask_for_name)
+
+    @Slot(object)
+    def _save(self, preset: Preset) -> None:
+        self._bridge.post(SavePreset(preset))
+        self._window.toasts.show_info(self.tr("The preset “{name}” was saved.").format(name=preset.name))
+
+    # What the engine says
+
+    def _on_event(self, event: Event) -> None:
+        match event:
+            case ConversationsListed() if not self._were_listed:
+                self._list()
+            case EverythingForgotten():
+                self._list()
+            case PresetsListed(presets):
+                self.presets = presets
+                self.picker.show_presets(presets)
+            case ConversationOpened(conversation) if self._awaited and self._awaited[0] == conversation.summary.id:
+                _, use = self._awaited
+                self._awaited = None
+                use(self._values(conversation.system_prompt, conversation.sampling))
+            case TargetsListed() | TargetReady():
+                self._use_rest()
+
+    def _list(self) -> None:
+        self._were_listed = True
+        self._bridge.post(ListPresets())
+        self._bridge.post(ListPrompts())
+
+    @Slot()
+    def _on_moved(self) -> None:
+        self._awaited = self._left = None
+        self.picker.close()
+        self.save_dialog.reject()
+
+    # The model, and whether it thinks
+
+    def _use_rest(self) -> None:
+        """What of a preset concerns the model: as soon as that is there."""
+        preset, in_use = self._left, self._in_use()
+        if preset is None:
+            return
+        wanted = preset.target
+        if wanted is None or is_same_target(wanted, in_use):
+            self._left = None if in_use is not None else preset
+            self._think(preset.thinks)
+        elif self._target.library:
+            self._load(preset, wanted)
+
+    def _load(self, preset: Preset, wanted: TargetChoice) -> None:
+        """Once: whatever is loaded then is what the user has."""
+        self._left = None
+        choices = [(TargetChoice(each.name, each.identity), each.path) for each in self._target.library]
+        path = next((path for choice, path in choices if is_same_target(wanted, choice)), None)
+        if path is None:
+            words = self.tr("The library has no model {name}, which the preset “{preset}” is for.")
+            self._window.toasts.show_info(words.format(name=wanted.name, preset=preset.name))
+            return
+        self._left = replace(preset, target=None) if preset.thinks is not None else None
+        self._use_model(path)
+
+    def _think(self, thinks: bool | None) -> None:
+        in_use = self._target.in_use
+        if thinks is not None and in_use is not None and in_use.thinks is not None:
+            self._window.prompt_box.switch_thinking(thinks)
+
+    def _in_use(self) -> TargetChoice | None:
+        in_use = self._target.in_use
+        return None if in_use is None else TargetChoice(in_use.name, in_use.identity)
+
+    # What the chat has now
+
+    def _with_values(self, use: _UseValues) -> None:
+        """Calls `use` with the values of the open chat, or of the next one."""
+        open_id = self._conversations.open_id
+        if open_id is None:
+            new = self._chat.new_chat
+            use(self._values(new.system_prompt, new.sampling))
+            return
+        self._awaited = open_id, use
+        self._conversations.read(open_id)
+
+    def _values(self, system_prompt: str, sampling: OwnSampling) -> ChatValues:
+        in_use, thinks = self._target.in_use, None
+        if in_use is not None and in_use.thinks is not None:
+            thinks = self._window.prompt_box.think_button.isChecked()
+        return ChatValues(system_prompt, sampling, thinks, self._in_use())
+
+    def _show_in_use(self, chat: ChatValues) -> None:
+        preset = preset_of(self.presets, chat)
+        if preset is not None:
+            self.picker.show_in_use(preset.id)
+        elif (chat.system_prompt, chat.sampling) == (self._chat.system_prompt, OwnSampling()):
+            self.picker.show_in_use(NONE)
+
+    def _ask_for_name(self, chat: ChatValues) -> None:
+        preset = preset_of(self.presets, chat)
+        self.save_dialog.ask(chat, self.presets, "" if preset is None else preset.name)
+
+    @Slot(str, OwnSampling)
+    def _name_edited(self, system_prompt: str, sampling: OwnSampling) -> None:
+        preset = preset_of(self.presets, self._values(system_prompt, sampling))
+        self._dialog.show_preset("" if preset is None else preset.name)

@@ -1,0 +1,73 @@
+"""The tour through the window: once by itself, and whenever it is asked for."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Slot
+
+from app.controllers.controller import Controller
+from app.engine_bridge import EngineBridge
+from app.main_window import MainWindow
+from app.settings.keeper import SettingsKeeper
+from app.theme import ThemeKeeper
+from app.widgets.tour import Step, Tour
+from engine.messages.events import ConversationsListed, Event
+
+
+class TourController(Controller):
+    """Shows the tour at the first start of whoever has no chats yet, and never by itself again."""
+
+    def __init__(
+        self, window: MainWindow, theme: ThemeKeeper, bridge: EngineBridge, keeper: SettingsKeeper, by_itself: bool
+    ) -> None:
+        super().__init__(window, bridge)
+        self._theme = theme
+        self._keeper = keeper
+        self._by_itself = by_itself
+        self.tour: Tour | None = None  # once it was shown
+        window.tour_action.triggered.connect(self.show_tour)
+
+    @Slot()
+    def show_tour(self) -> None:
+        if self.tour is None:
+            self.tour = Tour(self._theme, self._window, self._steps())
+            self.tour.ended.connect(self._window.prompt_box.setFocus)
+        self._window.come_forward()
+        self.tour.begin()
+
+    def _on_event(self, event: Event) -> None:
+        match event:
+            case ConversationsListed(conversations) if self._by_itself:
+                self._by_itself = False
+                if not self._keeper.settings.tour_seen:
+                    self._keeper.note(tour_seen=True)  # also where there are chats: nobody needs it any more
+                    if not conversations:
+                        self.show_tour()
+
+    def _steps(self) -> tuple[Step, ...]:
+        window = self._window
+        return (
+            Step(
+                lambda: window.prompt_box.frame,
+                self.tr("Write here"),
+                self.tr(
+                    "Type a message and press Enter. A / at the beginning opens your prompts, and files can be dropped "
+                    "anywhere on the window."
+                ),
+            ),
+            Step(
+                lambda: window.meter,
+                self.tr("See how fast it goes"),
+                self.tr(
+                    "Speed-up guesses parts of a reply and checks them: the same words, sooner. Here you see what it "
+                    "brings, and switch it on or off."
+                ),
+            ),
+            Step(
+                lambda: window.target_bar.name,
+                self.tr("Choose a model"),
+                self.tr(
+                    "The name opens the list of your models. “Find models…” there shows which others suit this "
+                    "computer. The menu has everything else, and Help brings this tour back."
+                ),
+            ),
+        )

@@ -1,0 +1,80 @@
+"""Presets and prompts to begin with, for those who ask for them."""
+
+from __future__ import annotations
+
+from app.text.translation import translate
+from engine import OwnSampling
+from engine.messages.order import LibraryPrompt, Preset
+
+
+def example_presets() -> tuple[Preset, ...]:
+    return (
+        Preset(
+            0,
+            translate("Presets", "Precise"),
+            translate("Presets", "Answer precisely. Where you are not sure, say so."),
+            OwnSampling(temperature=0.2),
+        ),
+        Preset(
+            0,
+            translate("Presets", "Creative"),
+            translate("Presets", "You are an imaginative writer. Avoid worn phrases, and surprise the reader."),
+            OwnSampling(temperature=1.1, top_p=1.0, min_p=0.03),
+        ),
+        Preset(
+            0,
+            translate("Presets", "Brief"),
+            translate("Presets", "Answer in at most three sentences."),
+            OwnSampling(max_tokens=256),
+        ),
+        Preset(
+            0,
+            translate("Presets", "Programmer"),
+            translate("Presets", "You are an experienced programmer. Show code first, then explain it briefly."),
+            OwnSampling(temperature=0.3),
+        ),
+    )
+
+
+def example_prompts() -> tuple[LibraryPrompt, ...]:
+    """Words in braces are variables: they are translated, and stay in braces."""
+    return tuple(
+        LibraryPrompt(0, name, text)
+        for name, text in (
+            (
+                translate("Presets", "Summarize"),
+                translate("Presets", "Summarize this text in {number:5} sentences:\n\n{text}"),
+            ),
+            (
+                translate("Presets", "Translate"),
+                translate(
+                    "Presets", "Translate this into {language:English}. Reply with the translation alone.\n\n{text}"
+                ),
+            ),
+            (
+                translate("Presets", "Improve my writing"),
+                translate(
+                    "Presets", "Correct the spelling and grammar of this text. Keep my tone and my words:\n\n{text}"
+                ),
+            ),
+            (
+                translate("Presets", "Write an e-mail"),
+                translate(
+                    "Presets",
+                    "Write a {tone:friendly} e-mail to {recipient} about {subject}, in at most {number:150} words.",
+                ),
+            ),
+            (
+                translate("Presets", "For and against"),
+                translate("Presets", "List what speaks for and against {idea}. Then say what you would do, and why."),
+            ),
+            (
+                translate("Presets", "Explain code"),
+                translate("Presets", "Explain step by step what this code does, and name its mistakes:\n\n{code}"),
+            ),
+            (
+                translate("Presets", "Explain what I copied"),
+                translate("Presets", "Explain this in simple words:\n\n{clipboard}"),
+            ),
+        )
+    )
