@@ -84,7 +84,6 @@ class WiredWindow(QObject):
         self.target = TargetController(window, bridge, keeper)
         self.chat = chat = ChatController(window, bridge, self.conversations, self.target, keeper)
         self.order = OrderController(window, bridge, self.conversations, self.target, keeper)
-        FolderStart(window, bridge, self.conversations, chat, self.target, self.order)
         BranchController(window, bridge, self.conversations, chat)
         RepetitionController(window, bridge, self.conversations)
         StoreNotice(window, bridge)
@@ -101,6 +100,7 @@ class WiredWindow(QObject):
             self._use_model,
         )
         self.preset_library = PresetLibraryController(window, self.theme, bridge, chat, self.target)
+        FolderStart(window, bridge, self.conversations, chat, self.presets)
         self.presets.manage_requested.connect(self.preset_library.open_presets)
         self._drafts = DraftKeeper(window, bridge, self.conversations, keeper)
         self.drafters = DrafterController(window, bridge, folder, keeper)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from PySide6.QtCore import Slot
 
-from app.controllers.chat import ChatController, NextChat
+from app.controllers.chat import ChatController
 from app.controllers.controller import Controller
 from app.controllers.conversations import ConversationsController
-from app.controllers.order import OrderController
-from app.controllers.target import TargetController
-from app.dialogs.folder_dialog import is_same_target
+from app.controllers.presets import PresetsController
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
-from engine import STARTER
 from engine.messages.events import Event, FoldersListed
-from engine.messages.order import Folder, Preset, TargetChoice
+from engine.messages.order import Folder, Preset
 
 
 class FolderStart(Controller):
@@ -26,14 +23,12 @@ class FolderStart(Controller):
         bridge: EngineBridge,
         conversations: ConversationsController,
         chat: ChatController,
-        target: TargetController,
-        order: OrderController,
+        presets: PresetsController,
     ) -> None:
         super().__init__(window, bridge)
         self._conversations = conversations
         self._chat = chat
-        self._target = target
-        self._order = order
+        self._presets = presets
         self._has_values = False  # the next chat has those of a folder
         window.conversations.new_in_folder_requested.connect(self._begin)
         window.conversations.new_in_folder_requested.connect(window.prompt_box.setFocus)
@@ -48,32 +43,14 @@ class FolderStart(Controller):
         self._conversations.begin_chat(folder_id=folder_id)
         values = self._values(folder)
         self._chat.next_chat = None
-        self._apply(values)
+        self._presets.apply(values)
         self._has_values = True
         self._show()
-
-    def _apply(self, values: Preset) -> None:
-        told = self._chat.system_prompt if values.system_prompt is None else values.system_prompt
-        new = NextChat(told, values.sampling)
-        self._chat.next_chat = None if new == NextChat(self._chat.system_prompt) else new
-        if values.target is not None:
-            self._use_target(values.target, values.name)
-
-    def _use_target(self, wanted: TargetChoice, folder_name: str) -> None:
-        in_use = self._target.in_use
-        if in_use is not None and is_same_target(wanted, TargetChoice(in_use.name, in_use.identity)):
-            return
-        for each in self._target.library:
-            if is_same_target(wanted, TargetChoice(each.name, each.identity)):
-                self._window.target_bar.target_chosen.emit(STARTER if each.is_starter else str(each.path))
-                return
-        words = self.tr("The library has no model {name}, which the folder “{folder}” is for.")
-        self._window.toasts.show_info(words.format(name=wanted.name, folder=folder_name))
 
     def _values(self, folder: Folder) -> Preset:
         """What the folder says goes before what its preset says."""
         none = Preset(0, folder.name)
-        preset = next((each for each in self._order.presets if each.id == folder.preset_id), none)
+        preset = next((each for each in self._presets.presets if each.id == folder.preset_id), none)
         return Preset(
             0,
             folder.name,
@@ -110,7 +87,7 @@ class FolderStart(Controller):
         self._window.folder_banner.show_folder("" if folder is None else self._words(folder))
 
     def _words(self, folder: Folder) -> str:
-        preset = next((each for each in self._order.presets if each.id == folder.preset_id), None)
+        preset = next((each for each in self._presets.presets if each.id == folder.preset_id), None)
         if folder.system_prompt is not None and preset is not None:
             words = self.tr("A new chat in the folder “{folder}”, with its system prompt and the preset “{preset}”.")
         elif preset is not None:

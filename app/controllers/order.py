@@ -24,7 +24,6 @@ from engine import (
     CreateFolder,
     DeleteFolder,
     ListFolders,
-    ListPresets,
     MoveConversations,
     PinConversations,
     RestoreFolder,
@@ -69,7 +68,6 @@ class OrderController(Controller):
 
     def list_all(self) -> None:
         self._change(ListFolders())
-        self._change(ListPresets())
 
     # What the user wants of chats
 

@@ -167,7 +167,7 @@ class PresetsController(Controller):
         choices = [(TargetChoice(each.name, each.identity), each.path) for each in self._target.library]
         path = next((path for choice, path in choices if is_same_target(wanted, choice)), None)
         if path is None:
-            words = self.tr("The library has no model {name}, which the preset “{preset}” is for.")
+            words = self.tr("The library has no model {name}, which “{preset}” is for.")
             self._window.toasts.show_info(words.format(name=wanted.name, preset=preset.name))
             return
         self._left = replace(preset, target=None) if preset.thinks is not None else None

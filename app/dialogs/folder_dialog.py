@@ -8,6 +8,7 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QComboBox, QLineEdit, QPlainTextEdit, QWidget
 
 from app.dialogs.parts import Dialog, fill_dialog, show_in_front
+from app.text.presets import is_same_target
 from app.widgets.layouts import Gap, Part, Stretch, in_grid
 from app.widgets.parts import button, set_up, words
 from engine.messages.order import FOLDER_NAME_LENGTH, Folder, Preset, TargetChoice
@@ -131,8 +132,3 @@ class FolderDialog(Dialog):
     def _forget_problem(self) -> None:
         self.problem.hide()
         self.name.setAccessibleDescription("")
-
-
-def is_same_target(one: TargetChoice, other: TargetChoice) -> bool:
-    """By what they are, as far as that is known; a name can change."""
-    return one.identity == other.identity if one.identity and other.identity else one.name == other.name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from PySide6.QtCore import QModelIndex, QPoint, QSize, Qt, Signal, SignalInstance, Slot
 from PySide6.QtWidgets import QMenu, QStackedLayout, QWidget
@@ -11,7 +12,7 @@ from app.models.chat_filter import ChatFilter
 from app.models.conversations import ConversationsModel
 from app.theme import ThemeKeeper
 from app.widgets.chat_filter import FilterLine, FilterPopup
-from app.widgets.conversation_menu import chats_menu, empty_menu, folder_menu
+from app.widgets.conversation_menu import Act, chats_menu, empty_menu, folder_menu
 from app.widgets.conversation_view import ConversationView
 from app.widgets.folder_picker import FolderPicker
 from app.widgets.icon_button import IconButton
@@ -349,15 +350,46 @@ class ConversationList(QWidget):
     def _menu_at(self, index: QModelIndex) -> QMenu:
         """For all that is selected, where this row is."""
         if not index.isValid():
-            return empty_menu(self)
+            return empty_menu(self, partial(self._do_with_folder, 0))
+        folder_id = self.view.folder_at(index)
+        if folder_id is not None:
+            return folder_menu(self, partial(self._do_with_folder, folder_id))
         conversation_id = index.data(ConversationsModel.IdRole)
-        if conversation_id is None:
-            folder_id = self.view.folder_at(index)
-            assert folder_id is not None
-            return folder_menu(self, folder_id, lambda: self._edit(self.model.row_of_folder(folder_id)))
         selected = self.view.selected_ids()
         ids = selected if conversation_id in selected else (conversation_id,)
-        return chats_menu(self, self._found(ids), lambda: self._edit(self.model.row_of(conversation_id)))
+        return chats_menu(self, self._found(ids), partial(self._do_with_chats, ids))
+
+    def _do_with_chats(self, ids: tuple[int, ...], act: Act) -> None:
+        match act:
+            case Act.RENAME:
+                self._edit(self.model.row_of(ids[0]))
+            case Act.PIN | Act.UNPIN:
+                self.pinned.emit(ids, act is Act.PIN)
+            case Act.MOVE:
+                self.open_folder_picker(ids)
+            case Act.ARCHIVE | Act.UNARCHIVE:
+                self.archived.emit(ids, act is Act.ARCHIVE)
+            case Act.EXPORT:
+                self.export_requested.emit(ids)
+            case Act.DELETE:
+                self.deleted.emit(ids)
+            case Act.FORGET:
+                self.forget_requested.emit(ids)
+
+    def _do_with_folder(self, folder_id: int, act: Act) -> None:
+        match act:
+            case Act.BEGIN:
+                self.new_in_folder_requested.emit(folder_id)
+            case Act.RENAME:
+                self._edit(self.model.row_of_folder(folder_id))
+            case Act.SETTINGS:
+                self.folder_settings_requested.emit(folder_id)
+            case Act.DELETE:
+                self.folder_deleted.emit(folder_id)
+            case Act.NEW_FOLDER:
+                self.request_folder()
+            case Act.FILTER:
+                self.open_filter()
 
     def _edit(self, row: int | None) -> None:
         """None where it has gone while the menu was open."""
