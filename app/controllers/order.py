@@ -30,7 +30,14 @@ from engine import (
     ReturnConversations,
 )
 from engine.messages.conversations import ConversationSummary
-from engine.messages.events import Event, EverythingForgotten, Failed, FoldersListed, PresetsListed
+from engine.messages.events import (
+    ConversationsImported,
+    Event,
+    EverythingForgotten,
+    Failed,
+    FoldersListed,
+    PresetsListed,
+)
 from engine.messages.order import Folder, Preset, TargetChoice
 
 _Summaries = tuple[ConversationSummary, ...]
@@ -201,6 +208,8 @@ class OrderController(Controller):
         match event:
             case FoldersListed(folders):
                 self._sidebar.set_folders(folders)
+            case ConversationsImported():
+                self._change(ListFolders())  # they may have brought some
             case PresetsListed(presets):
                 self.presets = presets
                 if self.dialog.isVisible():

@@ -316,7 +316,7 @@ class ConversationList(QWidget):
     @Slot()
     def _on_delete_pressed(self) -> None:
         folder = self.view.current_folder()
-        if folder is not None:
+        if folder is not None and not self.view.selected_ids():
             self.folder_deleted.emit(folder)
         else:
             self.delete_current()

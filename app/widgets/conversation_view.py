@@ -220,7 +220,9 @@ class ConversationView(KeyboardFrame, ListView):
             ),
         )
         folder = self.current_folder()
-        if key in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace) and plain:
+        if self.state() == QAbstractItemView.State.EditingState:
+            super().keyPressEvent(event)  # what the field has left over
+        elif key in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace) and plain:
             self.delete_pressed.emit()
         elif key == Qt.Key.Key_Delete and event.modifiers() == Qt.KeyboardModifier.ShiftModifier:
             self.forget_pressed.emit()
@@ -288,10 +290,8 @@ class ConversationView(KeyboardFrame, ListView):
     def startDrag(self, _actions: Qt.DropAction) -> None:
         ids = [each for each in self.selected_ids() if not self._is_incognito(each)]
         if ids:
-            data = QMimeData()
-            data.setData(CHATS, json.dumps(ids).encode())
             drag = QDrag(self)
-            drag.setMimeData(data)
+            drag.setMimeData(chats_data(ids))
             drag.setPixmap(self._dragged_pixmap(ids))
             drag.exec(Qt.DropAction.MoveAction)
         self._is_held = False
@@ -384,6 +384,13 @@ class ConversationView(KeyboardFrame, ListView):
         draw_line(painter, QRect(12, 0, width - 24, height), theme.text, words)
         painter.end()
         return pixmap
+
+
+def chats_data(ids: Sequence[int]) -> QMimeData:
+    """What is dragged."""
+    data = QMimeData()
+    data.setData(CHATS, json.dumps(list(ids)).encode())
+    return data
 
 
 def dragged_ids(data: QMimeData) -> tuple[int, ...]:
