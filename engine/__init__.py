@@ -31,17 +31,19 @@ _PUBLIC = {
     "lab.measuring.order": "BenchOrder SimulatedCosts",
     "library.siblings": "sibling_beside",
     "messages.commands": """
-        AddPresets AddTargets AnswerToolCall ChangeConversation ChangeTargetOptions ChatSampling CheckForUpdate
-        CheckGrammar CheckSuggestions Command Compare ContinueReply CountTokens DeleteConversation DeleteMessage
-        DeletePreset DeletePrompt DiscardDownload DownloadTarget EditPrompt EndToolServers EstimateMemory
-        ExportConversations ExportPresets ExportProfile FetchDrafter FindPassages ForgetAllowedTools
-        ForgetConversation ForgetEverything ForgetLearned ForgetReadings ImportConversations ImportPresets
-        ImportProfile ListAllowedTools ListConversations ListDownloads ListForms ListHubFiles ListPresets ListPrompts
-        ListSuggestions ListTargets ListTools LoadTarget MakeForm MeasureReadings OpenConversation PauseLearning
-        PersonalCommand ReadHistory ReadLearned ReadPicture ReadRuntime ReadTextFile Regenerate RemoveTarget
-        RenameConversation ReplyCommand ResetStarter RestoreConversation RestoreMessage SaveDraft SavePreset
-        SavePrompt SearchConversations SearchHub Send ShowBranch ShowPicture ShowProfile StoreHeld TuneStarter
-        TuneTarget UseAdapter UseDrafter UseLearning UseReadings UseTools
+        AddPresets AddTargets AnswerToolCall ArchiveConversations ChangeConversation ChangeFolder ChangeTargetOptions
+        ChatSampling CheckForUpdate CheckGrammar CheckSuggestions Command Compare ContinueReply CountTokens
+        CreateFolder DeleteConversation DeleteConversations DeleteFolder DeleteMessage DeletePreset DeletePrompt
+        DiscardDownload DownloadTarget EditPrompt EndToolServers EstimateMemory ExportConversations ExportPresets
+        ExportProfile FetchDrafter FindPassages ForgetAllowedTools ForgetConversation ForgetEverything ForgetLearned
+        ForgetReadings ImportConversations ImportPresets ImportProfile ListAllowedTools ListConversations
+        ListDownloads ListFolders ListForms ListHubFiles ListPresets ListPrompts ListSuggestions ListTargets ListTools
+        LoadTarget MakeForm MeasureReadings MoveConversations OpenConversation PauseLearning PersonalCommand
+        PinConversations ReadHistory ReadLearned ReadPicture ReadRuntime ReadTextFile Regenerate RemoveTarget
+        RenameConversation ReplyCommand ResetStarter RestoreConversation RestoreConversations RestoreFolder
+        RestoreMessage ReturnConversations SaveDraft SavePreset SavePrompt SearchConversations SearchHub Send
+        ShowBranch ShowPicture ShowProfile StoreHeld TuneStarter TuneTarget UseAdapter UseDrafter UseLearning
+        UseReadings UseTools
     """,
     "proposers.catalogue": "origins",
     "replies.reply": "Reply",

@@ -139,6 +139,7 @@ class AppSettings(BaseModel):
     nudge_dismissed: bool = False  # whoever has only the starter is not told any more where bigger models are
     colour_origins: bool = False  # whether replies show who guessed which part of them
     draft: str = ""  # what was typed in a new chat and not sent
+    open_folders: tuple[int, ...] = ()  # in the list of chats, by their ids
     update_checked_at: float = Field(default=0, ge=0)  # Unix time
     skipped_version: str = ""  # a newer version that the user does not want
     window: Base64Bytes = Look().window  # its size and place, as Qt saves them

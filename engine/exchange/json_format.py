@@ -5,6 +5,7 @@
       {"title": "…", "system_prompt": "…",              the target's instructions; may be empty
        "created_at": "…", "updated_at": "…",            ISO 8601 with the offset
        "head": 2,                                       id of the leaf of the current branch; null: no messages
+       "folder": "…", "pinned": true, "archived": true, only where it is so
        "messages": [
         {"id": 1, "parent": null, "role": "user", "text": "…", "created_at": "…", "model": null},
         {"id": 2, "parent": 1, "role": "assistant", "text": "…", "created_at": "…", "model": "SmolLM2",
@@ -22,6 +23,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -67,6 +69,9 @@ class _Conversation(BaseModel):
     created_at: AwareDatetime | None = None
     updated_at: AwareDatetime | None = None
     head: StrictInt | None = None
+    folder: str = ""
+    pinned: bool = False
+    archived: bool = False
     messages: list[_Message]
 
 
@@ -82,7 +87,8 @@ def read(element: dict[str, Any]) -> ConversationTree:
         Node(each.id, each.parent, each.role, each.text, sound_time(each.created_at), each.model, _thoughts(each))
         for each in found.messages
     ]
-    return tree(found.title, found.system_prompt, (found.created_at, found.updated_at), grow(nodes, found.head))
+    grown = tree(found.title, found.system_prompt, (found.created_at, found.updated_at), grow(nodes, found.head))
+    return replace(grown, folder=found.folder, is_pinned=found.pinned, is_archived=found.archived)
 
 
 def pictures_of(element: dict[str, Any]) -> dict[str, list[Piece]]:
@@ -117,6 +123,9 @@ def _element(each: ConversationTree) -> dict[str, Any]:
         "created_at": _written(each.created_at),
         "updated_at": _written(each.updated_at),
         "head": None if each.head is None else numbers[each.head],
+        **({"folder": each.folder} if each.folder else {}),
+        **({"pinned": True} if each.is_pinned else {}),
+        **({"archived": True} if each.is_archived else {}),
         "messages": [
             {
                 "id": numbers[message.number],

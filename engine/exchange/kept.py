@@ -116,7 +116,8 @@ def _packed(tree: ConversationTree) -> tuple[Any, ...]:
         for each in tree.messages
     ]
     times = _written(tree.created_at), _written(tree.updated_at)
-    return tree.title, tree.system_prompt, *times, messages, tree.head
+    order = tree.folder, tree.is_pinned, tree.is_archived
+    return tree.title, tree.system_prompt, *times, messages, tree.head, order
 
 
 def _unpacked(
@@ -126,6 +127,7 @@ def _unpacked(
     used: str | None,
     messages: list[tuple[int, int | None, str, str, str | None, str | None, list[tuple[int, str, float, int]]]],
     head: int | None,
+    order: tuple[str, bool, bool],
 ) -> ConversationTree:
     unpacked = tuple(
         TreeMessage(
@@ -134,7 +136,13 @@ def _unpacked(
         )
         for number, parent, role, text, written, target_name, thoughts in messages
     )
-    return ConversationTree(title, system_prompt, _moment(began), _moment(used), unpacked, head)
+    folder, is_pinned, is_archived = order
+    return ConversationTree(
+        *(title, system_prompt, _moment(began), _moment(used), unpacked, head),
+        folder=folder,
+        is_pinned=is_pinned,
+        is_archived=is_archived,
+    )
 
 
 def _written(moment: datetime | None) -> str | None:

@@ -111,6 +111,9 @@ class ConversationTree:
     messages: tuple[TreeMessage, ...]  # parents before their children
     head: int | None  # number of the leaf of the current branch
     pictures: Iterable[Picture] = field(default=(), compare=False, repr=False)  # each read when its turn comes
+    folder: str = ""  # its name; empty: none
+    is_pinned: bool = False
+    is_archived: bool = False
 
 
 class ExportFormat(StrEnum):

@@ -26,7 +26,7 @@ from engine.messages.drafters import DrafterChoice
 from engine.messages.forms import FormOffer, FormSpeed, TuneReport, TuneStep
 from engine.messages.history import History
 from engine.messages.learned import FingerprintPair, ImportOutcome, LearnedSummary, ProfileSummary
-from engine.messages.order import LibraryPrompt, Preset
+from engine.messages.order import Folder, LibraryPrompt, Preset
 from engine.messages.pictures import Picture
 from engine.messages.prompts import Attachment
 from engine.messages.replies import OriginRun, ThoughtPiece
@@ -214,13 +214,26 @@ class ConversationsListed(Event):
 
 
 class ConversationChanged(Event):
-    """It was created, renamed, restored or used."""
+    """It was created, renamed or used."""
 
     conversation: ConversationSummary
 
 
-class ConversationDeleted(Event):
-    conversation: ConversationSummary
+class ConversationsChanged(Event):
+    """They were moved, pinned, archived or restored, all at once."""
+
+    conversations: tuple[ConversationSummary, ...]
+
+
+class ConversationsDeleted(Event):
+    conversations: tuple[ConversationSummary, ...]  # as they were
+    folder: Folder | None = None  # that was deleted with them
+
+
+class FoldersListed(Event):
+    """On request or after a change, by their names."""
+
+    folders: tuple[Folder, ...]
 
 
 class MessageDeleted(Event):

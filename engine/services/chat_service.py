@@ -135,7 +135,12 @@ class ChatService:
         offer = self._offer(command.settings, command.sampling, stop)
         prepared = self._prepare_prompt(system_prompt, (), command, None, offer)
         summary = self._repository.create_conversation(
-            title_of(command.prompt), system_prompt, command.incognito, command.sampling, stop.is_set
+            title_of(command.prompt),
+            system_prompt,
+            command.incognito,
+            command.sampling,
+            stop.is_set,
+            command.folder_id,
         )
         conversation = Conversation(summary, system_prompt, (), command.sampling)
         self._ask(conversation, (), command, stop, (prepared, offer))

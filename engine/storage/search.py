@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
 from itertools import groupby
 
 from sqlalchemy import ColumnElement, Connection, LargeBinary, Text, and_, cast, func, or_, select, type_coerce
@@ -18,8 +17,8 @@ from engine.messages.prompts import with_names
 from engine.messages.replies import Thought, joined_thoughts
 from engine.storage.branch import links_up
 from engine.storage.schema import ConversationRow, MessageRow
+from engine.storage.summaries import SUMMARIES, summary_of
 from engine.storage.texts import snippet_of
-from engine.storage.transactions import is_incognito
 
 MOST_HITS = 100
 _SIFTED_LENGTH = 100  # characters of a word that SQLite compares; it refuses very long patterns
@@ -28,18 +27,13 @@ _AT_ONCE = 500  # conversations named in one statement
 _Found = tuple[int, str, bool]  # id and text of a message, or of its thoughts
 
 
-def summary_of(conversation_id: int, title: str, updated_at: datetime) -> ConversationSummary:
-    return ConversationSummary(conversation_id, title, updated_at, incognito=is_incognito(conversation_id))
-
-
 def find_conversations(connection: Connection, words: Sequence[str], stopped: Callable[[], bool]) -> list[SearchHit]:
     """The last used conversations with all these words in the title and one message together."""
-    columns = (ConversationRow.id, ConversationRow.title, ConversationRow.updated_at, ConversationRow.head_message_id)
-    listed = select(*columns).where(ConversationRow.deleted_at.is_(None))
+    listed = SUMMARIES.add_columns(ConversationRow.head_message_id).where(ConversationRow.deleted_at.is_(None))
     latest_first = listed.order_by(ConversationRow.updated_at.desc(), ConversationRow.id.desc())
     rows = connection.execute(latest_first).all()
     heads = {row.id: row.head_message_id for row in rows}
-    summaries = [summary_of(*row[:3]) for row in rows]
+    summaries = [summary_of(row) for row in rows]
     messages: dict[int, list[_Found]] = dict(_holding(connection, words, stopped))
     missing = {each.id: _missing_in(each.title, words) for each in summaries}
     partly = [number for number, lacks in missing.items() if lacks and len(lacks) < len(words)]

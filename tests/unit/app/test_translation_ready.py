@@ -75,7 +75,9 @@ SPEAKING = {
 }
 WORD = re.compile(r"[^\W\d_]{2,}")
 WORDS = re.compile(r"[^\W\d_]{2,}[,;:.]? [^\W\d_]+")  # two in a row: this is said to somebody
-KEY = r"(?:(?:Ctrl|Shift)\+)*(?:Enter|PgUp|PgDown|Del|[^\w\s]|[A-Z0-9])"  # as Qt writes them in files
+KEY = (
+    r"(?:(?:Ctrl|Shift)\+)*(?:Enter|Left|Right|Up|Down|PgUp|PgDown|Del|[^\w\s]|[A-Z0-9])"  # as Qt writes them in files
+)
 KEYS = re.compile(rf"{KEY}(?:; {KEY})*")
 KINDS = set(re.findall(r'kind="([\w-]+)"', (THEMES / "style.qss").read_text("utf-8")))
 STYLE = re.compile(r"\s*\w+ \{ [\w-]+:")
