@@ -57,6 +57,7 @@ _PUBLIC = {
     "tools.servers": "read_tool_servers write_tool_servers",
     "use_cases.chat": "open_writer read_prompt",
     "use_cases.lab": "distill open_bench",
+    "use_cases.tools": "ToolDesk answer list_tools open_tool_host",
     "use_cases.store": """
         download_target export_profile forget_learned import_profile list_hub_files open_library open_tuning
         summarize_learned summarize_profile use_adapter
@@ -86,6 +87,7 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.use_cases.chat import *
     from engine.use_cases.lab import *
     from engine.use_cases.store import *
+    from engine.use_cases.tools import *
 else:
     _HOMES = {name: home for home, names in _PUBLIC.items() for name in names.split()}
     __all__ = [*_HOMES]  # noqa: PLE0604

@@ -42,6 +42,7 @@ from engine.replies.speed import ReplyClock, ratio_by_counts
 from engine.replies.text import TextOrigins, TextStream, fitted_runs, num_whole, origin_of, text_kind
 from engine.replies.thoughts import GrowingThoughts, Part, PartKind, ThoughtSplitter, add_parts
 from engine.stop_signal import StopSignal
+from engine.target.call_grammar import CallGrammar
 from engine.target.grammar import Grammar
 from engine.target.interface import FloatRows, Interrupted, Target, TargetFeature, seeing
 from engine.target.readings import Chat
@@ -159,8 +160,9 @@ class ReplyWriter:
         the error in it. Raises SettingInvalid before it begins, where its grammar cannot be used."""
         speculation = self._speculation if settings.speculate else None
         rules, grammar = self._limits.of(settings.sampling)
+        calls = self._limits.of_calls(self._target, self._prompts.tool_format, prepared.tools)
         shared = self._target, self._prompts, self._session, self._reopening
-        run = _Run(*shared, speculation, prepared, settings, stop, listener, rules, grammar)
+        run = _Run(*shared, speculation, prepared, settings, stop, listener, rules, grammar or calls)
         with nullcontext() if self._speculation is None else self._speculation.spare.taken():
             reply = run.finish()
             if speculation is not None:
@@ -204,7 +206,7 @@ class _Run:
         stop: StopSignal,
         listener: ReplyListener,
         rules: Rules | None,
-        grammar: Grammar | None,
+        grammar: Grammar | CallGrammar | None,
     ) -> None:
         """Raises SettingInvalid where what it continues does not keep to the grammar."""
         self._vocabulary = target.vocabulary
