@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QFileDialog
 from app.controllers.controller import Controller
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
+from app.text.numbers import whole
 from app.text.translation import Words
 from app.widgets.toast import Toast
 from engine import ExportConversations, ImportConversations
@@ -100,7 +101,7 @@ class ExchangeController(Controller):
         match event:
             case ConversationsExported(path, num_conversations):
                 words = self.tr("{number} chat(s) exported to {file}.", "", num_conversations)
-                self._window.toasts.show_info(words.format(number=f"{num_conversations:,}", file=path.name))
+                self._window.toasts.show_info(words.format(number=whole(num_conversations), file=path.name))
             case ConversationsImported(path, num_conversations, left_out):
                 self._end(path)
                 self._window.toasts.show_info(words_of_import(num_conversations, left_out), time_ms=_RESULT_MS)

@@ -20,7 +20,8 @@ from pydantic import (
 from PySide6.QtCore import QSettings
 
 from app.settings.declaration import Group, Shown
-from app.settings.look import TEXT_SIZE, Look, Theme
+from app.settings.look import TEXT_SIZE, Look, Spoken, Theme
+from app.text.languages import LANGUAGES, SYSTEM
 from app.text.translation import translate
 from engine import (
     AUTOMATIC,
@@ -66,6 +67,15 @@ class AppSettings(BaseModel):
     practice_minutes: Annotated[int, parameter(LearningSettings, "practice_minutes")] = (
         LearningSettings().practice_minutes
     )
+    language: Annotated[
+        Spoken,
+        Shown(
+            Group.GENERAL,
+            "Language",
+            "Of all windows. Models answer in whatever language they are asked in.",
+            ((SYSTEM, "Like the system"), *((each.code, each.own_name) for each in LANGUAGES)),
+        ),
+    ] = Look().language
     open_last_chat: Annotated[
         bool, Shown(Group.GENERAL, "Open the last chat at start", "Otherwise a new chat begins.")
     ] = False
