@@ -211,7 +211,7 @@ def _names(connection: Connection) -> dict[str, int]:
 
 def _check_room(names: Collection[str]) -> None:
     if len(names) >= MOST_FOLDERS:
-        raise NotPossible(f"There are {MOST_FOLDERS:,} folders already; delete one first.")
+        raise NotPossible("There are {most_folders:,} folders already; delete one first.", most_folders=MOST_FOLDERS)
 
 
 def _checked_name(name: str, taken: Iterable[str]) -> str:
@@ -219,9 +219,11 @@ def _checked_name(name: str, taken: Iterable[str]) -> str:
     if not name:
         raise SettingInvalid("A folder needs a name.")
     if len(name) > FOLDER_NAME_LENGTH:
-        raise SettingInvalid(f"The name of a folder has at most {FOLDER_NAME_LENGTH} characters.")
+        raise SettingInvalid(
+            "The name of a folder has at most {folder_name_length} characters.", folder_name_length=FOLDER_NAME_LENGTH
+        )
     if name.casefold() in {each.casefold() for each in taken}:
-        raise SettingInvalid(f"There is a folder “{name}” already; choose another name.")
+        raise SettingInvalid("There is a folder “{name}” already; choose another name.", name=name)
     return name
 
 

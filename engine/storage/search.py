@@ -20,7 +20,6 @@ from engine.storage.schema import ConversationRow, MessageRow
 from engine.storage.summaries import SUMMARIES, summary_of
 from engine.storage.texts import snippet_of
 from engine.storage.tool_columns import Calls
-from engine.storage.transactions import is_incognito
 
 MOST_HITS = 100
 _SIFTED_LENGTH = 100  # characters of a word that SQLite compares; it refuses very long patterns
