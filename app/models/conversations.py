@@ -162,13 +162,10 @@ class ConversationsModel(QAbstractListModel):
         before, after = list(self._rows), list(rows)
         begin, end = _changed_part(before, after)
         old, new = before[begin : len(before) - end], after[begin : len(after) - end]
-        stay = [
-            *zip(self._entries[:begin], entries),
-            *zip(self._entries[len(before) - end :], entries[len(after) - end :]),
-        ]
+        stay = (*after[:begin], *after[len(after) - end :])
         if not old and not new:
             self._set(entries, rows)
-        elif any(one.words != other.words for one, other in stay):  # two changes at once
+        elif any(self._entries[self._rows[key]].words != entries[rows[key]].words for key in stay):  # two changes
             self._reset(entries, rows)
         elif not old:
             self.beginInsertRows(ROOT, begin, begin + len(new) - 1)
