@@ -18,9 +18,9 @@ from engine import (
     ArchiveConversations,
     Command,
     CreateFolder,
+    EstimateMemory,
     ListConversations,
     ListFolders,
-    LoadTarget,
     MoveConversations,
     OwnSampling,
     PinConversations,
@@ -95,13 +95,10 @@ def desk(qtbot: QtBot, keeper: ThemeKeeper, tmp_path: Path) -> Iterator[Desk]:
 
 def test_a_chat_begins_with_what_its_folder_and_its_preset_say(desk: Desk) -> None:
     desk.sidebar.new_in_folder_requested.emit(8)
-    loads = [command for command in desk.take() if isinstance(command, LoadTarget)]
-    assert [command.target for command in loads] == [str(QWEN.path)], "as if it had been chosen"
+    asked = [command.path for command in desk.take() if isinstance(command, EstimateMemory)]
+    assert asked == [QWEN.path], "as if it had been chosen in the library"
     words = desk.window.folder_banner.words.text()
     assert words == "A new chat in the folder “Work”, with its system prompt and the preset “Brief”."
-    desk.bridge.tell(
-        TargetReady(TargetInfo(QWEN.name, str(QWEN.path), "", 1000, 10, 2, identity=QWEN.identity), loads[0])
-    )
     sent = desk.send()
     assert (sent.folder_id, sent.system_prompt, sent.sampling) == (8, "Be kind.", BRIEF.sampling)
     assert sent.has_own_system_prompt

@@ -146,7 +146,7 @@ def test_a_chat_is_revealed_where_it_is(ordered: ConversationsModel) -> None:
     ordered.reveal(5)
     assert ordered.opened == frozenset()
     ordered.reveal(2)
-    assert (ordered.opened, ordered.row_of(2)) == ({8}, 4)
+    assert (ordered.opened, ordered.row_of(2)) == (frozenset({8}), 4)
 
 
 @pytest.mark.parametrize(
