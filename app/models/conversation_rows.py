@@ -22,6 +22,10 @@ class FolderEntry(NamedTuple):
     def key(self) -> tuple[str, int]:
         return "folder", self.folder.id
 
+    @property
+    def words(self) -> str:
+        return self.folder.name
+
 
 class ChatEntry(NamedTuple):
     summary: ConversationSummary
@@ -32,6 +36,10 @@ class ChatEntry(NamedTuple):
     @property
     def key(self) -> tuple[str, int]:
         return "chat", self.summary.id
+
+    @property
+    def words(self) -> str:
+        return self.summary.title
 
 
 Entry = FolderEntry | ChatEntry

@@ -162,8 +162,11 @@ class ConversationsModel(QAbstractListModel):
         before, after = list(self._rows), list(rows)
         begin, end = _changed_part(before, after)
         old, new = before[begin : len(before) - end], after[begin : len(after) - end]
+        stay = (*after[:begin], *after[len(after) - end :])
         if not old and not new:
             self._set(entries, rows)
+        elif any(self._entries[self._rows[key]].words != entries[rows[key]].words for key in stay):  # two changes
+            self._reset(entries, rows)
         elif not old:
             self.beginInsertRows(ROOT, begin, begin + len(new) - 1)
             self._set(entries, rows)
@@ -182,12 +185,14 @@ class ConversationsModel(QAbstractListModel):
             self._set(entries, rows)
             self.endMoveRows()
         else:
-            self.beginResetModel()
-            self._set(entries, rows)
-            self.endResetModel()
-            return
+            self._reset(entries, rows)
         if entries:  # headings and what rows say may have changed
             self.dataChanged.emit(self.index(0), self.index(len(entries) - 1))
+
+    def _reset(self, entries: list[Entry], rows: dict[_Key, int]) -> None:
+        self.beginResetModel()
+        self._set(entries, rows)
+        self.endResetModel()
 
     def _set(self, entries: list[Entry], rows: dict[_Key, int]) -> None:
         self._entries, self._rows = entries, rows

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -10,17 +9,14 @@ from PySide6.QtCore import (
     QEvent,
     QItemSelection,
     QItemSelectionModel,
-    QMimeData,
     QModelIndex,
     QPoint,
-    QRect,
     Qt,
     QTimer,
     Signal,
     Slot,
 )
 from PySide6.QtGui import (
-    QColor,
     QDrag,
     QDragEnterEvent,
     QDragLeaveEvent,
@@ -29,8 +25,6 @@ from PySide6.QtGui import (
     QKeyEvent,
     QKeySequence,
     QMouseEvent,
-    QPainter,
-    QPixmap,
 )
 from PySide6.QtWidgets import QAbstractItemDelegate, QAbstractItemView, QWidget
 
@@ -39,14 +33,12 @@ from app.models.conversations import ConversationsModel
 from app.theme import ThemeKeeper
 from app.widgets.appearance import KeyboardFrame
 from app.widgets.conversation_delegate import ConversationDelegate, cross_area
-from app.widgets.rows_view import ListView, draw_line
+from app.widgets.dragged_chats import CHATS, chats_data, dragged_ids, dragged_pixmap
+from app.widgets.rows_view import ListView
 
-CHATS = "application/x-slipstream-chats"  # what is dragged: ids as JSON
-_MOST_DRAGGED_BYTES = 1 << 20
 _HOVER_MS = 700  # over a closed folder, until it opens
 _ENTER_KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _FOLDER_KEYS = (*_ENTER_KEYS, Qt.Key.Key_Space)
-_DRAGGED_PX = (200, 32)
 
 
 class ConversationView(KeyboardFrame, ListView):
@@ -292,7 +284,7 @@ class ConversationView(KeyboardFrame, ListView):
         if ids:
             drag = QDrag(self)
             drag.setMimeData(chats_data(ids))
-            drag.setPixmap(self._dragged_pixmap(ids))
+            drag.setPixmap(dragged_pixmap(self._keeper, self._words_of(ids), self))
             drag.exec(Qt.DropAction.MoveAction)
         self._is_held = False
         self.setState(QAbstractItemView.State.NoState)
@@ -365,41 +357,8 @@ class ConversationView(KeyboardFrame, ListView):
         summary = self.conversations.find(conversation_id)
         return summary is not None and summary.incognito
 
-    def _dragged_pixmap(self, ids: Sequence[int]) -> QPixmap:
-        words = self.tr("%n chat(s)", "", len(ids))
+    def _words_of(self, ids: Sequence[int]) -> str:
         first = self.conversations.find(ids[0])
         if len(ids) == 1 and first is not None:
-            words = first.title
-        theme, ratio = self._keeper.theme, self.devicePixelRatioF()
-        width, height = map(self._keeper.px, _DRAGGED_PX)
-        pixmap = QPixmap(round(width * ratio), round(height * ratio))
-        pixmap.setDevicePixelRatio(ratio)
-        pixmap.fill(Qt.GlobalColor.transparent)
-        painter = QPainter(pixmap)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setFont(self.font())
-        painter.setBrush(QColor(theme.surface))
-        painter.setPen(QColor(theme.accent))
-        painter.drawRoundedRect(1, 1, width - 2, height - 2, 8, 8)
-        draw_line(painter, QRect(12, 0, width - 24, height), theme.text, words)
-        painter.end()
-        return pixmap
-
-
-def chats_data(ids: Sequence[int]) -> QMimeData:
-    """What is dragged."""
-    data = QMimeData()
-    data.setData(CHATS, json.dumps(list(ids)).encode())
-    return data
-
-
-def dragged_ids(data: QMimeData) -> tuple[int, ...]:
-    """Of conversations; empty for anything else, as whatever is dropped may come from another program."""
-    raw = data.data(CHATS)
-    if not 0 < raw.size() <= _MOST_DRAGGED_BYTES:
-        return ()
-    try:
-        found = json.loads(bytes(raw.data()))
-    except (ValueError, RecursionError):
-        return ()
-    return tuple(each for each in found if type(each) is int) if isinstance(found, list) else ()
+            return first.title
+        return self.tr("%n chat(s)", "", len(ids))

@@ -67,6 +67,7 @@ class FolderPicker(QFrame):
         place_below(self, widget, _WIDTH_PX, (_LEAST_HEIGHT_PX, min(_HEIGHT_PX, rows)))
         self.show()
         self.search.setFocus(Qt.FocusReason.PopupFocusReason)
+        self.view.point_at(None)  # as it was the last time
         self.view.point_at_first()
 
     # Qt's own

@@ -16,7 +16,7 @@ from engine.messages.order import FOLDER_NAME_LENGTH, Folder, TargetChoice
 from engine.storage.erasing import Due, note
 from engine.storage.schema import ConversationRow, FolderRow, PresetRow
 from engine.storage.summaries import POSSIBLE_IDS, SUMMARIES, summary_of
-from engine.storage.texts import encodable, one_line
+from engine.storage.texts import encodable
 from engine.storage.transactions import Database, Transactions, is_incognito
 
 MOST_FOLDERS = 1_000
@@ -177,7 +177,7 @@ class FoldersByName:
 
     def number_of(self, name: str) -> int | None:
         """None for a name that cannot be used, and where there are too many folders already."""
-        name = one_line(name)[:FOLDER_NAME_LENGTH].strip()
+        name = _fit(name)[:FOLDER_NAME_LENGTH].strip()
         key = name.casefold()
         if not name or (key not in self._numbers and len(self._numbers) >= MOST_FOLDERS):
             return None
@@ -214,8 +214,12 @@ def _check_room(names: Collection[str]) -> None:
         raise NotPossible("There are {most_folders:,} folders already; delete one first.", most_folders=MOST_FOLDERS)
 
 
+def _fit(name: str) -> str:
+    return " ".join(encodable(name).split())
+
+
 def _checked_name(name: str, taken: Iterable[str]) -> str:
-    name = one_line(name)
+    name = _fit(name)
     if not name:
         raise SettingInvalid("A folder needs a name.")
     if len(name) > FOLDER_NAME_LENGTH:

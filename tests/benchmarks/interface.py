@@ -3,10 +3,10 @@
     python -m tests.benchmarks.interface
 
 Opens 2,000 messages in the real window, scrolls through them by the wheel and by dragging the bar, slowly and from one
-end to the other, puts 5,000 chats in order, then streams a reply of 3,000 tokens at 500 pieces per second while a precise timer beats every
-millisecond; the longest pause between two beats, less the millisecond, is how long the interface was blocked. A frame
-of scrolling is the time from a new position to its pixels. Each time by the clock is followed by what the interface
-thread computed itself, which other programs on the machine change little.
+end to the other, puts 5,000 chats in order, then streams a reply of 3,000 tokens at 500 pieces per second while a
+precise timer beats every millisecond; the longest pause between two beats, less the millisecond, is how long the
+interface was blocked. A frame of scrolling is the time from a new position to its pixels. Each time by the clock is
+followed by what the interface thread computed itself, which other programs on the machine change little.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ from app.dialogs.library.questions import ask_discard, ask_load_anyway
 from app.dialogs.shortcuts_dialog import ShortcutsDialog
 from app.dialogs.store_dialog import StoreDialog
 from app.text.hub_files import Download, DownloadState
+from engine import CreateFolder, DeleteFolder
 from engine.messages.conversations import Message, Role
 from engine.messages.events import (
     ConversationsFound,
@@ -340,8 +341,47 @@ def others(studio: Studio, _folder: Path) -> Iterator[Page]:
     box.close()
 
 
+def order(studio: Studio, _folder: Path) -> Iterator[Page]:
+    """Folders, several chats selected, the filter; and what is asked on the way."""
+    window, sidebar, model = studio.window, studio.window.conversations, studio.window.conversations.model
+    window.new_folder_action.trigger()
+    dialog = studio.app.order.dialog
+    dialog.save_button.click()
+    yield "new folder", dialog
+    dialog.close()
+    for name in ("Garden club", "Letters"):
+        studio.app.bridge.post(CreateFolder(name, "Be kind.", conversation_ids=(model.summary(0).id,)))
+        studio.until(lambda name=name: name in [each.name for each in model.folders])  # type: ignore[misc]
+    first, second = (folder.id for folder in model.folders)
+    studio.until(lambda: bool(model.inside(first) and model.inside(second)))
+    sidebar.view.set_open(first, True)
+    sidebar.view.setFocus()
+    QTest.keyClick(sidebar.view, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
+    yield "several chats", window
+    window.move_action.trigger()
+    yield "move to a folder", sidebar.folder_picker
+    sidebar.folder_picker.close()
+    window.filter_action.trigger()
+    sidebar.filter_popup.days.setCurrentIndex(sidebar.filter_popup.days.count() - 1)
+    sidebar.filter_popup.days.activated.emit(sidebar.filter_popup.days.currentIndex())
+    yield "filter", sidebar.filter_popup
+    sidebar.filter_popup.close()
+    yield "filtered", window
+    sidebar.clear_filter()
+    sidebar.new_in_folder_requested.emit(first)
+    yield "a chat in a folder", window
+    sidebar.folder_deleted.emit(first)
+    (box,) = _message_boxes()
+    yield "delete a folder", box
+    box.close()
+    for folder in model.folders:
+        studio.app.bridge.post(DeleteFolder(folder.id))
+    studio.until(lambda: not model.folders)
+    window.new_action.trigger()
+
+
 PAGES: tuple[Callable[[Studio, Path], Iterator[Page]], ...] = (
-    welcome, chat, branches, notes, lists, library, speed, personal, settings, presets, others,
+    welcome, chat, branches, notes, lists, library, speed, personal, settings, presets, order, others,
 )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from app.dialogs.forms_dialog import FormsDialog
 from app.dialogs.shortcuts_dialog import ShortcutsDialog
 from app.settings.declaration import Group
 from app.text.translation import install_translations
-from engine import BUILT_IN
+from engine import BUILT_IN, CreateFolder, DeleteFolder, PinConversations
 from engine.messages.events import (
     ConversationsFound,
     HistoryRead,
@@ -179,6 +179,22 @@ def _search(studio: Studio, _folder: Path) -> None:
     studio.window.conversations.search.leave()
 
 
+def _folders(studio: Studio, _folder: Path) -> None:
+    _open(studio, CODE_CHAT)
+    sidebar, model = studio.window.conversations, studio.window.conversations.model
+    ids = [model.summary(row).id for row in range(model.rowCount())]
+    for name, some in (("Garden club", ids[1:3]), ("Letters", ids[3:4])):
+        studio.app.bridge.post(CreateFolder(name, "Be kind.", conversation_ids=tuple(some)))
+    studio.app.bridge.post(PinConversations((ids[-1],), True))
+    studio.until(lambda: any(each.is_pinned for each in model.summaries) and len(model.folders) == 2)
+    sidebar.view.set_open(model.folders[0].id, True)
+    studio.shoot("folders", studio.window)
+    studio.app.bridge.post(PinConversations((ids[-1],), False))
+    for folder in model.folders:
+        studio.app.bridge.post(DeleteFolder(folder.id))
+    studio.until(lambda: not model.folders)
+
+
 def _attached(studio: Studio, folder: Path) -> None:
     studio.window.new_action.trigger()
     studio.window.prompt_box.set_text("Write a short invitation from these minutes.")
@@ -295,8 +311,8 @@ def _settings(studio: Studio, _folder: Path) -> None:
 
 
 _TAKES: tuple[Callable[[Studio, Path], None], ...] = (
-    _menu, _picker, _branches, _presets, _search, _attached, _seen, _incognito, _error, _library, _speed, _personal,
-    _settings,
+    _menu, _picker, _branches, _presets, _search, _folders, _attached, _seen, _incognito, _error, _library, _speed,
+    _personal, _settings,
 )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from app.dialogs.about_dialog import AboutDialog
 from app.dialogs.compare_dialog import CompareDialog
 from app.dialogs.conversation_dialog import ConversationDialog
 from app.dialogs.drafter_dialog import DrafterDialog
+from app.dialogs.folder_dialog import FolderDialog
 from app.dialogs.form_wording import FormRow, form_rows
 from app.dialogs.forms_dialog import FormsDialog
 from app.dialogs.guide_dialog import GuideDialog
@@ -27,6 +28,7 @@ from app.dialogs.settings_dialog import SettingsDialog
 from app.dialogs.shortcuts_dialog import ShortcutsDialog
 from app.dialogs.store_dialog import StoreDialog
 from app.main_window import MainWindow
+from app.models.chat_filter import ChatFilter
 from app.settings.app_settings import AppSettings
 from app.settings.declaration import Group, shown_settings
 from app.settings.shortcuts import KeyProblem, Shortcuts, fixed_keys
@@ -41,7 +43,7 @@ from app.widgets.tour import Step, Tour
 from engine import LearningSettings, OwnSampling, ReplySettings, SamplingSettings
 from engine.messages.conversations import ConversationSummary
 from engine.messages.events import TargetInfo
-from engine.messages.order import TargetChoice
+from engine.messages.order import Folder, TargetChoice
 from engine.messages.prompts import AttachedPicture, join_prompt
 from engine.messages.speed import LiveFigures
 from tests.fakes.pictures import made_picture
@@ -78,6 +80,29 @@ def _chat(keeper: ThemeKeeper) -> QWidget:
     window.toasts.show_error(SENTENCE)
     window.toasts.show_info("“Chat” was deleted.", "Undo")
     return window
+
+
+def _order(keeper: ThemeKeeper) -> QWidget:
+    """Chats in an open folder, several selected, and a filter."""
+    window = main_window(keeper)
+    sidebar, now = window.conversations, datetime.now(UTC)
+    sidebar.set_folders((Folder(1, "Garden club"), Folder(2, "A folder whose name is longer than its row is wide")))
+    chats = (ConversationSummary(n, f"Chat {n}", now, folder_id=n % 3 or None, is_pinned=n == 5) for n in range(9))
+    sidebar.set_conversations(tuple(replace(each, target_name="SmolLM2-135M-Instruct") for each in chats))
+    sidebar.set_filter(ChatFilter(target_name="SmolLM2-135M-Instruct", num_days=30))
+    sidebar.view.select((0, 3, 6))
+    sidebar.view.selected.emit()
+    window.folder_banner.show_folder("A new chat in the folder “Garden club”, with its system prompt.")
+    return window
+
+
+def _folder(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
+    dialog = FolderDialog()
+    folder = Folder(1, "Garden club", "Be kind.", 1, TargetChoice("another", "file:3"))
+    presets = [replace(each, id=number) for number, each in enumerate(example_presets(), 1)]
+    dialog.show_folder(folder, presets, (TargetChoice("SmolLM2-135M-Instruct", "file:1"),))
+    dialog.show_problem("There is a folder “Garden club” already; choose another name.")
+    return dialog
 
 
 def _picture(keeper: ThemeKeeper) -> PictureDialog:  # noqa: ARG001
@@ -239,6 +264,8 @@ TOP_LEVELS: dict[str, Callable[[ThemeKeeper], QWidget]] = {
     "main window, loading": _loading,
     "main window, notices": _notices,
     "main window, tour": _tour,
+    "main window, order": _order,
+    "folder": _folder,
     "about": _about,
     "drafter": _drafter,
     "forms": _forms,

@@ -46,6 +46,9 @@ def trees(draw: st.DrawFn) -> ConversationTree:
         draw(MOMENTS),
         tuple(messages),
         draw(st.integers(1, len(messages))),
+        folder=draw(TEXTS),
+        is_pinned=draw(st.booleans()),
+        is_archived=draw(st.booleans()),
     )
 
 
@@ -78,7 +81,7 @@ def test_what_is_exported_comes_back_with_all_its_branches(written: list[Convers
     read = [json_format.read(element) for element in elements]
     for before, after in zip(written, read, strict=True):
         assert branches(after) == branches(before)
-        fields = ("title", "system_prompt", "created_at", "updated_at")
+        fields = ("title", "system_prompt", "created_at", "updated_at", "folder", "is_pinned", "is_archived")
         assert [getattr(after, field) for field in fields] == [getattr(before, field) for field in fields]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from engine.errors import ConversationMissing
 from engine.messages.conversations import ConversationTree, Role, TreeMessage
-from engine.storage import Repository
+from engine.storage import Repository, order
 
 THEN = datetime(2024, 5, 6, 7, 8, 9, 12, tzinfo=UTC)
 
@@ -127,3 +127,22 @@ def test_an_incognito_chat_is_forgotten_too(repository: Repository) -> None:
     assert repository.list_conversations() == ()
     with pytest.raises(ConversationMissing):
         repository.restore_conversation(number)
+
+
+def test_folders_pins_and_the_archive_are_imported(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(order, "MOST_FOLDERS", 2)
+    work, _ = repository.create_folder("Work")
+    named = {"one": "WORK", "two": "  New\nfolder ", "three": "new folder", "four": "Too many", "five": "\ud800" * 90}
+    trees = [replace(tree(title), title=title, folder=folder) for title, folder in named.items()]
+    repository.add_trees([replace(trees[0], is_pinned=True), replace(trees[1], is_archived=True), *trees[2:]])
+    assert [each.name for each in repository.list_folders()] == ["New folder", "Work"]
+    new = repository.list_folders()[0].id
+    found = {each.title: each for each in repository.list_conversations()}
+    assert {title: each.folder_id for title, each in found.items()} == {
+        **{"one": work.id, "two": new, "three": new},
+        **{"four": None, "five": None},
+    }
+    assert [title for title, each in found.items() if each.is_pinned] == ["one"]
+    assert [title for title, each in found.items() if each.is_archived] == ["two"]
+    read = repository.read_tree(found["two"].id)
+    assert (read.folder, read.is_pinned, read.is_archived) == ("New folder", False, True)
