@@ -43,8 +43,8 @@ format: $(VENV)/.installed-dev ## what ruff can correct by itself
 house: $(VENV)/.installed-dev ## how large the code is, against its limits; ARGS=--small names the small files
 	$(BIN)/python -m tests.house $(ARGS)
 
-translations: $(VENV)/.installed-dev ## collect the words of the window for translators, and compile translations for Qt
-	$(BIN)/python packaging/translations.py resources/translations
+translations: $(VENV)/.installed-dev ## what of the window is not translated; ARGS="--missing de" and the like are passed on
+	$(BIN)/python -m tests.translations $(ARGS)
 
 bench: $(VENV)/.installed-dev ## the figures in README's section on measuring
 	$(BIN)/python -m tests.benchmarks.plain_decoding

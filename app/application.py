@@ -130,13 +130,15 @@ def _run(start: _Start) -> int:
 
 def _show(start: _Start, watch: CrashWatch) -> int:
     from app.crash.qt_messages import log_qt_messages
+    from app.settings.look import read_look
     from app.startup.desktop_application import DesktopApplication
     from app.startup.first_paint import import_in_pieces, open_window
+    from app.text.languages import chosen_language
     from app.text.translation import install_translations
 
     log_qt_messages()
     application = DesktopApplication()
-    install_translations(application)
+    translators = install_translations(application, chosen_language(read_look(start.folder).language))
     opened = open_window(application, start.folder)
     painted_at = time.time()
     import_in_pieces()

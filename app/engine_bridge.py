@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QMetaMethod, QObject, Qt, Signal, Slot
 
+from app.text.translation import told
 from engine import Command, Engine, EngineConfig, StopSignal
 from engine.messages.events import Event, Failed, Finished, Listener
 
@@ -44,7 +45,7 @@ class Request(QObject):
 class EngineBridge(QObject):
     """Owns the engine, and brings its events to the interface thread. After `close` nothing is emitted any more.
 
-    Signals, on the interface thread and in the engine's order:
+    What the engine says comes out in the user's language. Signals, on the interface thread and in the engine's order:
         happened(Event): any event but `Finished`, which ends a request and says nothing else.
         unhandled(str): the sentence of a failure that is not shown anywhere else.
     """
@@ -85,6 +86,7 @@ class EngineBridge(QObject):
     def _deliver(self, event: Event) -> None:
         if self._is_closed:
             return
+        event = told(event)
         match event:
             case Finished(command):
                 if request := self._take(command):

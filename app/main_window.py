@@ -13,6 +13,7 @@ from app.settings.shortcuts import Shortcuts, fixed_keys
 from app.theme import ThemeKeeper, app_icon
 from app.widgets.conversation_list import ConversationList
 from app.widgets.dropped_files import DroppedFiles
+from app.widgets.folder_banner import FolderBanner
 from app.widgets.icon_button import KeyHint
 from app.widgets.keyboard_home import KeyboardHome
 from app.widgets.landing import Landing
@@ -64,6 +65,7 @@ class MainWindow(QMainWindow):
         self.target_bar = TargetBar(keeper)
         self.incognito_banner = IncognitoBanner(keeper)
         self.incognito_banner.hide()
+        self.folder_banner = FolderBanner(keeper)
         self.notices = NoticeBars(keeper)
         self.pictures = Pictures(self)
         self.transcript = Transcript(keeper, self.pictures)
@@ -95,6 +97,8 @@ class MainWindow(QMainWindow):
         KeyHint(self.conversations.incognito_button, self.incognito_action)
         KeyHint(self.prompt_box.attach_button, self.attach_action)
         KeyHint(self.conversations.new_button, self.new_action)
+        KeyHint(self.conversations.filter_button, self.filter_action)
+        KeyHint(self.conversations.new_folder_button, self.new_folder_action)
         self.set_busy(False)
         self._enable_current(False)
         self._keyboard = KeyboardHome(self, self.prompt_box)
@@ -209,7 +213,11 @@ class MainWindow(QMainWindow):
         )
         centred = in_row([Stretch(), Placed(foot, 1000), Stretch()])
         in_column(
-            [self.target_bar, self.notices, self.incognito_banner, Placed(self.transcript, 1), centred],
+            [
+                *(self.target_bar, self.notices, self.incognito_banner, self.folder_banner),
+                Placed(self.transcript, 1),
+                centred,
+            ],
             inside=chat,
             spacing=0,
         )
@@ -226,6 +234,11 @@ class MainWindow(QMainWindow):
         incognito = self.tr("New incognito chat")
         self.incognito_action = self._action(incognito, "Ctrl+Shift+N", sidebar.incognito_requested)
         self.search_action = self._action(self.tr("Search chats"), ("Ctrl+F", "Ctrl+K"), sidebar.begin_search)
+        self.filter_action = self._action(self.tr("Filter chats"), "Ctrl+Shift+K", sidebar.open_filter)
+        self.new_folder_action = self._action(self.tr("New folder…"), "Ctrl+Shift+D", sidebar.request_folder)
+        self.move_action = self._action(self.tr("Move to a folder…"), "Ctrl+Shift+F", sidebar.move_current)
+        self.pin_action = self._action(self.tr("Pin or unpin"), does=sidebar.pin_current)
+        self.archive_action = self._action(self.tr("Archive, or take out of it"), does=sidebar.archive_current)
         self.attach_action = self._action(self.tr("Attach a file or picture…"), "Ctrl+Shift+A", box.attach_requested)
         self.import_action = self._action(self.tr("Import chats…"))
         self.export_all_action = self._action(self.tr("Export all chats…"))
@@ -313,7 +326,9 @@ class MainWindow(QMainWindow):
                     (self.conversation_action, self.attach_action),
                     (self.presets_action, self.library_of_presets_action),
                     (self.stop_action, self.regenerate_action, self.continue_action, self.delete_message_action),
-                    (self.rename_action, self.export_action, self.delete_action, self.forget_action),
+                    (self.rename_action, self.move_action, self.pin_action, self.archive_action),
+                    (self.export_action, self.delete_action, self.forget_action),
+                    (self.new_folder_action, self.filter_action),
                     (self.restore_action, self.import_action, self.export_all_action),
                 ),
             ),
@@ -370,7 +385,8 @@ class MainWindow(QMainWindow):
     @Slot(bool)
     def _enable_current(self, has_current: bool) -> None:
         """Whether a chat is open that these actions apply to."""
-        for action in (self.rename_action, self.export_action, self.delete_action, self.forget_action):
+        order = self.move_action, self.pin_action, self.archive_action
+        for action in (self.rename_action, *order, self.export_action, self.delete_action, self.forget_action):
             action.setEnabled(has_current)
 
     @Slot()

@@ -17,11 +17,13 @@ from app.controllers.conversations import ConversationsController
 from app.controllers.draft_keeper import DraftKeeper
 from app.controllers.drafter import DrafterController
 from app.controllers.exchange import ExchangeController
+from app.controllers.folder_start import FolderStart
 from app.controllers.help import HelpController
 from app.controllers.history import HistoryController
 from app.controllers.library import LibraryController, connect_library
 from app.controllers.notifier import Notifier
 from app.controllers.nudge import Nudge
+from app.controllers.order import OrderController
 from app.controllers.personal import PersonalController
 from app.controllers.pictures import PicturesController
 from app.controllers.preset_library import PresetLibraryController
@@ -81,6 +83,7 @@ class WiredWindow(QObject):
         PicturesController(window, bridge, self.conversations)
         self.target = TargetController(window, bridge, keeper)
         self.chat = chat = ChatController(window, bridge, self.conversations, self.target, keeper)
+        self.order = OrderController(window, bridge, self.conversations, self.target, keeper)
         BranchController(window, bridge, self.conversations, chat)
         RepetitionController(window, bridge, self.conversations)
         StoreNotice(window, bridge)
@@ -97,6 +100,7 @@ class WiredWindow(QObject):
             self._use_model,
         )
         self.preset_library = PresetLibraryController(window, self.theme, bridge, chat, self.target)
+        FolderStart(window, bridge, self.conversations, chat, self.presets)
         self.presets.manage_requested.connect(self.preset_library.open_presets)
         self._drafts = DraftKeeper(window, bridge, self.conversations, keeper)
         self.drafters = DrafterController(window, bridge, folder, keeper)
@@ -132,6 +136,7 @@ class WiredWindow(QObject):
     def _begin(self) -> None:
         """Also once more, when the store could not be opened and is tried again."""
         self.drafters.start()
+        self.order.list_all()
         self.conversations.list_all()
         target, identity = self._start_target
         self.target.load(target, identity=identity, by_itself=True)

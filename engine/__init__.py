@@ -31,16 +31,19 @@ _PUBLIC = {
     "lab.measuring.order": "BenchOrder SimulatedCosts",
     "library.siblings": "sibling_beside",
     "messages.commands": """
-        AddPresets AddTargets ChangeConversation ChangeTargetOptions ChatSampling CheckForUpdate CheckGrammar
-        CheckSuggestions Command Compare ContinueReply CountTokens DeleteConversation DeleteMessage DeletePreset
-        DeletePrompt DiscardDownload DownloadTarget EditPrompt EstimateMemory ExportConversations ExportPresets
-        ExportProfile FetchDrafter FindPassages ForgetConversation ForgetEverything ForgetLearned ForgetReadings
-        ImportConversations ImportPresets ImportProfile ListConversations ListDownloads ListForms ListHubFiles
-        ListPresets ListPrompts ListSuggestions ListTargets LoadTarget MakeForm MeasureReadings OpenConversation
-        PauseLearning PersonalCommand ReadHistory ReadLearned ReadPicture ReadRuntime ReadTextFile Regenerate
-        RemoveTarget RenameConversation ReplyCommand ResetStarter RestoreConversation RestoreMessage SaveDraft
-        SavePreset SavePrompt SearchConversations SearchHub Send ShowBranch ShowPicture ShowProfile StoreHeld
-        TuneStarter TuneTarget UseAdapter UseDrafter UseLearning UseReadings
+        AddPresets AddTargets AnswerToolCall ArchiveConversations ChangeConversation ChangeFolder ChangeTargetOptions
+        ChatSampling CheckForUpdate CheckGrammar CheckSuggestions Command Compare ContinueReply CountTokens
+        CreateFolder DeleteConversation DeleteConversations DeleteFolder DeleteMessage DeletePreset DeletePrompt
+        DiscardDownload DownloadTarget EditPrompt EndToolServers EstimateMemory ExportConversations ExportPresets
+        ExportProfile FetchDrafter FindPassages ForgetAllowedTools ForgetConversation ForgetEverything ForgetLearned
+        ForgetReadings ImportConversations ImportPresets ImportProfile ListAllowedTools ListConversations
+        ListDownloads ListFolders ListForms ListHubFiles ListPresets ListPrompts ListSuggestions ListTargets ListTools
+        LoadTarget MakeForm MeasureReadings MoveConversations OpenConversation PauseLearning PersonalCommand
+        PinConversations ReadHistory ReadLearned ReadPicture ReadRuntime ReadTextFile Regenerate RemoveTarget
+        RenameConversation ReplyCommand ResetStarter RestoreConversation RestoreConversations RestoreFolder
+        RestoreMessage ReturnConversations SaveDraft SavePreset SavePrompt SearchConversations SearchHub Send
+        ShowBranch ShowPicture ShowProfile StoreHeld TuneStarter TuneTarget UseAdapter UseDrafter UseLearning
+        UseReadings UseTools
     """,
     "proposers.catalogue": "origins",
     "replies.reply": "Reply",
@@ -51,8 +54,10 @@ _PUBLIC = {
     "target.build": "check_build",
     "target.sources": "starter_path",
     "threads": "Engine",
+    "tools.servers": "read_tool_servers write_tool_servers",
     "use_cases.chat": "open_writer read_prompt",
     "use_cases.lab": "distill open_bench",
+    "use_cases.tools": "ToolDesk answer list_tools open_tool_host",
     "use_cases.store": """
         download_target export_profile forget_learned import_profile list_hub_files open_library open_tuning
         summarize_learned summarize_profile use_adapter
@@ -78,9 +83,11 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.target.build import *
     from engine.target.sources import *
     from engine.threads import *
+    from engine.tools.servers import *
     from engine.use_cases.chat import *
     from engine.use_cases.lab import *
     from engine.use_cases.store import *
+    from engine.use_cases.tools import *
 else:
     _HOMES = {name: home for home, names in _PUBLIC.items() for name in names.split()}
     __all__ = [*_HOMES]  # noqa: PLE0604

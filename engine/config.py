@@ -37,8 +37,9 @@ def data_dir() -> Path:
         return platformdirs.user_data_path("slipstream", appauthor=False)
     if not os.access(portable, os.W_OK | os.X_OK):
         raise FileUnusable(
-            f"Slipstream keeps everything in {portable}, which cannot be written; allow it to be written, or move that "
-            "folder away to use the usual one."
+            "Slipstream keeps everything in {portable}, which cannot be written; allow it to be written, or "
+            "move that folder away to use the usual one.",
+            portable=portable,
         )
     return portable
 
@@ -74,7 +75,8 @@ def read_biases(text: str) -> tuple[tuple[str, float], ...]:
             bias = math.nan
         if not word or not abs(bias) <= _MOST_BIAS:
             raise SettingInvalid(
-                f"“{line[:40]}” is no logit bias; write a word, “=” and a number from -100 to 100, as in: sure = -3"
+                "“{line}” is no logit bias; write a word, “=” and a number from -100 to 100, as in: sure = -3",
+                line=line[:40],
             )
         biases.append((word, bias))
     return tuple(biases)
@@ -297,6 +299,7 @@ class ReplySettings:
     ] = None
     stop_strings: tuple[str, ...] = ()
     thinks: bool | None = None  # whether the target thinks before it answers, where it can be told; None: as it likes
+    tools: tuple[str, ...] = ()  # names of the servers whose tools the reply may call
     learns: bool = True  # whether proposers may learn from the reply
     keeps_distributions: bool = False  # whether the reply carries the target's distribution before each token
     speculate: bool = True  # let proposers draft ahead of the target; the text follows the same distribution either way

@@ -14,9 +14,18 @@ or command that its callers should know of.
 
 from __future__ import annotations
 
+from engine.sentences import Sentence, say
+
 
 class MendableError(Exception):
-    """Something the user can mend. `str(error)` is the sentence shown to them."""
+    """Something the user can mend. `str(error)` is the sentence shown to them, made of a template and its values."""
+
+    def __init__(self, template: str = "", /, **values: object) -> None:
+        self.sentence = say(template, **values)
+        super().__init__(self.sentence)
+
+    def __str__(self) -> Sentence:
+        return self.sentence
 
 
 class TargetMissing(MendableError):

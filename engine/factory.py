@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from engine.config import AUTOMATIC, EngineConfig
 from engine.errors import StoreUnusable
 from engine.messages.commands import (
+    AnswerToolCall,
     ChatCommand,
     Command,
     CopyReading,
@@ -32,6 +33,7 @@ from engine.messages.commands import (
     ReadingCommand,
     ReadRuntime,
     StoreCommand,
+    ToolCommand,
     TuningCommand,
     UseLearning,
 )
@@ -44,6 +46,7 @@ from engine.messages.events import (
     TargetReady,
     TokensCounted,
 )
+from engine.services.asking import Asking
 from engine.services.era import StoredNgrams
 from engine.services.learning_service import LearningService
 from engine.stop_signal import StopSignal
@@ -66,9 +69,11 @@ if TYPE_CHECKING:
     from engine.services.reading_keeper import ReadingKeeper
     from engine.services.recall import Recall
     from engine.services.store_service import StoreService
+    from engine.services.tool_service import ToolService
     from engine.services.tuning_service import TuningService
     from engine.storage import Repository
     from engine.target.interface import ParallelTarget, Target
+    from engine.tools.interface import ToolHost
 
 _SAMPLED = 2_000  # characters of a text that is too long to count all its tokens
 _MOST_TRIED = 4096  # tokens of the user's texts, for trying shallow copies
@@ -125,6 +130,8 @@ class Services:
         self._keeper: Lazy[MessageKeeper] = Lazy(self._build_keeper)
         self._readings: Lazy[ReadingKeeper] = Lazy(self._build_readings)
         self._library: Lazy[LibraryService] = Lazy(self._build_library)
+        self._asking = Asking()
+        self._tools: Lazy[ToolHost] = Lazy(lambda: make_tool_host(config, emit))
         self._chat: Lazy[ChatService] = Lazy(self._build_chat)
         self._handlers: dict[type, _Handle] = {
             ChatCommand: self._handle_chat,
@@ -138,6 +145,8 @@ class Services:
             FileCommand: _with(Lazy(self._build_files)),
             **dict.fromkeys((PresetCommand, ExportPresets, ImportPresets), _with(Lazy(self._build_presets))),
             HubCommand: _with(Lazy(self._build_hub)),
+            ToolCommand: _with(Lazy(self._build_tools)),
+            AnswerToolCall: self._answer_call,
             CountTokens: self._count_tokens,
             UseLearning: self._change_learning,  # this and the next two work even if the store cannot be opened
             PauseLearning: self._pause_learning,
@@ -164,6 +173,10 @@ class Services:
             self._keeper.built.close()
         if self._repository.built is not None:
             self._repository.built.end_waiting()
+
+    def end_tools(self) -> None:
+        if self._tools.built is not None:
+            self._tools.built.close()
 
     def close_store(self, timeout_s: float) -> bool:
         """False if the learner was still busy after `timeout_s`; the store then stays open."""
@@ -195,6 +208,9 @@ class Services:
             about = round((chat.target.count_tokens(sample) or 0) * len(text) / len(sample))
         self._emit(TokensCounted(text, number, about))
 
+    def _answer_call(self, command: AnswerToolCall, _stop: StopSignal) -> None:
+        self._asking.answer(command.call_id, command.permission)
+
     def _change_learning(self, command: UseLearning, _stop: StopSignal) -> None:
         self._learning.change(command.settings)
 
@@ -221,13 +237,15 @@ class Services:
 
     def _build_chat(self) -> ChatService:
         from engine.loading import load_target
+        from engine.services.calling import Calling
         from engine.services.chat_service import ChatService
         from engine.services.target_in_use import TargetInUse
 
         shared = self._repository(), self._recall(), self._learning
         readings = self._readings()
         target = TargetInUse(*shared, load_target, self._speculate, self._emit, self._post, readings.readings)
-        return ChatService(*shared, target, self._keeper(), readings, self._emit, self._post)
+        calling = Calling(self._repository(), self._keeper(), self._tools, self._asking, self._emit)
+        return ChatService(*shared, target, self._keeper(), readings, calling, self._emit, self._post)
 
     def _build_store(self) -> StoreService:
         from engine.services.store_service import StoreService
@@ -251,6 +269,11 @@ class Services:
     def _build_tuning(self) -> TuningService:
         rest = self._learning.pause
         return make_tuning(self._config, self._repository(), self._library, self._emit, self._quiet(), rest)
+
+    def _build_tools(self) -> ToolService:
+        from engine.services.tool_service import ToolService
+
+        return ToolService(self._tools(), self._emit)
 
     def _build_personal(self) -> PersonalService:
         from engine.services.personal_service import PersonalService
@@ -326,6 +349,13 @@ class Services:
             self._learning.detach()
         else:
             self._learning.open(drafting, era)
+
+
+def make_tool_host(_config: EngineConfig, emit: Listener) -> ToolHost:
+    """Starts nothing."""
+    from engine.tools.host import ServerHost
+
+    return ServerHost(emit)
 
 
 def _open_beside(target: Target, num_slots: int, context_size: int) -> ParallelTarget:

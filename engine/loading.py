@@ -24,6 +24,7 @@ from engine.proposers.chooser import Chooser
 from engine.proposers.costs import measure_passes
 from engine.proposers.interface import Supplies
 from engine.proposers.supply import DrafterSupply
+from engine.sentences import say
 from engine.spare_time import SpareTime
 from engine.stop_signal import StopSignal
 from engine.target.batch import BatchTarget
@@ -72,7 +73,11 @@ def open_beside(target: Target, num_slots: int, context_size: int) -> ParallelTa
     support = gpu_support() if target.description.num_gpu_layers else None
     num_fitting, num_bytes = fitting_beside(facts_of(target.description.path), num_slots, context_size, support)
     if num_fitting < _FEWEST_BESIDE:
-        raise TargetUnusable(f"There is no memory for {_FEWEST_BESIDE} sequences beside {target.description.name}.")
+        raise TargetUnusable(
+            "There is no memory for {count} sequences beside {name}.",
+            count=_FEWEST_BESIDE,
+            name=target.description.name,
+        )
     _logger.info("%d sequences beside the chat take about %.0f MB", num_fitting, num_bytes / 1e6)
     return BatchTarget.beside(target, num_fitting, context_size)
 
@@ -84,7 +89,7 @@ def _check_header(path: Path) -> None:
     if found.details is None:
         raise TargetUnusable(found.problem)
     if found.details.vocabulary_size > _MOST_TOKENS:
-        raise TargetUnusable(f"{path.name} is damaged; download it again.")
+        raise TargetUnusable("{name} is damaged; download it again.", name=path.name)
 
 
 def speculate(
@@ -102,7 +107,7 @@ def speculate(
     the costs and chances in `memory`, which keeps the costs from the first loading on, and to which every reply that
     may be learned from adds. For the rest see `open_speculation`. Raises Interrupted."""
     if not config.speculation.enabled:
-        return Speculation.off("Speed-up is off.")
+        return Speculation.off(say("Speed-up is off."))
     if TargetFeature.ROLLBACK not in target.features:  # nothing is to be measured then
         return Speculation.cannot_roll_back()
     known = _recalled(memory)

@@ -16,6 +16,7 @@ from types import NoneType
 from typing import Any, get_args, get_type_hints
 
 from engine.errors import SettingInvalid
+from engine.sentences import say
 
 
 class Scope(Flag):
@@ -76,12 +77,14 @@ class Parameter:
         if value is None:
             return
         if not self.low <= value <= self.high:  # also refuses NaN
-            choices = f"choose a value from {_shown(self.low)} to {_shown(self.high)}"
+            choices = say("choose a value from {low} to {high}", low=_shown(self.low), high=_shown(self.high))
         elif 0 < value < self.least_above_zero:
-            choices = f"choose 0 or at least {_shown(self.least_above_zero)}"
+            choices = say("choose 0 or at least {least}", least=_shown(self.least_above_zero))
         else:
             return
-        raise SettingInvalid(f"{self.title} is {_shown(value)}; {choices}.")
+        raise SettingInvalid(
+            "{title} is {value}; {choices}.", title=say(self.title), value=_shown(value), choices=choices
+        )
 
     def accepts(self, value: object) -> bool:
         """Whether a value that was read from a file is one of this parameter's; None is not."""
@@ -122,7 +125,9 @@ class TextParameter:
     def check(self, value: str) -> None:
         """Raises SettingInvalid."""
         if len(value) > self.most:
-            raise SettingInvalid(f"{self.title} is too long; it may have {self.most:,} characters.")
+            raise SettingInvalid(
+                "{title} is too long; it may have {most:,} characters.", title=say(self.title), most=self.most
+            )
         self.look(value)
 
     def accepts(self, value: object) -> bool:

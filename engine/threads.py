@@ -8,6 +8,7 @@ from engine.config import EngineConfig
 from engine.factory import Services, row_of
 from engine.memory import settle_memory
 from engine.messages.commands import (
+    AnswerToolCall,
     ChangeConversation,
     ChatCommand,
     Command,
@@ -32,6 +33,7 @@ from engine.messages.commands import (
     ReplyCommand,
     SaveNgrams,
     StoreCommand,
+    ToolCommand,
     TuningCommand,
     UseLearning,
 )
@@ -42,7 +44,19 @@ from engine.stop_signal import StopSignal
 _CLOSING_PATIENCE_S = 1.8
 _SETTLING_S = 0.5  # what is written for longer, because another program has locked the store, is not waited for
 
-_STORE_THREADS = ("chat", "store", "writing", "library", "tuning", "personal", "files", "erasing", "readings")
+_STORE_THREADS = (
+    "chat",
+    "store",
+    "writing",
+    "library",
+    "tuning",
+    "personal",
+    "files",
+    "erasing",
+    "readings",
+    "tools",
+    "answers",
+)
 _NETWORK_THREADS = ("hub", "search", "download")
 _THREADS: dict[type, str] = {
     ChatCommand: "chat",
@@ -55,6 +69,8 @@ _THREADS: dict[type, str] = {
     CountTokens: "store",
     UseLearning: "store",
     PauseLearning: "store",
+    ToolCommand: "tools",
+    AnswerToolCall: "answers",
     ReadingCommand: "personal",
     KeepReading: "readings",
     LibraryCommand: "library",
@@ -77,7 +93,8 @@ _ENDED_BY: dict[type, tuple[type, ...]] = {
 class Engine:
     """A listener, and a thread for each kind of command that must not wait for the others: answering, reading stored
     conversations, changing them, the library of targets, forms of their weights, files of chats, what is learned as a
-    whole, erasing what was deleted, keeping what was read, searching the hub, and fetching from it.
+    whole, erasing what was deleted, keeping what was read, servers of tools, what the user answers about their calls,
+    searching the hub, and fetching from it.
 
     The threads call `listener`. Nothing slow happens in the constructor or in `post`.
     """
@@ -118,6 +135,7 @@ class Engine:
         """Ends everything within two seconds. False if a thread was still busy then (it dies with the process)."""
         self._services.end_learning()
         self._services.end_waiting()
+        self._services.end_tools()
         for worker in self._workers.values():
             worker.end()
         deadline = time.monotonic() + _CLOSING_PATIENCE_S

@@ -65,11 +65,9 @@ def _own_data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def qapp(qapp: QApplication) -> QApplication:
     """In English, whatever the language of the system: `2 files`, not `2 file(s)`."""
     # Imported here, because most tests do without Qt.
-    from PySide6.QtCore import QLocale
-
     from app.text.translation import install_translations
 
-    install_translations(qapp, QLocale(QLocale.Language.English))
+    install_translations(qapp)
     return qapp
 
 

@@ -149,6 +149,7 @@ class ChatController(Controller):
             new.sampling,
             has_own_system_prompt=new.system_prompt != self.system_prompt,
             pictures=self._window.pictures.fresh_in(prompt),
+            folder_id=self._conversations.folder_id,
         )
         self._begin_reply(_GrowingReply(self._bridge.post(command), open_id, incognito, prompt))
 
@@ -157,9 +158,9 @@ class ChatController(Controller):
         if self._reply is not None:
             self._reply.request.stop()
 
-    @Slot(int)
-    def _stop_reply_in(self, conversation_id: int) -> None:
-        if self._reply is not None and self._reply.conversation_id == conversation_id:
+    @Slot(object)
+    def _stop_reply_in(self, conversation_ids: tuple[int, ...]) -> None:
+        if self._reply is not None and self._reply.conversation_id in conversation_ids:
             self._reply.request.stop()
 
     @Slot(object)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from functools import partial
 
 from PySide6.QtCore import Signal, Slot
@@ -13,27 +14,44 @@ from app.main_window import MainWindow
 from app.widgets.toast import Toast
 from engine import (
     Command,
-    DeleteConversation,
+    DeleteConversations,
     ForgetConversation,
     ListConversations,
     OpenConversation,
     RenameConversation,
-    RestoreConversation,
+    RestoreConversations,
+    RestoreFolder,
 )
-from engine.messages.conversations import ConversationSummary
+from engine.messages.conversations import ConversationSummary, Message
 from engine.messages.events import (
     ConversationChanged,
-    ConversationDeleted,
     ConversationForgotten,
     ConversationOpened,
+    ConversationsChanged,
+    ConversationsDeleted,
     ConversationsImported,
     ConversationsListed,
     Event,
     EverythingForgotten,
     Failed,
+    ReplyFinished,
 )
+from engine.messages.order import Folder
 
 UNDO_MS = 20_000  # after that, the menu still restores a deleted conversation
+
+
+@dataclass(eq=False)
+class _Deleted:
+    """What was deleted at once, and can be restored."""
+
+    summaries: tuple[ConversationSummary, ...]
+    folder: Folder | None  # that was deleted with them
+    toast: Toast | None = None  # that offers it
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        return tuple(each.id for each in self.summaries)
 
 
 class ConversationsController(Controller):
@@ -51,7 +69,8 @@ class ConversationsController(Controller):
         super().__init__(window, bridge)
         self.open_id: int | None = None  # None: a new chat
         self.is_incognito = False  # the open one, also if it begins with the next prompt
-        self._deleted: dict[ConversationSummary, Toast] = {}  # that can be restored until the next start, oldest first
+        self.folder_id: int | None = None  # that the new chat begins in
+        self._deleted: list[_Deleted] = []  # that can be restored until the next start, oldest first
         self._was_listed = False
         window.conversations.new_requested.connect(self.begin_chat)
         window.conversations.incognito_requested.connect(partial(self.begin_chat, incognito=True))
@@ -70,14 +89,14 @@ class ConversationsController(Controller):
 
     def name_chat(self, conversation_id: int, incognito: bool) -> None:
         """The new chat that is open was stored."""
-        self.open_id = conversation_id
+        self.open_id, self.folder_id = conversation_id, None
         self._show_incognito(incognito)
         self._window.conversations.set_chosen(conversation_id)
         self.begun.emit(conversation_id)
 
     @Slot()
-    def begin_chat(self, incognito: bool = False) -> None:
-        self.open_id = None
+    def begin_chat(self, incognito: bool = False, folder_id: int | None = None) -> None:
+        self.open_id, self.folder_id = None, folder_id
         self._show_incognito(incognito)
         self._window.conversations.set_chosen(None)
         self.moved.emit(None)
@@ -87,7 +106,7 @@ class ConversationsController(Controller):
     @Slot(int)
     def _open(self, conversation_id: int) -> None:
         if conversation_id != self.open_id:
-            self.open_id = conversation_id
+            self.open_id, self.folder_id = conversation_id, None
             self._window.conversations.set_chosen(conversation_id)
             self.read(conversation_id)
             self.moved.emit(conversation_id)
@@ -96,27 +115,31 @@ class ConversationsController(Controller):
     def _rename(self, conversation_id: int, title: str) -> None:
         self._change(RenameConversation(conversation_id, title))
 
-    @Slot(int)
-    def _delete(self, conversation_id: int) -> None:
-        self._change(DeleteConversation(conversation_id))
+    @Slot(object)
+    def _delete(self, conversation_ids: tuple[int, ...]) -> None:
+        self._change(DeleteConversations(conversation_ids))
 
     @Slot()
     def _restore_last(self) -> None:
         if self._deleted:
-            self._restore(list(self._deleted)[-1])
+            self._restore(self._deleted[-1])
 
-    def _restore(self, summary: ConversationSummary) -> None:
-        """Brings a deleted conversation back and shows it."""
-        self._end_deleted(summary.id)
-        self._change(RestoreConversation(summary.id))
-        self._open(summary.id)
+    def _restore(self, deleted: _Deleted) -> None:
+        """Brings deleted conversations back, and shows it if it is one."""
+        self._drop(deleted)
+        ids = deleted.ids
+        self._change(RestoreConversations(ids) if deleted.folder is None else RestoreFolder(deleted.folder, ids))
+        if len(ids) == 1:
+            self._open(ids[0])
 
-    @Slot(int)
-    def _ask_to_forget(self, conversation_id: int) -> None:
-        summary = self._window.conversations.model.find(conversation_id)
-        if summary is None:
+    @Slot(object)
+    def _ask_to_forget(self, conversation_ids: tuple[int, ...]) -> None:
+        titles = [each.title for number in conversation_ids if (each := self._window.conversations.model.find(number))]
+        if not titles:
             return
-        text = self.tr("Delete “{title}” permanently?").format(title=summary.title)
+        text = self.tr("Delete “{title}” permanently?").format(title=titles[0])
+        if len(titles) > 1:
+            text = self.tr("Delete {number} chat(s) permanently?", "", len(titles)).format(number=f"{len(titles):,}")
         goes = self.tr(
             "Its text is erased from this computer now, with what recall and learning keep of it. "
             "This cannot be undone; a chat that is only deleted can be brought back until Slipstream is closed."
@@ -124,7 +147,11 @@ class ConversationsController(Controller):
         stays = self.tr("What the speed-up has already learned from all chats together stays.")
         forget = self.tr("Delete permanently")
         box = question_box(self._window, forget, text, f"{goes}\n\n{stays}")
-        ask(box, forget, partial(self._change, ForgetConversation(conversation_id)))
+        ask(box, forget, partial(self._forget, conversation_ids))
+
+    def _forget(self, conversation_ids: tuple[int, ...]) -> None:
+        for number in conversation_ids:
+            self._change(ForgetConversation(number))
 
     def _change(self, command: Command) -> None:
         self._bridge.post(command).failed.connect(self._on_change_failed)
@@ -141,14 +168,19 @@ class ConversationsController(Controller):
             case ConversationChanged(summary):
                 self._end_deleted(summary.id)
                 self._window.conversations.upsert(summary)
+            case ConversationsChanged(summaries):
+                self._end_deleted(*(each.id for each in summaries))
+                self._window.conversations.upsert(*summaries)
+            case ReplyFinished(message):
+                self._note_target(message)
             case ConversationOpened(conversation) if conversation.summary.id == self.open_id:
                 self._show_incognito(conversation.summary.incognito)
                 self._window.conversations.set_chosen(self.open_id)
-            case ConversationDeleted(summary):
-                self._on_deleted(summary)
+            case ConversationsDeleted(summaries, folder):
+                self._on_deleted(summaries, folder)
             case ConversationForgotten(summary):
                 self._end_deleted(summary.id)
-                self._remove(summary)
+                self._remove(summary.id)
                 self._window.toasts.show_info(self.tr("“{title}” was deleted permanently.").format(title=summary.title))
             case EverythingForgotten():
                 self._deleted.clear()
@@ -157,24 +189,51 @@ class ConversationsController(Controller):
                 self._window.prompt_box.set_text("")
                 self.begin_chat()
 
-    def _on_deleted(self, summary: ConversationSummary) -> None:
-        self._remove(summary)
-        self._end_deleted(summary.id)
-        words = self.tr("“{title}” was deleted.").format(title=summary.title)
-        undo = partial(self._restore, summary)
-        self._deleted[summary] = self._window.toasts.show_info(words, self.tr("Undo"), undo, UNDO_MS)
+    def _on_deleted(self, summaries: tuple[ConversationSummary, ...], folder: Folder | None) -> None:
+        ids = tuple(each.id for each in summaries)
+        self._remove(*ids)
+        self._end_deleted(*ids)
+        words = self._words_of_deleted(summaries, folder)
+        deleted = _Deleted(summaries, folder)
+        undo = partial(self._restore, deleted)
+        deleted.toast = self._window.toasts.show_info(words, self.tr("Undo"), undo, UNDO_MS)
+        self._deleted.append(deleted)
         self._window.restore_action.setEnabled(True)
 
-    def _end_deleted(self, conversation_id: int) -> None:
-        """It can be restored no more, as it is here again or gone for good."""
-        for summary in [each for each in self._deleted if each.id == conversation_id]:
-            self._window.toasts.dismiss(self._deleted.pop(summary))
+    def _words_of_deleted(self, summaries: tuple[ConversationSummary, ...], folder: Folder | None) -> str:
+        number = len(summaries)
+        if folder is not None:
+            words = self.tr("The folder “{name}” was deleted with its {number} chat(s).", "", number)
+            return words.format(name=folder.name, number=f"{number:,}")
+        if number == 1:
+            return self.tr("“{title}” was deleted.").format(title=summaries[0].title)
+        return self.tr("{number} chat(s) were deleted.", "", number).format(number=f"{number:,}")
+
+    def _end_deleted(self, *conversation_ids: int) -> None:
+        """They can be restored no more, as they are here again or gone for good."""
+        gone = set(conversation_ids)
+        for deleted in [each for each in self._deleted if not gone.isdisjoint(each.ids)]:
+            deleted.summaries = tuple(each for each in deleted.summaries if each.id not in gone)
+            if not deleted.summaries:
+                self._drop(deleted)
+
+    def _drop(self, deleted: _Deleted) -> None:
+        if deleted in self._deleted:
+            self._deleted.remove(deleted)
+            if deleted.toast is not None:
+                self._window.toasts.dismiss(deleted.toast)
         self._window.restore_action.setEnabled(bool(self._deleted))
 
-    def _remove(self, summary: ConversationSummary) -> None:
-        self._window.conversations.remove(summary.id)
-        if summary.id == self.open_id:
+    def _remove(self, *conversation_ids: int) -> None:
+        self._window.conversations.remove(*conversation_ids)
+        if self.open_id in conversation_ids:
             self.begin_chat()
+
+    def _note_target(self, message: Message) -> None:
+        """It wrote the latest reply of this conversation."""
+        summary = self._window.conversations.model.find(message.conversation_id)
+        if summary is not None and message.target_name and message.target_name != summary.target_name:
+            self._window.conversations.upsert(replace(summary, target_name=message.target_name))
 
     @Slot(object)
     def _on_listing_failed(self, failed: Failed) -> None:

@@ -15,6 +15,8 @@ from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
 from app.text.drafters import cannot_learn_words, choice_words, heading, offer_words
+from app.text.numbers import decimal
+from app.text.translation import translated
 from engine import (
     AUTOMATIC,
     HUB_EXAMPLES,
@@ -135,7 +137,7 @@ class DrafterController(Controller):
             try:
                 check_drafter(choice, self._data_dir)
             except MendableError as error:
-                self.dialog.show_problem(str(error))
+                self.dialog.show_problem(translated(error.sentence))
             else:
                 self._use(choice, is_own)
 
@@ -239,7 +241,7 @@ class DrafterController(Controller):
     def _on_fetching(self, name: str, num_bytes: int, total_bytes: int) -> None:
         self.dialog.show_progress(num_bytes / total_bytes if total_bytes else 1.0)
         words = self.tr("Downloading {name}: {done} of {total} MB.").format(
-            name=name, done=f"{num_bytes / _MB:,.1f}", total=f"{total_bytes / _MB:,.1f}"
+            name=name, done=decimal(num_bytes / _MB, 1), total=decimal(total_bytes / _MB, 1)
         )
         self.dialog.show_words(words)
 

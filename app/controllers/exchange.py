@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QFileDialog
 from app.controllers.controller import Controller
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
+from app.text.numbers import whole
 from app.text.translation import Words
 from app.widgets.toast import Toast
 from engine import ExportConversations, ImportConversations
@@ -38,7 +39,7 @@ class ExchangeController(Controller):
         self._attach = attach
         self._folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
         self._underway: dict[Path, tuple[Request, Toast]] = {}  # imports
-        window.conversations.export_requested.connect(self._choose_for_one)
+        window.conversations.export_requested.connect(self._choose_for_some)
         window.export_all_action.triggered.connect(self._choose_for_all)
         window.import_action.triggered.connect(self._choose_import)
         window.chats_dropped.connect(self.import_chats)
@@ -54,15 +55,20 @@ class ExchangeController(Controller):
         toast = self._window.toasts.show_info(words, self.tr("Cancel"), request.stop, _IMPORT_MS)
         self._underway[path] = request, toast
 
-    @Slot(int)
-    def _choose_for_one(self, conversation_id: int) -> None:
-        if summary := self._window.conversations.model.find(conversation_id):
-            self._choose(self.tr("Export this chat"), _file_name(summary.title), (conversation_id,))
+    @Slot(object)
+    def _choose_for_some(self, conversation_ids: tuple[int, ...]) -> None:
+        if len(conversation_ids) > 1:
+            caption = self.tr("Export %n chat(s)", "", len(conversation_ids))
+            self._choose(caption, self._name_for_many(), conversation_ids)
+        elif summary := self._window.conversations.model.find(conversation_ids[0]):
+            self._choose(self.tr("Export this chat"), _file_name(summary.title), conversation_ids)
 
     @Slot()
     def _choose_for_all(self) -> None:
-        name = self.tr("Chats {date}").format(date=date.today().isoformat())
-        self._choose(self.tr("Export all chats"), name, None)
+        self._choose(self.tr("Export all chats"), self._name_for_many(), None)
+
+    def _name_for_many(self) -> str:
+        return self.tr("Chats {date}").format(date=date.today().isoformat())
 
     def _choose(self, caption: str, name: str, conversation_ids: tuple[int, ...] | None) -> None:
         dialog = QFileDialog(self._window, caption, self._folder)
@@ -95,7 +101,7 @@ class ExchangeController(Controller):
         match event:
             case ConversationsExported(path, num_conversations):
                 words = self.tr("{number} chat(s) exported to {file}.", "", num_conversations)
-                self._window.toasts.show_info(words.format(number=f"{num_conversations:,}", file=path.name))
+                self._window.toasts.show_info(words.format(number=whole(num_conversations), file=path.name))
             case ConversationsImported(path, num_conversations, left_out):
                 self._end(path)
                 self._window.toasts.show_info(words_of_import(num_conversations, left_out), time_ms=_RESULT_MS)

@@ -18,8 +18,8 @@ from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from engine import ReadHistory
 from engine.messages.events import (
-    ConversationDeleted,
     ConversationForgotten,
+    ConversationsDeleted,
     ConversationsImported,
     DrafterLearned,
     Event,
@@ -36,7 +36,7 @@ _PAGE = "app.dialogs.history.page"  # imports pyqtgraph, which nothing else in t
 _CHANGES = (
     ReplyFinished
     | DrafterLearned
-    | ConversationDeleted
+    | ConversationsDeleted
     | ConversationForgotten
     | ConversationsImported
     | EverythingForgotten

@@ -13,6 +13,7 @@ from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
 from app.text.learned import model_views, ordinal_of, outcome_words, profile_view, size
+from app.text.numbers import whole
 from engine import (
     ExportProfile,
     ForgetEverything,
@@ -178,7 +179,7 @@ class PersonalController(Controller):
                     "",
                     num_conversations,
                 )
-                self._end(words.format(number=f"{num_conversations:,}"))
+                self._end(words.format(number=whole(num_conversations)))
             case DeletedErased(left):
                 self._show_left(left)
             case DrafterLearned():

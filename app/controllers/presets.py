@@ -201,7 +201,7 @@ class PresetsController(Controller):
         if is_here:
             self._think(preset.thinks)
         elif path is None:
-            words = self.tr("The library has no model {name}, which “{preset}” asks for.")
+            words = self.tr("The library has no model {name}, which “{preset}” is for.")
             self._window.toasts.show_info(words.format(name=wanted.name, preset=preset.name))
         elif preset.thinks is not None:
             self._left = replace(preset, target=None)

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QFileDialog
 from app.controllers.controller import Controller
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
+from app.text.numbers import whole
 from app.widgets.picture_images import png_of
 from engine import CountTokens, FindPassages, ReadPicture, ReadTextFile
 from engine.messages.events import Event, Failed, PassagesFound, PictureRead, TargetReady, TextFileRead, TokensCounted
@@ -104,7 +105,7 @@ class PromptController(Controller):
         toasts = self._window.toasts
         if len(text) > MOST_PASTED:
             words = self.tr("What you pasted has {number} characters; paste at most {most} at once.")
-            toasts.show_info(words.format(number=f"{len(text):,}", most=f"{MOST_PASTED:,}"))
+            toasts.show_info(words.format(number=whole(len(text)), most=whole(MOST_PASTED)))
         elif self._box.chips.room_taken >= MOST_FILES:
             self._say_how_many()
         else:

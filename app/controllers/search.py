@@ -13,15 +13,23 @@ from engine import SearchConversations
 from engine.messages.conversations import SearchHit
 from engine.messages.events import (
     ConversationChanged,
-    ConversationDeleted,
     ConversationForgotten,
     ConversationOpened,
+    ConversationsChanged,
+    ConversationsDeleted,
     ConversationsFound,
     ConversationsImported,
     Event,
     EverythingForgotten,
 )
 
+_CHANGES = (
+    ConversationChanged,
+    ConversationsChanged,
+    ConversationsDeleted,
+    ConversationForgotten,
+    ConversationsImported,
+)
 _AGAIN_MS = 500  # between searches for the same words, when conversations change
 
 
@@ -67,7 +75,7 @@ class SearchController(Controller):
                 self._window.conversations.show_hits(hits)
             case ConversationOpened(conversation):
                 self._reveal(conversation.summary.id)
-            case ConversationChanged() | ConversationDeleted() | ConversationForgotten() | ConversationsImported():
+            case _ if isinstance(event, _CHANGES):
                 if self._words:
                     self._again.request()
             case EverythingForgotten():

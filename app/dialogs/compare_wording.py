@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from app.text.amounts import percent_words
+from app.text.numbers import decimal
 from app.text.translation import QT_TRANSLATE_NOOP, Words
 from engine.messages.comparison import Comparison, RunFigures, Side, TextFork
 
@@ -38,9 +39,9 @@ def progress_words(side: Side, turn: int, number: int) -> str:
 def running_words(figures: RunFigures) -> str:
     return Compare.tr(
         "{speed} tok/s  ·  {tokens}  ·  {seconds} s",
-        speed=f"{figures.tokens_per_s:.1f}",
+        speed=decimal(figures.tokens_per_s, 1),
         tokens=_tokens(figures.num_tokens),
-        seconds=f"{figures.seconds:.1f}",
+        seconds=decimal(figures.seconds, 1),
     )
 
 
@@ -49,15 +50,15 @@ def side_words(runs: Sequence[RunFigures]) -> str:
     if not runs:
         return ""
     first = runs[0]
-    speeds = f"{first.tokens_per_s:.1f}"
+    speeds = decimal(first.tokens_per_s, 1)
     for run in runs[1:]:
-        speeds = Compare.tr("{first} and {second}", first=speeds, second=f"{run.tokens_per_s:.1f}")
+        speeds = Compare.tr("{first} and {second}", first=speeds, second=decimal(run.tokens_per_s, 1))
     return Compare.tr(
         "{speeds} tok/s  ·  {tokens} in {rounds}  ·  {seconds} s",
         speeds=speeds,
         tokens=_tokens(first.num_tokens),
         rounds=Compare.tr("{number} round(s)", "", first.num_rounds),
-        seconds=f"{first.seconds:.1f}",
+        seconds=decimal(first.seconds, 1),
     )
 
 
@@ -74,7 +75,7 @@ def result(comparison: Comparison) -> str:
         words = Compare.tr("{ratio}× faster; {texts}")
     else:
         words = Compare.tr("{ratio}× the normal speed: guessing cost time here; {texts}")
-    return words.format(ratio=f"{ratio:.2f}", texts=_about_texts(comparison))
+    return words.format(ratio=decimal(ratio, 2), texts=_about_texts(comparison))
 
 
 def reasons(comparison: Comparison) -> tuple[str, ...]:
@@ -96,7 +97,9 @@ def _reasons(comparison: Comparison) -> Iterator[str]:
         )
     if comparison.range is not None:
         least, most = comparison.range
-        yield Compare.tr("From reply to reply, it was {least}× to {most}×.", least=f"{least:.2f}", most=f"{most:.2f}")
+        yield Compare.tr(
+            "From reply to reply, it was {least}× to {most}×.", least=decimal(least, 2), most=decimal(most, 2)
+        )
     elif comparison.ratio is not None:
         yield Compare.tr("Stopped before each side had answered twice, so the ratio is less certain.")
     shortest = min((run.num_tokens for run in (*comparison.plain, *comparison.sped_up)), default=_FEW_TOKENS)

@@ -8,7 +8,7 @@ from PySide6.QtCore import QTimer, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QPlainTextEdit, QWidget
 
 from app.dialogs.parts import Dialog, fill_dialog
-from app.text.translation import translate
+from app.text.translation import translate, translated
 from app.widgets.appearance import restyle
 from app.widgets.layouts import Gap, Part, Placed, Stretch, in_column, in_grid, in_row
 from app.widgets.more import MoreSection
@@ -237,7 +237,7 @@ class _Text:
         try:
             self._parameter.check(self.text)
         except SettingInvalid as error:
-            self.show_trouble(str(error))
+            self.show_trouble(translated(error.sentence))
             return False
         return True
 

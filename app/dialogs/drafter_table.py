@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtWidgets import QWidget
 
 from app.text.drafters import COLUMNS, cells
-from app.text.translation import translate
+from app.text.translation import translate, translated
 from app.widgets.table import Heading, Table
 from engine.messages.drafters import DrafterChoice
 
@@ -31,6 +31,6 @@ class DrafterTable(Table):
         self.setRowCount(len(prospects))
         for number, prospect in enumerate(prospects):
             is_chosen = choice is not None and prospect.source == choice.chosen
-            self.show_row(number, cells(prospect, is_chosen), tip=prospect.source.name, is_bold=is_chosen)
+            self.show_row(number, cells(prospect, is_chosen), tip=translated(prospect.source.name), is_bold=is_chosen)
         self.setVisible(bool(prospects))
         self._fit()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.text.amounts import day_words, duration_words, percent_words, size_words
+from app.text.numbers import decimal
 from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
 from app.widgets.meter_text import speed_number, speed_words
 from engine.messages.events import TuneProgress
@@ -117,7 +118,7 @@ def cells(row: FormRow, report: TuneReport | None) -> tuple[str, ...]:
     speeds = (_NONE, _NONE)
     if not row.is_original:
         plain, drafting = figures.speeds_over(report.original)
-        speeds = (f"{plain:.2f}\u00a0×", f"{drafting:.2f}\u00a0×")
+        speeds = (f"{decimal(plain, 2)}\u00a0×", f"{decimal(drafting, 2)}\u00a0×")
     distance = figures.distance
     return (
         name,
@@ -126,7 +127,7 @@ def cells(row: FormRow, report: TuneReport | None) -> tuple[str, ...]:
         *speeds,
         *(_times(figures, number) for number in (4, 8)),
         _NONE if distance is None else percent_words(distance.equal_greedy),
-        _NONE if distance is None else f"{distance.mean_kl:.3f}",
+        _NONE if distance is None else decimal(distance.mean_kl, 3),
     )
 
 
@@ -152,11 +153,11 @@ def checking(figures: FormFigures) -> str:
     if four is None:
         return ""
     if eight is None:
-        return Forms.tr("4 tokens at once take {four} times as long as one", four=f"{four:.1f}")
+        return Forms.tr("4 tokens at once take {four} times as long as one", four=decimal(four, 1))
     return Forms.tr(
         "4 tokens at once take {four} times as long as one, 8 take {eight} times",
-        four=f"{four:.1f}",
-        eight=f"{eight:.1f}",
+        four=decimal(four, 1),
+        eight=decimal(eight, 1),
     )
 
 
@@ -184,7 +185,7 @@ def used_words(form: str, original: str, report: TuneReport | None) -> str:
     if figures is None or report is None:
         return Forms.tr("The starter is used in {form}.", form=form)
     plain, drafting = figures.speeds_over(report.original)
-    speed = f"{plain:.2f}" if plain >= CLEARLY_FASTER or drafting < CLEARLY_FASTER else f"{drafting:.2f}"
+    speed = decimal(plain, 2) if plain >= CLEARLY_FASTER or drafting < CLEARLY_FASTER else decimal(drafting, 2)
     return Forms.tr(
         "The starter is used in {form}: {speed} times as fast as its original form, {original}, with practically "
         "the same words.",
@@ -236,7 +237,7 @@ def _one_advice(advice: FormAdvice, report: TuneReport) -> str:
 
 
 def _write(advice: FormAdvice) -> str:
-    plain, drafting = f"{advice.speed:.2f}", f"{advice.drafting_speed:.2f}"
+    plain, drafting = decimal(advice.speed, 2), decimal(advice.drafting_speed, 2)
     if advice.speed < CLEARLY_FASTER:
         return Forms.tr("write {drafting} times as fast with speed-up", drafting=drafting)
     if advice.drafting_speed < CLEARLY_FASTER:
@@ -262,4 +263,4 @@ def _ratio(figures: FormFigures, number: int) -> float | None:
 
 def _times(figures: FormFigures, number: int) -> str:
     ratio = _ratio(figures, number)
-    return _NONE if ratio is None else f"{ratio:.2f}\u00a0×"
+    return _NONE if ratio is None else f"{decimal(ratio, 2)}\u00a0×"

@@ -35,10 +35,18 @@ Marks = tuple[tuple[int, int], ...]
 
 class SearchHitsModel(QAbstractListModel):
     HitRole = Qt.ItemDataRole.UserRole + 1
+    PlaceRole = Qt.ItemDataRole.UserRole + 2  # the folder of its chat, or that it is archived; empty: neither
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.hits: tuple[SearchHit, ...] = ()
+        self._folders: dict[int, str] = {}
+
+    def set_folders(self, names: dict[int, str]) -> None:
+        """By their ids."""
+        self._folders = names
+        if self.hits:
+            self.dataChanged.emit(self.index(0), self.index(len(self.hits) - 1))
 
     def set_hits(self, hits: tuple[SearchHit, ...]) -> None:
         self.beginResetModel()
@@ -58,10 +66,17 @@ class SearchHitsModel(QAbstractListModel):
             case Qt.ItemDataRole.ToolTipRole:
                 return in_tip(hit.conversation.title)
             case Qt.ItemDataRole.AccessibleDescriptionRole:
-                return hit.snippet
+                return " · ".join(filter(None, (self._place(hit), hit.snippet)))
             case self.HitRole:
                 return hit
+            case self.PlaceRole:
+                return self._place(hit)
         return None
+
+    def _place(self, hit: SearchHit) -> str:
+        if hit.conversation.is_archived:
+            return translate("SearchHitsModel", "Archived")
+        return one_line(self._folders.get(hit.conversation.folder_id or 0, ""))
 
 
 def _plain(hit: SearchHit) -> SearchHit:

@@ -8,6 +8,7 @@ from pathlib import Path
 from app.models.rows import Row
 from app.text.amounts import count_words, day_words, size_words
 from app.text.hub_files import FileAdvice, Fit
+from app.text.numbers import decimal
 from app.text.suggestions import PURPOSES, SuggestionAdvice, speed_words
 from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
 from engine.messages.targets import HubModel, LibraryTarget
@@ -137,5 +138,5 @@ def _speed(advice: FileAdvice) -> str:
         return Hub.tr("Fast on this computer, judging by another model in this form that was measured.")
     return Hub.tr(
         "Expected to write {speed} times as fast as the fastest form, judging by another model that was measured.",
-        speed=f"{advice.speed:.2f}",
+        speed=decimal(advice.speed, 2),
     )

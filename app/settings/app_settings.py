@@ -20,7 +20,8 @@ from pydantic import (
 from PySide6.QtCore import QSettings
 
 from app.settings.declaration import Group, Shown
-from app.settings.look import TEXT_SIZE, Look, Theme
+from app.settings.look import TEXT_SIZE, Look, Spoken, Theme
+from app.text.languages import LANGUAGES, SYSTEM
 from app.text.translation import translate
 from engine import (
     AUTOMATIC,
@@ -66,6 +67,15 @@ class AppSettings(BaseModel):
     practice_minutes: Annotated[int, parameter(LearningSettings, "practice_minutes")] = (
         LearningSettings().practice_minutes
     )
+    language: Annotated[
+        Spoken,
+        Shown(
+            Group.GENERAL,
+            "Language",
+            "Of all windows. Models answer in whatever language they are asked in.",
+            ((SYSTEM, "Like the system"), *((each.code, each.own_name) for each in LANGUAGES)),
+        ),
+    ] = Look().language
     open_last_chat: Annotated[
         bool, Shown(Group.GENERAL, "Open the last chat at start", "Otherwise a new chat begins.")
     ] = False
@@ -139,6 +149,7 @@ class AppSettings(BaseModel):
     nudge_dismissed: bool = False  # whoever has only the starter is not told any more where bigger models are
     colour_origins: bool = False  # whether replies show who guessed which part of them
     draft: str = ""  # what was typed in a new chat and not sent
+    open_folders: tuple[int, ...] = ()  # in the list of chats, by their ids
     update_checked_at: float = Field(default=0, ge=0)  # Unix time
     skipped_version: str = ""  # a newer version that the user does not want
     window: Base64Bytes = Look().window  # its size and place, as Qt saves them

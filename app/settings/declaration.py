@@ -20,6 +20,7 @@ os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from app.text.numbers import formatted, read_number, read_whole
 from engine.parameters import NO_NUMBER, Parameter, Scope, parameters
 
 SettingValue = bool | int | float | str | None
@@ -79,7 +80,7 @@ class Setting:
         if not typed and self.number.is_optional:
             return None
         try:
-            number = int(typed.replace(",", "")) if self.kind is Kind.WHOLE_NUMBER else float(typed.replace(",", "."))
+            number = read_whole(typed) if self.kind is Kind.WHOLE_NUMBER else read_number(typed)
         except ValueError:
             raise NotInRange(text) from None
         if not isfinite(number) or not self.number.low <= number <= self.number.high:
@@ -93,7 +94,7 @@ class Setting:
 
     def written(self, value: SettingValue) -> str:
         """A number as its field shows it."""
-        return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+        return "" if value is None else formatted(value, "g") if isinstance(value, float) else str(value)
 
 
 def shown_settings(model: type[BaseModel]) -> tuple[Setting, ...]:

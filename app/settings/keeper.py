@@ -10,6 +10,8 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from app.settings.app_settings import AppSettings, SettingsFile, not_saved
 from app.settings.declaration import SettingValue, shown_settings
+from app.text.translation import translated
+from engine.errors import MendableError
 
 SAVE_AFTER_MS = 200  # changes that follow one another are written once
 TRY_AGAIN_AFTER_MS = 1000  # what could not be saved, as on a full disk
@@ -46,7 +48,9 @@ class SettingsKeeper(QObject):
         try:
             settings = self.settings.changed(**{name: value})
         except ValidationError as error:
-            return str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+            detail = error.errors()[0]
+            cause = detail.get("ctx", {}).get("error")
+            return translated(cause.sentence) if isinstance(cause, MendableError) else str(detail["msg"])
         self._take(settings)
         return ""
 

@@ -18,6 +18,7 @@ from engine.parameters import Parameter, parameter
 from engine.places import SETTINGS
 
 Theme = Literal["system", "light", "dark"]
+Spoken = Literal["system", "en", "de", "es", "fr", "ja", "zh_CN"]  # a language of the window, by its code
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +34,12 @@ class Look:
     ] = 100
     window: bytes = b""  # size and place, as Qt saves them
     has_chatted: bool = False
+    language: Spoken = "system"
 
 
 TEXT_SIZE = parameter(Look, "text_size")
 _CHECKS: dict[str, Callable[[Any], bool]] = {
+    "language": get_args(Spoken).__contains__,
     "theme": get_args(Theme).__contains__,
     "text_size": TEXT_SIZE.accepts,
     "window": lambda value: isinstance(value, str),

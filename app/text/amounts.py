@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date, datetime
 
+from app.text.numbers import decimal, whole
 from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
 
 _SIZES = (
@@ -40,17 +41,17 @@ Amounts = Words("Amounts")
 
 def size_words(num_bytes: float) -> str:
     """`4.1 GB`; decimal, as disks and the hub count."""
-    return _scaled(num_bytes, _SIZES) or Amounts.tr("{number} bytes", number=f"{num_bytes:.0f}")
+    return _scaled(num_bytes, _SIZES) or Amounts.tr("{number} bytes", number=whole(num_bytes))
 
 
 def count_words(count: float) -> str:
     """`1.2M`, `135M`, `7.6B`; small numbers as they are."""
-    return _scaled(count, _COUNTS) or f"{count:.0f}"
+    return _scaled(count, _COUNTS) or whole(count)
 
 
 def percent_words(share: float, num_decimals: int = 0) -> str:
     """`71 %` of 0.71; no line breaks before the sign."""
-    return f"{100 * share:.{num_decimals}f}\u00a0%"
+    return Amounts.tr("{number}\u00a0%", number=decimal(100 * share, num_decimals))
 
 
 def time_left_words(seconds: float) -> str:
@@ -58,7 +59,7 @@ def time_left_words(seconds: float) -> str:
     if seconds < _MINUTE_S:
         return Amounts.tr("less than a minute left")
     if seconds < _HOUR_S:
-        return Amounts.tr("about {minutes} min left", minutes=f"{seconds / _MINUTE_S:.0f}")
+        return Amounts.tr("about {minutes} min left", minutes=whole(seconds / _MINUTE_S))
     if seconds < _DAY_S:
         hours, minutes = divmod(round(seconds / _MINUTE_S), 60)
         return Amounts.tr("about {hours} h {minutes} min left", hours=hours, minutes=minutes)
@@ -87,6 +88,6 @@ def _scaled(amount: float, units: tuple[tuple[float, str], ...]) -> str:
     for scale, unit in units:
         shown = amount / scale
         if shown >= 0.9995:  # a number that is rounded up to the next unit is written in it
-            number = f"{shown:.0f}" if shown >= 99.95 else f"{shown:.1f}"
+            number = whole(shown) if shown >= 99.95 else decimal(shown, 1)
             return translate("Amounts", unit).format(number=number)
     return ""

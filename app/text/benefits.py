@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from app.text.amounts import percent_words
+from app.text.numbers import decimal
 from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
 from engine.messages.learned import RECENT_REPLIES, Benefit, PairBenefit
 from engine.messages.replies import TextKind
@@ -86,7 +87,7 @@ def _rows(benefit: PairBenefit) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _row(name: str, benefit: Benefit) -> tuple[str, str, str, str]:
-    return name, f"{benefit.before:.2f}", f"{benefit.after:.2f}", gain_words(benefit)
+    return name, decimal(benefit.before, 2), decimal(benefit.after, 2), gain_words(benefit)
 
 
 def _share(benefit: Benefit) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from app.text.amounts import percent_words, size_words
-from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
+from app.text.numbers import decimal
+from app.text.translation import QT_TRANSLATE_NOOP, Words, translate, translated
 from engine import AUTOMATIC, BUILT_IN, SELF, STARTER, STARTER_TORCH
-from engine.messages.drafters import DrafterChoice, DrafterOffer, DrafterProspect, capitalized
+from engine.messages.drafters import DrafterChoice, DrafterOffer, DrafterProspect
+from engine.sentences import capitalized
 
 COLUMNS = (
     (
@@ -50,13 +52,13 @@ def choice_words(choice: str) -> str:
 
 def cells(prospect: DrafterProspect, is_chosen: bool) -> tuple[str, ...]:
     """A row of the table, by `COLUMNS`."""
-    name, seen = prospect.source.name, round(prospect.num_seen)
+    name, seen = translated(prospect.source.name), round(prospect.num_seen)
     right = percent_words(prospect.chance_first)
     expected = Drafters.tr("{share}, expected", share=right)
-    step = Drafters.tr("{number} ms", number=f"{prospect.step_s * 1e3:,.1f}")
+    step = Drafters.tr("{number} ms", number=decimal(prospect.step_s * 1e3, 1))
     return (
         f"✓ {name}" if is_chosen else name,
-        f"{prospect.speedup:.2f}\u00a0×",
+        f"{decimal(prospect.speedup, 2)}\u00a0×",
         Drafters.tr("{share} ({number} seen)", "", seen, share=right) if seen else expected,
         step if prospect.is_measured else Drafters.tr("about {step}", step=step),
         size_words(prospect.memory_bytes),
@@ -75,7 +77,7 @@ def heading(choice: DrafterChoice | None, model: str, is_drafting: bool, awaits:
     """Who drafts for the model in use, in a sentence."""
     if choice is None or choice.chosen is None or not (is_drafting or awaits):
         return Drafters.tr("{model} has no drafter now.", model=model)
-    label = capitalized(choice.label)
+    label = capitalized(translated(choice.label))
     if awaits:
         return Drafters.tr("{drafter} is being loaded for {model}.", drafter=label, model=model)
     return Drafters.tr("{drafter} guesses ahead for {model}.", drafter=label, model=model)
@@ -90,8 +92,8 @@ def drafted_by(own: str | None, choice: DrafterChoice | None) -> str:
     if choice.chosen is None:
         return Drafters.tr("none") if choice.is_fixed else Drafters.tr("automatic (none)")
     if choice.is_fixed:
-        return Drafters.tr("{drafter}, chosen for all models", drafter=choice.label)
-    return Drafters.tr("automatic ({drafter})", drafter=choice.label)
+        return Drafters.tr("{drafter}, chosen for all models", drafter=translated(choice.label))
+    return Drafters.tr("automatic ({drafter})", drafter=translated(choice.label))
 
 
 def sibling_words(name: str, size_bytes: int) -> str:
@@ -107,7 +109,7 @@ def sibling_words(name: str, size_bytes: int) -> str:
 def offer_words(offer: DrafterOffer, model: str) -> str:
     """What a small model of the family would bring."""
     now = (
-        Drafters.tr("now it is {now}×", now=f"{offer.speedup_now:.1f}")
+        Drafters.tr("now it is {now}×", now=decimal(offer.speedup_now, 1))
         if offer.speedup_now > 1
         else Drafters.tr("now it has no drafter")
     )
@@ -116,7 +118,7 @@ def offer_words(offer: DrafterOffer, model: str) -> str:
         "The download takes {size}.",
         name=offer.name,
         model=model,
-        speedup=f"{offer.speedup:.1f}",
+        speedup=decimal(offer.speedup, 1),
         now=now,
         size=size_words(offer.size_bytes),
     )

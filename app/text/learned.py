@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from app.text.amounts import day_words
 from app.text.benefits import BenefitView, benefit_view, benefit_words
+from app.text.numbers import decimal
 from app.text.translation import Words
 from engine.messages.learned import AdapterSummary, FingerprintPair, ImportOutcome, LearnedSummary, ProfileSummary
 
@@ -106,7 +107,7 @@ def outcome_words(outcome: ImportOutcome) -> str:
 
 def size(num_bytes: int) -> str:
     if num_bytes >= _MB / 10:
-        return Learned.tr("{number} MB", number=f"{num_bytes / _MB:,.1f}")
+        return Learned.tr("{number} MB", number=decimal(num_bytes / _MB, 1))
     return Learned.tr("{number} kB", number=max(1, round(num_bytes / 1000)))
 
 
@@ -163,13 +164,13 @@ def _adapter_views(adapters: Sequence[AdapterSummary]) -> Iterator[AdapterView]:
                 each.num_replies,
             )
         if each.is_measured and each.error:
-            judged += " " + Learned.tr("The difference is known to ±{error}.", error=f"{each.error:.2f}")
+            judged += " " + Learned.tr("The difference is known to ±{error}.", error=decimal(each.error, 2))
         made = Learned.tr("It had learned from {number} repl(y|ies).", "", each.num_learned)
         yield AdapterView(
             each.number,
             Learned.tr("Snapshot {number}", number=str(each.ordinal)),
             day_words(each.created_at),
-            f"{each.before:.2f} → {each.after:.2f}" if each.is_measured else "",
+            f"{decimal(each.before, 2)} → {decimal(each.after, 2)}" if each.is_measured else "",
             f"{judged} {made}",
             each.is_published,
         )
@@ -197,8 +198,8 @@ def _sentences(summary: LearnedSummary, pair: FingerprintPair) -> Iterator[str]:
             "before, {before}.",
             "",
             used.num_learned,
-            after=f"{used.after:.2f}",
-            before=f"{used.before:.2f}",
+            after=decimal(used.after, 2),
+            before=decimal(used.before, 2),
         )
     elif adapters:
         yield Learned.tr("The original drafter is in use.")
@@ -247,8 +248,8 @@ def _amounts(learned: LearnedSummary, vocabulary: str) -> Iterator[str]:
             "",
             used.num_learned,
             snapshots=_adapters(len(adapters)),
-            before=f"{used.before:.2f}",
-            after=f"{used.after:.2f}",
+            before=decimal(used.before, 2),
+            after=decimal(used.after, 2),
         )
     elif adapters:
         yield _adapters(len(adapters))

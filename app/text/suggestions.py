@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from app.text.amounts import day_words, size_words
 from app.text.hub_files import Fit, fit_of
+from app.text.numbers import decimal, whole
 from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
 from engine.messages.targets import HubFile, Purpose, Suggestion
 
@@ -60,7 +61,7 @@ def rank(
 
 def speed_words(tokens_per_s: float) -> str:
     """`about 12 tok/s`; empty where it is not known."""
-    speed = f"{tokens_per_s:.0f}" if tokens_per_s >= 5 else f"{tokens_per_s:.1f}"  # it is an estimate
+    speed = whole(tokens_per_s) if tokens_per_s >= 5 else decimal(tokens_per_s, 1)  # it is an estimate
     return Suggestions.tr("about {speed} tok/s", speed=speed) if tokens_per_s else ""
 
 

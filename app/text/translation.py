@@ -4,32 +4,47 @@ Words are marked where they are written: `self.tr("…")` in a QObject, `transla
 `QT_TRANSLATE_NOOP("Context", "…")` for words that are held as data and translated where they are shown. Words that
 depend on a number have `%n`, as in `self.tr("%n file(s)", "", number)`; English plurals are written as `file(s)`,
 `box(es)` or `repl(y|ies)`. With `{number}` in place of `%n`, thousands are set apart. Outside of a QObject such words
-take a `Words`. `make translations` collects them all.
+take a `Words`. What the engine says is translated as its events come in (`told`), or by `translated`.
+
+Translations are in `resources/translations`, a file for each language: English words and their translations, by
+contexts. `python -m tests.translations` collects the words, and says what is not translated.
 """
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
-from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QTranslator
+from PySide6.QtCore import QCoreApplication, QLibraryInfo, QTranslator
 
+from app.text.languages import ENGLISH, Language
+from app.text.numbers import formatted, use_locale, whole
+from engine.sentences import Sentence, Told, Value, filled, in_english
+
+ENGINE = "engine"  # the context of what the engine says
 TRANSLATIONS = Path(str(files("resources"))) / "translations"
-
-_FORMS = re.compile(r"\((?:([^()|]*)\|([^()|]*)|(e?s))\)")  # "y|ies", or what the plural has more
+Forms = str | list[str]  # of a translation: several where it depends on a number
+_OF_QT = re.compile("Q[A-Z]")  # contexts of its own words
+_MARK = get_args(Told)[1]
+_T = TypeVar("_T")
 
 translate = QCoreApplication.translate
 
 
 def QT_TRANSLATE_NOOP(_context: str, text: str) -> str:
-    """The text as it is. `make translations` knows this name; Qt's own function has no type."""
+    """The text as it is; collected, and translated where it is shown. Qt's own function has no type."""
     return text
 
 
 class Words:
-    """`self.tr` for a module without a QObject. `make translations` looks for numbers in `tr` only, not in `translate`,
-    and takes the name before the dot for the context; so an object is named after its context."""
+    """`self.tr` for a module without a QObject. What collects words takes the name before the dot for the context; so
+    an object is named after its context."""
 
     def __init__(self, context: str) -> None:
         self._context = context
@@ -39,7 +54,7 @@ class Words:
         words = translate(self._context, text, disambiguation, num)
         if num >= 0:
             values = {"number": num, **values}
-        shown = {name: f"{value:,}" if isinstance(value, int) else value for name, value in values.items()}
+        shown = {name: whole(value) if isinstance(value, int) else value for name, value in values.items()}
         return words.format(**shown) if shown else words
 
 
@@ -55,30 +70,140 @@ class EnglishPlurals(QTranslator):
     ) -> str | None:
         if number < 0:  # then the next translator is asked
             return None
-        return _FORMS.sub(r"\1" if number == 1 else r"\2\3", source)
+        return in_english(source, number)
+
+
+class Catalogue(QTranslator):
+    """The words of the window in one language. Words that their context does not have are looked for in all others: a
+    class may say those of another one, and a value of a sentence may be the title of a setting."""
+
+    def __init__(self, language: Language, messages: Mapping[str, Mapping[str, Forms]]) -> None:
+        super().__init__()
+        self._language = language
+        self._messages = messages
+        self._anywhere = {source: forms for words in messages.values() for source, forms in words.items()}
+
+    def translate(
+        self,
+        context: str,
+        source: str,
+        disambiguation: str | None = None,  # noqa: ARG002
+        number: int = -1,
+    ) -> str | None:
+        forms = self._messages.get(context, {}).get(source)
+        if forms is None and not _OF_QT.match(context):
+            forms = self._anywhere.get(source)
+        if not forms:
+            return None
+        return forms if isinstance(forms, str) else forms[self._language.form_of(max(0, number))]
+
+
+def read_messages(language: Language, folder: Path = TRANSLATIONS) -> dict[str, dict[str, Forms]]:
+    """By context and English words; none where nothing is translated."""
+    try:
+        content = json.loads((folder / f"{language.code}.json").read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    messages: dict[str, dict[str, Forms]] = content["messages"]
+    return messages
+
+
+class Translators:
+    """What has the window speak a language, and Qt's own dialogs, too."""
+
+    def __init__(self, application: QCoreApplication, folder: Path = TRANSLATIONS) -> None:
+        self._application = application
+        self._folder = folder
+        self._installed: list[QTranslator] = []
+        self.language = ENGLISH
+
+    def speak(self, language: Language) -> None:
+        """Everything that is made from now on; what is shown hears of it by `QEvent.LanguageChange`."""
+        self.remove()
+        self.language = language
+        use_locale(language.locale)
+        messages = {} if language is ENGLISH else read_messages(language, self._folder)
+        self._install(EnglishPlurals())
+        if messages:  # else Qt's words would be the only ones in another language
+            of_qt, place = QTranslator(), QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)
+            if of_qt.load(f"qtbase_{language.code}", place):
+                self._install(of_qt)
+            self._install(Catalogue(language, messages))  # the last one is asked first
+
+    def remove(self) -> None:
+        for translator in self._installed:
+            self._application.removeTranslator(translator)
+            translator.deleteLater()
+        self._installed.clear()
+
+    def _install(self, translator: QTranslator) -> None:
+        self._installed.append(translator)
+        translator.setParent(self._application)
+        self._application.installTranslator(translator)
 
 
 def install_translations(
-    application: QCoreApplication, locale: QLocale | None = None, folder: Path = TRANSLATIONS
-) -> tuple[QTranslator, ...]:
-    """Has everything that is made from now on speak the user's language; Qt's own dialogs, too.
-
-    Returns what was installed: English forms of plurals, and the language of `locale` where it is translated.
-    """
-    installed: list[QTranslator | None] = [EnglishPlurals()]
-    wanted = locale or QLocale.system()
-    if wanted.language() != QLocale.Language.English:
-        own = _load(wanted, "slipstream", folder)
-        if own is not None:  # else Qt's words would be the only ones in another language
-            place = Path(QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath))
-            installed += [_load(wanted, "qtbase", place), own]
-    translators = tuple(translator for translator in installed if translator is not None)
-    for translator in translators:  # the last one is asked first
-        translator.setParent(application)
-        application.installTranslator(translator)
+    application: QCoreApplication, language: Language = ENGLISH, folder: Path = TRANSLATIONS
+) -> Translators:
+    translators = Translators(application, folder)
+    translators.speak(language)
     return translators
 
 
-def _load(locale: QLocale, name: str, folder: Path) -> QTranslator | None:
-    translator = QTranslator()
-    return translator if translator.load(locale, name, "_", str(folder)) else None
+def translated(sentence: str) -> str:
+    """What the engine says, in the user's language. Other words stay as they are."""
+    if not isinstance(sentence, Sentence):
+        return sentence
+    number = sentence.values.get("number")
+    words = translate(ENGINE, sentence.template, "", round(number) if isinstance(number, int | float) else -1)
+    return filled(words, sentence.values, _shown)
+
+
+def told(event: _T) -> _T:
+    """The same event, or value within one, with what the engine says in the user's language."""
+    if not is_dataclass(event) or isinstance(event, type):
+        return event
+    said: dict[str, Any] = {}
+    for name in _telling(type(event)):
+        value = getattr(event, name)
+        in_words = _in_words(value)
+        if in_words is not value:
+            said[name] = in_words
+    return replace(event, **said) if said else event
+
+
+def _in_words(value: Any) -> Any:
+    if isinstance(value, str):
+        return translated(value)
+    if isinstance(value, tuple):
+        each = tuple(map(_in_words, value))
+        return each if any(one is not other for one, other in zip(each, value, strict=True)) else value
+    return told(value)
+
+
+@cache
+def _telling(kind: type) -> tuple[str, ...]:
+    """The fields of a dataclass in which there may be sentences."""
+    hints = _hints(kind)
+    return tuple(each.name for each in fields(kind) if _may_tell(hints.get(each.name), (kind,)))
+
+
+def _hints(kind: Any) -> dict[str, Any]:
+    try:
+        return get_type_hints(kind, include_extras=True)
+    except NameError:  # arrays, whose library is imported later, and which say nothing
+        return {}
+
+
+def _may_tell(hint: Any, within: tuple[type, ...]) -> bool:
+    if get_origin(hint) is Annotated:
+        return _MARK in get_args(hint)
+    if isinstance(hint, type) and is_dataclass(hint):
+        if hint in within:
+            return False
+        return any(_may_tell(inner, (*within, hint)) for inner in _hints(hint).values())
+    return any(_may_tell(each, within) for each in get_args(hint))
+
+
+def _shown(value: Value, form: str) -> str:
+    return translated(value) if isinstance(value, str) else formatted(value, form)

@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QPushButton, QWidget
 
+from app.text.numbers import whole
 from app.text.translation import translate
 from app.text.unseen import in_tip, mark_of, one_line
 from app.theme import Theme, ThemeKeeper
@@ -111,7 +112,7 @@ class AttachedFiles(QWidget):
             beginning = text[:_SHOWN_CHARACTERS]
             if len(text) > _SHOWN_CHARACTERS:
                 words = self.tr("The first {shown} of {all} characters are shown.")
-                beginning += "\n\n" + words.format(shown=f"{_SHOWN_CHARACTERS:,}", all=f"{len(text):,}")
+                beginning += "\n\n" + words.format(shown=whole(_SHOWN_CHARACTERS), all=whole(len(text)))
             self.text.set_wrapping(is_prose(self._opened))
             self.text.write(beginning, self._keeper.theme)
             self.text.setAccessibleName(self.tr("Text of {file}").format(file=self._opened.name))

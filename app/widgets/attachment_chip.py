@@ -7,6 +7,7 @@ from math import ceil
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QFrame, QLabel, QWidget
 
+from app.text.numbers import decimal, whole
 from app.text.translation import translate
 from app.text.unseen import in_tip
 from app.theme import ThemeKeeper
@@ -92,7 +93,7 @@ class Chip(QFrame):
         words = words_of_pages(self.attachment.text)
         if self.num_tokens:
             number = _rounded(self.num_tokens) if self.is_about else self.num_tokens
-            tokens = self.tr("{number} token(s)", "", number).format(number=f"{number:,}")
+            tokens = self.tr("{number} token(s)", "", number).format(number=whole(number))
             words.append(self.tr("about {tokens}").format(tokens=tokens) if self.is_about else tokens)
         else:
             words.append(words_of_size(self.attachment.num_bytes))
@@ -157,15 +158,15 @@ class PictureChip(Chip):
 def words_of_pages(text: str) -> list[str]:
     """Empty for a text without pages."""
     number = num_pages(text)
-    return [translate("Amounts", "{number} page(s)", "", number).format(number=f"{number:,}")] if number else []
+    return [translate("Amounts", "{number} page(s)", "", number).format(number=whole(number))] if number else []
 
 
 def words_of_size(num_bytes: int) -> str:
     if num_bytes < 1_000:
         return translate("Amounts", "{number} B").format(number=num_bytes)
     if num_bytes < 999_950:
-        return translate("Amounts", "{number} kB").format(number=f"{num_bytes / 1e3:.1f}")
-    return translate("Amounts", "{number} MB").format(number=f"{num_bytes / 1e6:.1f}")
+        return translate("Amounts", "{number} kB").format(number=decimal(num_bytes / 1e3, 1))
+    return translate("Amounts", "{number} MB").format(number=decimal(num_bytes / 1e6, 1))
 
 
 def _rounded(number: int) -> int:

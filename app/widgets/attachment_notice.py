@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QCheckBox, QWidget
 
+from app.text.numbers import whole
 from app.widgets.layouts import in_column
 from app.widgets.parts import Sentences, set_up
 
@@ -41,7 +42,7 @@ class AttachmentNotice(QWidget):
             words = self.tr(
                 "There is no room for a reply: the model reads {number} token(s) at once.", "", context_size
             )
-            self.words.setText(words.format(number=f"{context_size:,}"))
+            self.words.setText(words.format(number=whole(context_size)))
         else:
             self.box.setChecked(False)
         self._show_parts()

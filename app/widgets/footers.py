@@ -8,6 +8,7 @@ from PySide6.QtCore import QEvent, QSize, Qt, Signal, SignalInstance
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel, QMenu, QWidget
 
+from app.text.numbers import decimal, whole
 from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
 from app.theme import ThemeKeeper
 from app.widgets.fitting_label import FittingLabel, shorter
@@ -230,7 +231,7 @@ def _parts(statistics: ReplyStatistics, thoughts: tuple[Thought, ...]) -> Iterat
                 num_tokens / part_s, 0.0, statistics.plain_tokens_per_s, statistics.plain_error, num_tokens
             )
             speed += f", {faster(found)}" if found is not None and found.is_gain else ""
-        yield words.format(number=f"{num_tokens:,}", speed=speed)
+        yield words.format(number=whole(num_tokens), speed=speed)
 
 
 def _details(statistics: ReplyStatistics) -> Iterator[str]:
@@ -240,8 +241,8 @@ def _details(statistics: ReplyStatistics) -> Iterator[str]:
         read=statistics.evaluated_tokens,
         known=statistics.prompt_tokens - statistics.evaluated_tokens,
     )
-    yield Facts.tr("Reading the prompt: {seconds} s", seconds=f"{statistics.prompt_s:.2f}")
-    seconds = f"{statistics.reply_s:.2f}"
+    yield Facts.tr("Reading the prompt: {seconds} s", seconds=decimal(statistics.prompt_s, 2))
+    seconds = decimal(statistics.reply_s, 2)
     yield Facts.tr("Writing the reply: {number} token(s) in {seconds} s", "", statistics.reply_tokens, seconds=seconds)
     yield Facts.tr("Context: {used} of {size} tokens", used=statistics.context_used, size=statistics.context_size)
     if statistics.num_drafted:

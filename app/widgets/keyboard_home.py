@@ -26,8 +26,9 @@ class KeyboardHome(QObject):
     """Brings the keyboard back to the message box, its home, after whatever is done in the window.
 
     It comes home when the mouse was used, and when the widget that had it goes away or a dialog closes. It stays in a
-    field that takes text, in text that is selected (to be copied), and where Tab, an arrow key or an assistive program
-    brought it: Space and Enter press what was reached. Whatever is typed or pasted anywhere else comes home, too.
+    field that takes text, in text or in several rows that are selected, and where Tab, an arrow key or an assistive
+    program brought it: Space and Enter press what was reached. Whatever is typed or pasted anywhere else comes home,
+    too.
     """
 
     def __init__(self, window: QWidget, home: QWidget) -> None:
@@ -98,6 +99,8 @@ def _takes_text(widget: QWidget) -> bool:
 
 
 def _has_selection(widget: QWidget) -> bool:
+    if isinstance(widget, QAbstractItemView):  # several things, to be dealt with together
+        return len(widget.selectedIndexes()) > 1
     if isinstance(widget, QTextEdit | QPlainTextEdit):
         return widget.textCursor().hasSelection()
     return isinstance(widget, QLabel) and widget.hasSelectedText()

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QApplication, QLabel, QMenu, QWidget
 
+from app.text.numbers import whole
 from app.widgets.joined_text import JoinedText
 from app.widgets.parts import discard, set_up
 from app.widgets.prompt_editor import PromptRevision
@@ -46,7 +47,7 @@ class MessageView(RowView):
             words = self.tr(
                 "The first {shown} of {all} characters are shown. Copy the message, or export the chat, "
                 "to read the rest."
-            ).format(shown=f"{num_shown:,}", all=f"{num_characters:,}")
+            ).format(shown=whole(num_shown), all=whole(num_characters))
         if self.cut is None:
             self.cut = set_up(QLabel(self, textFormat=Qt.TextFormat.PlainText, wordWrap=True), kind="quiet")
             self.cut.show()

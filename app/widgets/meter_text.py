@@ -8,6 +8,7 @@ from enum import Enum
 from html import escape
 
 from app.text.amounts import percent_words
+from app.text.numbers import decimal, whole
 from app.text.origin_marks import label_of, proposers, shares_of
 from app.text.translation import Words
 from engine.messages.replies import OriginRun, ReplyStatistics
@@ -165,7 +166,7 @@ def _written(figures: MeterFigures) -> str:
 
 def faster(speedup: Speedup) -> str:
     return Meter.tr(
-        "{ratio}× faster", ratio=f"{speedup.value:.1f}" if speedup.value < 99.5 else f"{speedup.value:,.0f}"
+        "{ratio}× faster", ratio=decimal(speedup.value, 1) if speedup.value < 99.5 else whole(speedup.value)
     )
 
 
@@ -250,8 +251,8 @@ def speed_number(tokens_per_s: float) -> str:
     if tokens_per_s <= 0:
         return UNKNOWN
     if tokens_per_s < 1:
-        return f"{max(tokens_per_s, 0.01):.2f}"
-    return f"{tokens_per_s:.1f}" if tokens_per_s < 99.95 else f"{tokens_per_s:,.0f}"
+        return decimal(max(tokens_per_s, 0.01), 2)
+    return decimal(tokens_per_s, 1) if tokens_per_s < 99.95 else whole(tokens_per_s)
 
 
 def speed_words(tokens_per_s: float) -> str:
@@ -261,7 +262,7 @@ def speed_words(tokens_per_s: float) -> str:
 def ratio_number(speedup: Speedup) -> str:
     """`1.6× ± 0.1`, and near 1, where a tenth says little, `0.96× ± 0.04`: no more decimals than are known."""
     if speedup.value >= 99.5:
-        return f"{speedup.value:,.0f}×"
+        return f"{whole(speedup.value)}×"
     digits = 1 if speedup.value >= 1.1 else 2
     return f"{speedup.value:.{digits}f}× ± {max(10**-digits, speedup.error):.{digits}f}"
 

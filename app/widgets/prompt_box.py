@@ -7,6 +7,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QWidget
 
 from app.settings.shortcuts import native
+from app.text.numbers import whole
 from app.text.unseen import one_line
 from app.theme import ThemeKeeper
 from app.widgets.appearance import reading_font, restyle
@@ -130,7 +131,7 @@ class PromptBox(QWidget):
         about = self.tr("Counted as the model reads it; the chat so far and the model's own marks come on top.")
         if not fits:
             words = self.tr("This is more than the model reads at once ({number} token(s)): shorten it.", "", most)
-            about = f"{words.format(number=f'{most:,}')} {about}"
+            about = f"{words.format(number=whole(most))} {about}"
         set_up(self.count, tip=about, about=about)
         restyle(self.count, level="" if fits else "error")
 
@@ -219,7 +220,7 @@ class PromptBox(QWidget):
         self._fit()
 
     def _words_of_count(self, num_tokens: int) -> str:
-        return self.tr("{number} token(s)", "", num_tokens).format(number=f"{num_tokens:,}")
+        return self.tr("{number} token(s)", "", num_tokens).format(number=whole(num_tokens))
 
     def _show_hint(self, words: str) -> None:
         self.hint.setText(words)

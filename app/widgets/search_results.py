@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QModelIndex, QPointF, QRect, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFont, QKeyEvent, QPainter, QTextCharFormat, QTextLayout, QTextOption
 from PySide6.QtWidgets import (
@@ -20,10 +22,13 @@ from app.theme import ThemeKeeper
 from app.widgets.parts import set_up
 from app.widgets.rows_view import ListView, draw_back, draw_line, has_keyboard
 from engine.messages.conversations import SearchHit
+from engine.messages.order import Folder
 
 SNIPPET_LINES = 2
 _PADDING_PX = 12
 _ABOVE_PX = 8
+_GAP_PX = 6
+_MOST_PLACE = 0.4  # of a line, for the folder of a chat
 _SMALLER = 0.92
 _ENTER_KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 
@@ -56,6 +61,9 @@ class SearchResults(QWidget):
         self._stack.addWidget(self.view)
         self._stack.addWidget(self.nothing)
         keeper.changed.connect(self.view.viewport().update)
+
+    def set_folders(self, folders: Sequence[Folder]) -> None:
+        self.model.set_folders({folder.id: folder.name for folder in folders})
 
     def show_hits(self, hits: tuple[SearchHit, ...]) -> None:
         """The current one stays so, if it is still there."""
@@ -127,6 +135,12 @@ class _HitDelegate(QStyledItemDelegate):
         if hit.conversation.incognito:
             self._keeper.icon("incognito").paint(painter, QRect(title.left(), title.top(), 16, line))
             title.setLeft(title.left() + 21)
+        place = str(index.data(SearchHitsModel.PlaceRole))
+        if place:
+            width = min(painter.fontMetrics().horizontalAdvance(place), int(title.width() * _MOST_PLACE))
+            beside = QRect(title.right() - width, title.top(), width + 1, line)
+            draw_line(painter, beside, theme.faint, place)
+            title.setRight(beside.left() - _GAP_PX)
         draw_line(painter, title, theme.text, hit.conversation.title)
         if hit.snippet:
             painter.setPen(QColor(theme.quiet))

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.text.amounts import percent_words, size_words
+from app.text.numbers import whole
 from app.text.translation import translate
 from app.text.unseen import in_tip, one_line
 from app.theme import ThemeKeeper
@@ -112,7 +113,7 @@ class TargetBar(QWidget):
 
     def _facts(self, target: TargetInfo) -> str:
         words = self.tr("{size} on disk, {context} tokens of context, %n thread(s)", "", target.threads)
-        return words.format(size=size_words(target.size_bytes), context=f"{target.context_size:,}")
+        return words.format(size=size_words(target.size_bytes), context=whole(target.context_size))
 
     def _set_name(self, name: str, facts: str) -> None:
         self.name.set_words(name)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from engine.errors import MendableError
-from engine.messages.drafters import capitalized
 from engine.messages.origins import Origin
 from engine.messages.pace import KnownPace
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
@@ -19,19 +18,21 @@ from engine.proposers.catalogue import Listed
 from engine.proposers.chooser import Chooser
 from engine.proposers.interface import Context, Proposer, Supplies, label_of
 from engine.proposers.recent import Activity
+from engine.sentences import say, template, together
 from engine.spare_time import SpareTime
 from engine.target.interface import TargetFeature
 
 _logger = logging.getLogger("slipstream.speculation")
 
-_CANNOT_ROLL_BACK = "No speed-up: this model cannot take back what it has read."
-_LOADING = "{} is being loaded."
-_READY = "{} is ready."
-_FAILED = "{} failed ({}); replies are written without it."
-_NOT_LOADED = "{} could not be loaded ({}); replies are written without it."
-_UNMET = "{} is off: this model offers no {}."
-_PAUSED = "Normal speed: nothing to predict here."
-_TOO_EXPENSIVE = "Normal speed: on this computer, checking guesses would take this model longer than they save."
+_CANNOT_ROLL_BACK = say("No speed-up: this model cannot take back what it has read.")
+_LOADING = template("{Drafter} is being loaded.")
+_READY = template("{Drafter} is ready.")
+_FAILED = template("{Drafter} failed ({kind}); replies are written without it.")
+_NOT_LOADED = template("{Drafter} could not be loaded ({kind}); replies are written without it.")
+_UNMET = template("{Drafter} is off: this model offers no {missing}.")
+_PAUSED = say("Normal speed: nothing to predict here.")
+_TOO_EXPENSIVE = say("Normal speed: on this computer, checking guesses would take this model longer than they save.")
+_GUESSING = template("Guessing {length} ahead: {drafter}.")
 _DRAFTING_SHARE = 0.1  # of the rounds: less is no drafting to speak of
 _ROUNDS_BETWEEN_SENTENCES = 32
 _REPLIES_BETWEEN_TIMINGS = 8
@@ -128,7 +129,7 @@ class Speculation:
         self._troubles.pop(origin.key, None)
         if origin.key in self._loading:
             self._loading.remove(origin.key)
-            self._report(_READY.format(capitalized(label_of(proposer))) if chooser.can_pay else _TOO_EXPENSIVE)
+            self._report(say(_READY, drafter=label_of(proposer)) if chooser.can_pay else _TOO_EXPENSIVE)
 
     def load(self, classes: Sequence[type[Proposer]], supplies: Supplies) -> None:
         """These take long to build: they join later, from a thread of their own."""
@@ -141,7 +142,7 @@ class Speculation:
         """These will join."""
         self.has_failed = False
         self._loading += [each.origin.key for each in classes]
-        self._report(_LOADING.format(capitalized(classes[0].label_of(supplies))))
+        self._report(say(_LOADING, drafter=classes[0].label_of(supplies)))
 
     def give_up(self, origin: Origin, reason: str) -> None:
         """This proposer will never join; others go on without it."""
@@ -216,7 +217,7 @@ class Speculation:
 
     @property
     def _trouble(self) -> str:
-        return " ".join(filter(None, self._troubles.values()))
+        return together(*self._troubles.values())
 
     @contextmanager
     def _without_failures(self, chooser: Chooser) -> Iterator[None]:
@@ -226,7 +227,7 @@ class Speculation:
         except ProposerFailed as failure:
             _logger.error("%s failed", failure.label, exc_info=failure)
             chooser.give_up(failure.origin.key)
-            sentence = _FAILED.format(capitalized(failure.label), type(failure.__cause__).__name__)
+            sentence = say(_FAILED, drafter=failure.label, kind=type(failure.__cause__).__name__)
             if chooser.has_costly:
                 self._report(sentence)
             else:
@@ -234,9 +235,10 @@ class Speculation:
 
     def _describe(self, activity: Activity) -> None:
         self._rounds_until_sentence = _ROUNDS_BETWEEN_SENTENCES
-        words = max(activity.shares, key=activity.shares.__getitem__, default="")
+        state: str
+        drafter = max(activity.shares, key=activity.shares.__getitem__, default="")
         if sum(activity.shares.values()) >= _DRAFTING_SHARE:
-            state = f"Guessing {max(1, round(activity.length))} ahead: {words}."
+            state = say(_GUESSING, length=max(1, round(activity.length)), drafter=drafter)
         elif self._trouble:
             state = self._trouble
         elif self.is_loading:
@@ -268,10 +270,12 @@ def open_speculation(
     if TargetFeature.ROLLBACK not in features:
         return Speculation.cannot_roll_back()
     classes = [listed.proposer_class() for listed in proposers]
-    trouble = " ".join(
-        _UNMET.format(capitalized(each.label_of(supplies)), " and no ".join(sorted(each.needs - features)))
-        for each in classes
-        if not each.needs <= features
+    trouble = together(
+        *(
+            say(_UNMET, drafter=each.label_of(supplies), missing=", ".join(sorted(each.needs - features)))
+            for each in classes
+            if not each.needs <= features
+        )
     )
     able = [each for each in classes if each.needs <= features]
     if not able:
@@ -299,5 +303,5 @@ def _join(
             reason, label = str(error), proposer_class.label_of(supplies)
             if not isinstance(error, MendableError):
                 _logger.exception("%s could not be loaded", label)
-                reason = _NOT_LOADED.format(capitalized(label), type(error).__name__)
+                reason = say(_NOT_LOADED, drafter=label, kind=type(error).__name__)
             speculation.give_up(proposer_class.origin, reason)

@@ -15,6 +15,7 @@ from typing import BinaryIO
 
 from engine.documents.limits import Unreadable, check_length, too_much
 from engine.exchange.attached import decoded
+from engine.sentences import packed
 
 MOST_TEXT_BYTES = 20_000_000  # of a document that is itself text
 _PROCESSOR_S = 8  # a manual of 400 pages takes two
@@ -28,9 +29,9 @@ def read(path: Path, kind: str) -> str:
             text = _read(file, kind)
         check_length(len(text))
     except Unreadable as refusal:
-        return json.dumps({"refusal": str(refusal)})
+        return json.dumps({"refusal": packed(refusal.sentence)})
     except (MemoryError, RecursionError):
-        return json.dumps({"refusal": str(too_much())})
+        return json.dumps({"refusal": packed(too_much().sentence)})
     return json.dumps({"text": text})
 
 
@@ -44,9 +45,9 @@ def read_picture(source: Path | bytes, kind: str) -> str:
         try:
             found = read_picture(file, kind)
         except Unreadable as refusal:
-            return json.dumps({"refusal": str(refusal)})
+            return json.dumps({"refusal": packed(refusal.sentence)})
         except MemoryError:
-            return json.dumps({"refusal": str(too_large())})
+            return json.dumps({"refusal": packed(too_large().sentence)})
         except Exception:  # whatever Pillow makes of it
             return json.dumps(None)
     data = base64.b64encode(found.data).decode()
@@ -91,7 +92,7 @@ def _decoded(raw: bytes, kind: str) -> str:
             pass
     text = decoded(raw)
     if text is None:
-        raise Unreadable("is not a text file, as its name says; attach another file.")
+        raise Unreadable("{name} is not a text file, as its name says; attach another file.")
     return text
 
 

@@ -17,6 +17,7 @@ from engine.exchange.attached import check_size, read_text, readable
 from engine.messages.conversations import TextFile
 from engine.messages.pictures import Picture
 from engine.messages.prompts import MOST_TEXT
+from engine.sentences import Sentence, template, unpacked
 from engine.stop_signal import StopSignal
 from engine.target.child import Limits, ask_child
 
@@ -43,6 +44,8 @@ _PICTURES = re.compile(  # how they begin; what a file is called does not matter
 )
 _BEGINNING = 32  # bytes of it
 _MOST_PICTURE_BYTES = 100_000_000
+_TOO_LARGE_A_PICTURE = template("{name} is {size:.1f} MB; attach a picture of at most {most} MB.")
+_TOO_LARGE_A_FILE = template("{name} is {size:.1f} MB; attach at most {most} MB.")
 _AT_ONCE = 8  # pictures that one process looks at
 # With what the process has at first it stays below 300 MB; a manual of 400 pages takes 50. The time of the processor is
 # limited where it reads (`apart.py`), so that a document is read on a busy machine, too.
@@ -55,7 +58,7 @@ def read_attached(path: Path, stop: StopSignal) -> TextFile | Picture:
         kind = _kind_of(file.read(_BEGINNING))
         if kind is None:
             return read_document(path, stop)
-        check_size(file, path.name, _MOST_PICTURE_BYTES, "a picture of ")
+        check_size(file, path.name, _MOST_PICTURE_BYTES, _TOO_LARGE_A_PICTURE)
     return _read_picture(path, kind, path.name, stop)
 
 
@@ -63,7 +66,9 @@ def read_picture(path: Path, data: bytes, stop: StopSignal) -> Picture:
     """One that was pasted; `path` is what it is called. Raises FileUnusable, or Cancelled when `stop` gets set."""
     kind = _kind_of(data[:_BEGINNING])
     if kind is None or len(data) > _MOST_PICTURE_BYTES:
-        raise FileUnusable(f"{path.name} is no picture that Slipstream can read; save it as a file, and attach that.")
+        raise FileUnusable(
+            "{name} is no picture that Slipstream can read; save it as a file, and attach that.", name=path.name
+        )
     return _read_picture(data, kind, path.name, stop)
 
 
@@ -86,12 +91,15 @@ def _kind_of(beginning: bytes) -> str | None:
 
 def _read_picture(source: Path | bytes, kind: str, name: str, stop: StopSignal) -> Picture:
     if kind == "unknown":
-        raise FileUnusable(f"{name} is a kind of picture that cannot be read; save it as PNG or JPEG, and attach that.")
+        raise FileUnusable(
+            "{name} is a kind of picture that cannot be read; save it as PNG or JPEG, and attach that.", name=name
+        )
     said = _asked(apart.read_picture, source, kind, name, stop)
     if said is None:
         raise FileUnusable(
-            f"{name} is damaged, or takes too much time or memory to read; open it in another program, save it smaller "
-            "as PNG, and attach that."
+            "{name} is damaged, or takes too much time or memory to read; open it in another program, save "
+            "it smaller as PNG, and attach that.",
+            name=name,
         )
     return Picture(said["digest"], base64.b64decode(said["data"]), said["width"], said["height"])
 
@@ -103,10 +111,12 @@ def _asked(
     try:
         answer = ask_child(look, (source, kind), stop.is_set, _LIMITS)
     except Cancelled:
-        raise Cancelled(f"Reading {name} was cancelled.") from None
+        raise Cancelled("Reading {name} was cancelled.", name=name) from None
     said: dict[str, Any] | None = json.loads(answer) if answer else None
     if said and (refusal := said.get("refusal")):
-        raise FileUnusable(f"{name} {refusal}")
+        refused = unpacked(refusal)
+        values = refused.values if isinstance(refused, Sentence) else {}
+        raise FileUnusable(getattr(refused, "template", refused), **{**values, "name": name})
     return said
 
 
@@ -117,11 +127,13 @@ def read_document(path: Path, stop: StopSignal) -> TextFile:
         return read_text(path)
     name = path.name
     with readable(path) as file:
-        num_bytes = check_size(file, name, _MOST_BYTES.get(kind, _MOST_OTHER_BYTES), "")
+        num_bytes = check_size(file, name, _MOST_BYTES.get(kind, _MOST_OTHER_BYTES), _TOO_LARGE_A_FILE)
     said = _asked(apart.read, path, kind, name, stop)
     if said is None:
-        raise FileUnusable(f"{name} takes too much time or memory to read, or is damaged; attach a part of it.")
+        raise FileUnusable(
+            "{name} takes too much time or memory to read, or is damaged; attach a part of it.", name=name
+        )
     text = str(said["text"])[:MOST_TEXT]
     if not text.strip():
-        raise FileUnusable(f"{name} is empty; attach a file with text in it.")
+        raise FileUnusable("{name} is empty; attach a file with text in it.", name=name)
     return TextFile(path, text, num_bytes)

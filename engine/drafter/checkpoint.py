@@ -28,7 +28,9 @@ def choose_device(wanted: str | None = None) -> str:
     if wanted in available or (_is_cuda_index(wanted) and "cuda" in available):
         return wanted
     offered = " or ".join(available)
-    raise DrafterUnusable(f"The drafter cannot run on “{wanted}” on this computer; choose {offered}.")
+    raise DrafterUnusable(
+        "The drafter cannot run on “{wanted}” on this computer; choose {offered}.", wanted=wanted, offered=offered
+    )
 
 
 def number_type(device: str) -> torch.dtype:

@@ -15,6 +15,7 @@ from engine.drafter.heads_folder import heads_source, is_heads
 from engine.errors import DrafterUnusable, FetchFailed, TargetMissing
 from engine.messages.drafters import DrafterRunner, DrafterSource
 from engine.messages.targets import TargetRecord
+from engine.sentences import say
 from engine.target.downloads import download_path, models_folder
 from engine.target.model_files import is_gguf, part_paths
 from engine.target.sources import file_source, is_known, starter_path
@@ -41,7 +42,9 @@ def fetched_folder(name: str, data_dir: Path) -> Path:
     """The folder for a drafter from the hub, whether it is there or not. Raises FetchFailed for what is no name."""
     if not is_hub_name(name):
         raise FetchFailed(
-            f"“{name}” is no name on the hub; it must have the form owner/name, as {HUB_EXAMPLES[0]} has."
+            "“{name}” is no name on the hub; it must have the form owner/name, as {example} has.",
+            name=name,
+            example=HUB_EXAMPLES[0],
         )
     return data_dir / "drafters" / name.replace("/", "--")  # the hub allows no name with two hyphens
 
@@ -91,7 +94,7 @@ def drafter_source(choice: str, data_dir: Path, library: Callable[[], Sequence[T
         try:
             return _OURS[choice]()
         except TargetMissing as error:  # an installation without the starter
-            raise DrafterUnusable(str(error)) from error
+            raise DrafterUnusable(error.sentence) from error
     folder = _folder(choice)
     if folder is not None:
         return heads_source(folder) if is_heads(folder) else folder_source(folder)
@@ -106,30 +109,41 @@ def drafter_source(choice: str, data_dir: Path, library: Callable[[], Sequence[T
         return file_drafter(downloaded, library())
     if hub_name(choice) is None:
         raise DrafterUnusable(
-            f"There is no folder {choice}, nor a model of that name; a drafter is `{AUTOMATIC}`, `{BUILT_IN}`, "
-            f"`{STARTER}`, a GGUF file, the name of a model in the library, a folder, or a name on the hub such as "
-            f"{HUB_EXAMPLES[0]}."
+            "There is no folder {choice}, nor a model of that name; a drafter is `{automatic}`, "
+            "`{built_in}`, `{starter}`, a GGUF file, the name of a model in the library, a folder, or a name "
+            "on the hub such as {example}.",
+            choice=choice,
+            automatic=AUTOMATIC,
+            built_in=BUILT_IN,
+            starter=STARTER,
+            example=HUB_EXAMPLES[0],
         )
     fetched = None if hub_file(choice) else fetched_folder(choice, data_dir)
     if fetched is None or not is_fetched(fetched):
-        raise DrafterUnusable(f"The drafter {choice} is not on this computer; choose it again to download it.")
+        raise DrafterUnusable(
+            "The drafter {choice} is not on this computer; choose it again to download it.", choice=choice
+        )
     return replace(folder_source(fetched), name=choice)
 
 
 def built_in_source() -> DrafterSource:
     folder = built_in_drafter()
-    return DrafterSource(BUILT_IN, "Built-in drafter", DrafterRunner.TORCH, folder, weight_bytes(folder), True, True)
+    return DrafterSource(
+        BUILT_IN, say("Built-in drafter"), DrafterRunner.TORCH, folder, weight_bytes(folder), True, True
+    )
 
 
 def starter_drafter() -> DrafterSource:
     """The starter, run by llama.cpp. Raises TargetMissing."""
     path = starter_path()
-    return DrafterSource(STARTER, "Starter", DrafterRunner.LLAMA_CPP, path, path.stat().st_size, True, True)
+    return DrafterSource(STARTER, say("Starter"), DrafterRunner.LLAMA_CPP, path, path.stat().st_size, True, True)
 
 
 def starter_in_torch(starter: DrafterSource | None = None) -> DrafterSource:
     """The starter, run by torch. Raises TargetMissing."""
-    return replace(starter or starter_drafter(), key=STARTER_TORCH, name="Starter in torch", runner=DrafterRunner.TORCH)
+    return replace(
+        starter or starter_drafter(), key=STARTER_TORCH, name=say("Starter in torch"), runner=DrafterRunner.TORCH
+    )
 
 
 def folder_source(folder: Path) -> DrafterSource:

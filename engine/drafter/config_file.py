@@ -10,6 +10,7 @@ from typing import Any
 from engine.drafter.files import read_json
 from engine.drafter.shape import Llama3Stretch, LlamaShape, Rope
 from engine.errors import DrafterUnusable
+from engine.sentences import say
 
 _LLAMA_TYPES = ("llama", "mistral", "qwen2")  # the same layers, but for a sliding window and biases
 MIN_POSITIONS = 64
@@ -38,11 +39,13 @@ _LONGEST_WORD = 40  # characters that a sentence repeats
 def read_config(folder: Path) -> dict[str, Any]:
     """Raises DrafterUnusable when there is none or it is no JSON object."""
     if not folder.is_dir():
-        raise DrafterUnusable(f"There is no folder {folder}; choose the folder of a drafter in Hugging Face's format.")
+        raise DrafterUnusable(
+            "There is no folder {folder}; choose the folder of a drafter in Hugging Face's format.", folder=folder
+        )
     config = read_json(folder / "config.json")
     if config is None:
         raise DrafterUnusable(
-            f"{folder} holds no config.json; choose the folder of a drafter in Hugging Face's format."
+            "{folder} holds no config.json; choose the folder of a drafter in Hugging Face's format.", folder=folder
         )
     return config
 
@@ -51,14 +54,16 @@ def shape_of(config: Mapping[str, Any], name: str) -> LlamaShape:
     """Raises DrafterUnusable, with the `name` of the drafter, for other models than Llama-type ones."""
     kind = config.get("model_type")
     if kind not in _LLAMA_TYPES:
-        raise DrafterUnusable(f"{name} is a model of type “{word(kind)}”; a drafter must be a Llama-type model.")
+        raise DrafterUnusable(
+            "{name} is a model of type “{kind}”; a drafter must be a Llama-type model.", name=name, kind=word(kind)
+        )
     if config.get("quantization_config") is not None:
-        raise _differs(name, "its weights are quantized in a way that is not known here")
+        raise _differs(name, say("its weights are quantized in a way that is not known here"))
     if config.get("hidden_act", "silu") != "silu":
-        raise _differs(name, f"its activation “{word(config['hidden_act'])}” is another one")
+        raise _differs(name, say("its activation “{kind}” is another one", kind=word(config["hidden_act"])))
     slides = {"llama": False, "mistral": True, "qwen2": config.get("use_sliding_window", False)}[kind]
     if slides and config.get("sliding_window", 4096) is not None:
-        raise _differs(name, "it attends through a sliding window")
+        raise _differs(name, say("it attends through a sliding window"))
     hidden = _number(config, "hidden_size", name)
     num_heads = _number(config, "num_attention_heads", name)
     num_kv_heads = _number(config, "num_key_value_heads", name, num_heads if kind == "llama" else None)
@@ -68,11 +73,16 @@ def shape_of(config: Mapping[str, Any], name: str) -> LlamaShape:
         if width > _MAX_WIDTH[key] * hidden:
             raise _wrong(name, key)
     if num_heads % num_kv_heads or head_dim % 2:
-        raise DrafterUnusable(f"The config.json of {name} contradicts itself about attention heads; download it again.")
+        raise DrafterUnusable(
+            "The config.json of {name} contradicts itself about attention heads; download it again.", name=name
+        )
     max_positions = _number(config, "max_position_embeddings", name, 2048)
     if max_positions < MIN_POSITIONS:
         raise DrafterUnusable(
-            f"{name} can hold {max_positions} tokens only; a drafter must hold {MIN_POSITIONS} at least."
+            "{name} can hold {tokens} tokens only; a drafter must hold {least} at least.",
+            name=name,
+            tokens=max_positions,
+            least=MIN_POSITIONS,
         )
     epsilon: Any = config.get("rms_norm_eps", 1e-6)
     if not _is_number(epsilon) or not 0 < epsilon < 1:
@@ -106,7 +116,7 @@ def _rope_of(config: Mapping[str, Any], name: str, head_dim: int) -> Rope:
     if not _is_number(theta) or theta <= 1:
         raise _wrong(name, "rope_theta")
     if given.get("partial_rotary_factor", config.get("partial_rotary_factor", 1.0)) != 1.0:
-        raise _differs(name, f"only a part of its {head_dim} dimensions is turned by position")
+        raise _differs(name, say("only a part of its {count} dimensions is turned by position", count=head_dim))
     kind = given.get("rope_type", given.get("type", "default"))
     try:
         if kind == "default":
@@ -125,7 +135,7 @@ def _rope_of(config: Mapping[str, Any], name: str, head_dim: int) -> Rope:
             return Rope(float(theta), stretch=stretch)
     except ValueError as error:
         raise _wrong(name, "rope_scaling") from error
-    raise _differs(name, f"its positions are scaled by “{word(kind)}”")
+    raise _differs(name, say("its positions are scaled by “{kind}”", kind=word(kind)))
 
 
 def _positive(given: Mapping[str, Any], key: str) -> float:
@@ -156,8 +166,12 @@ def word(value: Any) -> str:
 
 
 def _wrong(name: str, key: str) -> DrafterUnusable:
-    return DrafterUnusable(f"The config.json of {name} says nothing sensible about {key}; download it again.")
+    return DrafterUnusable(
+        "The config.json of {name} says nothing sensible about {key}; download it again.", name=name, key=key
+    )
 
 
 def _differs(name: str, how: str) -> DrafterUnusable:
-    return DrafterUnusable(f"{name} cannot be a drafter because {how}; choose another Llama-type model.")
+    return DrafterUnusable(
+        "{name} cannot be a drafter because {how}; choose another Llama-type model.", name=name, how=how
+    )

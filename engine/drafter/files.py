@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from engine.errors import DrafterUnusable
+from engine.sentences import say
 
 SAFETENSORS = "*.safetensors"
 TOKENIZER = "tokenizer.json"
@@ -48,7 +49,9 @@ def read_text(file: Path) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise DrafterUnusable(f"{file} cannot be read ({error.strerror}); check its permissions.") from error
+        raise DrafterUnusable(
+            "{file} cannot be read ({reason}); check its permissions.", file=file, reason=error.strerror
+        ) from error
     except UnicodeDecodeError as error:
         raise _damaged(file) from error
 
@@ -59,7 +62,7 @@ def open_file(file: Path) -> BinaryIO:
     if stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
         return opened
     opened.close()
-    raise DrafterUnusable(f"{file} is no file; download the drafter again.")
+    raise DrafterUnusable("{file} is no file; download the drafter again.", file=file)
 
 
 def _most_bytes(file: Path) -> int:
@@ -71,17 +74,18 @@ def _without_waiting(path: str, flags: int) -> int:
 
 
 def _damaged(file: Path) -> DrafterUnusable:
-    return DrafterUnusable(f"{file} is damaged; download the drafter again.")
+    return DrafterUnusable("{file} is damaged; download the drafter again.", file=file)
 
 
 def no_weights(folder: Path) -> str:
     """Why a folder without safetensors cannot draft, in a sentence."""
     if any(file for pattern in ("*.bin", "*.pt", "*.pth") for file in folder.glob(pattern)):
-        return (
-            f"The weights in {folder} are in PyTorch's old format, which can run programs when it is read; "
-            "convert them to safetensors."
+        return say(
+            "The weights in {folder} are in PyTorch's old format, which can run programs when it is read; "
+            "convert them to safetensors.",
+            folder=folder,
         )
-    return f"{folder} holds no model.safetensors; download the drafter again."
+    return say("{folder} holds no model.safetensors; download the drafter again.", folder=folder)
 
 
 @dataclass(frozen=True, slots=True)

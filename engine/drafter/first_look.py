@@ -20,7 +20,7 @@ def check_drafter(choice: str, data_dir: Path) -> None:
     path = Path(choice)
     if path.is_absolute() and not (path.is_dir() or (is_gguf(path.name) and path.is_file())):
         raise DrafterUnusable(
-            f"There is no drafter at {choice}; choose a GGUF file, or a folder in Hugging Face's format."
+            "There is no drafter at {choice}; choose a GGUF file, or a folder in Hugging Face's format.", choice=choice
         )
     source = drafter_source(choice, data_dir)
     if not source.is_ours:
@@ -45,5 +45,5 @@ def _check_file(source: DrafterSource) -> None:
         raise DrafterUnusable(facts.problem)
     if facts.details is not None and not facts.details.can_speculate:
         raise DrafterUnusable(
-            f"{source.name} cannot draft: it cannot take back what it has read; choose another drafter."
+            "{name} cannot draft: it cannot take back what it has read; choose another drafter.", name=source.name
         )

@@ -26,6 +26,7 @@ from engine.drafter.loading import SCALES
 from engine.drafter.matrices import GROUP_SIZE, Int8Rows
 from engine.errors import Cancelled, DrafterUnusable
 from engine.library.gguf_header import TensorPlace, read_header
+from engine.sentences import say
 from engine.target.identity import file_identity
 from engine.target.model_files import part_paths
 from engine.whole_file import whole_file
@@ -183,10 +184,12 @@ def torch_folder(gguf: Path, data_dir: Path, is_cancelled: Callable[[], bool] = 
     except BaseException as error:
         shutil.rmtree(folder, ignore_errors=True)
         if isinstance(error, KeyError | ValueError):
-            raise _not_possible(gguf, "lacks weights of a Llama-type model") from error
+            raise _not_possible(gguf, say("lacks weights of a Llama-type model")) from error
         if isinstance(error, OSError | SafetensorError):
             raise DrafterUnusable(
-                f"{folder} cannot be written ({getattr(error, 'strerror', None) or error}); make room on the disk."
+                "{folder} cannot be written ({reason}); make room on the disk.",
+                folder=folder,
+                reason=getattr(error, "strerror", None) or error,
             ) from error
         raise
     _drop_oldest(folder)
@@ -197,17 +200,20 @@ def _opened(gguf: Path) -> GgufWeights:
     header = read_header(gguf)
     architecture = header.text("general.architecture")
     if architecture not in _ARCHITECTURES:
-        raise _not_possible(gguf, f"has the architecture “{architecture}”")
+        raise _not_possible(gguf, say("has the architecture “{architecture}”", architecture=architecture))
     if len(part_paths(gguf)) > 1:
-        raise _not_possible(gguf, "is in several parts")
+        raise _not_possible(gguf, say("is in several parts"))
     if header.num_weights > psutil.virtual_memory().available // 2:  # a byte each, and the pages of the file
-        raise _not_possible(gguf, f"has {header.num_weights / 1e9:.1f} billion weights, too many for this computer,")
+        raise _not_possible(
+            gguf,
+            say("has {billions:.1f} billion weights, too many for this computer,", billions=header.num_weights / 1e9),
+        )
     try:
         weights = GgufWeights(gguf)
     except Exception as error:  # transformers may raise anything
-        raise _not_possible(gguf, "cannot be read by transformers") from error
+        raise _not_possible(gguf, say("cannot be read by transformers")) from error
     if weights.scales_positions:
-        raise _not_possible(gguf, "scales its positions by a table")
+        raise _not_possible(gguf, say("scales its positions by a table"))
     return weights
 
 
@@ -236,4 +242,6 @@ def _drop_oldest(newest: Path) -> None:
 
 
 def _not_possible(gguf: Path, why: str) -> DrafterUnusable:
-    return DrafterUnusable(f"{gguf.name} {why} and cannot run in torch; choose the file itself as the drafter.")
+    return DrafterUnusable(
+        "{name} {why} and cannot run in torch; choose the file itself as the drafter.", name=gguf.name, why=why
+    )

@@ -18,6 +18,7 @@ from engine.errors import Cancelled, CardsTooSmall, DrafterUnusable, MendableErr
 from engine.library.facts import TargetFacts, facts_of
 from engine.library.loading import check_memory, fitted
 from engine.messages.conversations import ChatTurn
+from engine.sentences import Sentence, say
 from engine.stop_signal import StopSignal
 from engine.target.interface import FloatRow, SpellingVocabulary
 from engine.target.llama_cpp import LlamaCppTarget
@@ -201,7 +202,9 @@ def load_gguf(
         raise DrafterUnusable(_refusal(name, path, str(error))) from error
     try:
         if not model.limits.rolls_back_freely:
-            raise DrafterUnusable(f"{name} cannot draft: it cannot take back what it has read; choose another drafter.")
+            raise DrafterUnusable(
+                "{name} cannot draft: it cannot take back what it has read; choose another drafter.", name=name
+            )
         return GgufDrafter(model, adapters), GgufVocabulary(model, model.description.chat_template)
     except BaseException:
         model.close()
@@ -213,7 +216,7 @@ def _load(path: Path, name: str, trusted: bool, stop: StopSignal) -> LlamaCppTar
     if found.problem:
         raise DrafterUnusable(found.problem)
     settings = TargetSettings(context_size=_most_held(found))
-    check_memory(path, settings, way_out="close other programs, or choose a smaller drafter")
+    check_memory(path, settings, way_out=say("close other programs, or choose a smaller drafter"))
     if not trusted:
         preflight(path, stop)
     try:
@@ -234,10 +237,10 @@ def _most_held(found: TargetFacts) -> int:
 
 def _refusal(name: str, path: Path, reason: str) -> str:
     """Does not repeat the name of the file, with which most reasons begin."""
-    for subject in (path.name, model_name(path)):
-        if reason.startswith(f"{subject} "):
-            reason = "it" + reason.removeprefix(subject)
-    return f"{name} cannot draft: {reason}"
+    names = (path.name, model_name(path))
+    if isinstance(reason, Sentence) and reason.template.startswith("{name} ") and reason.values.get("name") in names:
+        reason = say(reason.template, **{**reason.values, "name": say("it")})
+    return say("{name} cannot draft: {reason}", name=name, reason=reason)
 
 
 def _ignore(_progress: float) -> None:

@@ -124,4 +124,4 @@ def _check_file(path: Path, tensors: Mapping[str, Floats]) -> None:
         scale = tensors[name].shape[1] if name.endswith(_UP) else 1
         is_whole &= place.shape == tensors[name].shape[::-1] and bool((stored == (tensors[name] * scale).ravel()).all())
     if not is_whole:
-        raise AdapterUnusable(f"{path} was not written as it should be; check the disk.")
+        raise AdapterUnusable("{path} was not written as it should be; check the disk.", path=path)

@@ -59,7 +59,9 @@ class TargetMatrices:
         embedding = tensors.get(_EMBEDDING)
         output = tensors.get(_OUTPUT, embedding)
         if embedding is None or output is None or len(part_paths(path)) > 1 or not _is_pair(embedding, output):
-            raise DrafterUnusable(f"The matrices of {path.name} cannot be read for heads; choose another drafter.")
+            raise DrafterUnusable(
+                "The matrices of {name} cannot be read for heads; choose another drafter.", name=path.name
+            )
         self._path = path
         self._embedding = embedding
         self._output = output

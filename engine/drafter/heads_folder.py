@@ -14,6 +14,7 @@ from engine.drafter.config_file import read_config
 from engine.drafter.files import SAFETENSORS
 from engine.errors import DrafterUnusable
 from engine.messages.drafters import DrafterRunner, DrafterSource
+from engine.sentences import say
 from engine.target.identity import file_identity
 
 FOLDER = "heads"  # in the data folder
@@ -58,7 +59,9 @@ def read_heads_config(folder: Path) -> HeadsConfig:
     """Raises DrafterUnusable where it is damaged or of another version."""
     config = read_config(folder)
     if config.get("format") != _FORMAT:
-        raise DrafterUnusable(f"The heads in {folder} were made by another version of Slipstream; make them again.")
+        raise DrafterUnusable(
+            "The heads in {folder} were made by another version of Slipstream; make them again.", folder=folder
+        )
     scale, texts = config.get("scale"), [config.get(key) for key in ("target", "target_name")]
     num_heads, hidden, num_outputs = (_number(config, key) for key in _MOST)
     is_sound = num_heads and hidden and num_outputs and all(isinstance(text, str) for text in texts)
@@ -70,7 +73,9 @@ def read_heads_config(folder: Path) -> HeadsConfig:
 def heads_source(folder: Path) -> DrafterSource:
     """Sound or not: loading says what is wrong."""
     size = sum(file.stat().st_size for file in folder.glob(SAFETENSORS))
-    return DrafterSource(f"heads:{folder.absolute()}", f"Heads in {folder.name}", DrafterRunner.HEADS, folder, size)
+    return DrafterSource(
+        f"heads:{folder.absolute()}", say("Heads in {folder}", folder=folder.name), DrafterRunner.HEADS, folder, size
+    )
 
 
 def heads_folder(target: str, data_dir: Path) -> Path:
@@ -89,13 +94,16 @@ def check_target(config: HeadsConfig, target: Path, folder: Path) -> None:
     """Raises DrafterUnusable where they were made for another one."""
     if config.target != file_identity(target):
         raise DrafterUnusable(
-            f"The heads in {folder} were made for {config.target_name} as it was then, not for {target.name}; "
-            "choose another drafter, or make heads for this model."
+            "The heads in {folder} were made for {model} as it was then, not for {name}; choose another "
+            "drafter, or make heads for this model.",
+            folder=folder,
+            model=config.target_name,
+            name=target.name,
         )
 
 
 def damaged(folder: Path) -> DrafterUnusable:
-    return DrafterUnusable(f"The heads in {folder} are damaged; make them again.")
+    return DrafterUnusable("The heads in {folder} are damaged; make them again.", folder=folder)
 
 
 def _is_for(folder: Path, identity: str) -> bool:

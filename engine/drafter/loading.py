@@ -58,7 +58,11 @@ def load_weights(
             handles = _open(folder, stack)
             for name, size in expected_weights(shape):
                 if name not in handles:
-                    raise DrafterUnusable(f"The weights of {folder.name} lack “{name}”; download the drafter again.")
+                    raise DrafterUnusable(
+                        "The weights of {name} lack “{weight}”; download the drafter again.",
+                        name=folder.name,
+                        weight=name,
+                    )
                 _check_shape(folder, name, _shape(*handles[name]), size)
             arranger = _Arranger(folder.name, lambda name: _stored(folder, handles, name), device, dtype, form)
             with torch.inference_mode(False), torch.no_grad():
@@ -82,7 +86,7 @@ def _open(folder: Path, stack: ExitStack) -> _Handles:
     handles: _Handles = {}
     for file in files:
         if not (folder / file).exists():
-            raise DrafterUnusable(f"{folder} lacks {file}; download the drafter again.")
+            raise DrafterUnusable("{folder} lacks {file}; download the drafter again.", folder=folder, file=file)
         _check_header(folder / file)
         handle = stack.enter_context(safe_open(folder / file, framework="pt"))
         for name in list(handle.keys()):
@@ -133,8 +137,9 @@ def expected_weights(shape: LlamaShape) -> Iterator[tuple[str, list[int]]]:
 def _check_shape(folder: Path, name: str, found: Sequence[int], expected: Sequence[int]) -> None:
     if list(found) != list(expected):
         raise DrafterUnusable(
-            f"The weight “{name}” of {folder.name} has another shape than its config.json says; "
-            "download the drafter again."
+            "The weight “{name}” of {folder} has another shape than its config.json says; download the drafter again.",
+            name=name,
+            folder=folder.name,
         )
 
 
@@ -147,8 +152,10 @@ def _stored(folder: Path, handles: _Handles, name: str) -> _Stored:
     in_groups = weight.dtype is torch.uint8
     if scales not in handles or weight.ndim != 2 or (in_groups and 2 * weight.shape[1] % GROUP_SIZE):
         raise DrafterUnusable(
-            f"The weight “{name}” of {folder.name} is quantized in an unknown way; a drafter needs weights in 16 or "
-            "32 bits, or int8 rows as Slipstream writes them."
+            "The weight “{name}” of {folder} is quantized in an unknown way; a drafter needs weights in 16 "
+            "or 32 bits, or int8 rows as Slipstream writes them.",
+            name=name,
+            folder=folder.name,
         )
     groups = [2 * weight.shape[1] // GROUP_SIZE, 2] if in_groups else []
     _check_shape(folder, scales, _shape(*handles[scales]), [len(weight), *groups])
@@ -231,10 +238,14 @@ class _Arranger:
         stored = self._read(name)
         values, scales = (stored, stored) if isinstance(stored, torch.Tensor) else (stored.values, stored.scales)
         if scales.dtype not in _FLOATS:
-            raise DrafterUnusable(f"{self._name} is quantized; a drafter needs weights in 16 or 32 bits.")
+            raise DrafterUnusable("{name} is quantized; a drafter needs weights in 16 or 32 bits.", name=self._name)
         # If any value is not a number, the least or the largest is not one.
         if not torch.isfinite(torch.stack(torch.aminmax(scales))).all():
-            raise DrafterUnusable(f"The weight “{name}” of {self._name} is not a number; download the drafter again.")
+            raise DrafterUnusable(
+                "The weight “{name}” of {model} is not a number; download the drafter again.",
+                name=name,
+                model=self._name,
+            )
         flat = values.reshape(-1)
         sample = torch.cat((flat[:_SAMPLE_SIZE], flat[-_SAMPLE_SIZE:])).to(torch.float32)
         self.digest.update(f"{name}{tuple(values.shape)}".encode())
@@ -265,4 +276,6 @@ def _first_rows(stored: _Stored, count: int) -> _Stored:
 
 
 def _damaged(folder: Path) -> DrafterUnusable:
-    return DrafterUnusable(f"The weights in {folder} are cut short or damaged; download the drafter again.")
+    return DrafterUnusable(
+        "The weights in {folder} are cut short or damaged; download the drafter again.", folder=folder
+    )

@@ -9,7 +9,7 @@ from engine.messages.conversations import ChatTurn, Role
 from engine.target.chat_template import ChatTemplate
 from engine.target.prompt_text import PromptText
 
-_SPEAKERS = {Role.SYSTEM: "System", Role.USER: "User", Role.ASSISTANT: "Assistant"}
+_SPEAKERS = {Role.SYSTEM: "System", Role.USER: "User", Role.ASSISTANT: "Assistant", Role.TOOL: "Tool"}
 
 
 class PromptFormat:

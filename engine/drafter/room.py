@@ -26,17 +26,24 @@ def check_room(folder: Path, shape: LlamaShape, form: WeightForm, max_held: int 
     stored = weight_bytes(folder)
     if stored and stored < num_weights * _LEAST_BITS // 8:  # that there are none is said when they are read
         raise DrafterUnusable(
-            f"The weights in {folder} are cut short or damaged: its config.json describes {num_weights:,} weights, and "
-            f"{stored:,} bytes are there; download the drafter again."
+            "The weights in {folder} are cut short or damaged: its config.json describes {num_weights:,} "
+            "weights, and {stored:,} bytes are there; download the drafter again.",
+            folder=folder,
+            num_weights=num_weights,
+            stored=stored,
         )
     if most_held(shape) < MIN_POSITIONS:
         raise DrafterUnusable(
-            f"{folder.name} takes far more memory for each token than its weights take; choose another drafter."
+            "{name} takes far more memory for each token than its weights take; choose another drafter.",
+            name=folder.name,
         )
     total = psutil.virtual_memory().total
     needed = num_weights * _BYTES[form] + cache_bytes(shape, most_held(shape, max_held))
     if needed > total:
         raise DrafterUnusable(
-            f"{folder.name} takes {needed / 2**30:.1f} GiB as a drafter, but this computer has {total / 2**30:.1f} GiB "
-            "of memory; choose a smaller drafter."
+            "{name} takes {needed:.1f} GiB as a drafter, but this computer has {total:.1f} GiB of memory; "
+            "choose a smaller drafter.",
+            name=folder.name,
+            needed=needed / 2**30,
+            total=total / 2**30,
         )

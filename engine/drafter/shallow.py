@@ -23,6 +23,7 @@ from engine.drafter.choice import SELF
 from engine.errors import DrafterUnusable, NotPossible
 from engine.library.facts import facts_of
 from engine.messages.drafters import DrafterRunner, DrafterSource
+from engine.sentences import say
 from engine.stop_signal import StopSignal
 from engine.target.child import ask_child
 from engine.target.forms import check_room, copy_without, settle
@@ -80,17 +81,19 @@ def shallow_source(
         num_layers = facts.memory.num_layers if facts.memory else 0
         try:
             if num_layers <= 1:
-                raise NotPossible(facts.problem or "it has only one layer; choose another drafter.")
+                raise NotPossible(facts.problem or say("it has only one layer; choose another drafter."))
             check_room(folder.parent, 2 * facts.stamp.size_bytes)  # beside the best, the one that is tried
             found = search(path, num_layers, folder, texts, is_cancelled, search_s)
             fitting = [each for each in found if len(each.left_out) >= _LEAST_LEFT_OUT * num_layers]
             best = max(fitting, key=lambda each: worth(each.agreement, 1 - len(each.left_out) / num_layers))
             _keep(path, best, copy, is_cancelled)
         except (NotPossible, OSError) as error:
-            raise DrafterUnusable(f"No shallow copy of {path.name} can be made: {error}") from error
+            raise DrafterUnusable(
+                "No shallow copy of {name} can be made: {reason}", name=path.name, reason=error
+            ) from error
     digest = facts_of(copy).identity[:16]
     return DrafterSource(
-        f"{SELF}:{digest}", "Shallow copy", DrafterRunner.LLAMA_CPP, copy, copy.stat().st_size, True, True
+        f"{SELF}:{digest}", say("Shallow copy"), DrafterRunner.LLAMA_CPP, copy, copy.stat().st_size, True, True
     )
 
 
@@ -117,7 +120,7 @@ def _keep(path: Path, best: Shallow, copy: Path, is_cancelled: Callable[[], bool
     try:
         complaint = ask_child(copy_without, (path, best.left_out, unfinished), is_cancelled)
         if complaint is None or complaint:
-            raise NotPossible(complaint or "llama.cpp ended.")
+            raise NotPossible(complaint or say("llama.cpp ended."))
         settle(unfinished, copy)
     finally:
         unfinished.unlink(missing_ok=True)

@@ -36,7 +36,7 @@ class DrafterTokenizer:
         self._size = size if isinstance(size, int) else max(names, default=-1) + 1
         if not names or max(names) >= self._size:
             raise DrafterUnusable(
-                f"The tokenizer of {name} has more tokens than its model; download both of one version."
+                "The tokenizer of {name} has more tokens than its model; download both of one version.", name=name
             )
         added = {token["id"]: bool(token.get("special")) for token in content.get("added_tokens") or ()}
         begin = files.token(self._prompts, "bos")
@@ -69,7 +69,9 @@ class DrafterTokenizer:
             raise
         # The tokenizers library raises a plain Exception for a file it does not understand, or panics, which is none.
         except BaseException as error:
-            raise DrafterUnusable(f"The tokenizer in {folder} is damaged; download the drafter again.") from error
+            raise DrafterUnusable(
+                "The tokenizer in {folder} is damaged; download the drafter again.", folder=folder
+            ) from error
 
     def __len__(self) -> int:
         """The size of the model's vocabulary, which may be larger than the tokenizer's."""
@@ -125,6 +127,6 @@ def _converted(folder: Path) -> dict[str, Any]:
     # The error depends on what is missing: files, sentencepiece, an attribute.
     except Exception as error:
         raise DrafterUnusable(
-            f"{folder} holds no tokenizer.json that can be used; save its tokenizer in that format."
+            "{folder} holds no tokenizer.json that can be used; save its tokenizer in that format.", folder=folder
         ) from error
     return content

@@ -22,6 +22,7 @@ from engine.drafter.files import TOKENIZER
 from engine.drafter.tokenizer import DrafterTokenizer
 from engine.errors import DrafterUnusable, MendableError
 from engine.messages.conversations import ChatTurn, Role
+from engine.sentences import packed, unpacked
 from engine.target.child import Limits, begin_child, settle_in
 
 _ANSWER_S = 2.0  # of the processor, for an answer: texts are some pages at most, which take hundredths
@@ -55,7 +56,7 @@ class TokenizerApart:
             known = self._received(_OPENING_S)
         if "complaint" in known:
             self._end()
-            raise DrafterUnusable(known["complaint"])
+            raise DrafterUnusable(unpacked(known["complaint"]))
         self.pieces = tuple(piece.encode("latin-1") for piece in known["pieces"])
         self.special = frozenset(known["special"])
         self.end: int | None = known["end"]
@@ -96,7 +97,8 @@ class TokenizerApart:
 
     def _gone(self) -> DrafterUnusable:
         return DrafterUnusable(
-            f"The tokenizer of {self._name} takes too long or too much memory for a text; choose another drafter."
+            "The tokenizer of {name} takes too long or too much memory for a text; choose another drafter.",
+            name=self._name,
         )
 
 
@@ -114,7 +116,7 @@ def _serve(folder: Path, limits: Limits, pipe: Connection) -> None:
     try:
         tokenizer = DrafterTokenizer.from_folder(folder)
     except MendableError as error:
-        pipe.send_bytes(json.dumps({"complaint": str(error)}).encode())
+        pipe.send_bytes(json.dumps({"complaint": packed(error.sentence)}).encode())
         return
     pieces = [piece.decode("latin-1") for piece in tokenizer.pieces]
     known = {"pieces": pieces, "special": [*tokenizer.special], "end": tokenizer.end}

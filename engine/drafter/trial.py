@@ -21,6 +21,7 @@ from engine.drafter.choice import bytes_on_disk, weight_bytes
 from engine.drafter.files import TOKENIZER
 from engine.drafter.tokenizer_apart import limits_for
 from engine.errors import Cancelled, DrafterUnusable, MendableError
+from engine.sentences import as_text, from_text, say
 from engine.target.child import ask_child
 from engine.target.cpu import usable_cores
 
@@ -41,26 +42,27 @@ def try_out(folder: Path, device: str | None, tried: Path, is_cancelled: Callabl
         raise Cancelled("Loading the drafter was cancelled.") from None
     if complaint is None:
         raise DrafterUnusable(
-            f"{folder.name} ended the process that tried it, or took far more time or memory than its size tells; "
-            "choose another drafter."
+            "{name} ended the process that tried it, or took far more time or memory than its size tells; "
+            "choose another drafter.",
+            name=folder.name,
         )
     if complaint:
-        raise DrafterUnusable(complaint)
+        raise DrafterUnusable(from_text(complaint))
     with suppress(OSError):  # no room, or not to be written: then it is tried again
         tried.mkdir(parents=True, exist_ok=True)
         note.touch()
 
 
 def look(folder: Path, device: str | None) -> str:
-    """What is wrong with the drafter, in a sentence; empty where nothing is. For a process of its own."""
+    """What is wrong with the drafter, as `as_text` tells it; empty where nothing is. For a process of its own."""
     try:
         drafter = load_drafter(folder, device, usable_cores()).model
         for size in _CHUNKS:
             drafter.roll_back(0)
             if not np.isfinite(drafter.read([0] * size)).all():
-                return f"{folder.name} computes no numbers; download the drafter again."
+                return as_text(say("{name} computes no numbers; download the drafter again.", name=folder.name))
     except MendableError as error:
-        return str(error)
+        return as_text(error.sentence)
     return ""
 
 
@@ -70,9 +72,11 @@ def _digest(folder: Path, device: str | None) -> str:
         files = sorted(islice(folder.iterdir(), _MOST_FILES + 1))
         known = [(file.name, *_stamp(file.stat())) for file in files if file.is_file()]
     except OSError as error:
-        raise DrafterUnusable(f"{folder} cannot be read ({error.strerror}); check its permissions.") from error
+        raise DrafterUnusable(
+            "{folder} cannot be read ({reason}); check its permissions.", folder=folder, reason=error.strerror
+        ) from error
     if len(files) > _MOST_FILES:
-        raise DrafterUnusable(f"{folder} holds thousands of files; choose the folder of one drafter.")
+        raise DrafterUnusable("{folder} holds thousands of files; choose the folder of one drafter.", folder=folder)
     place = (torch.__version__, torch.backends.cpu.get_cpu_capability(), device)
     return hashlib.sha256(repr((str(folder.absolute()), known, place)).encode()).hexdigest()
 

@@ -13,8 +13,10 @@ from typing import BinaryIO
 
 from engine.errors import FileUnusable
 from engine.messages.conversations import TextFile
+from engine.sentences import template
 
 MOST_BYTES = 1_000_000
+TOO_MUCH_TEXT = template("{name} is {size:.1f} MB; attach text of at most {most} MB.")
 
 _MARKED = (  # what a file may begin with; the longer ones first
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -27,27 +29,29 @@ _CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")  # not found in te
 
 
 @contextmanager
-def readable(path: Path, instead: str = "attach") -> Iterator[BinaryIO]:
-    """The file, opened. Raises FileUnusable, also where reading it fails; `instead` is what to do with another one."""
+def readable(path: Path) -> Iterator[BinaryIO]:
+    """The file, opened. Raises FileUnusable, also where reading it fails."""
     name = path.name
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # reading a pipe might never end
-            raise FileUnusable(f"{name} is no file; {instead} a text file.")
+            raise FileUnusable("{name} is no file; choose a text file.", name=name)
         with path.open("rb") as file:
             yield file
     except FileNotFoundError as error:
-        raise FileUnusable(f"{name} is not there any more; {instead} another file.") from error
+        raise FileUnusable("{name} is not there any more; choose another file.", name=name) from error
     except PermissionError as error:
-        raise FileUnusable(f"You may not read {name}; {instead} another file.") from error
+        raise FileUnusable("You may not read {name}; choose another file.", name=name) from error
     except OSError as error:
-        raise FileUnusable(f"{name} cannot be read ({error.strerror}); {instead} another file.") from error
+        raise FileUnusable(
+            "{name} cannot be read ({reason}); choose another file.", name=name, reason=error.strerror
+        ) from error
 
 
-def check_size(file: BinaryIO, name: str, most: int, kind: str = "text of ") -> int:
+def check_size(file: BinaryIO, name: str, most: int, refusal: str = TOO_MUCH_TEXT) -> int:
     """In bytes. Raises FileUnusable where it is more than `most`."""
     size = os.fstat(file.fileno()).st_size
     if size > most:
-        raise FileUnusable(f"{name} is {size / 1e6:.1f} MB; attach {kind}at most {most // 10**6} MB.")
+        raise FileUnusable(refusal, name=name, size=size / 1e6, most=most // 10**6)
     return size
 
 
@@ -59,10 +63,10 @@ def read_text(path: Path) -> TextFile:
         raw = file.read(MOST_BYTES)
     text = decoded(raw)
     if text is None:
-        raise FileUnusable(f"{name} is not a text file; attach plain text.")
+        raise FileUnusable("{name} is not a text file; attach plain text.", name=name)
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if not text.strip():
-        raise FileUnusable(f"{name} is empty; attach a file with text in it.")
+        raise FileUnusable("{name} is empty; attach a file with text in it.", name=name)
     return TextFile(path, text, len(raw))
 
 

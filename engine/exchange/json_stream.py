@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import ijson
 
 from engine.errors import FileUnusable
+from engine.sentences import template
 
 MOST_BYTES = 512 * 2**20  # of a file
 MOST_EVENTS = 40_000_000  # of the parser, for all files of an archive: two or three for each value; about a minute
@@ -24,7 +25,7 @@ MOST_TEXT_BYTES = 64 * 2**20  # of all strings of a conversation, as Python hold
 MOST_KEPT = 300_000  # values of a conversation: fifteen of each of the most messages that are read
 NAMED = "mapping"  # the field whose value is an object with names in place of fields
 PIECES = "base64"  # the field whose strings are not kept in memory
-_TOO_LARGE = "A chat in the file is too large; choose a file without it."
+_TOO_LARGE = template("A chat in the file is too large; choose a file without it.")
 _MOST_DEPTH = 1000
 _MOST_READ = 2**20  # bytes at once
 _OUTSIDE = re.compile(r'[^"\\/a-fA-Fnrtu0-9]')  # a character that is not part of an escape
@@ -151,7 +152,9 @@ class JsonStream:
             raw = self._file.read(size)
             self._num_bytes += len(raw)
             if self._num_bytes > MOST_BYTES:
-                raise FileUnusable(f"The file is too large; chats are imported from at most {MOST_BYTES // 2**20} MB.")
+                raise FileUnusable(
+                    "The file is too large; chats are imported from at most {most} MB.", most=MOST_BYTES // 2**20
+                )
             if self._num_bytes - self._value_began > MOST_VALUE_BYTES:
                 raise FileUnusable(_TOO_LARGE)
             try:

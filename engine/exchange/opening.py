@@ -38,7 +38,9 @@ class _Watched(io.BufferedReader):
         most = _MOST_READ + 1
         found = super().read(most if size is None or size < 0 else min(size, most))
         if len(found) == most:
-            raise FileUnusable(f"{Path(str(self.name)).name} has too many files in it; choose ChatGPT's own archive.")
+            raise FileUnusable(
+                "{name} has too many files in it; choose ChatGPT's own archive.", name=Path(str(self.name)).name
+            )
         return found
 
 
@@ -48,7 +50,7 @@ def open_files(path: Path, check: Callable[[], None] = lambda: None) -> Iterator
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):  # reading a pipe might never end
-            raise FileUnusable(f"{path.name} is no file; choose a file with chats.")
+            raise FileUnusable("{name} is no file; choose a file with chats.", name=path.name)
         with _Watched(path, check) as file:
             is_archive = file.read(4) == b"PK\x03\x04"
             file.seek(0)
@@ -56,16 +58,20 @@ def open_files(path: Path, check: Callable[[], None] = lambda: None) -> Iterator
                 yield _members(file, path)
             elif status.st_size > MOST_BYTES:
                 raise FileUnusable(
-                    f"{path.name} is too large; chats are imported from at most {MOST_BYTES // 2**20} MB."
+                    "{name} is too large; chats are imported from at most {most} MB.",
+                    name=path.name,
+                    most=MOST_BYTES // 2**20,
                 )
             else:
                 yield iter((file,))
     except FileNotFoundError as error:
-        raise FileUnusable(f"{path.name} is not there any more; choose another file.") from error
+        raise FileUnusable("{name} is not there any more; choose another file.", name=path.name) from error
     except _DAMAGED as error:
-        raise FileUnusable(f"{path.name} is damaged, cut off or encrypted; download it again.") from error
+        raise FileUnusable("{name} is damaged, cut off or encrypted; download it again.", name=path.name) from error
     except OSError as error:
-        raise FileUnusable(f"{path.name} cannot be read ({error.strerror or 'damaged'}); choose another.") from error
+        raise FileUnusable(
+            "{name} cannot be read ({reason}); choose another.", name=path.name, reason=error.strerror or "damaged"
+        ) from error
 
 
 def _members(file: _Watched, path: Path) -> Iterator[Bytes]:
@@ -77,15 +83,23 @@ def _members(file: _Watched, path: Path) -> Iterator[Bytes]:
         found = [info for info in archive.infolist() if _CONVERSATIONS.fullmatch(info.filename)]
         found.sort(key=attrgetter("filename"))
         if not found:
-            raise FileUnusable(f"{path.name} holds no conversations.json; choose the archive that ChatGPT gives.")
+            raise FileUnusable(
+                "{name} holds no conversations.json; choose the archive that ChatGPT gives.", name=path.name
+            )
         if len(found) > MOST_FILES or sum(info.file_size for info in found) > MOST_BYTES:
             raise FileUnusable(
-                f"The chats in {path.name} are too large; at most {MOST_BYTES // 2**20} MB are imported."
+                "The chats in {name} are too large; at most {most} MB are imported.",
+                name=path.name,
+                most=MOST_BYTES // 2**20,
             )
         if len({info.filename for info in found}) < len(found):
-            raise FileUnusable(f"Two files in {path.name} have the same name; choose the archive that ChatGPT gives.")
+            raise FileUnusable(
+                "Two files in {name} have the same name; choose the archive that ChatGPT gives.", name=path.name
+            )
         if any(info.compress_type not in _PACKED for info in found):
-            raise FileUnusable(f"{path.name} is packed in an unusual way; choose the archive that ChatGPT gives.")
+            raise FileUnusable(
+                "{name} is packed in an unusual way; choose the archive that ChatGPT gives.", name=path.name
+            )
         archive.filelist, archive.NameToInfo = found, {}  # the others took far more memory than all chats may
         for info in found:
             with archive.open(info) as member:  # gives no more than `file_size`, whatever is in it

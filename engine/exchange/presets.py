@@ -81,7 +81,7 @@ def read_presets(path: Path) -> ReadPresets:
     presets, unfit = _entries(path, found, "presets", lambda entry: _Preset.model_validate(entry).read())
     prompts, unfit_prompts = _entries(path, found, "prompts", lambda entry: _Prompt.model_validate(entry).read())
     if not (presets or prompts):
-        raise FileUnusable(f"{path.name} holds no presets and no prompts; choose another file.")
+        raise FileUnusable("{name} holds no presets and no prompts; choose another file.", name=path.name)
     return ReadPresets(presets, prompts, unfit + unfit_prompts)
 
 
@@ -95,30 +95,34 @@ def write_presets(path: Path, presets: Sequence[Preset], prompts: Sequence[Libra
     }
     text = json.dumps(content, ensure_ascii=False, indent=1) + "\n"
     if len(text.encode("utf-8", "replace")) > MOST_BYTES:  # it could not be imported
-        raise FileUnusable(f"This is more than a file may hold ({MOST_BYTES // 2**20} MB); export fewer at once.")
+        raise FileUnusable(
+            "This is more than a file may hold ({most} MB); export fewer at once.", most=MOST_BYTES // 2**20
+        )
     write_file(path, [text], overwrite)
 
 
 def _content(path: Path) -> dict[str, Any]:
     name = path.name
-    with readable(path, "choose") as file:
+    with readable(path) as file:
         raw = file.read(MOST_BYTES + 1)
     if len(raw) > MOST_BYTES:
-        raise FileUnusable(f"{name} is too large; presets are imported from at most {MOST_BYTES // 2**20} MB.")
+        raise FileUnusable(
+            "{name} is too large; presets are imported from at most {most} MB.", name=name, most=MOST_BYTES // 2**20
+        )
     try:
         found = json.loads(raw.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise FileUnusable(
-            f"{name} is damaged or is no file of presets; export it again, or choose another."
+            "{name} is damaged or is no file of presets; export it again, or choose another.", name=name
         ) from error
     if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise FileUnusable(f"{name} is no file of presets; choose one that Slipstream exported.")
+        raise FileUnusable("{name} is no file of presets; choose one that Slipstream exported.", name=name)
     try:
         version = _Header.model_validate(found).version
     except ValidationError as error:
-        raise FileUnusable(f"{name} is damaged; export it again, or choose another file.") from error
+        raise FileUnusable("{name} is damaged; export it again, or choose another file.", name=name) from error
     if version > VERSION:
-        raise FileUnusable(f"{name} was written by a newer version of Slipstream; install that version.")
+        raise FileUnusable("{name} was written by a newer version of Slipstream; install that version.", name=name)
     return found
 
 
@@ -128,9 +132,14 @@ def _entries(
     """Those that can be read, and the number of others."""
     listed = found.get(key, [])
     if not isinstance(listed, list):
-        raise FileUnusable(f"{path.name} is damaged; export it again, or choose another file.")
+        raise FileUnusable("{name} is damaged; export it again, or choose another file.", name=path.name)
     if len(listed) > MOST_KEPT:
-        raise FileUnusable(f"{path.name} holds more than {MOST_KEPT:,} {key}; import it in several parts.")
+        raise FileUnusable(
+            "{name} holds more than {most_kept:,} {key}; import it in several parts.",
+            name=path.name,
+            most_kept=MOST_KEPT,
+            key=key,
+        )
     entries = tuple(_readable(listed, read))
     return entries, len(listed) - len(entries)
 

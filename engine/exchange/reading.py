@@ -48,23 +48,26 @@ def read_chats(
             stream = JsonStream(file, FIELDS, check, num_events, trees.put_aside)
             for element in _elements(stream):
                 if len(trees) + len(left_out) == MOST_CHATS:
-                    raise FileUnusable(f"{path.name} holds too many chats; import it in several parts.")
+                    raise FileUnusable("{name} holds too many chats; import it in several parts.", name=path.name)
                 read = _read(element)
                 if isinstance(read, LeftOut):
                     left_out.append((read, _title(element)))
                     continue
                 trees.add(read, json_format.pictures_of(element))
                 num_characters += sum(
-                    len(message.text) + sum(len(thought.text) for thought in message.thoughts)
+                    len(message.text)
+                    + sum(len(thought.text) for thought in message.thoughts)
+                    + sum(len(call.arguments) for call in message.calls)
                     for message in read.messages
                 )
                 if num_characters > MOST_TEXT:
-                    raise FileUnusable(f"{path.name} holds too much text; import it in several parts.")
+                    raise FileUnusable("{name} holds too much text; import it in several parts.", name=path.name)
             num_events = stream.num_events
     if not trees and not any(why is LeftOut.EMPTY for why, _ in left_out):
         raise FileUnusable(
-            f"{path.name} holds no chats that Slipstream can read; choose its own export, ChatGPT's, or a list "
-            "of messages with roles."
+            "{name} holds no chats that Slipstream can read; choose its own export, ChatGPT's, or a list of "
+            "messages with roles.",
+            name=path.name,
         )
     trees.look_at_pictures(sizes_of)
     return Read(trees, tuple(left_out))

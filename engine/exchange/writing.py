@@ -35,19 +35,23 @@ def write_file(path: Path, pieces: Iterable[str], overwrite: bool) -> None:
 
 def _check_free(path: Path, overwrite: bool) -> None:
     if path.is_dir():
-        raise FileUnusable(f"{path.name} is a folder; give the file another name.")
+        raise FileUnusable("{name} is a folder; give the file another name.", name=path.name)
     if path.exists() and not overwrite:
-        raise FileUnusable(f"{path.name} exists already; give the file another name.")
+        raise FileUnusable("{name} exists already; give the file another name.", name=path.name)
 
 
 def _not_written(path: Path, error: OSError) -> FileUnusable:
     if error.errno in _FULL:
-        return FileUnusable(f"The disk is full, and {path.name} was not written; free some space and try again.")
+        return FileUnusable(
+            "The disk is full, and {name} was not written; free some space and try again.", name=path.name
+        )
     if isinstance(error, FileNotFoundError):
-        return FileUnusable(f"The folder {path.parent} is not there any more; choose another one.")
+        return FileUnusable("The folder {folder} is not there any more; choose another one.", folder=path.parent)
     if isinstance(error, PermissionError) or error.errno == errno.EROFS:
-        return FileUnusable(f"You may not write to the folder {path.parent}; choose another one.")
-    return FileUnusable(f"{path.name} cannot be written ({error.strerror}); choose another place.")
+        return FileUnusable("You may not write to the folder {folder}; choose another one.", folder=path.parent)
+    return FileUnusable(
+        "{name} cannot be written ({reason}); choose another place.", name=path.name, reason=error.strerror
+    )
 
 
 def markdown(trees: Iterable[ConversationTree]) -> Iterator[str]:
@@ -85,7 +89,9 @@ def _conversation(tree: ConversationTree) -> Iterator[str]:
             yield _paragraph(text[place : thought.place])
             place = thought.place
             yield _quoted(f"*Thought for {max(1, round(thought.seconds))} s*\n\n{thought.text}")
-        yield _paragraph(text[place:])
+        yield _paragraph(text[place:]) if message.result is None else _quoted(text)
+        for call in message.calls:
+            yield _quoted(f"*Calls {call.tool}*\n\n```json\n{call.arguments}\n```")
 
 
 def _paragraph(text: str) -> str:
@@ -99,4 +105,6 @@ def _quoted(text: str) -> str:
 def _author(message: TreeMessage) -> str:
     if message.role is Role.ASSISTANT:
         return " ".join((message.target_name or "Model").split())
+    if message.role is Role.TOOL:
+        return "Tool" if message.result is None else " ".join(f"{message.result.call.tool}".split()) or "Tool"
     return "You" if message.role is Role.USER else "System"

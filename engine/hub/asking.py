@@ -19,6 +19,7 @@ from huggingface_hub.hf_api import ModelInfo, RepoSibling
 
 from engine.errors import FetchFailed
 from engine.hub.fetching import RemoteFile
+from engine.sentences import say
 
 _DIGEST = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")  # becomes part of a file's name
 _TIMEOUT_S = 10.0
@@ -70,30 +71,46 @@ def explained(name: str, instead: str, is_download: bool = True) -> Iterator[Non
         raise FetchFailed(_refusal(error, name, host, instead)) from error
     except OfflineModeIsEnabled as error:
         raise FetchFailed(
-            f"HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE forbids to download {name}; unset it, or choose {instead}."
+            "HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE forbids to download {name}; unset it, or choose {instead}.",
+            name=name,
+            instead=instead,
         ) from error
     except httpx2.HTTPError as error:
-        kept = " What has arrived is kept." if is_download else ""
+        if is_download:
+            raise FetchFailed(
+                "{host} cannot be reached; check that this computer is online and try again. What has arrived is kept.",
+                host=host,
+            ) from error
         raise FetchFailed(
-            f"{host} cannot be reached; check that this computer is online and try again.{kept}"
+            "{host} cannot be reached; check that this computer is online and try again.", host=host
         ) from error
     except OSError as error:
-        what = "the disk is full; make room" if error.errno == errno.ENOSPC else f"{error.strerror}; mend that"
-        raise FetchFailed(f"{name} cannot be kept: {what} and download it again.") from error
+        if error.errno == errno.ENOSPC:
+            raise FetchFailed(
+                "{name} cannot be kept: the disk is full; make room and download it again.", name=name
+            ) from error
+        raise FetchFailed(
+            "{name} cannot be kept: {reason}; mend that and download it again.", name=name, reason=error.strerror
+        ) from error
 
 
 def no_hub() -> FetchFailed:
     return FetchFailed(
-        f"{endpoint()} does not answer as a model hub does; check HF_ENDPOINT, and whether the network asks for a "
-        "login."
+        "{endpoint} does not answer as a model hub does; check HF_ENDPOINT, and whether the network asks for a login.",
+        endpoint=endpoint(),
     )
 
 
 def _refusal(error: HfHubHTTPError, name: str, host: str, instead: str) -> str:
     status = error.response.status_code
     if isinstance(error, GatedRepoError) or status == httpx2.codes.FORBIDDEN:
-        gated = f"{name} is gated: request access on {host} first"
-        return f"{gated}, then get it with your browser and add it, or choose {instead}."
+        return say(
+            "{name} is gated: request access on {host} first, then get it with your browser and add it, or choose "
+            "{instead}.",
+            name=name,
+            host=host,
+            instead=instead,
+        )
     if status in (httpx2.codes.UNAUTHORIZED, httpx2.codes.NOT_FOUND):
-        return f"There is no model {name} on {host}, or it is private; check the name."
-    return f"{host} answers with an error ({status}); try again later."
+        return say("There is no model {name} on {host}, or it is private; check the name.", name=name, host=host)
+    return say("{host} answers with an error ({status}); try again later.", host=host, status=int(status))

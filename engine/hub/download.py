@@ -17,6 +17,7 @@ from engine.hub.saved import SavedDownloads
 from engine.hub.search import file_sizes, with_projector
 from engine.messages.events import TargetDownloading
 from engine.messages.targets import HubFile
+from engine.sentences import say
 from engine.stop_signal import StopSignal
 from engine.target.model_files import part_names
 
@@ -37,7 +38,7 @@ def download_target(
     is wanted. Raises FetchFailed, and Cancelled when `stop` is set."""
     check_stop(stop)
     path = saved.path_of(file)
-    with explained(file.repository, "another model"), saved.locked(file):
+    with explained(file.repository, say("another model")), saved.locked(file):
         try:
             info = look_up(file.repository)
             files = _remote_files(file, path, info)
@@ -62,7 +63,13 @@ def download_target(
             try:
                 _fetch_projector(file, saved, info, stop, progress)
             except FetchFailed as error:
-                on_not_seeing(f"{path.name} is downloaded, but not the file with which it sees pictures. {error}")
+                on_not_seeing(
+                    say(
+                        "{name} is downloaded, but not the file with which it sees pictures. {reason}",
+                        name=path.name,
+                        reason=error.sentence,
+                    )
+                )
         saved.finish(file)
     return path
 
@@ -83,7 +90,7 @@ def _fetch_projector(
     """Raises FetchFailed and Cancelled."""
     projector = HubFile(file.repository, file.projector, file.projector_bytes, "")
     path = saved.path_of(projector)
-    with explained(file.repository, "another model"), saved.locked(projector):
+    with explained(file.repository, say("another model")), saved.locked(projector):
         check_room(path.parent, projector.size_bytes - saved.num_bytes(path))
         for each in _remote_files(projector, path, info):
             saved.remove_other_versions(path, {each.part_name})
@@ -98,7 +105,11 @@ def _remote_files(file: HubFile, path: Path, info: ModelInfo) -> list[RemoteFile
     for remote, here in zip(part_names(there.name), part_names(path.name), strict=True):
         sibling = known.get(str(there.with_name(remote)))
         if sibling is None:
-            raise FetchFailed(f"{file.repository} no longer has the file {remote}; look at its files again.")
+            raise FetchFailed(
+                "{repository} no longer has the file {remote}; look at its files again.",
+                repository=file.repository,
+                remote=remote,
+            )
         files.append(remote_file(file.repository, info, sibling, here))
     return files
 

@@ -20,6 +20,7 @@ from engine.hub.asking import check_room, explained, look_up, remote_file
 from engine.hub.fetching import ByteProgress, RemoteFile, check_stop, fetch_file
 from engine.hub.saved import locked
 from engine.messages.events import DrafterFetching
+from engine.sentences import say
 from engine.stop_signal import StopSignal
 from engine.target.model_files import is_gguf, no_model
 from engine.whole_file import whole_file
@@ -43,8 +44,8 @@ def fetch_drafter(name: str, data_dir: Path, stop: StopSignal, on_progress: OnPr
     Raises FetchFailed, DrafterUnusable when its config.json is damaged, and Cancelled.
     """
     folder = fetched_folder(name, data_dir)
-    busy = f"{name} is being downloaded already; wait until that is done."
-    with explained(name, "another drafter"):
+    busy = say("{name} is being downloaded already; wait until that is done.", name=name)
+    with explained(name, say("another drafter")):
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder.parent / f".{folder.name}.lock", busy):
             if not is_fetched(folder):
@@ -63,7 +64,10 @@ def _look_up(name: str) -> tuple[str, list[RemoteFile]]:
     total = sum(file.size for file in files)
     if total > _LARGEST:
         raise FetchFailed(
-            f"{name} has {total / 1e9:.1f} GB, and a drafter {_LARGEST / 1e9:.0f} GB at most; choose a small model."
+            "{name} has {total:.1f} GB, and a drafter {most:.0f} GB at most; choose a small model.",
+            name=name,
+            total=total / 1000000000.0,
+            most=_LARGEST / 1000000000.0,
         )
     return info.sha or "main", files
 
@@ -75,16 +79,21 @@ def _needed(info: ModelInfo, name: str) -> list[str]:
     tokenizer = next((file for file in _TOKENIZERS if file in present), None)
     if not weights and any(file.endswith(_PICKLES) for file in present):
         raise FetchFailed(
-            f"{name} holds its weights only in PyTorch's old format, which can run programs when it is read; choose a "
-            "drafter with safetensors, or convert this one and choose its folder."
+            "{name} holds its weights only in PyTorch's old format, which can run programs when it is read; "
+            "choose a drafter with safetensors, or convert this one and choose its folder.",
+            name=name,
         )
     if not weights or tokenizer is None or _CONFIG not in present:
-        missing = "config.json" if _CONFIG not in present else "tokenizer" if tokenizer is None else _WHOLE
+        missing = _CONFIG if _CONFIG not in present else say("tokenizer") if tokenizer is None else _WHOLE
         file = next((file for file in present if is_gguf(file) and not no_model(file)), None)
         instead = (
-            "a Llama-type model with safetensors" if file is None else f"one of its GGUF files, as in {name}:{file}"
+            say("a Llama-type model with safetensors")
+            if file is None
+            else say("one of its GGUF files, as in {name}:{file}", name=name, file=file)
         )
-        raise FetchFailed(f"{name} cannot draft: it has no {missing}. Choose {instead}.")
+        raise FetchFailed(
+            "{name} cannot draft: it has no {missing}. Choose {instead}.", name=name, missing=missing, instead=instead
+        )
     return [_CONFIG, *(file for file in _TEXTS if file in present), tokenizer, *weights]
 
 
@@ -105,7 +114,9 @@ def _fetch(name: str, folder: Path, files: list[RemoteFile], stop: StopSignal, o
 def _check_kind(folder: Path, name: str) -> None:
     kind = (read_json(folder / _CONFIG) or {}).get("model_type")
     if kind not in KINDS:
-        raise FetchFailed(f"{name} is a model of type “{word(kind)}”; a drafter must be a Llama-type model.")
+        raise FetchFailed(
+            "{name} is a model of type “{kind}”; a drafter must be a Llama-type model.", name=name, kind=word(kind)
+        )
 
 
 def _sweep(folder: Path, needed: set[str]) -> None:

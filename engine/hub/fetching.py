@@ -59,7 +59,7 @@ def fetch_file(file: RemoteFile, folder: Path, stop: StopSignal, on_size: Callab
     _complete(file, part, stop, on_size)
     if _size(part) != file.size or _digest(part, file, stop) != file.digest:
         part.unlink()
-        raise FetchFailed(f"{file.name} arrived damaged and was deleted; download it again.")
+        raise FetchFailed("{name} arrived damaged and was deleted; download it again.", name=file.name)
     _move(part, done)
 
 
@@ -82,7 +82,7 @@ def _complete(file: RemoteFile, part: Path, stop: StopSignal, on_size: Callable[
             failure = error
         tries = _TRIES if _size(part) > size else tries - 1
         if not tries:
-            raise failure or FetchFailed(f"The download of {file.name} was cut off; try again later.")
+            raise failure or FetchFailed("The download of {name} was cut off; try again later.", name=file.name)
         if failure is not None:
             _pause(stop)
 
@@ -102,8 +102,9 @@ def _append(file: RemoteFile, part: Path, stop: StopSignal, on_size: Callable[[i
                 known = out.read(len(chunk))  # a server that begins anew repeats what has come
                 if not chunk.startswith(known):
                     raise FetchFailed(
-                        f"What comes of {file.name} is not what had come of it before, which is kept; try again later, "
-                        "or discard the download and begin anew."
+                        "What comes of {name} is not what had come of it before, which is kept; try again later, or "
+                        "discard the download and begin anew.",
+                        name=file.name,
                     )
                 out.write(chunk[len(known) :])
                 place += len(chunk)
@@ -173,8 +174,9 @@ def _refuse_unguarded(response: httpx2.Response) -> None:
     with contextlib.suppress(httpx2.InvalidURL):  # which httpx reports itself
         if response.url.join(response.headers["location"]).scheme != "https":
             raise FetchFailed(
-                f"{response.url.host} passes the download on to an address without https, where anybody on the way "
-                "could change it; nothing was fetched from there. Try again later, or in another network."
+                "{host} passes the download on to an address without https, where anybody on the way could "
+                "change it; nothing was fetched from there. Try again later, or in another network.",
+                host=response.url.host,
             )
 
 

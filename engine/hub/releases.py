@@ -33,8 +33,8 @@ def newer_release(url: str, current: str, stop: StopSignal, timeout_s: float = T
         release = _release(answer, url)
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise FetchFailed(
-            f"{_host(url)} could not be asked for the newest version; check that this computer is online, and try "
-            "again."
+            "{host} could not be asked for the newest version; check that this computer is online, and try again.",
+            host=_host(url),
         ) from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:  # InvalidVersion is a ValueError
         raise _no_answer(url) from error
@@ -51,8 +51,10 @@ def _fetch(url: str, current: str, stop: StopSignal, timeout_s: float) -> bytes:
                 if not response.is_redirect:
                     if response.status_code != httpx2.codes.OK:
                         raise FetchFailed(
-                            f"{_host(url)} answered with an error ({response.status_code}) when asked for the newest "
-                            "version; try again later."
+                            "{host} answered with an error ({status}) when asked for the newest version; try "
+                            "again later.",
+                            host=_host(url),
+                            status=response.status_code,
                         )
                     return _read(response, url, stop, end)
                 following = urljoin(url, response.headers.get("location", ""))
@@ -102,7 +104,8 @@ def _check_address(url: str) -> None:
 
 def _no_answer(url: str) -> FetchFailed:
     return FetchFailed(
-        f"{_host(url)} did not tell the newest version in a way that can be read; look for updates in your browser."
+        "{host} did not tell the newest version in a way that can be read; look for updates in your browser.",
+        host=_host(url),
     )
 
 

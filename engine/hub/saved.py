@@ -19,6 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 from engine.drafter.choice import is_hub_name
 from engine.errors import FetchFailed
 from engine.messages.targets import HubFile
+from engine.sentences import say
 from engine.target.downloads import download_path
 from engine.target.model_files import part_paths
 from engine.whole_file import whole_file
@@ -39,7 +40,9 @@ class SavedDownloads:
         """Where the file, or its first part, is to be; always inside the folder. Raises FetchFailed for what no hub
         has."""
         if not is_hub_name(file.repository):
-            raise FetchFailed(f"“{file.repository}” is no name on the hub; it must have the form owner/name.")
+            raise FetchFailed(
+                "“{repository}” is no name on the hub; it must have the form owner/name.", repository=file.repository
+            )
         return download_path(self._folder, file.repository, file.name)
 
     def holds(self, path: Path) -> bool:
@@ -91,7 +94,9 @@ class SavedDownloads:
                     self.remove_other_versions(self.path_of(replace(file, name=file.projector)), set())
                 _note(path).unlink(missing_ok=True)
         except OSError as error:
-            raise FetchFailed(f"{path.name} cannot be removed ({error.strerror}); mend that and try again.") from error
+            raise FetchFailed(
+                "{name} cannot be removed ({reason}); mend that and try again.", name=path.name, reason=error.strerror
+            ) from error
         self.remove_empty(path.parent)
 
     @contextmanager
@@ -100,7 +105,7 @@ class SavedDownloads:
         path = self.path_of(file)
         self._folder.mkdir(parents=True, exist_ok=True)
         inside = sha256(str(path.relative_to(self._folder)).encode()).hexdigest()[:16]  # folders make long names
-        busy = f"{path.name} is being downloaded; pause that first, or wait until it is done."
+        busy = say("{name} is being downloaded; pause that first, or wait until it is done.", name=path.name)
         with locked(self._folder / f".{inside}.lock", busy):
             yield
 

@@ -19,11 +19,12 @@ from engine.errors import FetchFailed
 from engine.hub.asking import answered, endpoint, explained, look_up, no_hub
 from engine.library.projectors import projector_among
 from engine.messages.targets import HubFile, HubModel
+from engine.sentences import say
 from engine.target.model_files import is_gguf, no_model, part_names, part_of, quantization_in
 
 _MOST = 50
 _TIMEOUT_S = 10.0
-_INSTEAD = "another model"
+_INSTEAD = say("another model")
 
 
 def search_models(words: str) -> tuple[HubModel, ...]:
@@ -37,12 +38,17 @@ def search_models(words: str) -> tuple[HubModel, ...]:
 def list_files(repository: str) -> tuple[HubFile, ...]:
     """The models in a repository, smallest first; without what only adds to one. Raises FetchFailed."""
     if not is_hub_name(repository):
-        raise FetchFailed(f"“{repository}” is no name on the hub; it must have the form owner/name.")
+        raise FetchFailed(
+            "“{repository}” is no name on the hub; it must have the form owner/name.", repository=repository
+        )
     with explained(repository, _INSTEAD, is_download=False):
         info = look_up(repository)
     files = _files(repository, info)
     if not files:
-        raise FetchFailed(f"{repository} holds no model in the GGUF format; choose another one, often named …-GGUF.")
+        raise FetchFailed(
+            "{repository} holds no model in the GGUF format; choose another one, often named …-GGUF.",
+            repository=repository,
+        )
     return tuple(sorted(files, key=lambda file: (file.size_bytes, file.name)))
 
 

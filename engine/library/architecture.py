@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.library.gguf_header import GgufHeader
+from engine.sentences import say, together
 from engine.target.states import state_bytes
 
 _RECURRENT = ("mamba", "mamba2", "rwkv6", "rwkv6qwen2", "rwkv7", "arwkv7")
@@ -22,7 +23,7 @@ _ENCODERS = (
     *("bert", "modern-bert", "neo-bert", "nomic-bert", "nomic-bert-moe", "jina-bert-v2", "jina-bert-v3", "eurobert"),
     *("gemma-embedding", "llama-embed", "t5encoder"),
 )
-_UNUSED_HEADS = "It brings a part of its own that guesses ahead, which is not used yet."  # docs/decisions/0033
+_UNUSED_HEADS = say("It brings a part of its own that guesses ahead, which is not used yet.")  # docs/decisions/0033
 _NO_POOLING = (0, 0xFFFFFFFF)  # none, and not said
 
 _NUMBER_BYTES = 2  # of a number in the context: f16
@@ -51,19 +52,21 @@ def no_chat(header: GgufHeader, name: str) -> str:
     architecture = header.text("general.architecture")
     kind = header.text("general.type")
     if kind == "mmproj" or architecture == "clip":
-        return f"{name} only lets another model see pictures; choose that model itself."
+        return say("{name} only lets another model see pictures; choose that model itself.", name=name)
     if kind == "adapter" or header.text("adapter.type"):
-        return f"{name} is an addition to another model; choose that model itself."
+        return say("{name} is an addition to another model; choose that model itself.", name=name)
     if kind == "imatrix" or architecture == "imatrix":
-        return f"{name} holds statistics for making models smaller; choose the model itself."
+        return say("{name} holds statistics for making models smaller; choose the model itself.", name=name)
     if not architecture:
-        return f"{name} does not say what kind of model it is; download it again, or choose another model file."
+        return say(
+            "{name} does not say what kind of model it is; download it again, or choose another model file.", name=name
+        )
     if architecture in _ENCODERS or header.values.get(f"{architecture}.pooling_type", 0) not in _NO_POOLING:
-        return f"{name} finds and compares texts, but cannot write any; choose a chat model."
+        return say("{name} finds and compares texts, but cannot write any; choose a chat model.", name=name)
     if architecture == "t5" or architecture.endswith("-dec"):
-        return f"{name} is not a model that writes text on its own; choose a chat model."
+        return say("{name} is not a model that writes text on its own; choose a chat model.", name=name)
     if not header.num_tensors:
-        return f"{name} holds a vocabulary but no weights; choose the model itself."
+        return say("{name} holds a vocabulary but no weights; choose the model itself.", name=name)
     return ""
 
 
@@ -71,15 +74,15 @@ def speculation_of(header: GgufHeader) -> tuple[bool, str]:
     """Whether anything can draft ahead of it, and why, in a sentence. Loading tries it out and has the last word."""
     architecture = header.text("general.architecture")
     if no_chat(header, ""):
-        return False, "No speed-up: it writes no text."
+        return False, say("No speed-up: it writes no text.")
     begins = tuple(f"{architecture}.{state}" for state in _STATES)
     has_state = any(key.startswith(begins) for key in header.values)
-    more = f" {_UNUSED_HEADS}" if header.number(f"{architecture}.nextn_predict_layers") else ""
+    more = _UNUSED_HEADS if header.number(f"{architecture}.nextn_predict_layers") else ""
     if architecture in _KEEPING_STATES:
-        return True, f"Supports speed-up, within limits.{more}"
+        return True, together(say("Supports speed-up, within limits."), more)
     if architecture in (*_RECURRENT, *_HYBRID) or has_state:
-        return False, "No speed-up: it cannot take back what it has read."
-    return True, f"Supports speed-up.{more}"
+        return False, say("No speed-up: it cannot take back what it has read.")
+    return True, together(say("Supports speed-up."), more)
 
 
 def memory_of(header: GgufHeader) -> Memory | None:

@@ -13,10 +13,11 @@ from engine.errors import MendableError, TargetMissing, TargetUnusable
 from engine.library.architecture import Memory, memory_of, no_chat, speculation_of
 from engine.library.gguf_header import GgufHeader, read_header
 from engine.messages.targets import TargetDetails
+from engine.sentences import Told
 from engine.target.identity import file_identity
 from engine.target.model_files import model_name, part_paths, quantization_in
 
-_FORMAT = 4  # of stored facts; those in another format are read again
+_FORMAT = 5  # of stored facts; those in another format are read again
 _MIXTURES = {int(kind): kind.name.split("_", 1)[1] for kind in LlamaFileType if kind is not LlamaFileType.GUESSED}
 _VOCABULARIES = {"gpt2": "BPE", "llama": "SPM", "bert": "WPM", "t5": "UGM", "rwkv": "RWKV", "plamo2": "PLaMo"}
 
@@ -36,7 +37,7 @@ class TargetFacts:
     identity: str  # as in `TargetSource`
     details: TargetDetails | None  # None where the header cannot be read
     memory: Memory | None
-    problem: str  # why it cannot be loaded, in a sentence; else empty
+    problem: Told  # why it cannot be loaded, in a sentence; else empty
 
 
 _ADAPTER = TypeAdapter(TargetFacts)
@@ -61,7 +62,9 @@ def stamp_of(path: Path) -> Stamp:
             states.append(part.stat())
         except (OSError, ValueError):
             if part == path:
-                raise TargetMissing(f"The file {path} is gone; put it back, or remove it from the list.") from None
+                raise TargetMissing(
+                    "The file {path} is gone; put it back, or remove it from the list.", path=path
+                ) from None
     return Stamp(sum(state.st_size for state in states), max(state.st_mtime_ns for state in states))
 
 
@@ -78,7 +81,7 @@ def _read(path: Path, stamp: Stamp) -> TargetFacts:
     try:
         header = _whole_header(path)
     except MendableError as error:
-        return TargetFacts(_FORMAT, stamp, identity, None, None, str(error))
+        return TargetFacts(_FORMAT, stamp, identity, None, None, error.sentence)
     problem = no_chat(header, path.name)
     return TargetFacts(_FORMAT, stamp, identity, _details(header, path), memory_of(header), problem)
 
@@ -89,7 +92,12 @@ def _whole_header(path: Path) -> GgufHeader:
     header = read_header(paths[0])
     for place, part in enumerate(paths[1:], start=2):
         if not part.exists():
-            raise TargetUnusable(f"Part {place} of {len(paths)} of {path.name} is missing; download it again.")
+            raise TargetUnusable(
+                "Part {place} of {count} of {name} is missing; download it again.",
+                place=place,
+                count=len(paths),
+                name=path.name,
+            )
         header = _joined(header, read_header(part))
     return header
 

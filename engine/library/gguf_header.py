@@ -16,6 +16,7 @@ from typing import BinaryIO
 from gguf.constants import GGML_QUANT_SIZES
 
 from engine.errors import TargetMissing, TargetUnusable
+from engine.sentences import say
 
 Scalar = int | float | bool | str
 
@@ -96,12 +97,14 @@ def read_header(path: Path) -> GgufHeader:
     """Raises TargetMissing or TargetUnusable, also for a file that ends before its tensors do."""
     try:
         if not path.is_file():
-            raise TargetMissing(f"There is no file {path}; choose another model file.")
+            raise TargetMissing("There is no file {path}; choose another model file.", path=path)
         with path.open("rb") as file:
             return _HeaderReader(file, path.stat().st_size, path.name).read()
     except (OSError, ValueError) as error:  # ValueError: a name no file can have
-        reason = error.strerror if isinstance(error, OSError) else "no file has such a name"
-        raise TargetUnusable(f"{path} cannot be read ({reason}); check its permissions.") from error
+        reason = error.strerror if isinstance(error, OSError) else say("no file has such a name")
+        raise TargetUnusable(
+            "{path} cannot be read ({reason}); check its permissions.", path=path, reason=reason
+        ) from error
 
 
 class _HeaderReader:
@@ -120,11 +123,12 @@ class _HeaderReader:
 
     def read(self) -> GgufHeader:
         if self._size < len(_MAGIC) or self._take(len(_MAGIC)) != _MAGIC:
-            raise TargetUnusable(f"{self._name} is not in the GGUF format; choose another model file.")
+            raise TargetUnusable("{name} is not in the GGUF format; choose another model file.", name=self._name)
         version = self._number(4)
         if version not in _VERSIONS:
             raise TargetUnusable(
-                f"{self._name} is in a version of the GGUF format that cannot be read here; download a newer file."
+                "{name} is in a version of the GGUF format that cannot be read here; download a newer file.",
+                name=self._name,
             )
         num_tensors, num_keys = self._number(8), self._number(8)
         if num_keys > _MOST_KEYS or num_tensors > _MOST_TENSORS:
@@ -257,7 +261,7 @@ class _HeaderReader:
             raise self._cut_short()
 
     def _cut_short(self) -> TargetUnusable:
-        return TargetUnusable(f"{self._name} is cut short; download it again.")
+        return TargetUnusable("{name} is cut short; download it again.", name=self._name)
 
     def _damaged(self) -> TargetUnusable:
-        return TargetUnusable(f"{self._name} is damaged; download it again.")
+        return TargetUnusable("{name} is damaged; download it again.", name=self._name)

@@ -11,6 +11,7 @@ from engine.errors import TargetMissing, TargetUnusable
 from engine.library.estimate import context_size, estimate
 from engine.library.facts import facts_of
 from engine.messages.targets import MemoryEstimate
+from engine.sentences import say
 from engine.target.model_files import model_name
 from engine.target.runtime import gpu_support
 
@@ -33,16 +34,21 @@ def check_memory(path: Path, settings: TargetSettings, facts: str = "", way_out:
     if needed.on_machine <= _CLEARLY * needed.available:
         return
     raise TargetUnusable(
-        f"{model_name(path)} takes about {needed.on_machine / _GIB:.1f} GiB of memory with a context of "
-        f"{context_size(found, settings):,} tokens, but {needed.available / _GIB:.1f} GiB are free; "
-        f"{way_out or _way_out(needed)}."
+        "{name} takes about {size:.1f} GiB of memory with a context of {context:,} tokens, but "
+        "{free:.1f} GiB are free; {way_out}.",
+        name=model_name(path),
+        size=needed.on_machine / _GIB,
+        context=context_size(found, settings),
+        free=needed.available / _GIB,
+        way_out=way_out or _way_out(needed),
     )
 
 
 def _way_out(needed: MemoryEstimate) -> str:
     fits_smaller = needed.on_machine - needed.context - needed.work < needed.available
-    smaller = "a smaller context size or quantization" if fits_smaller else "a smaller quantization"
-    return f"choose {smaller}, close other programs, or load it anyway"
+    if fits_smaller:
+        return say("choose a smaller context size or quantization, close other programs, or load it anyway")
+    return say("choose a smaller quantization, close other programs, or load it anyway")
 
 
 def fitted(path: Path, settings: TargetSettings) -> TargetSettings:
@@ -62,9 +68,13 @@ def _check_cards(path: Path, settings: TargetSettings, needed: MemoryEstimate) -
     if settings.gpu_layers is None or gpu.num_bytes <= total:
         return
     raise TargetUnusable(
-        f"{gpu.num_layers} layers of {model_name(path)} take about {gpu.num_bytes / _GIB:.1f} GiB on "
-        f"{gpu.support.description}, which has {total / _GIB:.1f} GiB; choose fewer GPU layers for it, or leave them "
-        "on automatic."
+        "{layers} layers of {name} take about {size:.1f} GiB on {card}, which has {total:.1f} GiB; "
+        "choose fewer GPU layers for it, or leave them on automatic.",
+        layers=gpu.num_layers,
+        name=model_name(path),
+        size=gpu.num_bytes / _GIB,
+        card=gpu.support.description,
+        total=total / _GIB,
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.sentences import say
 from engine.target.model_files import is_gguf, no_model, part_names, part_of
 
 _MOST_ENTRIES = 100_000  # files and folders to look at
@@ -35,20 +36,25 @@ def find_models(chosen: tuple[Path, ...], is_stopped: Callable[[], bool] = lambd
         for file in _files_in(path, left_out, is_stopped):
             _sort(file, paths, left_out)
         if len(paths) + len(left_out) == num_before:
-            left_out[f"There is no model file in {path}; choose a folder with files that end in .gguf."] = None
+            left_out[
+                say("There is no model file in {path}; choose a folder with files that end in .gguf.", path=path)
+            ] = None
     return Found(tuple(paths), tuple(left_out))
 
 
 def _sort(path: Path, paths: dict[Path, None], left_out: dict[str, None]) -> None:
     if not is_gguf(path.name):
-        left_out[f"{path.name} is not in the GGUF format; choose a file that ends in .gguf."] = None
+        left_out[say("{name} is not in the GGUF format; choose a file that ends in .gguf.", name=path.name)] = None
         return
     reason = no_model(path.name)
     first = path.with_name(part_names(path.name)[0])
     if reason:
         left_out[reason] = None
     elif first != path and not first.exists():
-        left_out[f"{path.name} is part {part_of(path.name)[0]} of a model whose first part is missing."] = None
+        place = part_of(path.name)[0]
+        left_out[say("{name} is part {place} of a model whose first part is missing.", name=path.name, place=place)] = (
+            None
+        )
     else:
         paths[first] = None
 
@@ -68,12 +74,16 @@ def _files_in(folder: Path, left_out: dict[str, None], is_stopped: Callable[[], 
             with os.scandir(inside) as entries:
                 found = sorted(entries, key=lambda entry: entry.name)
         except OSError as error:
-            left_out[f"{inside} cannot be read ({error.strerror}); check its permissions."] = None
+            left_out[
+                say("{path} cannot be read ({reason}); check its permissions.", path=inside, reason=error.strerror)
+            ] = None
             continue
         for entry in found:
             num_entries += 1
             if num_entries > _MOST_ENTRIES or is_stopped():
-                left_out[f"{folder} holds too much to look through; choose a folder further down."] = None
+                left_out[
+                    say("{folder} holds too much to look through; choose a folder further down.", folder=folder)
+                ] = None
                 return
             path = inside / entry.name
             if _is_folder(path):

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import dataclass_transform
 
 from engine.config import LearningSettings, OwnSampling, ReadingSettings, ReplySettings, TargetOptions, TargetSettings
-from engine.messages.conversations import ExportFormat
+from engine.messages.conversations import ConversationSummary, ExportFormat
 from engine.messages.learned import NgramRecord
-from engine.messages.order import LibraryPrompt, Preset
+from engine.messages.order import Folder, LibraryPrompt, Preset, TargetChoice
 from engine.messages.pictures import Picture
 from engine.messages.prompts import Attachment
 from engine.messages.replies import ReplyStatistics, Thought
 from engine.messages.targets import HubFile
+from engine.messages.tools import AllowedTool, Permission, ToolCall, ToolServer
 
 
 @dataclass_transform(frozen_default=True)
@@ -65,6 +66,10 @@ class FileCommand(Command):
     """Reads or writes a file that the user chose, or a text."""
 
 
+class ToolCommand(Command):
+    """Concerns the servers of tools."""
+
+
 class CheckGrammar(FileCommand):
     """Whether replies can keep to this JSON schema or GBNF grammar. Answered with `GrammarChecked`."""
 
@@ -99,6 +104,7 @@ class Send(ReplyCommand):
     sampling: OwnSampling = OwnSampling()  # of a new conversation; an old one keeps its own
     has_own_system_prompt: bool = False  # whether it was written for this conversation; if not, the target's is used
     pictures: tuple[Picture, ...] = ()  # that the prompt names and the conversation does not hold yet
+    folder_id: int | None = None  # that a new conversation begins in; without it if that is gone, or `incognito`
 
 
 class Regenerate(ReplyCommand):
@@ -121,10 +127,47 @@ class EditPrompt(ReplyCommand):
 
 
 class ContinueReply(ReplyCommand):
-    """Continue the last reply of the current branch. The longer reply is stored beside it."""
+    """Continue the last reply of the current branch. The longer reply is stored beside it. Where the branch ends with
+    calls that nobody has carried out, or with their results, it goes on from there."""
 
     conversation_id: int
     settings: ReplySettings
+
+
+class AnswerToolCall(Command):
+    """What the user says to a call that `ToolAsked` asked for. Nothing happens if nobody waits for it any more."""
+
+    call_id: str
+    permission: Permission
+
+
+class UseTools(ToolCommand):
+    """These servers are there from now on. None is started by this; those that are gone, or were changed, are ended."""
+
+    servers: tuple[ToolServer, ...]
+
+
+class ListTools(ToolCommand):
+    """Start servers, and ask what they offer. Answered with `ToolsListed`, or `ToolServerChanged` for one that failed,
+    for each of them."""
+
+    servers: tuple[str, ...] | None = None  # their names; None: all that are on
+
+
+class EndToolServers(ToolCommand):
+    """End servers; they are started again when they are used. Answered with `ToolServerChanged`."""
+
+    servers: tuple[str, ...] | None = None  # their names; None: all
+
+
+class ListAllowedTools(StoreCommand):
+    """Answered with `AllowedToolsListed`."""
+
+
+class ForgetAllowedTools(OwedCommand):
+    """Have these asked for again. Answered with `AllowedToolsListed`."""
+
+    tools: tuple[AllowedTool, ...] | None = None  # None: all
 
 
 class UseDrafter(ChatCommand):
@@ -192,19 +235,84 @@ class RenameConversation(OwedCommand):
     title: str
 
 
-class DeleteConversation(OwedCommand):
-    """Hides the conversation; it can be restored until the next start."""
+class DeleteConversations(OwedCommand):
+    """Hides the conversations, all or none; they can be restored until the next start. Answered with
+    `ConversationsDeleted`."""
 
-    conversation_id: int
+    conversation_ids: tuple[int, ...]
 
 
-class RestoreConversation(OwedCommand):
-    conversation_id: int
+class RestoreConversations(OwedCommand):
+    """All or none. Answered with `ConversationsChanged`."""
+
+    conversation_ids: tuple[int, ...]
+
+
+class ListFolders(StoreCommand):
+    """Answered with `FoldersListed`."""
+
+
+class OrderCommand(OwedCommand):
+    """Changes the order among chats: all of it, or nothing. Answered with `ConversationsChanged` where chats have
+    changed, and before that with `FoldersListed` where folders have."""
+
+
+class MoveConversations(OrderCommand):
+    """Not for incognito chats, as folders are on the disk."""
+
+    conversation_ids: tuple[int, ...]
+    folder_id: int | None  # None: out of their folders
+
+
+class PinConversations(OrderCommand):
+    conversation_ids: tuple[int, ...]
+    is_pinned: bool
+
+
+class ArchiveConversations(OrderCommand):
+    """Not for incognito chats, which are gone when the app is closed."""
+
+    conversation_ids: tuple[int, ...]
+    is_archived: bool
+
+
+class ReturnConversations(OrderCommand):
+    """Back to the folder, the pin and the place in or out of the archive that these have, as they were earlier."""
+
+    conversations: tuple[ConversationSummary, ...]
+
+
+class CreateFolder(OrderCommand):
+    """See `Folder` for its values."""
+
+    name: str
+    system_prompt: str | None = None
+    preset_id: int | None = None
+    target: TargetChoice | None = None
+    conversation_ids: tuple[int, ...] = ()  # that are moved into it
+
+
+class ChangeFolder(OrderCommand):
+    """Its chats keep what they began with."""
+
+    folder: Folder
+
+
+class DeleteFolder(OrderCommand):
+    folder_id: int
+    with_conversations: bool = False  # they are deleted, too, as `DeleteConversations` does; else they stay
+
+
+class RestoreFolder(OrderCommand):
+    """Brings back a folder, and into it these chats, deleted or not."""
+
+    folder: Folder
+    conversation_ids: tuple[int, ...]
 
 
 class DeleteMessage(OwedCommand):
     """Removes a prompt with its replies, or a reply: with its prompt, unless it ends its branch. Answered with
-    `MessageDeleted` and `ConversationOpened`; if no message would be left, like `DeleteConversation`."""
+    `MessageDeleted` and `ConversationOpened`; if no message would be left, like `DeleteConversations`."""
 
     conversation_id: int
     message_id: int
@@ -260,6 +368,7 @@ class KeepReply(StoreCommand):
     statistics: ReplyStatistics
     target_name: str
     target_identity: str | None
+    calls: tuple[ToolCall, ...] = ()  # of a whole reply
 
 
 class StoreHeld(OwedCommand):

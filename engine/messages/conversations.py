@@ -11,12 +11,14 @@ from pathlib import Path
 from engine.config import OwnSampling
 from engine.messages.pictures import Picture
 from engine.messages.replies import ReplyStatistics, Thought
+from engine.messages.tools import ToolCall, ToolResult
 
 
 class Role(StrEnum):
     SYSTEM = "system"
     USER = "user"
     ASSISTANT = "assistant"
+    TOOL = "tool"  # the result of a call
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,8 @@ class ChatTurn:
     text: str
     thought: str = ""  # what came before the text of a reply; most templates leave it out of later prompts
     pictures: tuple[Picture, ...] = ()  # of a prompt, which the target sees before its text
+    calls: tuple[ToolCall, ...] = ()  # of a reply, behind its text
+    answers: ToolCall | None = None  # of a result: the call that it comes of
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,8 @@ class Message:
     target_name: str | None = None  # of a reply
     statistics: ReplyStatistics | None = None  # None for prompts
     thoughts: tuple[Thought, ...] = ()  # of a reply, whose text is without them
+    calls: tuple[ToolCall, ...] = ()  # of a reply, whose text is without them
+    result: ToolResult | None = None  # of a message of `Role.TOOL`, whose text is what the model is told
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +96,8 @@ class TreeMessage:
     created_at: datetime | None  # None: unknown
     target_name: str | None = None  # of a reply
     thoughts: tuple[Thought, ...] = ()  # of a reply
+    calls: tuple[ToolCall, ...] = ()  # of a reply
+    result: ToolResult | None = None  # of a message of `Role.TOOL`
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +111,9 @@ class ConversationTree:
     messages: tuple[TreeMessage, ...]  # parents before their children
     head: int | None  # number of the leaf of the current branch
     pictures: Iterable[Picture] = field(default=(), compare=False, repr=False)  # each read when its turn comes
+    folder: str = ""  # its name; empty: none
+    is_pinned: bool = False
+    is_archived: bool = False
 
 
 class ExportFormat(StrEnum):

@@ -6,6 +6,15 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
+from engine.sentences import Told, say
+
+UNNAMED_DRAFTER = say("the drafter")
+_OURS: dict[str, str] = {  # by their names: what sentences call them
+    say("Built-in drafter"): say("the built-in drafter"),
+    say("Starter"): say("the starter"),
+    say("Starter in torch"): say("the starter in torch"),
+    say("Shallow copy"): say("the shallow copy"),
+}
 _MOST_COUNTED = 2000  # guesses: what was seen before weighs less and less
 
 
@@ -30,7 +39,7 @@ class DrafterSource:
     @property
     def label(self) -> str:
         """The name within a sentence."""
-        return f"the {self.name[:1].lower()}{self.name[1:]}" if self.is_ours else self.name
+        return _OURS.get(self.name, self.name) if self.is_ours else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +109,7 @@ class DrafterChoice:
     """Who drafts for a target, and why."""
 
     chosen: DrafterSource | None  # None: nobody
-    why: str  # a sentence
+    why: Told  # a sentence
     prospects: tuple[DrafterProspect, ...] = ()  # of all that were considered, best first
     is_fixed: bool = False  # whether the user chose; else whatever writes most tokens per second
     offer: DrafterOffer | None = None  # to be downloaded, if the user wants
@@ -108,14 +117,9 @@ class DrafterChoice:
     @property
     def label(self) -> str:
         """Of the chosen one within a sentence."""
-        return "no drafter" if self.chosen is None else self.chosen.label
+        return say("no drafter") if self.chosen is None else self.chosen.label
 
 
 def _kept(before: float, more: float) -> float:
     """The share of the earlier ones that still counts."""
     return max(0.0, 1 - (before + more - _MOST_COUNTED) / before) if before + more > _MOST_COUNTED and before else 1.0
-
-
-def capitalized(words: str) -> str:
-    """As at the beginning of a sentence; a name such as `owner/model-1b` stays as it is."""
-    return words[:1].upper() + words[1:] if words.partition(" ")[0].isalpha() else words

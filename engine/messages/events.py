@@ -26,12 +26,14 @@ from engine.messages.drafters import DrafterChoice
 from engine.messages.forms import FormOffer, FormSpeed, TuneReport, TuneStep
 from engine.messages.history import History
 from engine.messages.learned import FingerprintPair, ImportOutcome, LearnedSummary, ProfileSummary
-from engine.messages.order import LibraryPrompt, Preset
+from engine.messages.order import Folder, LibraryPrompt, Preset
 from engine.messages.pictures import Picture
 from engine.messages.prompts import Attachment
 from engine.messages.replies import OriginRun, ThoughtPiece
 from engine.messages.speed import LiveFigures
 from engine.messages.targets import HubFile, HubModel, LibraryTarget, MemoryEstimate, Runtime, Suggestion
+from engine.messages.tools import AllowedTool, ServerState, Tool, ToolCall
+from engine.sentences import Told
 
 
 @dataclass_transform(frozen_default=True)
@@ -63,8 +65,8 @@ class TargetInfo:
     context_size: int  # tokens
     size_bytes: int
     threads: int
-    notice: str = ""  # what the user should know about this target, in sentences; usually empty
-    speculation: str = ""  # what drafts for it, or why nothing does, in a sentence
+    notice: Told = ""  # what the user should know about this target, in sentences; usually empty
+    speculation: Told = ""  # what drafts for it, or why nothing does, in a sentence
     awaits_drafter: bool = False  # it is still being loaded; `SpeculationChanged` follows
     can_draft: bool = True  # whether anybody may draft for it, now or later
     num_gpu_layers: int = 0  # on graphics cards
@@ -72,6 +74,7 @@ class TargetInfo:
     identity: str = ""  # as in `TargetSource`
     thinks: bool | None = None  # whether it thinks before it answers, unless it is told; None: it cannot be told
     sees_pictures: bool = False  # whether prompts can hold some
+    calls_tools: bool = False  # whether its chat template knows how to
 
 
 class TargetLoading(Event):
@@ -88,7 +91,7 @@ class SpeculationChanged(Event):
     """The drafter of a target is being loaded, is ready, or could not be loaded."""
 
     target_name: str
-    sentence: str
+    sentence: Told
     is_drafting: bool
     awaits_drafter: bool = False  # it is still being loaded; another event follows
     can_draft: bool = True  # whether anybody may draft, now or later
@@ -121,7 +124,7 @@ class TargetsListed(Event):
     """The whole library, on request or after a change: the starter first, then last used first."""
 
     targets: tuple[LibraryTarget, ...]
-    left_out: tuple[str, ...] = ()  # a sentence for each file that could not be added
+    left_out: tuple[Told, ...] = ()  # a sentence for each file that could not be added
 
 
 class MemoryEstimated(Event):
@@ -197,7 +200,7 @@ class TargetDownloaded(Event):
 
     file: HubFile
     path: Path
-    problem: str = ""  # why it will not see pictures, in a sentence, although others of it do
+    problem: Told = ""  # why it will not see pictures, in a sentence, although others of it do
 
 
 class DownloadsListed(Event):
@@ -211,13 +214,26 @@ class ConversationsListed(Event):
 
 
 class ConversationChanged(Event):
-    """It was created, renamed, restored or used."""
+    """It was created, renamed or used."""
 
     conversation: ConversationSummary
 
 
-class ConversationDeleted(Event):
-    conversation: ConversationSummary
+class ConversationsChanged(Event):
+    """They were moved, pinned, archived or restored, all at once."""
+
+    conversations: tuple[ConversationSummary, ...]
+
+
+class ConversationsDeleted(Event):
+    conversations: tuple[ConversationSummary, ...]  # as they were
+    folder: Folder | None = None  # that was deleted with them
+
+
+class FoldersListed(Event):
+    """On request or after a change, by their names."""
+
+    folders: tuple[Folder, ...]
 
 
 class MessageDeleted(Event):
@@ -238,7 +254,7 @@ class ConversationForgotten(Event):
 class DeletedErased(Event):
     """What was deleted is erased from the files, too, except what these sentences say."""
 
-    left: tuple[str, ...]
+    left: tuple[Told, ...]
 
 
 class ConversationsFound(Event):
@@ -306,7 +322,7 @@ class PassagesFound(Event):
 
 class GrammarChecked(Event):
     text: str
-    sentence: str  # what is wrong with it; empty: nothing
+    sentence: Told  # what is wrong with it; empty: nothing
 
 
 class PromptStored(Event):
@@ -319,7 +335,7 @@ class PromptStored(Event):
 class StoreBehind(Event):
     """The store does not take what is written, or takes it again."""
 
-    sentence: str  # why, and what to do; empty: all is stored
+    sentence: Told  # why, and what to do; empty: all is stored
     unstored: tuple[Message, ...] = ()  # what is in memory alone
 
 
@@ -363,6 +379,15 @@ class ReplyThought(Event):
     figures: LiveFigures  # of the reply so far
 
 
+class ReplyCall(Event):
+    """The next piece of a call that the model is writing, in its own format, which is no part of the reply's text.
+    `ReplyFinished` has the calls."""
+
+    conversation_id: int
+    text: str
+    figures: LiveFigures  # of the reply so far
+
+
 class ReplyRepeats(Event):
     """The reply that is being written has begun to repeat itself without end; told once for each reply."""
 
@@ -381,6 +406,52 @@ class ReplyFinished(Event):
 
     message: Message  # as in `PromptStored`
     siblings: tuple[int, ...] = ()  # as in `Conversation.siblings`, if it has any
+
+
+class ToolServerChanged(Event):
+    """A server is being started, is ready, was ended, or failed."""
+
+    server: str
+    state: ServerState
+    sentence: str = ""  # why it failed, and what to do
+
+
+class ToolsListed(Event):
+    """What a server offers: when it was asked, and whenever a reply may call it."""
+
+    server: str
+    tools: tuple[Tool, ...]
+
+
+class ToolAsked(Event):
+    """The model wants to call a tool, and waits until the user answers with `AnswerToolCall`."""
+
+    conversation_id: int
+    message_id: int  # of the reply that calls
+    call: ToolCall
+    tool: Tool
+
+
+class ToolStarted(Event):
+    """A call is being carried out, because the user allowed it now or before."""
+
+    conversation_id: int
+    message_id: int  # of the reply that calls
+    call: ToolCall
+
+
+class ToolFinished(Event):
+    """What came of a call, as it is stored below the reply or the result before it. The next reply, or the next call of
+    the reply, follows."""
+
+    message: Message  # of `Role.TOOL`, with its `result`; its id as in `PromptStored`
+    siblings: tuple[int, ...] = ()  # as in `Conversation.siblings`, if it has any
+
+
+class AllowedToolsListed(Event):
+    """On request, and after every change."""
+
+    tools: tuple[AllowedTool, ...]
 
 
 class TokensCounted(Event):
@@ -487,7 +558,7 @@ class Finished(Event):
 class Failed(Event):
     """A command failed; the engine goes on as before. `sentence` says what to do about it."""
 
-    sentence: str
+    sentence: Told
     command: Command
     is_stopped: bool = False  # its stop signal was set
     is_missing: bool = False  # the model file that it needs is not there

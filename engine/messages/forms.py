@@ -11,6 +11,8 @@ from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
+from engine.sentences import Told
+
 MOST_KL = 0.01  # nats a token: beyond that distance nothing is swapped by itself
 CLEARLY_FASTER = 1.03  # times the original's speed: what a form must reach to be advised or adopted
 _USUAL_CHANCE = 0.6  # that a draft token is accepted, for the speed with drafts
@@ -136,7 +138,7 @@ class FormOffer:
     form: str
     size_bytes: int  # that it will take; 0: not known
     path: Path  # where it would be kept
-    problem: str = ""  # why it cannot be made, in a sentence; empty if it can
+    problem: Told = ""  # why it cannot be made, in a sentence; empty if it can
     is_usual: bool = False  # whether it is measured unless others are named
 
 

@@ -165,6 +165,9 @@ class ReplyListener:
     def on_thought(self, piece: ThoughtPiece, figures: LiveFigures) -> None:
         """The next piece of a thought, which is no part of the text."""
 
+    def on_call(self, text: str, figures: LiveFigures) -> None:
+        """The next piece of a call of a tool, in the target's own format, which is no part of the text."""
+
     def on_part(self, text: str, thoughts: tuple[Thought, ...], statistics: ReplyStatistics) -> None:
         """Now and then: all of its text and thoughts so far, and what is known of them."""
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from engine.config import TargetOptions
 from engine.messages.forms import TuneReport
+from engine.sentences import Told
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class TargetDetails:
     has_chat_template: bool
     licence: str
     can_speculate: bool
-    speculation: str  # why it can or cannot be drafted for, in a sentence
+    speculation: Told  # why it can or cannot be drafted for, in a sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class LibraryTarget:
     last_used_at: datetime | None  # None: never
     is_starter: bool
     details: TargetDetails | None  # None: the file cannot be read
-    problem: str  # why it cannot be loaded, in a sentence; empty if it can
+    problem: Told  # why it cannot be loaded, in a sentence; empty if it can
     options: TargetOptions
     identity: str = ""  # as in `TargetSource`
     tuned: TuneReport | None = None  # what was measured of it here, with this build of llama.cpp

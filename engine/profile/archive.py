@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from engine.errors import FileUnusable
+from engine.sentences import say
 from engine.whole_file import whole_file
 
 MOST_BYTES = 512 * 2**20  # of a profile
@@ -26,7 +27,7 @@ MOST_MEMBERS = 1000
 
 _MOST_DIRECTORY_BYTES = 256 * MOST_MEMBERS
 _MEMBER_NAME = re.compile(r"[a-z0-9]+(/[a-z0-9]+)?\.(json|safetensors)")
-_AGAIN = "copy it again from where it came from, or export it again"
+_AGAIN = say("copy it again from where it came from, or export it again")
 _ENCRYPTED = 0x1 | 0x40 | 0x2000  # of a member's flags
 _NO_DATE = (1980, 1, 1, 0, 0, 0)  # the earliest that zip knows: the same content makes the same file
 
@@ -52,8 +53,9 @@ def write_archive(path: Path, members: Mapping[str, bytes], overwrite: bool = Fa
             _check_free(path, overwrite)
     except OSError as error:
         raise FileUnusable(
-            f"The profile cannot be written to {path} ({error.strerror}); name a file in a folder that exists and has "
-            "room."
+            "The profile cannot be written to {path} ({reason}); name a file in a folder that exists and has room.",
+            path=path,
+            reason=error.strerror,
         ) from error
 
 
@@ -66,7 +68,7 @@ class Archive(Mapping[str, bytes]):
         weakref.finalize(self, file.close)
         size = os.fstat(file.fileno()).st_size
         if size > MOST_BYTES + _MOST_DIRECTORY_BYTES:
-            raise damaged(path, f"it is larger than {MOST_BYTES // 2**20} MiB")
+            raise damaged(path, say("it is larger than {most} MiB", most=MOST_BYTES // 2**20))
         _check_end(path, file, size)
         with _reading(path):
             self._archive = zipfile.ZipFile(file)
@@ -77,7 +79,7 @@ class Archive(Mapping[str, bytes]):
         with _reading(self._path), self._archive.open(info) as member:
             content = member.read(info.file_size + 1)
         if len(content) != info.file_size:
-            raise damaged(self._path, "a member is shorter than it says")
+            raise damaged(self._path, say("a member is shorter than it says"))
         return content
 
     def __iter__(self) -> Iterator[str]:
@@ -91,7 +93,7 @@ def read_archive(path: Path) -> Archive:
     """All members by their names. Raises FileUnusable for an invalid file."""
     with _reading(path):
         if not stat.S_ISREG(path.stat().st_mode):  # reading a pipe might never end
-            raise not_used(path, "is no file", "name a profile that was exported")
+            raise not_used(path, say("is no file"), say("name a profile that was exported"))
         archive = Archive(path, path.open("rb"))
         for name in archive:
             archive[name]  # may raise
@@ -103,20 +105,24 @@ def _reading(path: Path) -> Iterator[None]:
     try:
         yield
     except _DAMAGED as error:
-        raise damaged(path, "its members cannot be read") from error
+        raise damaged(path, say("its members cannot be read")) from error
     except FileNotFoundError as error:
-        raise FileUnusable(f"There is no file {path}; name a profile that was exported.") from error
+        raise FileUnusable("There is no file {path}; name a profile that was exported.", path=path) from error
     except OSError as error:
         raise FileUnusable(
-            f"The file {path} cannot be read ({error.strerror}); name a profile that you may read."
+            "The file {path} cannot be read ({reason}); name a profile that you may read.",
+            path=path,
+            reason=error.strerror,
         ) from error
 
 
 def _check_free(path: Path, overwrite: bool) -> None:
     if path.is_dir():
-        raise FileUnusable(f"A folder stands where the profile {path} should be; name a file.")
+        raise FileUnusable("A folder stands where the profile {path} should be; name a file.", path=path)
     if path.exists() and not overwrite:
-        raise FileUnusable(f"The file {path} exists already; name another one, or add --force to write over it.")
+        raise FileUnusable(
+            "The file {path} exists already; name another one, or add --force to write over it.", path=path
+        )
 
 
 def _write(file: BinaryIO, members: Mapping[str, bytes]) -> None:
@@ -131,45 +137,45 @@ def _check_end(path: Path, file: BinaryIO, size: int) -> None:
     file.seek(max(0, size - _END.size - _LARGE_BYTES))
     tail = file.read()
     if len(tail) < _END.size:
-        raise damaged(path, "it is no zip file")
+        raise damaged(path, say("it is no zip file"))
     mark, disk, first_disk, here, in_all, num_bytes, begin, comment = _END.unpack(tail[-_END.size :])
     if mark != _END_MARK or comment:
-        raise damaged(path, "it is no zip file, or was cut off")
+        raise damaged(path, say("it is no zip file, or was cut off"))
     if tail.startswith(_LARGE_MARK):
-        raise damaged(path, "its end is not as Slipstream writes it")
+        raise damaged(path, say("its end is not as Slipstream writes it"))
     if in_all > MOST_MEMBERS + 1 or num_bytes > _MOST_DIRECTORY_BYTES:
-        raise damaged(path, "it has too many members")
+        raise damaged(path, say("it has too many members"))
     if disk or first_disk or here != in_all or begin + num_bytes + _END.size != size:
-        raise damaged(path, "its end is not as Slipstream writes it")
+        raise damaged(path, say("its end is not as Slipstream writes it"))
 
 
 def _infos(path: Path, archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
     infos = archive.infolist()
     found = {info.orig_filename: info for info in infos}
     if len(found) < len(infos):
-        raise damaged(path, "two members have the same name")
+        raise damaged(path, say("two members have the same name"))
     for name, info in found.items():
         if not _MEMBER_NAME.fullmatch(name):
-            raise damaged(path, "a member has a name that Slipstream does not give")
+            raise damaged(path, say("a member has a name that Slipstream does not give"))
         if info.flag_bits & _ENCRYPTED:
-            raise damaged(path, "a member is encrypted")
+            raise damaged(path, say("a member is encrypted"))
         if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
-            raise damaged(path, "a member is compressed")
+            raise damaged(path, say("a member is compressed"))
         if info.file_size > MOST_MEMBER_BYTES:
-            raise damaged(path, "a member is larger than Slipstream writes any")
+            raise damaged(path, say("a member is larger than Slipstream writes any"))
     if sum(info.file_size for info in infos) > size:
-        raise damaged(path, "its members say that they are larger than the file")
+        raise damaged(path, say("its members say that they are larger than the file"))
     return found
 
 
 def not_used(path: Path, why: str, what_to_do: str = _AGAIN) -> FileUnusable:
     """`why` continues the sentence that begins with the path."""
-    return FileUnusable(f"The profile {path} {why}; {what_to_do}.")
+    return FileUnusable("The profile {path} {why}; {what_to_do}.", path=path, why=why, what_to_do=what_to_do)
 
 
 def damaged(path: Path, what: str) -> FileUnusable:
     """`what` is wrong with it. Never in words of the file itself, which are anybody's."""
-    return not_used(path, f"is damaged or was not written by Slipstream ({what})")
+    return not_used(path, say("is damaged or was not written by Slipstream ({what})", what=what))
 
 
 def too_much() -> FileUnusable:

@@ -19,6 +19,7 @@ from engine.config import SamplingSettings
 from engine.drafter.interface import Drafter, LogitRow
 from engine.errors import DrafterUnusable
 from engine.messages.conversations import ChatTurn
+from engine.messages.drafters import UNNAMED_DRAFTER
 from engine.numerics.draft import NO_DRAFT, Draft, DraftPath, Verdict, chain, common_prefix_length
 from engine.numerics.estimates import Calibration
 from engine.numerics.habits import NUM_KINDS
@@ -91,7 +92,7 @@ class DrafterProposer(SuppliedProposer):
     origin = DRAFTER
     continues = True
 
-    def __init__(self, drafter: Drafter, label: str = "the drafter") -> None:
+    def __init__(self, drafter: Drafter, label: str = UNNAMED_DRAFTER) -> None:
         """The drafter is this proposer's alone. `label`: what sentences call it."""
         super().__init__(label)
         self._drafter = drafter
@@ -257,7 +258,7 @@ class DrafterProposer(SuppliedProposer):
         logits = self._drafter.read(tokens)
         seconds = time.perf_counter() - began
         if not math.isfinite(logits.max()):  # one that is no number is the largest
-            raise DrafterUnusable(f"{self.label} computes no numbers; choose another drafter.")
+            raise DrafterUnusable("{label} computes no numbers; choose another drafter.", label=self.label)
         self._drafter_s += seconds
         if len(tokens) > _MOST_CAUGHT_UP:
             self._reading_s += seconds

@@ -8,12 +8,14 @@ from typing import Protocol
 
 from engine.config import SamplingSettings
 from engine.messages.conversations import ChatTurn
+from engine.messages.drafters import UNNAMED_DRAFTER
 from engine.messages.origins import Origin
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.estimates import Calibration
 from engine.numerics.habits import Expected
 from engine.numerics.sampling import Dice
 from engine.numerics.suffix_index import SuffixIndex
+from engine.sentences import say
 from engine.target.interface import StateRow, Target, TargetFeature
 
 
@@ -60,7 +62,7 @@ class Supplies:
     target: Target
     indexes: Callable[[], Sequence[SuffixIndex]] = tuple  # texts of earlier chats
     load_drafter: Callable[[Callable[[], bool]], Proposer] | None = None  # given a function that says “cancelled”
-    drafter_label: Callable[[], str] = lambda: "the drafter"  # what sentences call the one that is being loaded
+    drafter_label: Callable[[], str] = lambda: UNNAMED_DRAFTER  # what sentences call the one that is being loaded
 
 
 class Proposer(Protocol):
@@ -135,4 +137,4 @@ class Proposer(Protocol):
 
 def label_of(proposer: Proposer | type[Proposer]) -> str:
     """What sentences call it."""
-    return proposer.label or proposer.origin.label.lower()
+    return proposer.label or say(proposer.origin.label.lower())

@@ -20,6 +20,7 @@ from engine.messages.drafters import (
     Guesses,
 )
 from engine.numerics.draft_length import USUAL_LENGTH, PassCosts
+from engine.sentences import say
 
 _WORTHWHILE = 1.05  # times plain; less is not worth the memory, as estimates are not that good
 _CLEARLY_BETTER = 1.07  # times the drafter in use: what another one must promise to take its place
@@ -171,16 +172,22 @@ def _chance(usual: float, num: float, right: float) -> float:
 
 
 def _why(best: DrafterProspect) -> str:
-    return (
-        f"With {best.source.label}, this model is expected to write {best.speedup:.1f} times as fast as without "
-        f"speed-up: {best.chance_first:.0%} of its first guesses are right, and one takes {best.step_s * 1e3:.1f} ms."
+    return say(
+        "With {drafter}, this model is expected to write {speedup:.1f} times as fast as without speed-up: {right:.0%} "
+        "of its first guesses are right, and one takes {step:.1f} ms.",
+        drafter=best.source.label,
+        speedup=best.speedup,
+        right=best.chance_first,
+        step=best.step_s * 1e3,
     )
 
 
 def _why_nobody(best: DrafterProspect | None) -> str:
     if best is None:
-        return "There is no drafter for this model."
-    return (
-        f"No drafter pays for this model on this computer, so none is loaded. With the best, {best.source.label}, it "
-        f"is expected to write {best.speedup:.2f} times as fast as without speed-up."
+        return say("There is no drafter for this model.")
+    return say(
+        "No drafter pays for this model on this computer, so none is loaded. With the best, {drafter}, it is expected "
+        "to write {speedup:.2f} times as fast as without speed-up.",
+        drafter=best.source.label,
+        speedup=best.speedup,
     )

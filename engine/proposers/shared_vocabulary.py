@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 
 from engine.drafter.interface import Drafter, LogitRow
+from engine.messages.drafters import UNNAMED_DRAFTER
 from engine.numerics.acceptance import acceptance_chance
 from engine.numerics.draft import Draft, DraftPath
 from engine.numerics.sampling import Distribution, make_distribution
@@ -35,7 +36,7 @@ class SharedVocabularyDrafter(DrafterProposer):
     """Tokens that differ after all are read, as nothing but guesses depends on that, and never drafted."""
 
     def __init__(
-        self, drafter: Drafter, pieces: Sequence[bytes], target: Vocabulary, label: str = "the drafter"
+        self, drafter: Drafter, pieces: Sequence[bytes], target: Vocabulary, label: str = UNNAMED_DRAFTER
     ) -> None:
         """`pieces`: the drafter's tokens as bytes, empty for special ones; see `shares_vocabulary`."""
         super().__init__(drafter, label)

@@ -20,6 +20,7 @@ from engine.proposers.drafting import Drafting, NgramMemory
 from engine.proposers.gguf_drafting import open_gguf
 from engine.proposers.selection import GivenStep, Selection, expected_speedup, seen_again
 from engine.proposers.supplied import SuppliedProposer
+from engine.sentences import say
 from engine.spare_time import SpareTime
 from engine.target.interface import Target, TargetFeature, Vocabulary
 
@@ -177,7 +178,9 @@ class DrafterSupply:
         """The best choice, or the user's own; `current` as for `Selection.choose`."""
         found = selection.choose(current)
         if self._fixed is not None:
-            return replace(found, chosen=self._fixed, why=f"You chose {self._fixed.label}.", is_fixed=True)
+            return replace(
+                found, chosen=self._fixed, why=say("You chose {drafter}.", drafter=self._fixed.label), is_fixed=True
+            )
         return replace(found, offer=self._applicants.offer(selection, found))
 
     def _decide(self, choice: DrafterChoice) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from engine.drafter.interface import Drafter, DrafterVocabulary, LogitRow
 from engine.messages.conversations import ChatTurn
+from engine.messages.drafters import UNNAMED_DRAFTER
 from engine.messages.learned import NgramRecord
 from engine.numerics.acceptance import acceptance_chance
 from engine.numerics.draft import Draft, DraftPath
@@ -44,7 +45,7 @@ class TranslatedDrafter(DrafterProposer):
         trie: StringTrie,
         cache: NgramCache | None,
         store: StoreNgrams = _keep_nothing,
-        label: str = "the drafter",
+        label: str = UNNAMED_DRAFTER,
     ) -> None:
         """`trie` holds the strings of the target's tokens, and `cache` teaches it; without one it stays as it is.
         `store` gets what the cache has learned, after every reply."""

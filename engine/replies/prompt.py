@@ -13,12 +13,15 @@ from engine.errors import PromptTooLong, TargetUnusable, TemplateExhausted, Temp
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.pictures import Picture
 from engine.messages.replies import Thought
+from engine.messages.tools import Tool
 from engine.numerics.draft import common_prefix_length
 from engine.target.chat_template import ChatTemplate
 from engine.target.interface import PictureRun, PromptReader, SeenPicture, Vocabulary
 from engine.target.prompt_text import PromptText, around_pictures, joined, part
 from engine.target.template_values import Patience
 from engine.target.thinking import ThinkingMarks
+from engine.target.tool_format import ToolFormat
+from engine.target.tool_turns import num_said_in, num_told_of
 
 # A prompt must leave this much of the context for its reply: one of so many parts, or so many tokens if that is less.
 # Otherwise the oldest turns are left out, and then the prompt fills at most half of the context, so that not every
@@ -73,6 +76,11 @@ class PromptBuilder:
         return self._thinking.by_default if self._thinking.switch else None
 
     @property
+    def tool_format(self) -> ToolFormat | None:
+        """How the target calls tools; None: it does not know how to."""
+        return self._template.tool_format
+
+    @property
     def ending(self) -> tuple[int, ...]:
         """Tokens that end a thought; none where the tokenizer cannot spell them in the middle of a text."""
         pieces, marks = self._target.vocabulary.pieces, self.marks
@@ -91,25 +99,26 @@ class PromptBuilder:
         begun: str = "",
         thoughts: tuple[Thought, ...] = (),
         thinks: bool | None = None,
+        tools: Sequence[Tool] = (),
     ) -> Prompt:
         """The prompt of as many turns as fit.
 
         `held` are the target's tokens; `num_left_out` turns were left out before, and stay out, so that the held tokens
         stay useful; `num_extra` tokens follow the prompt at once; `begun` is the reply to continue, with its
-        `thoughts`; `thinks`: as the user wants it; None: as the template has it. A prompt that takes the template too
+        `thoughts`; `thinks`: as the user wants it; None: as the template has it; `tools`: that it may call. A prompt that takes the template too
         much is too long, too. Raises PromptTooLong or TemplateFailed if the last turn alone is too
         long, and TargetUnusable where the vocabulary has no tokens for it, or a picture cannot be seen.
         """
         system = [turn for turn in turns if turn.role is Role.SYSTEM]
         others = [turn for turn in turns if turn.role is not Role.SYSTEM]
-        starts = self._possible_starts(others)
+        starts = self._possible_starts(others, tools)
 
         patience = Patience()
 
         @cache
         def prompt_from(start: int) -> Prompt | TemplateExhausted:
             try:
-                text = self._template.render([*system, *others[start:]], patience, self._thinking, thinks)
+                text = self._template.render([*system, *others[start:]], patience, self._thinking, thinks, tools)
             except TemplateExhausted as error:
                 return error
             is_open = self._thinking.is_open(text)
@@ -146,37 +155,58 @@ class PromptBuilder:
         if prompt.num_cells > room - min(_SENTENCE_TOKENS, size // _REPLY_PARTS):
             if begun:
                 raise PromptTooLong(
-                    f"This reply fills the context of {size:,} tokens; to continue it, choose a bigger context size."
+                    "This reply fills the context of {size:,} tokens; to continue it, choose a bigger context size.",
+                    size=size,
+                )
+            if tools or turns[-1].role is Role.TOOL:
+                raise PromptTooLong(
+                    "This message, the tools and what they answered take {tokens:,} tokens, but {name} reads at most "
+                    "{size:,} at once; use fewer tools, or choose a bigger context size.",
+                    tokens=prompt.num_cells,
+                    name=self._target.description.name,
+                    size=size,
                 )
             raise PromptTooLong(
-                f"This message takes {prompt.num_cells:,} tokens, but {self._target.description.name} reads at most "
-                f"{size:,} at once; shorten it, or choose a bigger context size."
+                "This message takes {tokens:,} tokens, but {name} reads at most {size:,} at once; shorten it, or "
+                "choose a bigger context size.",
+                tokens=prompt.num_cells,
+                name=self._target.description.name,
+                size=size,
             )
         if not prompt.tokens:
             name = self._target.description.name
-            raise TargetUnusable(f"{name} has no tokens for this message; choose another model.")
+            raise TargetUnusable("{name} has no tokens for this message; choose another model.", name=name)
         return prompt
 
-    def _possible_starts(self, turns: Sequence[ChatTurn]) -> list[int]:
+    def _possible_starts(self, turns: Sequence[ChatTurn], tools: Sequence[Tool]) -> list[int]:
         """How many of the oldest turns can be left out: a turn of the user comes first, and the text is not too long to
         tokenize. Raises PromptTooLong if there is no such number."""
         limit = self._target.limits.max_bytes
         # Encoding a text of many million characters would keep other threads waiting.
         texts = map(self._thinking.said, turns)
         sizes = [len(text if len(text) > limit else text.encode("utf-8", "replace")) for text in texts]
-        size_from = list(accumulate(reversed(sizes)))[::-1]  # of each turn and all after it
+        sizes = [
+            size + num_said_in(turn) - len(turn.text) - len(turn.thought)
+            for size, turn in zip(sizes, turns, strict=True)
+        ]
+        size_from = [size + num_told_of(tools) for size in accumulate(reversed(sizes))][
+            ::-1
+        ]  # of each turn and all after it
         starts = [i for i, turn in enumerate(turns) if turn.role is Role.USER and size_from[i] <= limit]
         if not starts:
             raise PromptTooLong(
-                f"This message has {len(turns[-1].text):,} characters, more than {self._target.description.name} can "
-                f"read at once ({self._target.limits.context_size:,} tokens); shorten it."
+                "This message has {length:,} characters, more than {name} can read at once ({context:,} tokens); "
+                "shorten it.",
+                length=len(turns[-1].text),
+                name=self._target.description.name,
+                context=self._target.limits.context_size,
             )
         return starts
 
     def _seen(self, picture: Picture) -> SeenPicture:
         if self._see is None:
             name = self._target.description.name
-            raise TargetUnusable(f"{name} cannot see pictures; choose a model that can, or send none.")
+            raise TargetUnusable("{name} cannot see pictures; choose a model that can, or send none.", name=name)
         return self._see(picture)
 
     def _tokens(

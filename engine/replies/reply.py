@@ -28,18 +28,21 @@ from engine.messages.replies import (
     ThoughtPiece,
 )
 from engine.messages.speed import LiveFigures
+from engine.messages.tools import Tool, ToolCall
 from engine.numerics.draft import common_prefix_length
 from engine.numerics.draft_length import PassCosts
 from engine.numerics.likeliest import DistributionNotes
 from engine.numerics.repetition import LOOK_EVERY, repeats
 from engine.numerics.rules import Rules
+from engine.replies.calls import CallSplitter
 from engine.replies.limits import Limits
 from engine.replies.prompt import Prompt, PromptBuilder
 from engine.replies.reopening import Reopening, UnkeptPart
 from engine.replies.speed import ReplyClock, ratio_by_counts
-from engine.replies.text import TextOrigins, TextStream, num_whole, origin_of, text_kind
+from engine.replies.text import TextOrigins, TextStream, fitted_runs, num_whole, origin_of, text_kind
 from engine.replies.thoughts import GrowingThoughts, Part, PartKind, ThoughtSplitter, add_parts
 from engine.stop_signal import StopSignal
+from engine.target.call_grammar import CallGrammar
 from engine.target.grammar import Grammar
 from engine.target.interface import FloatRows, Interrupted, Target, TargetFeature, seeing
 from engine.target.readings import Chat
@@ -58,6 +61,7 @@ class Reply:
     tokens: tuple[int, ...] = ()  # the target's; without those that belong to a stop string, wholly or partly
     figures: DecodingFigures = field(default_factory=DecodingFigures)
     verified: VerifiedReply | None = None  # if the settings asked for it
+    calls: tuple[ToolCall, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,7 @@ class PreparedReply:
     begun: str = ""  # beginning of the reply, which continues from there
     thoughts: tuple[Thought, ...] = ()  # of that beginning
     thinks: bool | None = None  # what the target is told, where it has a switch; None: nothing
+    tools: tuple[Tool, ...] = ()  # that it may call
 
 
 class ReplyWriter:
@@ -95,6 +100,11 @@ class ReplyWriter:
         """Whether the target thinks before it answers; None: it cannot be told."""
         return self._prompts.thinks_unless_told
 
+    @property
+    def calls_tools(self) -> bool:
+        """Whether the target knows how to."""
+        return self._prompts.tool_format is not None
+
     def close(self) -> None:
         """No more replies are written, and loading a drafter is given up. The target stays open."""
         if self._speculation is not None:
@@ -116,19 +126,22 @@ class ReplyWriter:
         begun: str = "",
         thoughts: tuple[Thought, ...] = (),
         thinks: bool | None = None,
+        tools: Sequence[Tool] = (),
     ) -> PreparedReply:
         """The prompt for `turns`, not evaluated yet. Raises PromptTooLong or TemplateFailed.
 
         `conversation` is a key that stays the same from reply to reply, so that turns once left out stay out. The reply
         continues from `begun` and its `thoughts`; only its continuation is written. `thinks`: what the target is told,
-        where it has a switch; None: nothing.
+        where it has a switch; None: nothing. `tools`: that it may call; only where it knows how to.
         """
         known, num_left_out = self._left_out
         num_left_out = num_left_out if known == conversation else 0
         thinks = True if thoughts else thinks
 
         def built(held: Sequence[int]) -> Prompt:
-            return self._prompts.build(turns, held, num_left_out, begun=begun, thoughts=thoughts, thinks=thinks)
+            return self._prompts.build(
+                turns, held, num_left_out, begun=begun, thoughts=thoughts, thinks=thinks, tools=tools
+            )
 
         held = self._session.tokens
         prompt = built(held)
@@ -138,7 +151,7 @@ class ReplyWriter:
                 other = built(kept)
                 if common_prefix_length(kept, other.tokens) > common_prefix_length(held, prompt.tokens):
                     prompt = other
-        return PreparedReply(tuple(turns), prompt, conversation, begun, thoughts, thinks)
+        return PreparedReply(tuple(turns), prompt, conversation, begun, thoughts, thinks, tuple(tools))
 
     def write(
         self, prepared: PreparedReply, settings: ReplySettings, stop: StopSignal, listener: ReplyListener
@@ -147,8 +160,9 @@ class ReplyWriter:
         the error in it. Raises SettingInvalid before it begins, where its grammar cannot be used."""
         speculation = self._speculation if settings.speculate else None
         rules, grammar = self._limits.of(settings.sampling)
+        calls = self._limits.of_calls(self._target, self._prompts.tool_format, prepared.tools)
         shared = self._target, self._prompts, self._session, self._reopening
-        run = _Run(*shared, speculation, prepared, settings, stop, listener, rules, grammar)
+        run = _Run(*shared, speculation, prepared, settings, stop, listener, rules, grammar or calls)
         with nullcontext() if self._speculation is None else self._speculation.spare.taken():
             reply = run.finish()
             if speculation is not None:
@@ -192,13 +206,15 @@ class _Run:
         stop: StopSignal,
         listener: ReplyListener,
         rules: Rules | None,
-        grammar: Grammar | None,
+        grammar: Grammar | CallGrammar | None,
     ) -> None:
         """Raises SettingInvalid where what it continues does not keep to the grammar."""
         self._vocabulary = target.vocabulary
         marks = prompts.marks
         self._splitter = ThoughtSplitter(marks, prepared.prompt.is_open, bool(prepared.begun or prepared.thoughts))
-        spelled = () if marks is None else target.tokenize(f"{marks.open}{marks.close}{marks.lead}")
+        self._calls = CallSplitter(prompts.tool_format, prepared.tools)
+        shown = self._calls.marks + ("" if marks is None else f"{marks.open}{marks.close}{marks.lead}")
+        spelled = target.tokenize(shown) if shown else ()
         self._hidden = self._vocabulary.special - {*spelled}  # no text, as most marks of the chat template are not
         self._context_size = target.limits.context_size
         self._prompts = prompts
@@ -248,11 +264,15 @@ class _Run:
             reason, failure = StopReason.FAILED, error
         self._clock.stop()
         self._show([*self._splitter.feed(self._stream.finish()), *self._splitter.finish()])
+        self._show_parts(self._calls.finish())
+        divided = self._calls.divided("".join(self._pieces), self._thoughts.all)
         statistics = self._statistics(reason)
-        text = "".join(self._pieces)
+        if self._prepared.tools:
+            statistics = replace(statistics, origins=fitted_runs(statistics.origins, len(divided.text)))
         tokens = tuple(self._tokens[: self._num_shown(self._num_released)] if self._stream.stopped else self._tokens)
         verified = None if self._notes is None else self._notes.first(len(tokens) + (reason is StopReason.END))
-        return Reply(text, statistics, failure, self._thoughts.all, tokens, self._decoder.figures, verified)
+        figures = self._decoder.figures
+        return Reply(divided.text, statistics, failure, divided.thoughts, tokens, figures, verified, divided.calls)
 
     def _write(self) -> StopReason:
         rows: FloatRows | None = self._read_prompt()
@@ -341,6 +361,7 @@ class _Run:
                 prepared.begun,
                 prepared.thoughts,
                 prepared.thinks,
+                prepared.tools,
             )
         except PromptTooLong:
             return None
@@ -356,6 +377,12 @@ class _Run:
         return num_whole([b"" if token in hidden else pieces[token] for token in self._tokens], num_characters)
 
     def _show(self, parts: Sequence[Part]) -> None:
+        """As the reply is divided into thoughts and what it says."""
+        for part in parts:
+            said = self._calls.feed(part.text) if part.kind is PartKind.ANSWER else [*self._calls.finish(), part]
+            self._show_parts(said)
+
+    def _show_parts(self, parts: Sequence[Part]) -> None:
         for part in parts:
             self._num_released += len(part.text)
             origins = self._origins.release(len(part.text), counts=part.kind is PartKind.ANSWER)
@@ -363,6 +390,8 @@ class _Run:
                 self._pieces.append(part.text)
                 self._num_answered += len(part.text)
                 self._listener.on_text(part.text, self._figures_now(), origins)
+            elif part.kind is PartKind.CALL:
+                self._listener.on_call(part.text, self._figures_now())
             elif part.kind is PartKind.THOUGHT:
                 self._think(ThoughtPiece(part.text, origins))
             elif part.kind is PartKind.CLOSING and self._thoughts.is_open:

@@ -120,6 +120,17 @@ def origin_of(draft: Draft, place: int) -> str:
     return TARGET.key
 
 
+def fitted_runs(runs: Sequence[OriginRun], length: int) -> tuple[OriginRun, ...]:
+    """Of so many characters: what is too much is cut off at the end, and what is missing is the target's own."""
+    fitted: list[OriginRun] = []
+    for run in runs:
+        size = min(run.num_characters, length)
+        length -= size
+        if size:
+            fitted.append(OriginRun(size, run.origin))
+    return (*fitted, OriginRun(length, TARGET.key)) if length else tuple(fitted)
+
+
 def joined_runs(runs: Iterable[OriginRun]) -> tuple[OriginRun, ...]:
     """The same, with neighbours of one origin joined."""
     joined: list[tuple[int, str]] = []

@@ -20,6 +20,7 @@ class PartKind(Enum):
     THOUGHT = auto()
     OPENING = auto()  # nobody sees it: a mark, and the spaces beside it
     CLOSING = auto()  # likewise
+    CALL = auto()  # of a tool; see `calls.py`
 
 
 @dataclass(frozen=True, slots=True)

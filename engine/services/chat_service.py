@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from engine.config import OwnSampling, ReplySettings
-from engine.errors import ConversationMissing, NotPossible
+from engine.errors import ConversationMissing, NotPossible, PromptTooLong
 from engine.library.loading import effective_system_prompt
 from engine.messages.commands import (
     ChatCommand,
@@ -31,6 +31,7 @@ from engine.messages.events import (
     Listener,
     PromptProgress,
     PromptStored,
+    ReplyCall,
     ReplyFinished,
     ReplyRepeats,
     ReplyStarted,
@@ -49,8 +50,10 @@ from engine.messages.replies import (
     ThoughtPiece,
 )
 from engine.messages.speed import LiveFigures
+from engine.messages.tools import MOST_TURNS, Tool
 from engine.replies.reply import PreparedReply, Reply, ReplyWriter
 from engine.replies.thoughts import joined_replies
+from engine.services.calling import Calling
 from engine.services.comparing import compare
 from engine.services.learning_service import LearningService
 from engine.services.message_keeper import MessageKeeper
@@ -60,8 +63,13 @@ from engine.services.target_in_use import TargetInUse
 from engine.services.turns import Turns, before_last_prompt, is_prompt
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
+from engine.target.prompt_text import PromptText
 
 _logger = logging.getLogger("slipstream.chat")
+_LEFT_OUT = "[This result is left out, because the context is full.]"
+_RESULT_PARTS = 4  # of the context: so much of it may one result fill
+_LEAST_RESULT = 64  # tokens
+_LONGEST_TOKEN = 16  # characters, about; more of a text need not be tokenized
 
 
 @dataclass(frozen=True)
@@ -74,6 +82,7 @@ class ChatService:
     target: TargetInUse
     _keeper: MessageKeeper
     _readings: ReadingKeeper
+    _calling: Calling
     _emit: Listener
     _post: Callable[[Command], object]  # queues a command of the engine's own
 
@@ -123,13 +132,18 @@ class ChatService:
         system_prompt = command.system_prompt
         if not command.has_own_system_prompt:
             system_prompt = effective_system_prompt(system_prompt, self.target.options)
-        thinks = self._thinks(command.settings, command.sampling)
-        prepared = self._prepare_prompt(system_prompt, (), command, None, thinks)
+        offer = self._offer(command.settings, command.sampling, stop)
+        prepared = self._prepare_prompt(system_prompt, (), command, None, offer)
         summary = self._repository.create_conversation(
-            title_of(command.prompt), system_prompt, command.incognito, command.sampling, stop.is_set
+            title_of(command.prompt),
+            system_prompt,
+            command.incognito,
+            command.sampling,
+            stop.is_set,
+            command.folder_id,
         )
         conversation = Conversation(summary, system_prompt, (), command.sampling)
-        self._ask(conversation, (), command, stop, prepared)
+        self._ask(conversation, (), command, stop, (prepared, offer))
 
     def _edit(self, command: EditPrompt, stop: StopSignal) -> None:
         conversation = self._open_branch(command.conversation_id, command.message_id)
@@ -144,18 +158,21 @@ class ChatService:
         branch: Sequence[Message],
         command: Send | EditPrompt,
         stop: StopSignal,
-        prepared: PreparedReply | None = None,
+        begun: tuple[PreparedReply, _Offer] | None = None,
     ) -> None:
         """Stores a prompt at the end of the branch, and answers it."""
-        conversation_id, settings = conversation.summary.id, command.settings
-        thinks = self._thinks(settings, conversation.sampling)
-        if prepared is None:
-            prepared = self._prepare_prompt(conversation.system_prompt, branch, command, conversation_id, thinks)
+        conversation_id = conversation.summary.id
+        if begun is None:
+            offer = self._offer(command.settings, conversation.sampling, stop)
+            prepared = self._prepare_prompt(conversation.system_prompt, branch, command, conversation_id, offer)
+        else:
+            prepared, offer = begun
         parent_id = branch[-1].id if branch else None
         prompt = self._keeper.add_prompt(conversation_id, parent_id, command.prompt, command.pictures)
         self._announce(conversation_id)
         self._emit(PromptStored(prompt, self._keeper.siblings_of(prompt)))
-        self._reply(replace(prepared, conversation=conversation_id), prompt, conversation, settings, stop)
+        prepared = replace(prepared, conversation=conversation_id)
+        self._answer(prepared, [*branch, prompt], conversation, offer, stop)
 
     def _prepare_prompt(
         self,
@@ -163,12 +180,12 @@ class ChatService:
         branch: Sequence[Message],
         command: Send | EditPrompt,
         conversation_id: int | None,
-        thinks: bool | None,
+        offer: _Offer,
     ) -> PreparedReply:
         """Raises if the prompt cannot be answered; it must not be stored then."""
         turns = self._turns(conversation_id, command.pictures)
         asked = [*turns.of(system_prompt, branch), turns.asked(command.prompt)]
-        return self._writer.prepare(asked, conversation_id, thinks=thinks)
+        return self._writer.prepare(asked, conversation_id, thinks=offer.thinks, tools=offer.tools)
 
     def _regenerate(self, command: Regenerate, stop: StopSignal) -> None:
         conversation = (
@@ -181,24 +198,100 @@ class ChatService:
             branch.pop()
         if not branch:
             raise ConversationMissing("There is nothing to answer in this chat yet; write a message first.")
-        turns = self._turns(command.conversation_id).of(conversation.system_prompt, branch)
-        thinks = self._thinks(command.settings, conversation.sampling)
-        prepared = self._writer.prepare(turns, command.conversation_id, thinks=thinks)
-        self._reply(prepared, branch[-1], conversation, command.settings, stop, seed=command.seed)
+        offer = self._offer(command.settings, conversation.sampling, stop)
+        prepared = self._prepare_next(conversation, branch, offer)
+        self._answer(prepared, branch, conversation, offer, stop, seed=command.seed)
 
     def _continue(self, command: ContinueReply, stop: StopSignal) -> None:
         conversation = self._open(command.conversation_id)
-        if len(conversation.messages) < 2 or conversation.messages[-1].role is not Role.ASSISTANT:
+        if len(conversation.messages) < 2 or conversation.messages[-1].role not in (Role.ASSISTANT, Role.TOOL):
             raise NotPossible("There is no reply to continue in this chat; write a message first.")
         *branch, before = conversation.messages
         if not any(map(is_prompt, branch)):  # in a chat that came from a file
             raise NotPossible(
                 "This reply answers no message of yours, so it cannot be continued; write a message first."
             )
+        offer = self._offer(command.settings, conversation.sampling, stop)
+        if before.calls or before.role is Role.TOOL:
+            self._go_on(list(conversation.messages), conversation, offer, stop)
+            return
         turns = self._turns(command.conversation_id).of(conversation.system_prompt, branch)
-        thinks = self._thinks(command.settings, conversation.sampling)
-        prepared = self._writer.prepare(turns, command.conversation_id, before.text, before.thoughts, thinks)
-        self._reply(prepared, branch[-1], conversation, command.settings, stop, before)
+        prepared = self._writer.prepare(
+            turns, command.conversation_id, before.text, before.thoughts, offer.thinks, offer.tools
+        )
+        self._answer(prepared, branch, conversation, offer, stop, before)
+
+    def _offer(self, settings: ReplySettings, own: OwnSampling, stop: StopSignal) -> _Offer:
+        """How a reply is to be written, in a chat with that sampling of its own. Raises NotPossible where tools are
+        wanted that cannot be called, and Cancelled when it is stopped while their servers are started."""
+        sampled = self._sampled(settings, own)
+        if settings.tools and not self._writer.calls_tools:
+            raise NotPossible(
+                "{target_name} cannot use tools: the chat template inside it knows none. Switch tools off for "
+                "this chat, or choose another model.",
+                target_name=self._writer.target_name,
+            )
+        if settings.tools and sampled.sampling.grammar.strip():
+            raise NotPossible(
+                "Tools cannot be called in this chat, because its replies have a form; remove the form in the "
+                "settings of the chat, or switch tools off."
+            )
+        return _Offer(settings, sampled.asks_to_think, self._calling.offered(settings.tools, stop))
+
+    def _answer(
+        self,
+        prepared: PreparedReply,
+        branch: Sequence[Message],
+        conversation: Conversation,
+        offer: _Offer,
+        stop: StopSignal,
+        before: Message | None = None,
+        seed: int | None = None,
+    ) -> None:
+        """Writes the reply, carries out what it calls, writes the next, until one calls nothing."""
+        reply = self._reply(prepared, branch[-1], conversation, offer.settings, stop, before, seed)
+        if reply is not None and reply.calls:
+            self._go_on([*branch, reply], conversation, offer, stop)
+
+    def _go_on(self, branch: list[Message], conversation: Conversation, offer: _Offer, stop: StopSignal) -> None:
+        """From a branch that ends with calls, or with results."""
+        for _ in range(MOST_TURNS):
+            *_, reply = (each for each in branch if each.role is Role.ASSISTANT)
+            done = {each.result.call for each in branch if each.result is not None}
+            calls = tuple(each for each in reply.calls if each not in done)
+            branch += self._calling.carry_out(conversation, reply, branch[-1], calls, offer.tools, self._fit, stop)
+            if stop.is_set():
+                return
+            prepared = self._prepare_next(conversation, branch, offer)
+            next_one = self._reply(prepared, branch[-1], conversation, offer.settings, stop)
+            if next_one is None or not next_one.calls:
+                return
+            branch.append(next_one)
+
+    def _prepare_next(self, conversation: Conversation, branch: Sequence[Message], offer: _Offer) -> PreparedReply:
+        """Where results leave no room, the oldest of this answer are told no more. Raises what `prepare` raises."""
+        number = conversation.summary.id
+        told = list(branch)
+        while True:
+            turns = self._turns(number).of(conversation.system_prompt, told)
+            try:
+                return self._writer.prepare(turns, number, thinks=offer.thinks, tools=offer.tools)
+            except PromptTooLong:
+                results = [
+                    place for place, each in enumerate(told) if each.role is Role.TOOL and each.text != _LEFT_OUT
+                ]
+                if not results:
+                    raise
+                told[results[0]] = replace(told[results[0]], text=_LEFT_OUT)
+
+    def _fit(self, text: str) -> tuple[str, int]:
+        """A result, as far as a prompt has room for it, and how many characters are left out."""
+        target = self.target.loaded.target
+        most = max(_LEAST_RESULT, target.limits.context_size // _RESULT_PARTS)
+        kept = text[: _LONGEST_TOKEN * most]
+        while (num_tokens := len(target.tokenize(PromptText(kept)))) > most:
+            kept = kept[: min(len(kept) - 1, len(kept) * most // num_tokens)]
+        return kept, len(text) - len(kept)
 
     def _reply(
         self,
@@ -209,8 +302,8 @@ class ChatService:
         stop: StopSignal,
         before: Message | None = None,
         seed: int | None = None,
-    ) -> None:
-        """`before` is the reply to continue. The drafter does not learn from the continuation, which answers more than
+    ) -> Message | None:
+        """The reply, unless nothing was written. `before` is the reply to continue. The drafter does not learn from the continuation, which answers more than
         the turns. `seed`: for this reply alone."""
         learns = settings.learns and not conversation.summary.incognito
         self.target.loaded.sampling = settings.sampling
@@ -236,10 +329,10 @@ class ChatService:
                 self._post(part(text, thoughts, statistics))
 
         reply = loaded.writer.write(prepared, settings, stop, _ReplyEvents(prompt, self._emit, keep))
-        if before is not None and not reply.text and not reply.thoughts:
+        if before is not None and not reply.text and not reply.thoughts and not reply.calls:
             self._end_unchanged(before, reply)
-            return
-        message = self._keeper.finish(part(reply.text, reply.thoughts, reply.statistics))
+            return None
+        message = self._keeper.finish(replace(part(reply.text, reply.thoughts, reply.statistics), calls=reply.calls))
         self._emit(ReplyFinished(message, self._keeper.siblings_of(message)))
         self._announce(conversation.summary.id)
         if reply.statistics.is_slow and not conversation.summary.incognito:
@@ -252,6 +345,7 @@ class ChatService:
         self._readings.keep(chat)
         if reply.failure is not None:
             raise reply.failure
+        return message
 
     def _recall_reply(
         self, prepared: PreparedReply, prompt: Message, message: Message, reply: Reply, before: Message | None
@@ -298,10 +392,6 @@ class ChatService:
         """With the sampling of the target in use, and over that a chat's own."""
         return own.over(replace(settings, sampling=self.target.options.sampling or settings.sampling))
 
-    def _thinks(self, settings: ReplySettings, own: OwnSampling) -> bool | None:
-        """What the target is told, in a chat with that sampling of its own."""
-        return self._sampled(settings, own).asks_to_think
-
     def _turns(self, conversation_id: int | None, fresh: Sequence[Picture] = ()) -> Turns:
         """`fresh`: pictures that the conversation does not hold yet."""
 
@@ -327,6 +417,15 @@ class ChatService:
             _logger.debug("conversation %d was deleted while it was being answered", conversation_id)
 
 
+@dataclass(frozen=True, slots=True)
+class _Offer:
+    """How the replies of one answer are to be written."""
+
+    settings: ReplySettings
+    thinks: bool | None  # what the target is told
+    tools: tuple[Tool, ...]
+
+
 @dataclass(frozen=True)
 class _ReplyEvents(ReplyListener):
     """Turns what it hears into events of one conversation."""
@@ -346,6 +445,9 @@ class _ReplyEvents(ReplyListener):
 
     def on_thought(self, piece: ThoughtPiece, figures: LiveFigures) -> None:
         self.emit(ReplyThought(self.prompt.conversation_id, piece, figures))
+
+    def on_call(self, text: str, figures: LiveFigures) -> None:
+        self.emit(ReplyCall(self.prompt.conversation_id, text, figures))
 
     def on_part(self, text: str, thoughts: tuple[Thought, ...], statistics: ReplyStatistics) -> None:
         self.keep(text, thoughts, statistics)

@@ -147,7 +147,11 @@ def _fetch_file(
 
     file = next((each for each in list_files(repository) if each.name == file_name), None)
     if file is None:
-        raise FetchFailed(f"{repository} has no model {file_name}; look at its files under “Find models”.")
+        raise FetchFailed(
+            "{repository} has no model {file_name}; look at its files under “Find models”.",
+            repository=repository,
+            file_name=file_name,
+        )
 
     def report(progress: TargetDownloading) -> None:
         on_progress(DrafterFetching(name, file_name, progress.num_bytes, file.size_bytes))

@@ -126,8 +126,11 @@ class LibraryService:
                 num_sound += 1
         self.report(tuple(left_out))
         if not num_sound and left_out:
-            more = f" ({len(left_out) - 1:,} more files were left out.)" if len(left_out) > 1 else ""
-            raise NotPossible(left_out[0] + more)
+            if len(left_out) == 1:
+                raise NotPossible(left_out[0])
+            raise NotPossible(
+                "{reason} ({number:,} more file(s) (was|were) left out.)", reason=left_out[0], number=len(left_out) - 1
+            )
         return tuple(left_out)
 
     def take_in(self, path: Path) -> None:
@@ -198,7 +201,7 @@ class LibraryService:
         if self._repository.target_at(path) is None:
             starters = self._starters()
             if starters is None or path != starters.used.path:
-                raise TargetMissing(f"{path.name} is not in the library; add it first.")
+                raise TargetMissing("{name} is not in the library; add it first.", name=path.name)
             self._repository.add_target(starters.used)
         self._repository.change_target_options(path, options)
         self.report()
@@ -206,17 +209,21 @@ class LibraryService:
     def _delete(self, path: Path) -> None:
         loaded = self._loaded()
         if loaded is not None and _are_same(Path(loaded.path), path):
-            raise NotPossible(f"{model_name(path)} is loaded; choose another model first, then delete its file.")
+            raise NotPossible(
+                "{name} is loaded; choose another model first, then delete its file.", name=model_name(path)
+            )
         if self._repository.target_at(path) is None:
-            raise NotPossible(f"{path.name} is not in the library, so its file is left alone.")
+            raise NotPossible("{name} is not in the library, so its file is left alone.", name=path.name)
         if not is_gguf(path.name):
-            raise NotPossible(f"{path.name} does not end in .gguf, so it is left alone; delete it by hand.")
+            raise NotPossible("{name} does not end in .gguf, so it is left alone; delete it by hand.", name=path.name)
         try:
             for part in part_paths(path):
                 part.unlink(missing_ok=True)
         except OSError as error:
             raise NotPossible(
-                f"{path} cannot be deleted ({error.strerror}); mend that, or take it out of the list only."
+                "{path} cannot be deleted ({reason}); mend that, or take it out of the list only.",
+                path=path,
+                reason=error.strerror,
             ) from error
 
     def _starters(self) -> _Starters | None:

@@ -14,13 +14,15 @@ from engine.messages.commands import Command, KeepReply, StoreHeld
 from engine.messages.conversations import Conversation, Message, Role
 from engine.messages.events import Listener, MessageStored, StoreBehind
 from engine.messages.pictures import Picture
+from engine.messages.tools import ToolResult
+from engine.sentences import say, template
 from engine.storage import Repository
 
 _logger = logging.getLogger("slipstream.store")
 
 _PAUSE_S = 1.0  # until the store is asked again
-_WAITING = "Another program has locked the store of your chats; close that program, or wait."
-_BROKEN = "Something went wrong inside Slipstream ({reason}), and a message is not stored."
+_WAITING = say("Another program has locked the store of your chats; close that program, or wait.")
+_BROKEN = template("Something went wrong inside Slipstream ({reason}), and a message is not stored.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,12 @@ class MessageKeeper:
         with self._lock:
             new = replace(self._new(conversation_id, parent_id, Role.USER), text=text)
             return self._put(_Written(new, pictures=pictures))
+
+    def add_result(self, conversation_id: int, parent_id: int, text: str, result: ToolResult) -> Message:
+        """What came of a call. Raises ConversationMissing; StoreUnusable is only told."""
+        with self._lock:
+            new = replace(self._new(conversation_id, parent_id, Role.TOOL), text=text, result=result)
+            return self._put(_Written(new))
 
     def begin_reply(self) -> int:
         """Its number, for `KeepReply`. One is written at a time."""
@@ -171,6 +179,7 @@ class MessageKeeper:
             message,
             text=reply.text,
             thoughts=reply.thoughts,
+            calls=reply.calls,
             target_name=reply.target_name,
             statistics=reply.statistics,
         )
@@ -215,7 +224,7 @@ class MessageKeeper:
         except (StoreUnusable, ConversationMissing):
             raise
         except Exception as error:  # whose words may be the user's
-            refusal = _BROKEN.format(reason=type(error).__name__)
+            refusal = say(_BROKEN, reason=type(error).__name__)
             if refusal != self._refusal:  # else it is logged already
                 _logger.error("message %d was not stored: %s", written.message.id, type(error).__name__)
             self._refusal = refusal
@@ -236,6 +245,8 @@ class MessageKeeper:
             written.target_identity,
             message.thoughts,
             written.pictures,
+            message.calls,
+            message.result,
         )
 
     def _on_waiting(self, is_waiting: bool) -> None:

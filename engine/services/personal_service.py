@@ -24,6 +24,7 @@ from engine.messages.events import (
     AdapterUsed,
     ConversationsListed,
     EverythingForgotten,
+    FoldersListed,
     LearnedForgotten,
     LearnedRead,
     Listener,
@@ -76,6 +77,7 @@ class PersonalService:
                 self._readings.forget_all()
                 self._post(EraseDeleted())
                 self._emit(EverythingForgotten(num_conversations))
+                self._emit(FoldersListed(self._repository.list_folders()))
                 self._emit(ConversationsListed(self._repository.list_conversations()))
                 self._report()
 

@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from engine.errors import StoreUnusable
 from engine.messages.commands import (
+    ArchiveConversations,
     ChangeConversation,
+    ChangeFolder,
     Command,
-    DeleteConversation,
+    CreateFolder,
+    DeleteConversations,
+    DeleteFolder,
     DeleteMessage,
     EraseDeleted,
+    ForgetAllowedTools,
     ForgetConversation,
     KeepReply,
+    ListAllowedTools,
     ListConversations,
+    ListFolders,
+    MoveConversations,
     OpenConversation,
+    OrderCommand,
+    PinConversations,
     ReadHistory,
     RenameConversation,
-    RestoreConversation,
+    RestoreConversations,
+    RestoreFolder,
     RestoreMessage,
+    ReturnConversations,
     SaveDraft,
     SaveNgrams,
     SearchConversations,
@@ -29,14 +41,17 @@ from engine.messages.commands import (
     StoreCommand,
     StoreHeld,
 )
-from engine.messages.conversations import Conversation
+from engine.messages.conversations import Conversation, ConversationSummary
 from engine.messages.events import (
+    AllowedToolsListed,
     ConversationChanged,
-    ConversationDeleted,
     ConversationForgotten,
     ConversationOpened,
+    ConversationsChanged,
+    ConversationsDeleted,
     ConversationsFound,
     ConversationsListed,
+    FoldersListed,
     HistoryRead,
     Listener,
     MessageDeleted,
@@ -73,14 +88,16 @@ class StoreService:
                 self._emit(ConversationOpened(self._keeper.over(opened)))
             case RenameConversation(conversation_id, title):
                 self._emit(ConversationChanged(self._repository.rename_conversation(conversation_id, title)))
-            case DeleteConversation(conversation_id):
-                self._emit(ConversationDeleted(self._repository.delete_conversation(conversation_id)))
-                for reader in (self._recall, self._learning, self._readings):
-                    reader.forget(conversation_id)
-            case RestoreConversation(conversation_id):
-                self._emit(ConversationChanged(self._repository.restore_conversation(conversation_id)))
-                self._recall.restore(conversation_id)
-                self._learning.restore(conversation_id)
+            case DeleteConversations(conversation_ids):
+                self._emit(ConversationsDeleted(self._repository.delete_conversations(conversation_ids)))
+                self._unlearn(conversation_ids)
+            case RestoreConversations(conversation_ids):
+                self._emit(ConversationsChanged(self._repository.restore_conversations(conversation_ids)))
+                self._relearn(conversation_ids)
+            case ListFolders():
+                self._emit(FoldersListed(self._repository.list_folders()))
+            case OrderCommand():
+                self._put_in_order(command)
             case DeleteMessage(conversation_id, message_id):
                 self._delete_message(conversation_id, self._keeper.id_of(message_id))
             case RestoreMessage(conversation_id, message_id):
@@ -113,21 +130,71 @@ class StoreService:
                 with self._learning.era.lasting(era) as lasts:
                     if lasts:
                         self._save_ngrams(target_fingerprint, drafter_fingerprint, changed)
+            case ListAllowedTools():
+                self._emit(AllowedToolsListed(self._repository.allowed_tools()))
+            case ForgetAllowedTools(tools):
+                self._repository.forget_allowed_tools(tools)
+                self._emit(AllowedToolsListed(self._repository.allowed_tools()))
             case ReadHistory():
                 self._emit(HistoryRead(self._repository.read_history()))
+
+    def _put_in_order(self, command: OrderCommand) -> None:
+        store = self._repository
+        match command:
+            case MoveConversations(conversation_ids, folder_id):
+                self._emit(ConversationsChanged(store.move_conversations(conversation_ids, folder_id)))
+            case PinConversations(conversation_ids, is_pinned):
+                self._emit(ConversationsChanged(store.pin_conversations(conversation_ids, is_pinned)))
+            case ArchiveConversations(conversation_ids, is_archived):
+                self._emit(ConversationsChanged(store.archive_conversations(conversation_ids, is_archived)))
+            case ReturnConversations(conversations):
+                self._emit(ConversationsChanged(store.return_conversations(conversations)))
+            case CreateFolder(name, system_prompt, preset_id, target, conversation_ids):
+                _, moved = store.create_folder(name, system_prompt, preset_id, target, conversation_ids)
+                self._list_folders(moved)
+            case ChangeFolder(folder):
+                store.change_folder(folder)
+                self._list_folders()
+            case DeleteFolder(folder_id, with_conversations):
+                self._delete_folder(folder_id, with_conversations)
+            case RestoreFolder(folder, conversation_ids):
+                self._list_folders(store.restore_folder(folder, conversation_ids))
+                self._relearn(conversation_ids)
+
+    def _delete_folder(self, folder_id: int, with_conversations: bool) -> None:
+        folder, inside = self._repository.delete_folder(folder_id, with_conversations)
+        if with_conversations:
+            self._list_folders()
+            self._emit(ConversationsDeleted(inside, folder))
+            self._unlearn(each.id for each in inside)
+        else:
+            self._list_folders(replace(each, folder_id=None) for each in inside)
+
+    def _list_folders(self, moved: Iterable[ConversationSummary] = ()) -> None:
+        self._emit(FoldersListed(self._repository.list_folders()))
+        if conversations := tuple(moved):
+            self._emit(ConversationsChanged(conversations))
+
+    def _unlearn(self, conversation_ids: Iterable[int]) -> None:
+        for number in conversation_ids:
+            for reader in (self._recall, self._learning, self._readings):
+                reader.forget(number)
+
+    def _relearn(self, conversation_ids: Iterable[int]) -> None:
+        for number in conversation_ids:
+            for reader in (self._recall, self._learning):
+                reader.restore(number)
 
     def _delete_message(self, conversation_id: int, message_id: int) -> None:
         """What is recalled and learned from is read again without it."""
         opened = self._repository.delete_message(conversation_id, message_id)
         if opened is None:
-            self.handle(DeleteConversation(conversation_id))
+            self.handle(DeleteConversations((conversation_id,)))
             return
         self._emit(MessageDeleted(conversation_id, message_id))
         self._show_changed(opened)
-        self._readings.forget(conversation_id)
-        for reader in (self._recall, self._learning):
-            reader.forget(conversation_id)
-            reader.restore(conversation_id)
+        self._unlearn([conversation_id])
+        self._relearn([conversation_id])
 
     def _show_changed(self, opened: Conversation) -> None:
         """Its title may have changed as well."""
@@ -136,8 +203,7 @@ class StoreService:
 
     def _forget(self, conversation_id: int) -> None:
         self._emit(ConversationForgotten(self._repository.forget_conversation(conversation_id)))
-        for reader in (self._recall, self._learning, self._readings):
-            reader.forget(conversation_id)
+        self._unlearn([conversation_id])
         self._post(EraseDeleted())
 
     def _search(self, words: str, stop: StopSignal) -> None:

@@ -17,6 +17,7 @@ from engine.messages.events import Listener, SpeculationChanged, TargetInfo, Tar
 from engine.messages.targets import TargetSource
 from engine.replies.reopening import Reopening
 from engine.replies.reply import ReplyWriter
+from engine.sentences import say, template, together
 from engine.services.learning_service import LearningService
 from engine.services.practice import TargetAtHand
 from engine.services.recall import Recall
@@ -30,6 +31,15 @@ from engine.target.suspects import Suspects
 
 LoadSource = Callable[[TargetSource, TargetSettings, Callable[[float], None], StopSignal], Target]
 Speculate = Callable[[Target, StopSignal, str, str], Speculation]  # with the choice of a drafter, the target's identity
+
+_SOME_ON_CARD = template(
+    "Only {fitting} of its {layers} layers fit on {card}; the rest is computed by the CPU, which takes longer. A "
+    "smaller context size or quantization leaves room for more."
+)
+_NONE_ON_CARD = template(
+    "None of its layers fits on {card}; the rest is computed by the CPU, which takes longer. A smaller context size or "
+    "quantization leaves room for more."
+)
 
 
 @dataclass(slots=True)
@@ -122,8 +132,9 @@ class TargetInUse:
         if self._suspects.holds(source.identity):
             if command.by_itself and command.target != STARTER:  # which answers where nothing else can
                 raise TargetSuspect(
-                    f"Slipstream ended unexpectedly while {source.name} was being loaded or wrote its first reply; "
-                    "open it again, or choose another model."
+                    "Slipstream ended unexpectedly while {name} was being loaded or wrote its first reply; open it "
+                    "again, or choose another model.",
+                    name=source.name,
                 )
             source = replace(source, trusted=False)
         self._emit(TargetLoading(source.name, 0.0))
@@ -137,9 +148,8 @@ class TargetInUse:
         try:
             self._repository.remember_target(source)  # first: who hears of the target lists the library at once
         finally:  # the target is there, even if the store refuses
-            thinks = writer.thinks_unless_told
             speculation.tell(
-                lambda now: self._emit(TargetReady(_describe(source, target, now, settings, thinks), command))
+                lambda now: self._emit(TargetReady(_describe(source, target, now, settings, writer), command))
             )
         self._post(UpdateRecall())
 
@@ -260,11 +270,11 @@ def _in_percents(name: str, emit: Listener) -> Callable[[float], None]:
 
 def _check_cancelled(command: LoadTarget, stop: StopSignal) -> None:
     if stop.is_set():
-        raise Cancelled(f"Loading {Path(command.target).name} was cancelled.")
+        raise Cancelled("Loading {name} was cancelled.", name=Path(command.target).name)
 
 
 def _describe(
-    source: TargetSource, target: Target, speculation: Speculation, settings: TargetSettings, thinks: bool | None
+    source: TargetSource, target: Target, speculation: Speculation, settings: TargetSettings, writer: ReplyWriter
 ) -> TargetInfo:
     description = target.description
     return TargetInfo(
@@ -274,14 +284,15 @@ def _describe(
         context_size=target.limits.context_size,
         size_bytes=description.size_bytes,
         threads=description.threads,
-        notice=" ".join(_notices(target, settings)),
+        notice=together(*_notices(target, settings)),
         speculation=speculation.state,
         awaits_drafter=speculation.is_loading,
         can_draft=speculation.can_draft,
         num_gpu_layers=description.num_gpu_layers,
         gpu=description.gpu,
         identity=source.identity,
-        thinks=thinks,
+        thinks=writer.thinks_unless_told,
+        calls_tools=writer.calls_tools,
         sees_pictures=TargetFeature.PICTURES in target.features,
     )
 
@@ -289,20 +300,22 @@ def _describe(
 def _notices(target: Target, settings: TargetSettings) -> Iterator[str]:
     description = target.description
     if settings.gpu_layers is None and description.gpu and description.num_gpu_layers < description.num_layers:
-        some = f"Only {description.num_gpu_layers} of its {description.num_layers} layers fit"
-        yield (
-            f"{some if description.num_gpu_layers else 'None of its layers fits'} on {description.gpu}; the rest is "
-            "computed by the CPU, which takes longer. A smaller context size or quantization leaves room for more."
+        yield say(
+            _SOME_ON_CARD if description.num_gpu_layers else _NONE_ON_CARD,
+            fitting=description.num_gpu_layers,
+            layers=description.num_layers,
+            card=description.gpu,
         )
     if not description.chat_template:
-        yield "This model has no chat template; ChatML is used, which may not suit it."
+        yield say("This model has no chat template; ChatML is used, which may not suit it.")
     if TargetFeature.ROLLBACK in target.features and not target.limits.rolls_back_freely:
-        yield (
-            f"This model can take back only the last {target.limits.max_rollback} tokens that it has read: writing a "
-            "reply again reads the whole chat anew."
+        yield say(
+            "This model can take back only the last {number} token(s) that it has read: writing a reply again reads "
+            "the whole chat anew.",
+            number=target.limits.max_rollback,
         )
     if TargetFeature.ROLLBACK not in target.features:
-        yield (
+        yield say(
             "This model cannot take back what it has read, so it gets no speed-up, and regenerating a reply "
             "reads the whole chat again."
         )

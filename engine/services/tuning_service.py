@@ -20,6 +20,7 @@ from engine.messages.commands import ListForms, MakeForm, ResetStarter, TuneStar
 from engine.messages.events import FormMade, FormsListed, Listener, StarterTuned, TargetTuned, TuneProgress
 from engine.messages.forms import FormFigures, FormOffer, TuneReport, TuneStep
 from engine.messages.targets import TargetSource
+from engine.sentences import say
 from engine.services.library_service import LibraryService
 from engine.services.quiet import Quiet
 from engine.stop_signal import StopSignal
@@ -87,11 +88,11 @@ class TuningService:
         offers = []
         for form in forms:
             size, place = sizes[form], form_path(path, form, folder)
-            problem = f"llama.cpp cannot make it: {size.complaint}." if size.complaint else ""
+            problem = say("llama.cpp cannot make it: {complaint}.", complaint=size.complaint) if size.complaint else ""
             if place.exists():
-                problem = f"{place.name} is there already."
+                problem = say("{name} is there already.", name=place.name)
             elif size.num_bytes > free:
-                problem = f"There is no room for it in {folder}."
+                problem = say("There is no room for it in {folder}.", folder=folder)
             offers.append(FormOffer(form, size.num_bytes, place, problem, form in USUAL_FORMS))
         return tuple(sorted(offers, key=lambda offer: -offer.size_bytes))
 
@@ -194,7 +195,7 @@ class TuningService:
             with self._rest():
                 report, made = bench.compare(forms, workshop, extent, keeps)
         except Interrupted:
-            raise Cancelled(f"Measuring {source.name} was cancelled.") from None
+            raise Cancelled("Measuring {name} was cancelled.", name=source.name) from None
         self._repository.save_tune_report(source.identity, report)
         return report, made
 
@@ -238,7 +239,9 @@ class TuningService:
         for form in forms:
             check_form(form)
             if form == own:
-                raise NotPossible(f"{path.name} is in the form {form} already; choose another one.")
+                raise NotPossible(
+                    "{name} is in the form {form} already; choose another one.", name=path.name, form=form
+                )
 
     def _starter_form(self, choice: StarterForm) -> str:
         return "" if choice.path is None else _quantization(choice.path)
@@ -262,7 +265,9 @@ def _workshop(beside: Path) -> Iterator[Path]:
                 shutil.rmtree(left)
         folder = tempfile.TemporaryDirectory(prefix=_WORKSHOP, dir=beside)
     except OSError as error:
-        raise NotPossible(f"{beside} cannot be written ({error.strerror}); mend that and try again.") from error
+        raise NotPossible(
+            "{beside} cannot be written ({reason}); mend that and try again.", beside=beside, reason=error.strerror
+        ) from error
     with folder as name:
         yield Path(name)
 

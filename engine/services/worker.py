@@ -12,6 +12,7 @@ from collections.abc import Callable
 from engine.errors import MendableError, TargetMissing, TargetSuspect
 from engine.messages.commands import Command
 from engine.messages.events import Failed, Finished, Listener
+from engine.sentences import say, template
 from engine.stop_signal import StopSignal
 
 _logger = logging.getLogger("slipstream.worker")
@@ -22,6 +23,7 @@ Handle = Callable[[Command, StopSignal], None]
 # leaves 4,096: two megabytes, more than threads have on some systems. Memory is used as it is needed.
 _STACK_BYTES = 16 << 20
 _LOOK_S = 0.05  # at a signal to stop, which wakes nobody
+_BROKEN = template("Something went wrong inside Slipstream ({reason}). What was kept is safe; try again.")
 _REASON_LENGTH = 200  # characters of a bug's own words
 
 
@@ -132,7 +134,7 @@ class Worker:
         except Exception as error:
             _logger.exception("%s failed", type(command).__name__)
             reason = ": ".join(filter(None, (type(error).__name__, str(error).split("\n")[0][:_REASON_LENGTH])))
-            sentence = f"Something went wrong inside Slipstream ({reason}). What was kept is safe; try again."
+            sentence = say(_BROKEN, reason=reason)
             self._emit(Failed(sentence, command, stop.is_set()))
         else:
             self._emit(Finished(command))

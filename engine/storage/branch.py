@@ -128,6 +128,8 @@ def _message(row: Row[Any]) -> Message:
         target_name=row.target_name,
         statistics=_statistics(*row[-len(_STATISTICS) :]),
         thoughts=row.thoughts,
+        calls=row.calls,
+        result=row.result,
     )
 
 

@@ -19,6 +19,7 @@ from sqlalchemy import Connection, Row, delete, insert, literal, select
 
 from engine.messages.prompts import title_of
 from engine.places import Turn, clear_words
+from engine.sentences import say, template
 from engine.storage import connections, failures
 from engine.storage.pictures import REMOVE_UNNAMED
 from engine.storage.schema import (
@@ -42,11 +43,11 @@ _LIVE_BYTES = (
 )
 _STEPS = 1000  # of SQLite's machine between two looks whether to stop: about 15 ms in VACUUM
 _LOOK_MS = 300  # to wait for readers, at the end
-_NO_ROOM = (
-    "Text that you deleted is not yet overwritten in {path}: that needs {size} of free space on the disk. It is done "
-    "as soon as there is room."
+_NO_ROOM = template(
+    "Text that you deleted is not yet overwritten in {path}: that needs {size:,.0f} MB of free space on the disk. It "
+    "is done as soon as there is room."
 )
-_UNCHANGED = (
+_UNCHANGED = template(
     "Text that you deleted may still be in {path}, which cannot be changed; make it writable, or delete that file if "
     "you do not need it."
 )
@@ -125,13 +126,13 @@ def erase_in_copies(
             _erase_in_copy(copy, due, named, is_stopped)
         except sqlite3.Error as error:
             is_full = failures.is_full(error)
-            left.append(no_room(copy, copy.stat().st_size) if is_full else _UNCHANGED.format(path=copy))
+            left.append(no_room(copy, copy.stat().st_size) if is_full else say(_UNCHANGED, path=copy))
     return left
 
 
 def unchanged(files: Iterable[Path]) -> list[str]:
     """That they could not be cleared."""
-    return [_UNCHANGED.format(path=file) for file in files]
+    return [say(_UNCHANGED, path=file) for file in files]
 
 
 def remove_copies(path: Path, due: Due) -> list[str]:
@@ -237,4 +238,4 @@ def room_needed(connection: sqlite3.Connection, path: Path) -> int:
 
 
 def no_room(path: Path, num_bytes: int) -> str:
-    return _NO_ROOM.format(path=path, size=f"{num_bytes / 1e6:,.0f} MB" if num_bytes > 1e6 else "1 MB")
+    return say(_NO_ROOM, path=path, size=max(1.0, num_bytes / 1e6))

@@ -12,31 +12,34 @@ from sqlalchemy.exc import DBAPIError
 
 from engine.config import DATA_DIR_VARIABLE
 from engine.errors import StoreUnusable
+from engine.sentences import say, template
 
-_ELSEWHERE = f"choose another data folder with {DATA_DIR_VARIABLE}"
+_ELSEWHERE = say("choose another data folder with {variable}", variable=DATA_DIR_VARIABLE)
 
 
-DAMAGED = (
+DAMAGED = template(
     "The store {path} is damaged or is not a store of Slipstream; put a backup in its place, move it away to begin an "
     "empty one, or {elsewhere}."
 )
-FROM_NEWER_VERSION = (
+FROM_NEWER_VERSION = template(
     "The store {path} was written by a newer version of Slipstream; install that version or {elsewhere}."
 )
-FROM_BEFORE_RELEASE = (
+FROM_BEFORE_RELEASE = template(
     "The store {path} is from before the first release of Slipstream, and released versions cannot read it; move it "
     "away to begin an empty one, or {elsewhere}."
 )
-IS_A_FOLDER = "A folder stands where the store {path} should be; move it away or {elsewhere}."
-FOLDER_NOT_CREATED = "The data folder {path} cannot be created ({reason}); {elsewhere}."
-_READ_ONLY = "The store {path} cannot be written; make it and its folder writable for you, or {elsewhere}."
-_FULL = "The disk that holds the store {path} is full; free some space and try again."
-_LOCKED = "The store {path} is locked by another program; close that program and try again."
-_NOT_OPENED = (
+IS_A_FOLDER = template("A folder stands where the store {path} should be; move it away or {elsewhere}.")
+FOLDER_NOT_CREATED = template("The data folder {path} cannot be created ({reason}); {elsewhere}.")
+_READ_ONLY = template("The store {path} cannot be written; make it and its folder writable for you, or {elsewhere}.")
+_FULL = template("The disk that holds the store {path} is full; free some space and try again.")
+_LOCKED = template("The store {path} is locked by another program; close that program and try again.")
+_NOT_OPENED = template(
     "The store {path} cannot be opened; check that its folder is there and that you may read and write it, or "
     "{elsewhere}."
 )
-_DISK_ERROR = "The disk failed while the store {path} was in use; check the disk and try again, or {elsewhere}."
+_DISK_ERROR = template(
+    "The disk failed while the store {path} was in use; check the disk and try again, or {elsewhere}."
+)
 
 _BY_SQLITE_CODE = {
     sqlite3.SQLITE_CORRUPT: DAMAGED,
@@ -77,7 +80,7 @@ def _primary_code(error: BaseException | None) -> int | None:
 
 
 def unusable(sentence: str, path: Path, reason: str | None = None) -> StoreUnusable:
-    return StoreUnusable(sentence.format(path=path, elsewhere=_ELSEWHERE, reason=reason))
+    return StoreUnusable(sentence, path=path, elsewhere=_ELSEWHERE, reason=reason)
 
 
 def _sentence_for(error: BaseException | None) -> str | None:

@@ -149,7 +149,8 @@ class LearnedRepository(Transactions):
         with self._writing() as connection:
             if not adapters.publish(connection, (target_fingerprint, drafter_fingerprint), number):
                 raise AdapterUnusable(
-                    f"Adapter {number} is no longer in the store; choose another one, or the drafter without any."
+                    "Adapter {snapshot} is no longer in the store; choose another one, or the drafter without any.",
+                    snapshot=number,
                 )
 
     def save_score(

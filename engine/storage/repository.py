@@ -18,6 +18,7 @@ from engine.messages.conversations import Conversation, ConversationSummary, Con
 from engine.messages.pictures import Picture
 from engine.messages.prompts import NAMES_PICTURE, pictures_in, title_of
 from engine.messages.replies import ReplyStatistics, Thought
+from engine.messages.tools import ToolCall, ToolResult
 from engine.places import STORE
 from engine.storage import branch, connections
 from engine.storage.drafters import DrafterRepository
@@ -25,32 +26,41 @@ from engine.storage.erasing import Due, delete_all, delete_conversations, note
 from engine.storage.failures import as_store_errors
 from engine.storage.forms import FormRepository
 from engine.storage.learned import LearnedRepository
+from engine.storage.order import FoldersByName, OrderRepository, existing_folder
 from engine.storage.pace import PaceRepository
 from engine.storage.pictures import REMOVE_UNNAMED, StoredPictures, add_pictures, find_unnamed, read_pictures
 from engine.storage.presets import PresetRepository
 from engine.storage.removal import Removed, put_back, remove
 from engine.storage.schema import ConversationRow, Holds, MessageRow, rows_holding
-from engine.storage.search import MOST_HITS, find_conversations, summary_of
+from engine.storage.search import MOST_HITS, find_conversations
+from engine.storage.summaries import LATEST_TARGET, POSSIBLE_IDS, SUMMARIES, summary_of
 from engine.storage.targets import TargetRepository, forget_system_prompts
 from engine.storage.texts import encodable, fit_title, wanted_words
+from engine.storage.tools import ToolRepository
 from engine.storage.transactions import SHORT_PATIENCE_S
 from engine.storage.trees import KnownTrees, read_tree, write_tree
 from engine.storage.upgrade import upgrade
 
 FILE_NAME = STORE
 _LONGEST_PROMPT = 500  # characters: of those that are asked again
-_POSSIBLE_IDS = range(1, 2**63)
 _IDS = select(ConversationRow.id)
 _DELETED_IDS = _IDS.where(ConversationRow.deleted_at.is_not(None))
-_SUMMARIES = select(ConversationRow.id, ConversationRow.title, ConversationRow.updated_at)
 
 
 class Repository(
-    TargetRepository, FormRepository, DrafterRepository, PaceRepository, PresetRepository, LearnedRepository
+    OrderRepository,
+    TargetRepository,
+    FormRepository,
+    DrafterRepository,
+    PaceRepository,
+    PresetRepository,
+    LearnedRepository,
+    ToolRepository,
 ):
-    """Conversations and their messages, the library of targets (`TargetRepository`), figures of forms of their weights
-    (`FormRepository`) and of drafters (`DrafterRepository`), what the pace knows (`PaceRepository`), presets and
-    prompts (`PresetRepository`), and what is learned from chats (`LearnedRepository`).
+    """Conversations and their messages, the order among them (`OrderRepository`), the library of targets
+    (`TargetRepository`), figures of forms of their weights (`FormRepository`) and of drafters (`DrafterRepository`),
+    what the pace knows (`PaceRepository`), presets and prompts (`PresetRepository`), what is learned from chats
+    (`LearnedRepository`), and which tools are allowed (`ToolRepository`).
 
     Any thread may call any method, and other processes may use the same store. Every method raises StoreUnusable when
     disk or file fails; what was committed before stays. A deleted conversation is hidden until it is restored or
@@ -84,8 +94,8 @@ class Repository(
         listed: list[ConversationSummary] = []
         for database in self._databases():
             with database.reading() as connection:
-                rows = connection.execute(_SUMMARIES.where(ConversationRow.deleted_at.is_(None)))
-                listed += [summary_of(*row) for row in rows]
+                rows = connection.execute(SUMMARIES.where(ConversationRow.deleted_at.is_(None)))
+                listed += [summary_of(row) for row in rows]
         return tuple(sorted(listed, key=_last_use, reverse=True))
 
     def create_conversation(
@@ -95,9 +105,10 @@ class Repository(
         incognito: bool = False,
         sampling: OwnSampling | None = None,
         is_stopped: Callable[[], bool] = lambda: False,
+        folder_id: int | None = None,
     ) -> ConversationSummary:
-        """With `incognito`, nothing of it is ever written to the disk. Another program that has locked the file is not
-        waited for once it `is_stopped`."""
+        """With `incognito`, nothing of it is ever written to the disk, and it is in no folder. Nor is it in one that is
+        gone. Another program that has locked the file is not waited for once it `is_stopped`."""
         now = datetime.now(UTC)
         title = fit_title(title)
         new = insert(ConversationRow).values(
@@ -108,12 +119,14 @@ class Repository(
             sampling=(sampling or OwnSampling()).to_json(),
         )
         with (self._in_memory() if incognito else self._file).writing(is_stopped=is_stopped) as connection:
-            return summary_of(connection.execute(new).lastrowid, title, now)
+            folder_id = None if incognito else existing_folder(connection, folder_id)
+            number = connection.execute(new.values(folder_id=folder_id)).lastrowid
+        return ConversationSummary(number, title, now, incognito, folder_id)
 
     def find_conversation(self, conversation_id: int) -> ConversationSummary:
         """The summary alone."""
         with self._reading(conversation_id) as connection:
-            return _summary(_find(connection, conversation_id))
+            return summary_of(_find(connection, conversation_id))
 
     def open_conversation(self, conversation_id: int) -> Conversation:
         """The conversation with its current branch, root first."""
@@ -151,7 +164,7 @@ class Repository(
         """Does not count as use."""
         values: dict[str, Any] = {"system_prompt": encodable(system_prompt), "sampling": sampling.to_json()}
         with self._writing(conversation_id) as connection:
-            return _summary(_change(connection, conversation_id, **values))
+            return summary_of(_change(connection, conversation_id, **values))
 
     def save_draft(self, conversation_id: int, text: str, pictures: Collection[Picture] = ()) -> None:
         """Saves a prompt that is not sent yet with its conversation, also with a deleted one. Does not count as use.
@@ -206,19 +219,17 @@ class Repository(
         """Does not count as use."""
         with self._writing(conversation_id) as connection:
             found = _change(connection, conversation_id, title=fit_title(title))
-            return replace(_summary(found), title=fit_title(title))
+            return replace(summary_of(found), title=fit_title(title))
 
     def delete_conversation(self, conversation_id: int) -> ConversationSummary:
-        """Hides the conversation. Until `purge_deleted`, `restore_conversation` brings it back."""
-        with self._writing(conversation_id) as connection:
-            found = _find(connection, conversation_id, even_deleted=True)
-            if found.deleted_at is None:
-                _change(connection, conversation_id, deleted_at=datetime.now(UTC))
-            return _summary(found)
+        """See `delete_conversations`."""
+        (deleted,) = self.delete_conversations([conversation_id])
+        return deleted
 
     def restore_conversation(self, conversation_id: int) -> ConversationSummary:
-        with self._writing(conversation_id) as connection:
-            return _summary(_change(connection, conversation_id, even_deleted=True, deleted_at=None))
+        """See `restore_conversations`."""
+        (restored,) = self.restore_conversations([conversation_id])
+        return restored
 
     def delete_message(self, conversation_id: int, message_id: int) -> Conversation | None:
         """Removes a message with what belongs to it, see `removal.py`, and with what was learned from that. A title
@@ -282,7 +293,7 @@ class Repository(
             found = _find(connection, conversation_id, even_deleted=True)
             delete_conversations(connection, [conversation_id])
         self._removed.pop(conversation_id, None)
-        return _summary(found)
+        return summary_of(found)
 
     def finish_erasure(self, is_stopped: Callable[[], bool] = lambda: False) -> tuple[str, ...] | None:
         """Erases from the files what was deleted, now or before an interruption; takes seconds for a large store.
@@ -322,21 +333,23 @@ class Repository(
             is_new.append(known.add(tree))
         with self._writing() as connection:  # for a short time, because replies are saved meanwhile
             check()
+            folders = FoldersByName(connection)
             for tree in compress(trees, is_new):
                 check()
-                write_tree(connection, tree)
+                write_tree(connection, tree, folders)
         return is_new
 
     def forget_everything(self) -> int:
-        """Removes all conversations, incognito ones included, all that was learned, and system prompts of targets for
-        good. Returns how many conversations. Known targets stay. `finish_erasure` is to follow, which also removes
-        everything else in the data folder that may hold a user's words, see `engine/places.py`."""
+        """Removes all conversations, incognito ones included, with folders, presets and prompts, all that was learned,
+        and system prompts of targets for good. Returns how many conversations. Known targets stay. `finish_erasure` is
+        to follow, which also removes everything else in the data folder that may hold a user's words, see
+        `engine/places.py`."""
         num_forgotten = 0
         for database in self._databases():
             with database.writing() as connection:
                 database.note_forgotten()
                 num_forgotten += len(connection.execute(_IDS).all())
-                delete_all(connection, rows_holding(Holds.CHATS, Holds.LEARNED), Due.PAGES | Due.FOLDER)
+                delete_all(connection, rows_holding(Holds.CHATS, Holds.ORDER, Holds.LEARNED), Due.PAGES | Due.FOLDER)
                 forget_system_prompts(connection)
         self._removed.clear()
         return num_forgotten
@@ -352,6 +365,8 @@ class Repository(
         target_identity: str | None = None,
         thoughts: tuple[Thought, ...] = (),
         pictures: Collection[Picture] = (),
+        calls: tuple[ToolCall, ...] = (),
+        result: ToolResult | None = None,
     ) -> Message:
         """Adds a leaf under `parent_id` (None: a root), where the current branch now ends; also to a deleted
         conversation, whose reply is still being written. A parent that is no message of it raises ConversationMissing.
@@ -373,6 +388,8 @@ class Repository(
                 target_name=target_name,
                 target_identity=target_identity,
                 thoughts=thoughts,
+                calls=calls,
+                result=result,
             )
             message_id = connection.execute(new).lastrowid
             if statistics is not None:
@@ -380,18 +397,21 @@ class Repository(
             left = found.left_heads
             if found.head_message_id != parent_id:
                 left = branch.with_left(left, found.head_message_id)
-            values = {"head_message_id": message_id, "left_heads": left, "updated_at": now}
+            values: dict[str, Any] = {"head_message_id": message_id, "left_heads": left, "updated_at": now}
+            if role is Role.USER:
+                values["archived_at"] = None  # it is in use again
             _change(connection, conversation_id, even_deleted=True, **values)
             add_pictures(connection, conversation_id, pictures)
-        return Message(message_id, conversation_id, parent_id, role, text, now, target_name, statistics, thoughts)
+        told = target_name, statistics, thoughts, calls, result
+        return Message(message_id, conversation_id, parent_id, role, text, now, *told)
 
     def rewrite_message(self, message: Message) -> Message:
-        """With this text, these thoughts and statistics, in place of those that are stored: a reply that has grown."""
+        """With this text, these thoughts, calls and statistics, in place of what is stored: a reply that has grown."""
         message = replace(message, text=encodable(message.text))
         with self._writing(message.conversation_id, SHORT_PATIENCE_S) as connection:
             _check_message(connection, message.conversation_id, message.id)
             change = update(MessageRow).where(MessageRow.id == message.id)
-            connection.execute(change.values(text=message.text, thoughts=message.thoughts))
+            connection.execute(change.values(text=message.text, thoughts=message.thoughts, calls=message.calls))
             if message.statistics is not None:
                 branch.write_statistics(connection, message.id, message.statistics)
             used = {"updated_at": datetime.now(UTC)}
@@ -409,21 +429,17 @@ def _last_use(summary: ConversationSummary) -> tuple[datetime, int]:
 
 def _find(connection: Connection, conversation_id: int, *, even_deleted: bool = False) -> Row[Any]:
     """Its row of `ConversationRow`."""
-    wanted = select(ConversationRow.__table__).where(ConversationRow.id == conversation_id)
-    row = connection.execute(wanted).one_or_none() if conversation_id in _POSSIBLE_IDS else None
+    wanted = select(ConversationRow.__table__, LATEST_TARGET).where(ConversationRow.id == conversation_id)
+    row = connection.execute(wanted).one_or_none() if conversation_id in POSSIBLE_IDS else None
     if row is None or (row.deleted_at is not None and not even_deleted):
         raise ConversationMissing("This chat is no longer in the store.")
     return row
 
 
-def _summary(found: Row[Any]) -> ConversationSummary:
-    return summary_of(found.id, found.title, found.updated_at)
-
-
 def _opened(connection: Connection, found: Row[Any], head_message_id: int | None) -> Conversation:
     messages = branch.read_branch(connection, head_message_id)
     return Conversation(
-        _summary(found),
+        summary_of(found),
         found.system_prompt,
         messages,
         OwnSampling.from_json(found.sampling),
@@ -434,7 +450,7 @@ def _opened(connection: Connection, found: Row[Any], head_message_id: int | None
 
 def _check_message(connection: Connection, conversation_id: int, message_id: int) -> None:
     wanted = select(MessageRow.conversation_id).where(MessageRow.id == message_id)
-    if message_id not in _POSSIBLE_IDS or connection.execute(wanted).scalar_one_or_none() != conversation_id:
+    if message_id not in POSSIBLE_IDS or connection.execute(wanted).scalar_one_or_none() != conversation_id:
         raise ConversationMissing("This message is no longer in the store.")
 
 

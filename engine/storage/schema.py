@@ -40,6 +40,8 @@ from sqlalchemy.orm import DeclarativeBase, InstrumentedAttribute, Mapped, mappe
 
 from engine.messages.conversations import Role
 from engine.messages.replies import OriginRun, StopReason, TextKind, Thought
+from engine.messages.tools import ToolResult
+from engine.storage.tool_columns import Calls, ToolCalls, ToolResults
 
 Heads = tuple[int, ...]  # ids of the leaves of branches
 MOST_READ_BYTES = 2**24  # of a text: more than a target can read at once, and than an import can hold
@@ -201,7 +203,7 @@ class Holds(StrEnum):
     """What the rows of a table belong to, which decides what removes them."""
 
     CHATS = "chats"  # removed with their conversation, by cascade
-    ORDER = "order"  # folders, presets and prompts; removed when everything is forgotten
+    ORDER = "order"  # folders, presets, prompts, allowed tools; removed when everything is forgotten
     LEARNED = "learned"  # removed by forgetting what was learned
     LIBRARY = "library"  # stays when everything is forgotten
     ERASURES = "erasures"  # removed when the files are erased
@@ -236,6 +238,8 @@ class Base(DeclarativeBase):
         TextKind: _words(TextKind),
         tuple[OriginRun, ...]: OriginRuns(),
         tuple[Thought, ...]: Thoughts(),
+        Calls: ToolCalls(),
+        ToolResult: ToolResults(),
         Heads: MessageIds(),
     }
 
@@ -324,6 +328,8 @@ class MessageRow(Base, holds=Holds.CHATS):
     target_name: Mapped[str | None]
     target_identity: Mapped[str | None]  # None: not known, as in replies from before and in imported chats
     thoughts: Mapped[tuple[Thought, ...]] = mapped_column(server_default="[]")
+    calls: Mapped[Calls] = mapped_column(server_default="[]")
+    result: Mapped[ToolResult | None]  # of a message of `Role.TOOL`
 
 
 class ReplyStatisticsRow(Base, holds=Holds.CHATS):
@@ -380,6 +386,26 @@ class PictureRow(Base, holds=Holds.CHATS):
     width: Mapped[int]
     height: Mapped[int]
     data: Mapped[bytes]
+
+
+class ChatToolRow(Base, holds=Holds.CHATS):
+    """A tool that is called in this conversation without being asked for."""
+
+    __tablename__ = "chat_tools"
+
+    conversation_id: Mapped[int] = mapped_column(ForeignKey("conversations.id", ondelete="CASCADE"), primary_key=True)
+    identity: Mapped[str] = mapped_column(primary_key=True)  # of its server, as `ToolServer.identity`
+    tool: Mapped[str] = mapped_column(primary_key=True)
+
+
+class AllowedToolRow(Base, holds=Holds.ORDER):
+    """A tool that is called in every conversation without being asked for: `AllowedTool`."""
+
+    __tablename__ = "allowed_tools"
+
+    identity: Mapped[str] = mapped_column(primary_key=True)
+    tool: Mapped[str] = mapped_column(primary_key=True)
+    server: Mapped[str]
 
 
 class TargetRow(Base, holds=Holds.LIBRARY):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
 from itertools import groupby
 
 from sqlalchemy import ColumnElement, Connection, LargeBinary, Text, and_, cast, func, or_, select, type_coerce
@@ -18,8 +17,9 @@ from engine.messages.prompts import with_names
 from engine.messages.replies import Thought, joined_thoughts
 from engine.storage.branch import links_up
 from engine.storage.schema import ConversationRow, MessageRow
+from engine.storage.summaries import SUMMARIES, summary_of
 from engine.storage.texts import snippet_of
-from engine.storage.transactions import is_incognito
+from engine.storage.tool_columns import Calls
 
 MOST_HITS = 100
 _SIFTED_LENGTH = 100  # characters of a word that SQLite compares; it refuses very long patterns
@@ -28,18 +28,13 @@ _AT_ONCE = 500  # conversations named in one statement
 _Found = tuple[int, str, bool]  # id and text of a message, or of its thoughts
 
 
-def summary_of(conversation_id: int, title: str, updated_at: datetime) -> ConversationSummary:
-    return ConversationSummary(conversation_id, title, updated_at, incognito=is_incognito(conversation_id))
-
-
 def find_conversations(connection: Connection, words: Sequence[str], stopped: Callable[[], bool]) -> list[SearchHit]:
     """The last used conversations with all these words in the title and one message together."""
-    columns = (ConversationRow.id, ConversationRow.title, ConversationRow.updated_at, ConversationRow.head_message_id)
-    listed = select(*columns).where(ConversationRow.deleted_at.is_(None))
+    listed = SUMMARIES.add_columns(ConversationRow.head_message_id).where(ConversationRow.deleted_at.is_(None))
     latest_first = listed.order_by(ConversationRow.updated_at.desc(), ConversationRow.id.desc())
     rows = connection.execute(latest_first).all()
     heads = {row.id: row.head_message_id for row in rows}
-    summaries = [summary_of(*row[:3]) for row in rows]
+    summaries = [summary_of(row) for row in rows]
     messages: dict[int, list[_Found]] = dict(_holding(connection, words, stopped))
     missing = {each.id: _missing_in(each.title, words) for each in summaries}
     partly = [number for number, lacks in missing.items() if lacks and len(lacks) < len(words)]
@@ -81,7 +76,7 @@ def _holding(
 ) -> Iterator[tuple[int, list[_Found]]]:
     """Conversations (of these; None: of all) and their messages with all the words, latest first."""
     wanted = (
-        select(MessageRow.conversation_id, MessageRow.id, MessageRow.text, MessageRow.thoughts)
+        select(MessageRow.conversation_id, MessageRow.id, MessageRow.text, MessageRow.thoughts, MessageRow.calls)
         .join(ConversationRow, ConversationRow.id == MessageRow.conversation_id)
         .where(ConversationRow.deleted_at.is_(None), _sieve(words))
         .order_by(ConversationRow.updated_at.desc(), ConversationRow.id.desc(), MessageRow.id.desc())
@@ -98,9 +93,12 @@ def _holding(
             yield number, messages
 
 
-def _found_in(number: int, text: str, thoughts: tuple[Thought, ...], words: Sequence[str]) -> Iterator[_Found]:
-    """In the text of a message as people read it, or else in its thoughts."""
-    for each, is_thought in ((with_names(text), False), (joined_thoughts(thoughts), True)):
+def _found_in(
+    number: int, text: str, thoughts: tuple[Thought, ...], calls: Calls, words: Sequence[str]
+) -> Iterator[_Found]:
+    """In the text of a message as people read it, or else in its thoughts, or in what it calls."""
+    called = "\n".join(f"{call.tool} {call.arguments}" for call in calls)
+    for each, is_thought in ((with_names(text), False), (joined_thoughts(thoughts), True), (called, False)):
         if not _missing_in(each, words):
             yield number, each, is_thought
             return
@@ -108,12 +106,15 @@ def _found_in(number: int, text: str, thoughts: tuple[Thought, ...], words: Sequ
 
 def _sieve(words: Sequence[str]) -> ColumnElement[bool]:
     """Lets all texts with these case-folded words pass, and others: SQLite compares ASCII letters alone."""
-    columns: tuple[ColumnElement[str], ...] = type_coerce(MessageRow.text, Text), type_coerce(MessageRow.thoughts, Text)
+    held_in = MessageRow.text, MessageRow.thoughts, MessageRow.calls
+    columns: list[ColumnElement[str]] = [type_coerce(each, Text) for each in held_in]
     beyond_ascii = or_(*(func.length(each) != func.length(cast(each, LargeBinary)) for each in columns))
     if not all(map(str.isascii, words)):
         return beyond_ascii
     cut = [word[:_SIFTED_LENGTH] for word in words]
-    patterns = cut, [json.dumps(word)[1:-1] for word in cut]  # thoughts are stored as JSON
+    in_json = [json.dumps(word)[1:-1] for word in cut]  # as thoughts and calls are stored
+    in_calls = [json.dumps(word)[1:-1] for word in in_json]  # whose arguments are JSON themselves
+    patterns = cut, in_json, in_calls
     held = (
         and_(*(column.contains(word, autoescape=True) for word in wanted))
         for column, wanted in zip(columns, patterns, strict=True)

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, LargeBinary, insert, select, type_coerce, update
 
 from engine.messages.conversations import ConversationTree, TreeMessage
+from engine.storage.order import FoldersByName, folder_name
 from engine.storage.pictures import add_pictures
 from engine.storage.schema import ConversationRow, MessageRow, beginning_of
 from engine.storage.texts import encodable, fit_title
@@ -37,7 +38,16 @@ def read_tree(connection: Connection, conversation_id: int) -> ConversationTree:
     row = connection.execute(select(ConversationRow.__table__).where(ConversationRow.id == conversation_id)).one()
     messages = connection.execute(_MESSAGES.where(MessageRow.conversation_id == conversation_id))
     times = row.created_at, row.updated_at
-    return ConversationTree(row.title, row.system_prompt, *times, tuple(map(_message, messages)), row.head_message_id)
+    return ConversationTree(
+        row.title,
+        row.system_prompt,
+        *times,
+        tuple(map(_message, messages)),
+        row.head_message_id,
+        folder=folder_name(connection, row.folder_id),
+        is_pinned=row.pinned_at is not None,
+        is_archived=row.archived_at is not None,
+    )
 
 
 class KnownTrees:
@@ -79,7 +89,7 @@ def _digests(messages: Iterable[Any]) -> Iterator[tuple[bytes, bytes]]:
         yield of[message.number]
 
 
-def write_tree(connection: Connection, tree: ConversationTree) -> None:
+def write_tree(connection: Connection, tree: ConversationTree, folders: FoldersByName) -> None:
     """An unknown time counts as now."""
     now = datetime.now(UTC)
     times = [message.created_at for message in tree.messages if message.created_at]
@@ -89,6 +99,9 @@ def write_tree(connection: Connection, tree: ConversationTree) -> None:
         system_prompt=encodable(tree.system_prompt),
         created_at=created_at,
         updated_at=tree.updated_at or max(times, default=now),
+        folder_id=folders.number_of(tree.folder),
+        pinned_at=now if tree.is_pinned else None,
+        archived_at=now if tree.is_archived else None,
     )
     conversation_id = connection.execute(new).lastrowid
     if not tree.messages:
@@ -105,6 +118,8 @@ def write_tree(connection: Connection, tree: ConversationTree) -> None:
             "created_at": message.created_at or created_at,
             "target_name": None if message.target_name is None else encodable(message.target_name),
             "thoughts": message.thoughts,
+            "calls": message.calls,
+            "result": message.result,
         }
         for message in tree.messages
     ]
@@ -122,4 +137,5 @@ def _next_message_id(connection: Connection) -> int:
 
 
 def _message(row: Any) -> TreeMessage:
-    return TreeMessage(row.id, row.parent_id, row.role, row.text, row.created_at, row.target_name, row.thoughts)
+    said = row.role, row.text, row.created_at, row.target_name, row.thoughts, row.calls, row.result
+    return TreeMessage(row.id, row.parent_id, *said)

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from engine.errors import TemplateExhausted, TemplateFailed
 from engine.messages.conversations import ChatTurn, Role
+from engine.messages.tools import Tool
+from engine.sentences import Sentence, say
 from engine.target.prompt_text import PromptText, num_pictures_in
 from engine.target.template_program import Program
 from engine.target.template_values import Budget, OverBudget, Patience
-from engine.target.thinking import NO_THINKING, Thinking, thinking_of
+from engine.target.thinking import NO_THINKING, Thinking, Written, thinking_of
+from engine.target.tool_format import ToolFormat, declared, tool_format_of
+from engine.target.tool_turns import as_plain, is_plain, messages_of, num_said_in, num_told_of
 
 # What llama.cpp falls back to as well for models that carry none.
 CHATML = (
@@ -22,10 +27,11 @@ CHATML = (
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
 
-# Characters that a template may write: tools are absent, so that little comes of what was not said. Those of seventy
+# Characters that a template may write, where tools count as said: little comes of what was not said. Those of seventy
 # models write up to six for each that was said, sixty for each message, and some thousands by themselves.
 _WRITTEN_PER_CHARACTER, _WRITTEN_PER_MESSAGE, _WRITTEN = 8, 500, 100_000
 _PART = re.compile(r"""\[\s*['"]type['"]\s*\]|\.type\b""")  # a message may be a list of parts, each of a type
+_TOOLS = "tools"  # the name by which templates are told of them
 _MAX_REASON = 120  # characters of what a template says for itself
 
 
@@ -50,50 +56,64 @@ class ChatTemplate:
         patience: Patience | None = None,
         thinking: Thinking = NO_THINKING,
         thinks: bool | None = None,
+        tools: Sequence[Tool] = (),
     ) -> PromptText:
         """The prompt up to where the reply begins. Renderings for one prompt share their patience. `thinks`: whether
-        the target is to think, where the template has a switch for it; None: as the template has it."""
-        names = thinking.names(thinks)
+        the target is to think, where the template has a switch for it; None: as the template has it. `tools`: that it
+        may call, where the template knows any."""
+        if self.tool_format is None:
+            turns, tools = as_plain(turns), ()
+        asked = _Asked(thinking, thinking.names(thinks) | ({"tools": declared(tools)} if tools else {}), tools)
         with (patience or Patience()).lent() as seconds:
-            budget = Budget(sum(len(turn.text) + len(turn.thought) for turn in turns), seconds)
+            budget = Budget(sum(map(num_said_in, turns)) + num_told_of(tools), seconds)
             turns = _joined(turns)
             system = [turn.text for turn in turns if turn.role is Role.SYSTEM]
             if not system:
-                return self._render(turns, budget, thinking, names)
+                return self._render(turns, budget, asked)
             try:
-                text = self._render(turns, budget, thinking, names)
+                text = self._render(turns, budget, asked)
             except TemplateFailed:
                 text = PromptText("")
             # Some models know no system role: their template refuses it, or leaves it out without a word.
             is_told = system[0].strip() in text
-            return text if is_told else self._render(_system_within_prompt(turns), budget, thinking, names)
+            return text if is_told else self._render(_system_within_prompt(turns), budget, asked)
 
     def thinking(self, pieces: Sequence[bytes]) -> Thinking:
         """What it does with thoughts, as it shows in small conversations, within the patience for one prompt.
         `pieces`: the tokens of the vocabulary."""
+        return thinking_of(self._source, self._patiently(), pieces)
+
+    @cached_property
+    def tool_format(self) -> ToolFormat | None:
+        """How the target calls tools, as it shows in small conversations, too; None: it does not know how to."""
+        return tool_format_of(self._patiently()) if _TOOLS in self._source else None
+
+    def _patiently(self) -> Written:
+        """Writes small conversations, within the patience for one prompt."""
         patience = Patience()
 
         def written(messages: Sequence[Mapping[str, Any]], begins: bool, names: Mapping[str, Any]) -> str:
             with patience.lent() as seconds:
                 return self._run(messages, begins, names, Budget(0, seconds))
 
-        return thinking_of(self._source, written, pieces)
+        return written
 
-    def _render(
-        self, turns: Sequence[ChatTurn], budget: Budget, thinking: Thinking, names: Mapping[str, bool]
-    ) -> PromptText:
-        messages = [thinking.message(turn) for turn in turns]
-        text = self._run(messages, True, names, budget)
+    def _render(self, turns: Sequence[ChatTurn], budget: Budget, asked: _Asked) -> PromptText:
+        if self.tool_format is None or all(map(is_plain, turns)):
+            messages: list[dict[str, Any]] = [asked.thinking.message(turn) for turn in turns]
+        else:
+            messages = messages_of(turns, asked.thinking, self.tool_format, asked.tools)
+        text = self._run(messages, True, asked.names, budget)
         if self._reads_parts and not _is_told(text, turns):  # some read messages only where they come in parts
-            in_parts = self._run([_in_parts(message) for message in messages], True, names, budget)
+            in_parts = self._run([_in_parts(message) for message in messages], True, asked.names, budget)
             text = in_parts if _is_told(in_parts, turns) else text
         if num_pictures_in(text) != sum(len(turn.pictures) for turn in turns):
-            raise _failed("it has no place for pictures")
+            raise _failed(say("it has no place for pictures"))
         if not text:
-            raise _failed("it writes nothing")
-        num_said = sum(len(turn.text) + len(turn.thought) for turn in turns)
+            raise _failed(say("it writes nothing"))
+        num_said = sum(map(num_said_in, turns)) + num_told_of(asked.tools)
         if len(text) > _WRITTEN + _WRITTEN_PER_MESSAGE * len(turns) + _WRITTEN_PER_CHARACTER * num_said:
-            raise _failed(OverBudget("it writes far more than was said"))
+            raise _failed(OverBudget(say("it writes far more than was said")))
         return text if isinstance(text, PromptText) else PromptText(text, bytes(len(text)))
 
     def _run(
@@ -107,11 +127,20 @@ class ChatTemplate:
             raise _failed(error) from error
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What one prompt is rendered with."""
+
+    thinking: Thinking
+    names: Mapping[str, Any]  # that the template is told
+    tools: Sequence[Tool]
+
+
 def _joined(turns: Sequence[ChatTurn]) -> list[ChatTurn]:
     """Joins neighbouring turns of one role: many templates insist on alternation, and a prompt may have no reply."""
     joined: list[ChatTurn] = []
     for turn in turns:
-        if joined and joined[-1].role is turn.role:
+        if joined and joined[-1].role is turn.role and is_plain(joined[-1]) and is_plain(turn):
             before = joined[-1]
             thought = "\n\n".join(filter(None, (before.thought, turn.thought)))
             text = f"{before.text}\n\n{turn.text}"
@@ -139,11 +168,16 @@ def _system_within_prompt(turns: Sequence[ChatTurn]) -> list[ChatTurn]:
 
 def _failed(reason: Exception | str) -> TemplateFailed:
     if isinstance(reason, RecursionError):
-        reason = "it is nested too deeply"
-    first_line = next(iter(str(reason).strip().splitlines()), "it does not say why")
-    first_line = "".join(filter(str.isprintable, first_line[:_MAX_REASON]))
+        reason = say("it is nested too deeply")
+    why = reason.args[0] if isinstance(reason, Exception) and reason.args else reason
+    if not isinstance(why, Sentence):  # Python's words, or the template's own
+        why = next(iter(str(reason).strip().splitlines()), "")[:_MAX_REASON]
+        why = "".join(filter(str.isprintable, why)) or say("it does not say why")
     kind = TemplateExhausted if isinstance(reason, OverBudget) else TemplateFailed
     return kind(
-        f"The chat template inside this model cannot be used ({first_line}); "
-        "choose another model, or another file of it."
+        say(
+            "The chat template inside this model cannot be used ({reason}); choose another model, or another file of "
+            "it.",
+            reason=why,
+        )
     )

@@ -26,6 +26,7 @@ import psutil
 from llama_cpp import llama_cpp as lib
 
 from engine.errors import Cancelled, NotPossible
+from engine.sentences import say
 from engine.stop_signal import StopSignal
 from engine.target.child import Limits, ask_child
 from engine.target.cpu import usable_cores
@@ -78,8 +79,10 @@ def check_form(form: str) -> None:
     """Raises NotPossible for what cannot be made here."""
     if form not in FORMS:
         raise NotPossible(
-            f"{form} cannot be made here; choose one of {', '.join(FORMS)}. (Smaller ones need statistics about the "
-            "weights: download them.)"
+            "{form} cannot be made here; choose one of {forms}. (Smaller ones need statistics about the "
+            "weights: download them.)",
+            form=form,
+            forms=", ".join(FORMS),
         )
 
 
@@ -90,7 +93,7 @@ def form_sizes(path: Path, forms: tuple[str, ...], stop: StopSignal) -> Mapping[
         check_form(form)
     answer = ask_child(_measure_sizes, (path, forms), stop.is_set, Limits(wall_s=_LOOK_S))
     if answer is None:
-        raise NotPossible(f"llama.cpp cannot read {path.name}; download it again.")
+        raise NotPossible("llama.cpp cannot read {name}; download it again.", name=path.name)
     return {form: FormSize(*found) for form, found in json.loads(answer).items()}
 
 
@@ -101,14 +104,21 @@ def make_form(
     that is written. Raises NotPossible, and Cancelled when `stop` is set."""
     size = form_sizes(path, (form,), stop)[form]
     if size.complaint:
-        raise NotPossible(f"{path.name} cannot be turned into {form} (llama.cpp: {size.complaint}).")
+        raise NotPossible(
+            "{name} cannot be turned into {form} (llama.cpp: {complaint}).",
+            name=path.name,
+            form=form,
+            complaint=size.complaint,
+        )
     check_free([target])
     check_room(target.parent, size.num_bytes)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     except OSError as error:
-        raise NotPossible(f"{target.parent} cannot be written ({error.strerror}); choose another folder.") from error
+        raise NotPossible(
+            "{folder} cannot be written ({reason}); choose another folder.", folder=target.parent, reason=error.strerror
+        ) from error
     os.close(handle)
     unfinished = Path(name)
     try:
@@ -141,8 +151,10 @@ def check_room(folder: Path, num_bytes: int) -> None:
     """Raises NotPossible where so much more does not fit on the disk."""
     if num_bytes > (free := free_bytes(folder)):
         raise NotPossible(
-            f"This takes {num_bytes / 2**30:.2f} GiB in {folder}, where {free / 2**30:.2f} GiB are free; make room and "
-            "try again."
+            "This takes {size:.2f} GiB in {folder}, where {free:.2f} GiB are free; make room and try again.",
+            size=num_bytes / 2**30,
+            folder=folder,
+            free=free / 2**30,
         )
 
 
@@ -162,11 +174,14 @@ def _write(
     try:
         complaint = ask_child(_quantize, (path, form, unfinished), look)
     except Cancelled:
-        raise Cancelled(f"Making {form} of {path.name} was cancelled.") from None
+        raise Cancelled("Making {form} of {name} was cancelled.", form=form, name=path.name) from None
     if complaint is None or complaint:
         check_room(unfinished.parent, num_bytes - unfinished.stat().st_size)  # the usual reason
         raise NotPossible(
-            f"{path.name} cannot be turned into {form} (llama.cpp: {complaint or 'it ended'}); try another form."
+            "{name} cannot be turned into {form} (llama.cpp: {complaint}); try another form.",
+            name=path.name,
+            form=form,
+            complaint=complaint or say("it ended"),
         )
     on_progress(1.0)
 
@@ -187,7 +202,7 @@ def settle(unfinished: Path, target: Path) -> None:
 
 
 def _is_there(target: Path) -> NotPossible:
-    return NotPossible(f"{target} is there already; use it, or move it away first.")
+    return NotPossible("{target} is there already; use it, or move it away first.", target=target)
 
 
 def _quantize(path: Path, form: str, out: Path) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 
 from engine.errors import SettingInvalid
 from engine.numerics.sampling import Allowed
+from engine.sentences import Sentence, say, template
 from engine.target.interface import Vocabulary
 
 if TYPE_CHECKING:  # it is imported when somebody sets a grammar
@@ -25,8 +26,12 @@ if TYPE_CHECKING:  # it is imported when somebody sets a grammar
 _NO_OPTIONS, _OPTIONS = "%llguidance {}", '%llguidance {"no_forcing": true}'
 # Between the parts of a value, as llama.cpp has it: without a limit, a reply might be made of spaces.
 _JSON = {"whitespace_flexible": True, "whitespace_pattern": r"( |\n{1,2}[ \t]{0,20})?"}
-_UNFIT = "The reply does not keep to the form that is set for it; change the form in the settings of the chat."
-_DEAD_END = "The form of the reply allows nothing here, not even its end; change it in the settings of the chat."
+_UNFIT = template(
+    "The reply does not keep to the form that is set for it; change the form in the settings of the chat."
+)
+_DEAD_END = template(
+    "The form of the reply allows nothing here, not even its end; change it in the settings of the chat."
+)
 _INNER = frozenset({"items", "prefixItems", "anyOf", "oneOf"})  # keys of schemas within a schema
 _INNER_BY_NAME = frozenset({"properties", "$defs", "definitions"})
 _OPEN = frozenset(
@@ -51,6 +56,10 @@ class Grammar:
     def is_over(self) -> bool:
         """Whether nothing may follow but the end."""
         return bool(self._matcher.is_stopped())
+
+    def copy(self) -> Grammar:
+        """As far as it has come."""
+        return Grammar(self._matcher.deep_copy(), self._num_tokens, self._ends)
 
     def accept(self, tokens: Sequence[int]) -> None:
         """These were written; what ends a reply ends it. Raises SettingInvalid where they do not fit."""
@@ -87,7 +96,11 @@ class Grammars:
 
     def begin(self, text: str) -> Grammar:
         """Raises SettingInvalid for a text that is no grammar."""
-        return Grammar(_matcher(self._tokenizer, text), self._num_tokens, self._ends)
+        return Grammar(_matcher(self._tokenizer, _compiled(text)), self._num_tokens, self._ends)
+
+    def begin_lark(self, rules: str) -> Grammar:
+        """In llguidance's own language. Raises SettingInvalid."""
+        return Grammar(_matcher(self._tokenizer, f"{_OPTIONS}\n{rules}"), self._num_tokens, self._ends)
 
 
 def check_grammar(text: str) -> None:
@@ -123,11 +136,11 @@ def _tokenizer(vocabulary: Vocabulary) -> LLTokenizer:
     return LLTokenizer(TokenizerWrapper(_Tokens(vocabulary)), slices=LLTokenizer.json_slices())
 
 
-def _matcher(tokenizer: LLTokenizer, text: str) -> LLMatcher:
+def _matcher(tokenizer: LLTokenizer, lark: str) -> LLMatcher:
     """Raises SettingInvalid."""
     from llguidance import LLMatcher
 
-    grammar = LLMatcher.grammar_from_lark(_compiled(text))
+    grammar = LLMatcher.grammar_from_lark(lark)
     matcher = LLMatcher(tokenizer, grammar, log_level=0, limits=_limits())
     if matcher.is_error():
         raise _unusable(matcher.get_error())
@@ -146,30 +159,37 @@ def _compiled(text: str) -> str:
         )
     try:
         if is_schema:
-            schema = _closed(json.loads(text)) | {"x-guidance": _JSON}
+            schema = closed_schema(json.loads(text)) | {"x-guidance": _JSON}
             return f"{_OPTIONS}\nstart: %json {json.dumps(schema)}\n"
         lark = gbnf_to_lark(_ESCAPED.sub(_unescaped, text)).replace(_NO_OPTIONS, _OPTIONS, 1)
         lark.encode()  # half a character cannot be handed on
         return lark
     except json.JSONDecodeError as error:
-        raise _unusable(f"line {error.lineno}, column {error.colno} is no JSON: {error.msg}") from None
+        raise _unusable(
+            say(
+                "line {line}, column {column} is no JSON: {reason}",
+                line=error.lineno,
+                column=error.colno,
+                reason=error.msg,
+            )
+        ) from None
     except RecursionError:
-        raise _unusable("it is nested too deeply") from None
+        raise _unusable(say("it is nested too deeply")) from None
     except Exception as error:  # the converter has no class of its own for its errors
         raise _unusable(str(error)) from None
 
 
-def _closed(schema: Any) -> Any:
+def closed_schema(schema: Any) -> Any:
     """The same, in which objects have none but the properties that are named, unless it says so, as llama.cpp reads
     schemas: else a model would go on inventing some."""
     if isinstance(schema, list):
-        return [_closed(each) for each in schema]
+        return [closed_schema(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    closed = {key: _closed(value) if key in _INNER else value for key, value in schema.items()}
+    closed = {key: closed_schema(value) if key in _INNER else value for key, value in schema.items()}
     for key in _INNER_BY_NAME & schema.keys():
         if isinstance(schema[key], dict):
-            closed[key] = {name: _closed(value) for name, value in schema[key].items()}
+            closed[key] = {name: closed_schema(value) for name, value in schema[key].items()}
     if "properties" in schema and schema.keys().isdisjoint(_OPEN):
         closed["additionalProperties"] = False
     return closed
@@ -187,9 +207,13 @@ def _limits() -> LLParserLimits:
 
 
 def _unusable(reason: str) -> SettingInvalid:
-    return SettingInvalid(f"The form of the reply cannot be used: {_first_line(reason)}.")
+    return SettingInvalid("The form of the reply cannot be used: {reason}.", reason=_first_line(reason))
 
 
 def _first_line(reason: str) -> str:
-    lines = reason.strip().splitlines() or ["it is too complicated"]
+    if isinstance(reason, Sentence):
+        return reason
+    lines = reason.strip().splitlines()
+    if not lines:
+        return say("it is too complicated")
     return lines[0].split("JSON schema: ")[-1][:_LONGEST_REASON].rstrip(". ")

@@ -25,6 +25,7 @@ from engine.errors import Cancelled, TargetUnusable
 from engine.messages.pictures import Picture
 from engine.numerics.draft import num_leaves
 from engine.numerics.draft_length import MAX_LENGTH
+from engine.sentences import template
 from engine.stop_signal import StopSignal
 from engine.target.interface import (
     FloatRows,
@@ -61,7 +62,7 @@ _KINDS = ("type_k", "type_v", "flash_attn_type", "swa_full", "kv_unified", "rope
 
 ABORTED = 2  # what llama_decode returns when the abort callback ended it
 NO_SLOT = 1  # and when the context is full
-_FULL = "The context of this model is full; start a new chat or choose a bigger context size."
+_FULL = template("The context of this model is full; start a new chat or choose a bigger context size.")
 _WITH_DIMENSIONS = (lib.LLAMA_ROPE_TYPE_MROPE, lib.LLAMA_ROPE_TYPE_IMROPE)
 _SEQUENCE = 0  # what is held; the others hold the first tokens of it, and branches while they are checked
 
@@ -217,7 +218,7 @@ class LlamaCppTarget(LoadedModel):
         try:
             return cls(path, name, model, context, settings, stop, max_rows, kinds, projector)
         except Interrupted:
-            raise Cancelled(f"Loading {path.name} was cancelled.") from None
+            raise Cancelled("Loading {name} was cancelled.", name=path.name) from None
 
     def evaluate(self, tokens: Sequence[int], num_rows: int, stop: StopSignal) -> FloatRows:
         count = len(tokens)
@@ -400,7 +401,9 @@ class LlamaCppTarget(LoadedModel):
         adapter = lib.llama_adapter_lora_init(self._model, os.fsencode(path))
         if not adapter:
             raise TargetUnusable(
-                f"What {self.description.name} has learned cannot be used (llama.cpp: {last_error()})."
+                "What {name} has learned cannot be used (llama.cpp: {complaint}).",
+                name=self.description.name,
+                complaint=last_error(),
             )
         self._adapter = adapter
         adapters = (lib.llama_adapter_lora_p_ctypes * 1)(adapter)
@@ -523,7 +526,9 @@ class LlamaCppTarget(LoadedModel):
         first, *draft = sample_tokens(self, 1 + longest)
         before = self.evaluate([first, *draft], len(draft), stop).copy()
         if not np.isfinite(before.max()):
-            raise TargetUnusable(f"{self.description.path.name} computes no numbers; it is damaged: download it again.")
+            raise TargetUnusable(
+                "{name} computes no numbers; it is damaged: download it again.", name=self.description.path.name
+            )
         features: set[TargetFeature] = set()
         if self.roll_back(1):  # few of them again: of a slow model every token counts
             deviations: list[float] = []

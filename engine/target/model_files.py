@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path, PurePath
 
+from engine.sentences import say
+
 _PART = re.compile(r"(?P<stem>.+)-(?P<part>\d{5})-of-(?P<parts>\d{5})\.gguf", re.IGNORECASE)
 _QUANTIZATION = re.compile(
     r"(?:^|[-_. ])((?:UD-)?I?Q[1-8](?:_[0-9A-Z]{1,3}){0,3}|TQ[12]_0|MXFP4(?:_MOE)?|NVFP4|BF16|F16|FP16|F32|FP32)"
@@ -63,9 +65,9 @@ def no_model(name: str) -> str:
     """Why a file of this name is no model of its own, in a sentence; empty if it may be one."""
     lowered = name.lower()
     if "mmproj" in lowered:
-        return f"{name} only lets another model see pictures; choose that model itself."
+        return say("{name} only lets another model see pictures; choose that model itself.", name=name)
     if "imatrix" in lowered:
-        return f"{name} holds statistics for making models smaller; choose the model itself."
+        return say("{name} holds statistics for making models smaller; choose the model itself.", name=name)
     if re.search(r"(?:^|[-_.])lora(?:[-_.]|$)", lowered):
-        return f"{name} is an addition to another model; choose that model itself."
+        return say("{name} is an addition to another model; choose that model itself.", name=name)
     return ""

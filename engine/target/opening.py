@@ -28,30 +28,35 @@ def check_file(path: Path) -> None:
     """Refuses, by size and first bytes, what cannot be a GGUF model with weights; the rest is llama.cpp's to judge."""
     head = read_head(path)
     if int.from_bytes(head[8:16], "little") == 0:  # the number of tensors
-        raise TargetUnusable(f"{path.name} holds a vocabulary but no weights; choose the model itself.")
+        raise TargetUnusable("{name} holds a vocabulary but no weights; choose the model itself.", name=path.name)
     size, total = path.stat().st_size, psutil.virtual_memory().total
     if size > total and not gpu_support().devices:
         raise TargetUnusable(
-            f"{path.name} takes {size / 2**30:.1f} GiB, but this computer has {total / 2**30:.1f} GiB of memory; "
-            "choose a smaller model or quantization."
+            "{name} takes {size:.1f} GiB, but this computer has {total:.1f} GiB of memory; choose a smaller "
+            "model or quantization.",
+            name=path.name,
+            size=size / 2**30,
+            total=total / 2**30,
         )
 
 
 def read_head(path: Path) -> bytes:
     """The first 24 bytes of a GGUF file. Raises TargetMissing or TargetUnusable."""
     if not path.exists():
-        raise TargetMissing(f"There is no file {path}; choose another model file.")
+        raise TargetMissing("There is no file {path}; choose another model file.", path=path)
     if not path.is_file():
-        raise TargetUnusable(f"{path} is not a file; choose a model file that ends in .gguf.")
+        raise TargetUnusable("{path} is not a file; choose a model file that ends in .gguf.", path=path)
     try:
         with path.open("rb") as file:
             head = file.read(24)
     except OSError as error:
-        raise TargetUnusable(f"{path} cannot be read ({error.strerror}); check its permissions.") from error
+        raise TargetUnusable(
+            "{path} cannot be read ({reason}); check its permissions.", path=path, reason=error.strerror
+        ) from error
     if head[:4] != b"GGUF":
-        raise TargetUnusable(f"{path.name} is not in the GGUF format; choose another model file.")
+        raise TargetUnusable("{name} is not in the GGUF format; choose another model file.", name=path.name)
     if len(head) < 24:
-        raise TargetUnusable(f"{path.name} is cut short; download it again.")
+        raise TargetUnusable("{name} is cut short; download it again.", name=path.name)
     return head
 
 
@@ -60,17 +65,27 @@ def explain(path: Path, complaint: str) -> MendableError:
     if "unknown model architecture" in complaint:
         architecture = complaint.rsplit("'", 2)[-2] if complaint.count("'") >= 2 else "unknown"
         return TargetUnsupported(
-            f"{path.name} has the architecture “{architecture}”, which this version cannot run; choose another model."
+            "{name} has the architecture “{architecture}”, which this version cannot run; choose another model.",
+            name=path.name,
+            architecture=architecture,
         )
     if "not within the file bounds" in complaint:
-        return TargetUnusable(f"{path.name} is cut short; download it again.")
+        return TargetUnusable("{name} is cut short; download it again.", name=path.name)
     if "unable to allocate" in complaint or "failed to allocate" in complaint:
-        return TargetUnusable(f"{path.name} does not fit into memory; choose a smaller model or quantization.")
+        return TargetUnusable(
+            "{name} does not fit into memory; choose a smaller model or quantization.", name=path.name
+        )
     if "CLIP cannot be used as main model" in complaint:
-        return TargetUnsupported(f"{path.name} only lets another model see pictures; choose that model itself.")
+        return TargetUnsupported(
+            "{name} only lets another model see pictures; choose that model itself.", name=path.name
+        )
     if "token_embd.weight' not found" in complaint:
-        return TargetUnusable(f"{path.name} holds no weights of a language model; choose the model itself.")
-    return TargetUnusable(f"{path.name} is damaged or incomplete; download it again. (llama.cpp: {complaint})")
+        return TargetUnusable("{name} holds no weights of a language model; choose the model itself.", name=path.name)
+    return TargetUnusable(
+        "{name} is damaged or incomplete; download it again. (llama.cpp: {complaint})",
+        name=path.name,
+        complaint=complaint,
+    )
 
 
 def _cards_too_small(path: Path, settings: TargetSettings, complaint: str) -> CardsTooSmall | None:
@@ -82,8 +97,11 @@ def _cards_too_small(path: Path, settings: TargetSettings, complaint: str) -> Ca
         return None
     free = sum(device.free_memory for device in support.devices)
     return CardsTooSmall(
-        f"{path.name} needs more memory of {support.description} than the {free / 2**30:.1f} GiB that are free there; "
-        "choose fewer GPU layers or a smaller context size for it."
+        "{name} needs more memory of {card} than the {free:.1f} GiB that are free there; choose fewer "
+        "GPU layers or a smaller context size for it.",
+        name=path.name,
+        card=support.description,
+        free=free / 2**30,
     )
 
 
@@ -101,7 +119,7 @@ def open_model(
     state = path.stat()
     key = state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, settings.gpu_layers
     if stop.is_set():
-        raise Cancelled(f"Loading {path.name} was cancelled.")
+        raise Cancelled("Loading {name} was cancelled.", name=path.name)
     with _sharing:
         known = next((each for each in _open_models if each.key == key), None)
         if known is not None:
@@ -162,12 +180,14 @@ def _load_model(
     model = lib.llama_model_load_from_file(os.fsencode(path), parameters)
     if not model:
         if stop.is_set():
-            raise Cancelled(f"Loading {path.name} was cancelled.")
+            raise Cancelled("Loading {name} was cancelled.", name=path.name)
         complaint = last_error()
         raise _cards_too_small(path, settings, complaint) or explain(path, complaint)
     if not lib.llama_model_has_decoder(model) or lib.llama_model_has_encoder(model):
         lib.llama_model_free(model)
-        raise TargetUnsupported(f"{path.name} is not a model that writes text on its own; choose a chat model.")
+        raise TargetUnsupported(
+            "{name} is not a model that writes text on its own; choose a chat model.", name=path.name
+        )
     try:
         check_kind(model, path.name)
     except TargetUnsupported:
@@ -193,11 +213,14 @@ def open_context(model: Any, path: Path, parameters: Any, settings: TargetSettin
     error: MendableError
     if context:
         lib.llama_free(context)
-        error = TargetUnsupported(f"{path.name} is not a model that writes text; choose a chat model.")
+        error = TargetUnsupported("{name} is not a model that writes text; choose a chat model.", name=path.name)
     else:
         error = _cards_too_small(path, settings, last_error()) or TargetUnusable(
-            f"The context of {parameters.n_ctx:,} tokens for {path.name} does not fit into memory; "
-            f"choose a smaller context size. (llama.cpp: {last_error()})"
+            "The context of {size:,} tokens for {name} does not fit into memory; choose a smaller context "
+            "size. (llama.cpp: {complaint})",
+            size=parameters.n_ctx,
+            name=path.name,
+            complaint=last_error(),
         )
     free_model(model)
     raise error

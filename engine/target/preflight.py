@@ -18,6 +18,7 @@ from pathlib import Path
 from engine import errors
 from engine.config import TargetSettings
 from engine.errors import Cancelled, MendableError, TargetUnusable
+from engine.sentences import as_text, from_text
 from engine.stop_signal import StopSignal
 from engine.target.child import Limits, ask_child
 from engine.target.cpu import usable_cores
@@ -49,12 +50,12 @@ def preflight(path: Path, stop: StopSignal) -> None:
     try:
         complaint = ask_child(_look, (path, opening_s), stop.is_set, limits)
     except Cancelled:
-        raise Cancelled(f"Loading {path.name} was cancelled.") from None
+        raise Cancelled("Loading {name} was cancelled.", name=path.name) from None
     if complaint is None:
-        raise TargetUnusable(f"{path.name} is damaged: llama.cpp cannot open it; download it again.")
+        raise TargetUnusable("{name} is damaged: llama.cpp cannot open it; download it again.", name=path.name)
     if complaint:
         kind, _, sentence = complaint.partition(":")
-        raise getattr(errors, kind)(sentence)
+        raise getattr(errors, kind)(from_text(sentence))
 
 
 def _look(path: Path, opening_s: float) -> str:
@@ -74,7 +75,7 @@ def _complaint(path: Path, opening_s: float) -> str:
         with closing(target), _processor_limit(_TEXTS_S):
             _try_texts(target, path.name)
     except MendableError as error:
-        return f"{type(error).__name__}:{error}"
+        return f"{type(error).__name__}:{as_text(error.sentence)}"
     return ""
 
 
@@ -83,7 +84,7 @@ def _try_texts(target: LlamaCppTarget, name: str) -> None:
     known = range(len(target.vocabulary))
     for text in hard_texts(target.vocabulary):
         if not all(token in known for token in target.tokenize(text)):
-            raise TargetUnusable(f"{name} has a damaged vocabulary; download it again.")
+            raise TargetUnusable("{name} has a damaged vocabulary; download it again.", name=name)
 
 
 @contextmanager

@@ -94,7 +94,9 @@ class Projector:
             width = lib.llama_model_n_embd_inp(self._for.model)
             embedding = np.ctypeslib.as_array(pointer, (run.num_cells, width)).copy()
             if not np.isfinite(embedding).all():
-                raise TargetUnusable(f"{self.path.name} computes no numbers; it is damaged: download it again.")
+                raise TargetUnusable(
+                    "{name} computes no numbers; it is damaged: download it again.", name=self.path.name
+                )
         self._embeddings[key] = embedding
         while len(self._embeddings) > 1 and sum(each.nbytes for each in self._embeddings.values()) > _EMBEDDING_BYTES:
             self._embeddings.popitem(last=False)
@@ -106,7 +108,9 @@ class Projector:
         _check(stop)
         forget_errors()
         if _library().mtmd_encode_chunk(self._context, chunk):
-            raise TargetUnusable(f"{self.path.name} cannot read this picture (llama.cpp: {last_error()}).")
+            raise TargetUnusable(
+                "{name} cannot read this picture (llama.cpp: {complaint}).", name=self.path.name, complaint=last_error()
+            )
 
     def decode(self, run: PictureRun, context: Any, position: int, stop: StopSignal) -> int:
         """A pass of the model, whose context this is, over a part of a picture, from this position on. Returns what
@@ -162,7 +166,7 @@ class Projector:
             raise self._explained()
         if not library.mtmd_support_vision(context):
             library.mtmd_free(context)
-            raise TargetUnusable(f"{self.path.name} does not let a model see pictures; remove it.")
+            raise TargetUnusable("{name} does not let a model see pictures; remove it.", name=self.path.name)
         self._context = context
 
     def _take_in(self, picture: Picture) -> None:
@@ -219,8 +223,12 @@ class Projector:
         if failed:
             library.mtmd_input_chunks_free(chunks)
             raise TargetUnusable(
-                f"{self.path.name} cannot read a picture of {image.width} × {image.height} pixels; attach a part of it "
-                f"or another one. (llama.cpp: {last_error()})"
+                "{name} cannot read a picture of {width} × {height} pixels; attach a part of it or another one. "
+                "(llama.cpp: {complaint})",
+                name=self.path.name,
+                width=image.width,
+                height=image.height,
+                complaint=last_error(),
             )
         return chunks
 
@@ -240,8 +248,11 @@ class Projector:
             num_cells = library.mtmd_input_chunk_get_n_tokens(chunk)
             if num_cells > self._for.max_tokens and library.mtmd_decode_use_non_causal(self._context, chunk):
                 raise TargetUnusable(  # llama.cpp would end the process
-                    f"{self.path.name} makes {num_cells:,} tokens of a picture, which must be read at once; more than "
-                    f"{self._for.max_tokens} cannot be. Choose another model for pictures."
+                    "{name} makes {tokens:,} tokens of a picture, which must be read at once; more than {most} "
+                    "cannot be. Choose another model for pictures.",
+                    name=self.path.name,
+                    tokens=num_cells,
+                    most=self._for.max_tokens,
                 )
             num_places = library.mtmd_input_chunk_get_n_pos(chunk)
             parts.append(PictureRun(picture, num_runs, num_places, num_cells))
@@ -252,14 +263,16 @@ class Projector:
         if has_complained("mismatch between text model"):
             return self._stranger()
         if has_complained("alloc"):
-            return TargetUnusable(f"{self.path.name} does not fit into memory; close other programs.")
+            return TargetUnusable("{name} does not fit into memory; close other programs.", name=self.path.name)
         if has_complained("unknown projector type"):
-            return TargetUnusable(f"{self.path.name} is of a kind that this version cannot run; remove it.")
-        return TargetUnusable(f"{self.path.name} is damaged; download it again.")
+            return TargetUnusable("{name} is of a kind that this version cannot run; remove it.", name=self.path.name)
+        return TargetUnusable("{name} is damaged; download it again.", name=self.path.name)
 
     def _stranger(self) -> TargetUnusable:
         return TargetUnusable(
-            f"{self.path.name} does not belong to {self._for.path.name}; remove it, or download the one of this model."
+            "{name} does not belong to {model}; remove it, or download the one of this model.",
+            name=self.path.name,
+            model=self._for.path.name,
         )
 
 

@@ -12,6 +12,7 @@ from llama_cpp import llama_cpp as lib
 
 from engine.errors import Cancelled, TargetUnusable
 from engine.messages.pictures import Picture
+from engine.sentences import as_text, from_text, say
 from engine.stop_signal import StopSignal
 from engine.target.child import Limits, ask_child
 from engine.target.cpu import usable_cores
@@ -42,8 +43,8 @@ def try_projector(path: Path, model_path: Path, stop: StopSignal) -> None:
             answer = ask_child(_trial, (path, model_path), stop.is_set, limits)
         except Cancelled:
             raise Interrupted from None
-        damaged = f"{path.name} is damaged: llama.cpp cannot open it; download it again."
-        complaint = damaged if answer is None else answer
+        damaged = say("{name} is damaged: llama.cpp cannot open it; download it again.", name=path.name)
+        complaint = damaged if answer is None else from_text(answer)
         with _lock:
             _complaints[key] = complaint
     if complaint:
@@ -51,13 +52,13 @@ def try_projector(path: Path, model_path: Path, stop: StopSignal) -> None:
 
 
 def _trial(path: Path, model_path: Path) -> str:
-    """Runs in a child. What is wrong with the projector, in a sentence; empty if nothing is. Of the model only the
-    vocabulary is opened."""
+    """Runs in a child. What is wrong with the projector, as `as_text` tells it; empty if nothing is. Of the model only
+    the vocabulary is opened."""
     parameters = lib.llama_model_default_params()
     parameters.vocab_only = True
     model = lib.llama_model_load_from_file(os.fsencode(model_path), parameters)
     if not model:
-        return f"{model_path.name} cannot be read any more; choose the model again."
+        return as_text(say("{name} cannot be read any more; choose the model again.", name=model_path.name))
     go, complaints = StopSignal(), [""]
     projector = Projector(path, SeeingModel(model, model_path, usable_cores(), False, _CONTEXT, _CONTEXT))
 
@@ -67,12 +68,12 @@ def _trial(path: Path, model_path: Path) -> str:
                 if isinstance(part, PictureRun):
                     projector.encode(part, go)
         except TargetUnusable as error:
-            complaints[0] = str(error)
+            complaints[0] = as_text(error.sentence)
 
     try:
         projector.open(go)
     except TargetUnusable as error:
-        return str(error)
+        return as_text(error.sentence)
     encoding = threading.Thread(target=encode, daemon=True)
     encoding.start()
     encoding.join(_ENCODING_S)

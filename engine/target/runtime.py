@@ -20,6 +20,7 @@ from llama_cpp import llama_cpp as lib
 from llama_cpp._ctypes_extensions import load_shared_library
 
 from engine.messages.targets import ComputeDevice, DeviceKind, GpuSupport, Runtime
+from engine.sentences import say
 from engine.target.cpu import libraries
 from engine.target.extensions import usable_flags
 
@@ -109,7 +110,7 @@ def forget_errors() -> None:
 def last_error() -> str:
     """The last of llama.cpp's errors that does not merely repeat that loading failed."""
     telling = [text for text in _recent_errors if "failed to load model" not in text]
-    return (telling or list(_recent_errors) or ["no reason given"])[-1]
+    return (telling or list(_recent_errors) or [say("no reason given")])[-1]
 
 
 def has_complained(words: str) -> bool:

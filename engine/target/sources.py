@@ -97,9 +97,11 @@ def _listed_source(target: str, records: tuple[TargetRecord, ...], identity: str
         if _exists(record.path):
             return file_source(record.path)
     if named:
-        raise TargetMissing(f"The file of {target} is gone ({named[0].path}); choose the model again.")
+        raise TargetMissing(
+            "The file of {target} is gone ({path}); choose the model again.", target=target, path=named[0].path
+        )
     raise TargetMissing(
-        f"There is no model file {target}; `slipstream models list` shows those that are in the library."
+        "There is no model file {target}; `slipstream models list` shows those that are in the library.", target=target
     )
 
 

@@ -61,7 +61,9 @@ class StarterForm:
                 file.write(_ADAPTER.dump_json(_Note(name, is_wish)))
         except OSError as error:
             raise FileUnusable(
-                f"The starter's form in {self.folder} cannot be changed ({error.strerror}); mend that and try again."
+                "The starter's form in {folder} cannot be changed ({reason}); mend that and try again.",
+                folder=self.folder,
+                reason=error.strerror,
             ) from error
         for other in self.folder.glob("*.gguf"):
             if other.name != name:

@@ -15,6 +15,7 @@ import jinja2.tests
 from jinja2 import TemplateError, Undefined
 from jinja2.runtime import LoopContext
 
+from engine.sentences import say
 from engine.target.prompt_text import PromptText, interleaved, joined, part, recased, replaced, split, stripped
 from engine.target.template_formats import Formats, Group
 from engine.target.template_values import (
@@ -44,7 +45,7 @@ class Filters(Formats):
 
     def filter(self, name: str, value: Any, arguments: Sequence[Any], named: dict[str, Any]) -> Any:
         if name not in _FILTERS:
-            raise TemplateError(f"it uses the filter “{name[:40]}”, which is not known")
+            raise TemplateError(say("it uses the filter “{name}”, which is not known", name=name[:40]))
         return _FILTERS[name](self, value, *arguments, **named)
 
     def test(self, name: str, value: Any, arguments: Sequence[Any]) -> Any:
@@ -60,7 +61,7 @@ class Filters(Formats):
             return self.contains(value, *arguments)
         if name in ("lower", "upper"):
             return self._asked(getattr(str, f"is{name}"), self.text_of(value))
-        raise TemplateError(f"it uses the test “{name[:40]}”, which is not known")
+        raise TemplateError(say("it uses the test “{name}”, which is not known", name=name[:40]))
 
     def default(self, value: Any, default_value: Any = "", boolean: bool = False) -> Any:
         return default_value if isinstance(value, Undefined) or (boolean and not value) else value
@@ -71,10 +72,10 @@ class Filters(Formats):
         return len(value)
 
     def first(self, value: Any) -> Any:
-        return next(iter(self.items_of(value)), Undefined("there is no first item"))
+        return next(iter(self.items_of(value)), Undefined(say("there is no first item")))
 
     def last(self, value: Any) -> Any:
-        return next(iter(self.reverse(value)), Undefined("there is no last item"))
+        return next(iter(self.reverse(value)), Undefined(say("there is no last item")))
 
     def reverse(self, value: Any) -> Any:
         return self.slice(value, None, None, -1) if isinstance(value, str) else self.list_of(value)[::-1]
@@ -252,7 +253,7 @@ class Filters(Formats):
             if field is None:
                 continue
             if conversion or not _FORMAT_SPEC.fullmatch(spec or ""):
-                raise TemplateError("it formats a value in a way that is not allowed")
+                raise TemplateError(say("it formats a value in a way that is not allowed"))
             if field.isdecimal() or not field:
                 value = arguments[int(field) if field else num_used]
                 num_used += 1

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from jinja2 import TemplateError
 from jinja2.utils import Cycler, Joiner
 
+from engine.sentences import say
 from engine.target.prompt_text import made_of, part
 from engine.target.template_values import ITEM, PIECE, TOO_LARGE, Callee, Values, calculated
 
@@ -56,7 +57,7 @@ class Formats(Values):
                 pieces.append("%")
                 continue
             if field[5] in (None, "%"):
-                raise TemplateError("it formats a value in a way that is not allowed")
+                raise TemplateError(say("it formats a value in a way that is not allowed"))
             value = given[self.key(field[1])] if field[1] is not None else waiting.pop(0)
             pieces.append(self._field(value, field))
         if waiting and not isinstance(given, dict):
@@ -87,7 +88,7 @@ class Formats(Values):
         if len(text) <= length + leeway:
             return text
         if length < len(end):
-            raise TemplateError("it shortens a text to less than its end")
+            raise TemplateError(say("it shortens a text to less than its end"))
         self.budget.take(length)
         kept = part(text, slice(length - len(end)))
         if not killwords and " " in kept:

@@ -14,6 +14,7 @@ from typing import Any
 from jinja2 import TemplateError, Undefined, nodes
 from jinja2.runtime import LoopContext
 
+from engine.sentences import say
 from engine.target.template_filters import Filters
 from engine.target.template_syntax import cost_of, parsed
 from engine.target.template_values import COMPARISONS, Budget, Callee, Namespace, calculated
@@ -63,7 +64,7 @@ class Program:
     def _statement(self, node: nodes.Node) -> Statement:
         make = _STATEMENTS.get(type(node))
         if make is None:
-            raise TemplateError(f"it uses “{type(node).__name__.lower()}”, which chat templates have no use for")
+            raise _no_use(node)
         return make(self, node)
 
     def _written(self, body: Statement, names: Names) -> str:
@@ -102,7 +103,7 @@ class Program:
 
     def _for(self, node: nodes.For) -> Statement:
         if node.recursive:
-            raise TemplateError("it uses a recursive loop, which chat templates have no use for")
+            raise TemplateError(say("it uses a recursive loop, which chat templates have no use for"))
         items, assign, body = self._expression(node.iter), self._target(node.target), self._statements(node.body)
         test = None if node.test is None else self._expression(node.test)
         otherwise = self._statements(node.else_)
@@ -175,7 +176,7 @@ class Program:
 
     def _autoescape(self, node: nodes.ScopedEvalContextModifier) -> Statement:
         if any(not isinstance(each.value, nodes.Const) or each.value.value for each in node.options):
-            raise TemplateError("it escapes text for HTML")
+            raise TemplateError(say("it escapes text for HTML"))
         return self._statements(node.body)
 
     def _macro(self, node: nodes.Macro) -> Statement:
@@ -212,7 +213,7 @@ class Program:
                     elif place >= first_default:
                         inner[name] = defaults[place - first_default](inner)
                     else:
-                        inner[name] = Undefined(f"parameter “{name}” was not provided")
+                        inner[name] = Undefined(say("parameter “{name}” was not provided", name=name))
                 inner["kwargs"] = named
                 return self._written(body, inner)
 
@@ -230,7 +231,7 @@ class Program:
             def assign(names: Names, value: Any) -> None:
                 space = names.get(place)
                 if not isinstance(space, Namespace):
-                    raise TemplateError("it sets an attribute of what is no namespace")
+                    raise TemplateError(say("it sets an attribute of what is no namespace"))
                 self._values.budget.take(len(attribute))
                 space.values[attribute] = value
 
@@ -254,7 +255,7 @@ class Program:
             left, right = self._expression(node.left), self._expression(node.right)
             operation = self._values.operations[node.operator]
             return lambda names: operation(left(names), right(names))
-        raise TemplateError(f"it uses “{type(node).__name__.lower()}”, which chat templates have no use for")
+        raise _no_use(node)
 
     def _name(self, node: nodes.Name) -> Expression:
         name = node.name
@@ -386,7 +387,7 @@ class Program:
         self, node: nodes.Call | nodes.Filter | nodes.Test
     ) -> tuple[Callable[[Names], list[Any]], Callable[[Names], dict[str, Any]]]:
         if node.dyn_args is not None or node.dyn_kwargs is not None:
-            raise TemplateError("it calls with “*”, which chat templates have no use for")
+            raise TemplateError(say("it calls with “*”, which chat templates have no use for"))
         arguments = [self._expression(each) for each in node.args]
         named = {str(each.key): self._expression(each.value) for each in node.kwargs}
         return (
@@ -431,3 +432,8 @@ _EXPRESSIONS: dict[type[nodes.Node], Callable[[Program, Any], Expression]] = {
     nodes.Test: Program._test,
     nodes.Tuple: Program._tuple,
 }
+
+
+def _no_use(node: nodes.Node) -> TemplateError:
+    what = type(node).__name__.lower()
+    return TemplateError(say("it uses “{what}”, which chat templates have no use for", what=what))

@@ -10,6 +10,7 @@ from jinja2 import Environment, TemplateError, nodes
 from jinja2.lexer import TokenStream
 from jinja2.parser import Parser
 
+from engine.sentences import say
 from engine.target.template_values import Budget
 
 _MOST_CHARACTERS = 128_000  # of the source: the longest of seventy has 17,000
@@ -19,7 +20,7 @@ _STEPS_PER_TOKEN = 100
 def parsed(source: str) -> nodes.Template:
     """Raises TemplateError, RecursionError or ValueError."""
     if len(source) > _MOST_CHARACTERS:
-        raise TemplateError(f"it has more than {_MOST_CHARACTERS:,} characters")
+        raise TemplateError(say("it has more than {most:,} characters", most=_MOST_CHARACTERS))
     return _ENVIRONMENT.parse(source)
 
 

@@ -18,6 +18,7 @@ from typing import Any, NoReturn, Self
 from jinja2 import TemplateError, Undefined
 from jinja2.runtime import LoopContext
 
+from engine.sentences import say
 from engine.target.prompt_text import PromptText, joined, part, said_in
 
 # What one rendering may make, in characters. The templates of seventy models take a few thousand by themselves, and at
@@ -35,7 +36,7 @@ _MAX_NUMBER, _MAX_POWER = 2**63, 64
 _MAX_ITEMS = 100_000  # of range() and of what `*` makes
 _MAX_TIME_FORMAT = 100
 _TIME_FORMAT = re.compile(r"(?:[^%]|%[-#]?[A-Za-z%])*")
-TOO_LARGE = "it makes values that are too large"
+TOO_LARGE = say("it makes values that are too large")
 
 _Number = (int, float)
 _Sequence = (list, tuple, range)
@@ -79,7 +80,7 @@ class Budget:
             if self._left < 0:
                 raise OverBudget(TOO_LARGE)
             if time.thread_time() > self._end:
-                raise OverBudget("it takes too long")
+                raise OverBudget(say("it takes too long"))
             self._next_look = self._taken + _LOOK_EVERY
 
     def give_back(self, amount: int) -> None:
@@ -192,8 +193,8 @@ class Values:
             try:
                 return part(value, key) if isinstance(value, str) else value[key]
             except IndexError:
-                return Undefined("there is no such item")
-        return self.attribute(value, key) if isinstance(key, str) else Undefined("there is no such item")
+                return Undefined(say("there is no such item"))
+        return self.attribute(value, key) if isinstance(key, str) else Undefined(say("there is no such item"))
 
     def attribute(self, value: Any, name: str) -> Any:
         """`value.name`."""
@@ -346,7 +347,7 @@ def _raise(message: Any = "") -> NoReturn:
 
 def _now(form: str) -> str:
     if len(form) > _MAX_TIME_FORMAT or not _TIME_FORMAT.fullmatch(form):
-        raise TemplateError("it asks for the time in a form that is not allowed")
+        raise TemplateError(say("it asks for the time in a form that is not allowed"))
     return datetime.now().strftime(form)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from llama_cpp import llama_cpp as lib
 
 from engine.errors import TargetUnsupported, TargetUnusable
+from engine.sentences import template
 from engine.target.interface import Vocabulary
 from engine.target.marks import Marks
 
@@ -46,9 +47,9 @@ _MARKED = _USERS | lib.LLAMA_TOKEN_ATTR_CONTROL | lib.LLAMA_TOKEN_ATTR_UNKNOWN
 _REPLACEMENTS = ("\ufffd", "?", " ")
 
 _REFUSED = {
-    lib.LLAMA_VOCAB_TYPE_NONE: "has no vocabulary",
+    lib.LLAMA_VOCAB_TYPE_NONE: template("{name} has no vocabulary; choose a chat model."),
     # Its rules for rewriting text are a program that may end the process; only models that write nothing have them.
-    lib.LLAMA_VOCAB_TYPE_UGM: "has a vocabulary that no chat model has",
+    lib.LLAMA_VOCAB_TYPE_UGM: template("{name} has a vocabulary that no chat model has; choose a chat model."),
 }
 
 
@@ -56,7 +57,7 @@ def check_kind(model: Any, name: str) -> None:
     """Raises TargetUnsupported for vocabularies that no text may be given to."""
     kind = lib.llama_vocab_type(lib.llama_model_get_vocab(model))
     if kind in _REFUSED:
-        raise TargetUnsupported(f"{name} {_REFUSED[kind]}; choose a chat model.")
+        raise TargetUnsupported(_REFUSED[kind], name=name)
 
 
 class Tokenizer:
@@ -176,7 +177,7 @@ def _check_bytes(vocabulary: Vocabulary, name: str) -> None:
 
 
 def _lacks_tokens(name: str) -> TargetUnusable:
-    return TargetUnusable(f"{name} has a vocabulary that cannot write every text; choose another model.")
+    return TargetUnusable("{name} has a vocabulary that cannot write every text; choose another model.", name=name)
 
 
 def _is_text(data: bytes) -> bool:

@@ -53,7 +53,7 @@ def load_vocabulary(path: Path) -> VocabularyFile:
     try:
         check_kind(model, path.name)
         if lib.llama_vocab_n_tokens(lib.llama_model_get_vocab(model)) <= 0:
-            raise TargetUnusable(f"{path.name} holds no vocabulary; choose another model file.")
+            raise TargetUnusable("{name} holds no vocabulary; choose another model file.", name=path.name)
         return VocabularyFile(model, path.name)
     except MendableError:
         lib.llama_model_free(model)

@@ -35,13 +35,13 @@ from engine.errors import MendableError
 from engine.messages.commands import (
     Command,
     ContinueReply,
-    DeleteConversation,
+    DeleteConversations,
     ForgetConversation,
     ForgetEverything,
     ForgetLearned,
     ImportConversations,
     Regenerate,
-    RestoreConversation,
+    RestoreConversations,
     Send,
 )
 from engine.messages.conversations import Message
@@ -123,8 +123,8 @@ class _Life:
                 self._tell("failed", type(command).__name__, sentence)
                 self._end(command)
             case Finished(command):
-                if isinstance(command, RestoreConversation):
-                    self._tell("brought back", command.conversation_id)
+                if isinstance(command, RestoreConversations):
+                    self._tell("brought back", command.conversation_ids[0])
                 self._end(command)
 
     def _tell(self, *news: object) -> None:
@@ -206,8 +206,8 @@ class _Life:
             return None
         chat = self._chats[-1]
         self._tell("deleting", chat)
-        self._post(DeleteConversation(chat))
-        return self._post(RestoreConversation(chat))
+        self._post(DeleteConversations((chat,)))
+        return self._post(RestoreConversations((chat,)))
 
     def _learn(self) -> None:
         """Stores what the learner would."""

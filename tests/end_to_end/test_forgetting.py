@@ -96,7 +96,7 @@ class Desk:
     def forget(self, conversation_id: int) -> None:
         """From its menu, with the question that follows."""
         with self.waiting_for(ConversationForgotten, DeletedErased):
-            self.window.conversations.forget_requested.emit(conversation_id)
+            self.window.conversations.forget_requested.emit((conversation_id,))
             box = self.window.findChild(QMessageBox)
             assert isinstance(box, QMessageBox)
             next(each for each in box.buttons() if each.text() == "Delete permanently").click()

@@ -11,6 +11,7 @@ from app.dialogs.history.figures import Row
 from app.dialogs.history.wording import HOW_COMPARED, NOTHING, Speed, ratio_words
 from app.text.amounts import percent_words
 from app.text.benefits import kind_words
+from app.text.numbers import whole
 from app.text.origin_marks import label_of, proposers
 from app.text.translation import QT_TRANSLATE_NOOP
 from engine.messages.history import Tally
@@ -100,13 +101,13 @@ COLUMNS = (
     Column(
         QT_TRANSLATE_NOOP("Speed", "Replies"),
         QT_TRANSLATE_NOOP("Speed", "Replies that are kept; those of deleted and incognito chats are not counted"),
-        lambda row: f"{row.tally.num_replies:,}",
+        lambda row: whole(row.tally.num_replies),
         lambda row: {"replies": row.tally.num_replies},
     ),
     Column(
         QT_TRANSLATE_NOOP("Speed", "Tokens"),
         QT_TRANSLATE_NOOP("Speed", "Tokens of the model in these replies"),
-        lambda row: f"{row.tally.num_tokens:,}",
+        lambda row: whole(row.tally.num_tokens),
         lambda row: {"tokens": row.tally.num_tokens},
     ),
     Column(

@@ -31,6 +31,7 @@ from app.dialogs.history.wording import (
 from app.dialogs.parts import Dialog
 from app.text.amounts import day_words, percent_words
 from app.text.benefits import KINDS, kind_words
+from app.text.numbers import whole
 from app.text.translation import QT_TRANSLATE_NOOP, translate
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Gap, Placed, ScrollingPage, Stretch, in_column, in_row
@@ -306,7 +307,7 @@ def _short_name(day: date) -> str:
 
 
 def _chat_name(place: float) -> str:
-    return f"{round(place):,}" if place >= 1 else ""
+    return whole(round(place)) if place >= 1 else ""
 
 
 _NAMES = {Grouping.DAY: _day_name, Grouping.CHAT: _chat_name, Grouping.WEEK: _week_name}

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from app.dialogs.history.figures import Grouping, Point
 from app.text.amounts import day_words, percent_words
 from app.text.benefits import gain_words
+from app.text.numbers import decimal
 from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
 from app.text.unseen import wrapped
 from engine.messages.history import AdapterNote, History, Tally, TotalSpeedup
@@ -97,7 +98,7 @@ def thinking_words(tally: Tally) -> str:
     """Of models that think before they answer; empty where none did."""
     if tally.paces is None:
         return ""
-    thinking, answering = (f"{pace:.1f}" for pace in tally.paces)
+    thinking, answering = (decimal(pace, 1) for pace in tally.paces)
     return Speed.tr(
         "Thinking: {thinking} tokens/s ({share} of all tokens); answering: {answering} tokens/s.",
         thinking=thinking,
@@ -107,12 +108,16 @@ def thinking_words(tally: Tally) -> str:
 
 
 def ratio_words(speedup: TotalSpeedup) -> str:
-    return f"{speedup.ratio:.2f}× ± {speedup.error:.2f}" if speedup.error > 0 else f"{speedup.ratio:.2f}×"
+    return (
+        f"{decimal(speedup.ratio, 2)}× ± {decimal(speedup.error, 2)}"
+        if speedup.error > 0
+        else f"{decimal(speedup.ratio, 2)}×"
+    )
 
 
 def duration(seconds: float) -> str:
     if seconds < 1:
-        return Speed.tr("{seconds} seconds", seconds=f"{seconds:.1f}")
+        return Speed.tr("{seconds} seconds", seconds=decimal(seconds, 1))
     if seconds < 60:
         return Speed.tr("%n second(s)", "", round(seconds))
     minutes = round(seconds / 60)
@@ -134,8 +139,8 @@ def point_words(point: Point, grouping: Grouping) -> str:
         return f"{when}\n" + Speed.tr("{ratio}, {number} repl(y|ies) compared", "", number, ratio=ratio)
     return f"{when}\n" + Speed.tr(
         "{after} tokens per pass with what was learned, {before} without: {gain} ({replies})",
-        after=f"{point.figure.after:.2f}",
-        before=f"{point.figure.before:.2f}",
+        after=decimal(point.figure.after, 2),
+        before=decimal(point.figure.before, 2),
         gain=gain_words(point.figure),
         replies=_replies(point.figure.num_replies),
     )
@@ -171,8 +176,8 @@ def note_words(note: AdapterNote) -> str:
     return Speed.tr(
         "Learned since {day}: {before} → {after} guesses are accepted in a round",
         day=day_words(note.created_at),
-        before=f"{note.before:.2f}",
-        after=f"{note.after:.2f}",
+        before=decimal(note.before, 2),
+        after=decimal(note.after, 2),
     )
 
 
@@ -218,8 +223,8 @@ def _adapter_words(note: AdapterNote) -> str:
         day=day_words(note.created_at),
         models=_listed(note.target_names),
         replies=_replies(note.num_learned),
-        before=f"{note.before:.2f}",
-        after=f"{note.after:.2f}",
+        before=decimal(note.before, 2),
+        after=decimal(note.after, 2),
     )
 
 

@@ -30,10 +30,10 @@ from engine.config import SpeculationSettings
 from engine.messages.commands import (
     Command,
     ContinueReply,
-    DeleteConversation,
+    DeleteConversations,
     EditPrompt,
     Regenerate,
-    RestoreConversation,
+    RestoreConversations,
     SearchConversations,
     Send,
     ShowBranch,
@@ -41,8 +41,8 @@ from engine.messages.commands import (
 from engine.messages.conversations import Conversation, ConversationSummary, Message, Role, SearchHit
 from engine.messages.events import (
     ConversationChanged,
-    ConversationDeleted,
     ConversationOpened,
+    ConversationsDeleted,
     ConversationsFound,
     ConversationsListed,
     PromptStored,
@@ -152,9 +152,9 @@ class Desk:
                           for each in MESSAGES]  # fmt: skip
                 siblings = {**SIBLINGS, message_id: next(ids for ids in SIBLINGS.values() if message_id in ids)}
                 bridge.tell(ConversationOpened(Conversation(CHATS[1], "", tuple(branch), siblings=siblings)))
-            case DeleteConversation(conversation_id):
-                bridge.tell(ConversationDeleted(next(chat for chat in CHATS if chat.id == conversation_id)))
-            case RestoreConversation(conversation_id):
+            case DeleteConversations((conversation_id,)):
+                bridge.tell(ConversationsDeleted((next(chat for chat in CHATS if chat.id == conversation_id),)))
+            case RestoreConversations((conversation_id,)):
                 bridge.tell(ConversationChanged(next(chat for chat in CHATS if chat.id == conversation_id)))
             case SearchConversations(words):
                 bridge.tell(ConversationsFound(words, (SearchHit(CHATS[0], None, "", ()),)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import runpy
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,12 +12,13 @@ import pytest
 import app
 from app.settings.app_settings import AppSettings
 from app.settings.declaration import shown_settings
+from app.text.languages import LANGUAGES
 from app.theme import THEMES
 from engine.config import OWN_PARAMETERS, SamplingSettings, TargetSettings
 from engine.parameters import Scope, parameters
+from tests.translations.collecting import declared_words
 
 ROOT = Path(app.__file__).parent
-SCRIPT = ROOT.parent / "packaging" / "translations.py"
 TERMINAL = "for the terminal, which speaks English"
 REPORT = "crash reports are read by those who mend the program"
 COMMAND = "commands, and words that come from elsewhere"
@@ -40,6 +40,7 @@ UNTRANSLATED_FILES = {
     "commands/chat.py": TERMINAL,
     "commands/options.py": TERMINAL,
     "commands/terminal.py": TERMINAL,
+    "commands/tools.py": TERMINAL,
     "commands/tune.py": TERMINAL,
 }
 UNTRANSLATED_WORDS = {
@@ -75,7 +76,9 @@ SPEAKING = {
 }
 WORD = re.compile(r"[^\W\d_]{2,}")
 WORDS = re.compile(r"[^\W\d_]{2,}[,;:.]? [^\W\d_]+")  # two in a row: this is said to somebody
-KEY = r"(?:(?:Ctrl|Shift)\+)*(?:Enter|PgUp|PgDown|Del|[^\w\s]|[A-Z0-9])"  # as Qt writes them in files
+KEY = (
+    r"(?:(?:Ctrl|Shift)\+)*(?:Enter|Left|Right|Up|Down|PgUp|PgDown|Del|[^\w\s]|[A-Z0-9])"  # as Qt writes them in files
+)
 KEYS = re.compile(rf"{KEY}(?:; {KEY})*")
 KINDS = set(re.findall(r'kind="([\w-]+)"', (THEMES / "style.qss").read_text("utf-8")))
 STYLE = re.compile(r"\s*\w+ \{ [\w-]+:")
@@ -134,7 +137,7 @@ def test_all_else_may_stay(code: str) -> None:
 
 def test_declared_words_are_collected() -> None:
     """Those of all settings, and of the parameters that only the dialogs of a chat or a target show."""
-    collected = runpy.run_path(str(SCRIPT))["declared_words"]()
+    collected = declared_words() | {language.own_name for language in LANGUAGES}
     for setting in shown_settings(AppSettings):
         shown = {setting.description, setting.label, setting.group.value, setting.number.unit, setting.number.unset}
         shown |= {words for _, words in setting.choices}

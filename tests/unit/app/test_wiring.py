@@ -22,7 +22,7 @@ from engine import (
     ChangeConversation,
     Command,
     CountTokens,
-    DeleteConversation,
+    DeleteConversations,
     EstimateMemory,
     ExportConversations,
     FetchDrafter,
@@ -36,7 +36,7 @@ from engine import (
     ReadLearned,
     ReadTextFile,
     RenameConversation,
-    RestoreConversation,
+    RestoreConversations,
     SaveDraft,
     SearchConversations,
     SearchHub,
@@ -50,8 +50,8 @@ from engine.config import SpeculationSettings
 from engine.messages.commands import UpdateRecall
 from engine.messages.conversations import Conversation, ConversationSummary, Message, Role
 from engine.messages.events import (
-    ConversationDeleted,
     ConversationOpened,
+    ConversationsDeleted,
     ConversationsListed,
     Failed,
     TargetInfo,
@@ -95,7 +95,7 @@ class Desk:
     # What the user may do
 
     def restore(self) -> None:
-        self.bridge.tell(ConversationDeleted(CHATS[0]))
+        self.bridge.tell(ConversationsDeleted((CHATS[0],)))
         self.window.restore_action.trigger()
 
     def change(self) -> None:
@@ -174,8 +174,8 @@ SAID_AND_LISTED: Outcome = (["No."], [ListConversations()])
 SILENT: Outcome = ([], [])
 CASES: tuple[tuple[type[Command], Callable[[Desk], object], Outcome], ...] = (
     (RenameConversation, lambda desk: desk.window.conversations.renamed.emit(1, "Better"), SAID_AND_LISTED),
-    (DeleteConversation, lambda desk: desk.window.conversations.deleted.emit(1), SAID_AND_LISTED),
-    (RestoreConversation, Desk.restore, SAID_AND_LISTED),
+    (DeleteConversations, lambda desk: desk.window.conversations.deleted.emit((1,)), SAID_AND_LISTED),
+    (RestoreConversations, Desk.restore, SAID_AND_LISTED),
     (ListConversations, lambda _desk: None, SAID),
     (ChangeConversation, Desk.change, SAID),
     (ShowBranch, Desk.show_branch, SAID),

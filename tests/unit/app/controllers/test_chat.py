@@ -21,7 +21,7 @@ from app.widgets.reply_view import ReplyView
 from engine import (
     STARTER,
     Command,
-    DeleteConversation,
+    DeleteConversations,
     ListConversations,
     LoadTarget,
     OpenConversation,
@@ -30,7 +30,7 @@ from engine import (
     Regenerate,
     RenameConversation,
     ReplySettings,
-    RestoreConversation,
+    RestoreConversations,
     Send,
     TargetSettings,
 )
@@ -38,9 +38,9 @@ from engine.messages.conversations import Conversation, ConversationSummary, Mes
 from engine.messages.events import (
     ContextTrimmed,
     ConversationChanged,
-    ConversationDeleted,
     ConversationForgotten,
     ConversationOpened,
+    ConversationsDeleted,
     ConversationsListed,
     Event,
     EverythingForgotten,
@@ -231,18 +231,18 @@ def test_regenerating_replaces_the_last_reply_and_brings_it_back_when_that_fails
 def test_deleting_can_be_undone(ready: Desk) -> None:
     answered(ready)
     ready.take()
-    ready.window.conversations.deleted.emit(7)
-    assert ready.take() == [DeleteConversation(7)]
-    ready.tell(ConversationDeleted(summary(7, "Hi")))
+    ready.window.conversations.deleted.emit((7,))
+    assert ready.take() == [DeleteConversations((7,))]
+    ready.tell(ConversationsDeleted((summary(7, "Hi"),)))
     assert ready.shown == []
     (toast,) = ready.window.toasts.shown
     toast.acted.emit()
-    assert ready.take() == [RestoreConversation(7), OpenConversation(7)]
+    assert ready.take() == [RestoreConversations((7,)), OpenConversation(7)]
 
 
 def test_nothing_is_left_in_the_window_when_everything_is_forgotten(ready: Desk) -> None:
     answered(ready)
-    ready.tell(ConversationDeleted(summary(1, "Old")))
+    ready.tell(ConversationsDeleted((summary(1, "Old"),)))
     ready.window.prompt_box.set_text("not sent")
     ready.tell(EverythingForgotten(2), ConversationsListed(()))
     assert ready.shown == []
@@ -256,7 +256,7 @@ def test_nothing_is_left_in_the_window_when_everything_is_forgotten(ready: Desk)
 
 def test_undo_leaves_when_its_chat_is_back_however_that_came(ready: Desk) -> None:
     one, two = summary(1, "Old"), summary(2, "Older")
-    ready.tell(ConversationDeleted(one), ConversationDeleted(two))
+    ready.tell(ConversationsDeleted((one,)), ConversationsDeleted((two,)))
     ready.window.restore_action.trigger()
     assert [toast.words.text() for toast in ready.window.toasts.shown] == ["“Old” was deleted."]
     ready.tell(ConversationChanged(one))
@@ -266,22 +266,22 @@ def test_undo_leaves_when_its_chat_is_back_however_that_came(ready: Desk) -> Non
 
 def test_what_was_deleted_can_be_brought_back_long_after_its_toast_is_gone(ready: Desk) -> None:
     assert not ready.window.restore_action.isEnabled()
-    ready.tell(ConversationDeleted(summary(1, "Old")), ConversationDeleted(summary(2, "Older")))
+    ready.tell(ConversationsDeleted((summary(1, "Old"),)), ConversationsDeleted((summary(2, "Older"),)))
     ready.window.toasts.clear()
     ready.window.restore_action.trigger()
-    assert ready.take() == [RestoreConversation(2), OpenConversation(2)]
+    assert ready.take() == [RestoreConversations((2,)), OpenConversation(2)]
     ready.window.restore_action.trigger()
-    assert ready.take() == [RestoreConversation(1), OpenConversation(1)]
+    assert ready.take() == [RestoreConversations((1,)), OpenConversation(1)]
     assert not ready.window.restore_action.isEnabled()
 
 
 def test_undo_brings_back_the_conversation_it_stands_beside(ready: Desk) -> None:
-    ready.tell(ConversationDeleted(summary(1, "Old")), ConversationDeleted(summary(2, "Older")))
+    ready.tell(ConversationsDeleted((summary(1, "Old"),)), ConversationsDeleted((summary(2, "Older"),)))
     first, _second = ready.window.toasts.shown
     first.acted.emit()
-    assert ready.take() == [RestoreConversation(1), OpenConversation(1)]
+    assert ready.take() == [RestoreConversations((1,)), OpenConversation(1)]
     ready.window.restore_action.trigger()
-    assert ready.take() == [RestoreConversation(2), OpenConversation(2)]
+    assert ready.take() == [RestoreConversations((2,)), OpenConversation(2)]
 
 
 def test_a_target_that_was_ready_while_the_next_was_loading_is_shown_when_that_fails(ready: Desk) -> None:
@@ -324,7 +324,7 @@ def test_deleting_the_conversation_of_a_reply_stops_it(ready: Desk) -> None:
     ready.write("Hi")
     ready.tell(ConversationChanged(summary(7)), PromptStored(prompt(70, 7)))
     stop = ready.bridge.stops[-1]
-    ready.window.conversations.deleted.emit(7)
+    ready.window.conversations.deleted.emit((7,))
     assert stop.is_set()
 
 

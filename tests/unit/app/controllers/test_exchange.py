@@ -114,7 +114,7 @@ def test_one_is_exported_under_the_name_that_was_chosen(
     form: ExportFormat,
     overwrite: bool,
 ) -> None:
-    window.conversations.export_requested.emit(1)
+    window.conversations.export_requested.emit((1,))
     chooser = dialog(window)
     assert Path(chooser.selectedFiles()[0]).name == "What is a b.json"
     chooser.selectNameFilter(chooser.nameFilters()[filter_place])
@@ -311,7 +311,7 @@ def test_forgetting_asks_first(window: MainWindow, bridge: FakeBridge) -> None:
     QTest.keyClick(window.conversations.view, Qt.Key.Key_Delete, Qt.KeyboardModifier.ShiftModifier)
     answer(window, "Cancel")
     assert bridge.posted == []
-    window.conversations.forget_requested.emit(1)
+    window.conversations.forget_requested.emit((1,))
     answer(window, "Delete permanently")
     assert bridge.posted == [ForgetConversation(1)]
     tell(bridge, ConversationForgotten(KEPT))
@@ -325,7 +325,7 @@ def test_a_reply_under_way_goes_with_its_chat(window: MainWindow, bridge: FakeBr
     window.prompt_box.submit()
     stop = bridge.stops[-1]
     tell(bridge, PromptStored(Message(5, 1, None, Role.USER, "Hi", NOW)))
-    window.conversations.forget_requested.emit(1)
+    window.conversations.forget_requested.emit((1,))
     answer(window, "Delete permanently")
     assert bridge.posted[-1] == ForgetConversation(1)
     tell(bridge, ConversationForgotten(KEPT))

@@ -176,7 +176,7 @@ def test_a_model_that_is_not_in_the_library_is_told_of(desk: Desk) -> None:
     desk.list_targets()
     desk.presets.apply(replace(QUIET, target=TargetChoice("Gone", "file:gone")))
     assert desk.used == []
-    assert desk.said == ["The library has no model Gone, which “Quiet” asks for."]
+    assert desk.said == ["The library has no model Gone, which “Quiet” is for."]
     assert desk.window.prompt_box.think_button.isChecked()
 
 

@@ -16,8 +16,8 @@ from app.widgets.row_view import Flash
 from engine import OpenConversation, SearchConversations
 from engine.messages.conversations import Conversation, ConversationSummary, SearchHit
 from engine.messages.events import (
-    ConversationDeleted,
     ConversationOpened,
+    ConversationsDeleted,
     ConversationsFound,
     ConversationsListed,
     Event,
@@ -124,7 +124,7 @@ def test_what_changes_meanwhile_is_looked_for_again(qtbot: QtBot, window: MainWi
     write(qtbot, window, "zebra")
     tell(bridge, ConversationsFound("zebra", HITS))
     window.conversations.results.view.setCurrentIndex(window.conversations.results.model.index(1))
-    tell(bridge, ConversationDeleted(SUMMARIES[1]))
+    tell(bridge, ConversationsDeleted((SUMMARIES[1],)))
     assert bridge.posted == [SearchConversations("zebra")] * 2
     tell(bridge, ConversationsFound("zebra", HITS[1:]))
     assert window.conversations.results.view.currentIndex().row() == 0, "the same one is marked"

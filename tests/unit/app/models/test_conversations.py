@@ -6,7 +6,8 @@ import pytest
 from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
-from app.models.conversations import ConversationsModel, group_of
+from app.models.conversation_rows import group_of
+from app.models.conversations import ConversationsModel
 from engine.messages.conversations import ConversationSummary
 
 NOW = datetime.now(UTC)

@@ -13,15 +13,17 @@ from engine.places import SETTINGS
 
 
 def test_what_was_saved_is_what_the_window_begins_with(tmp_path: Path) -> None:
-    settings = AppSettings(theme="dark", text_size=120, window=b"b2s=", has_chatted=True)
+    settings = AppSettings(theme="dark", text_size=120, window=b"b2s=", has_chatted=True, language="de")
     SettingsFile(tmp_path).save(settings)
     loaded, _ = SettingsFile(tmp_path).load()
-    assert read_look(tmp_path) == Look("dark", 120, loaded.window, has_chatted=True)
+    assert read_look(tmp_path) == Look("dark", 120, loaded.window, has_chatted=True, language="de")
 
 
 def test_defaults_are_those_of_the_settings(tmp_path: Path) -> None:
     settings = AppSettings()
-    assert read_look(tmp_path) == Look(settings.theme, settings.text_size, settings.window, settings.has_chatted)
+    assert read_look(tmp_path) == Look(
+        settings.theme, settings.text_size, settings.window, settings.has_chatted, settings.language
+    )
 
 
 def test_themes_are_those_of_the_settings() -> None:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-import runpy
-import subprocess
-import sys
-import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QLocale, QTranslator
 from PySide6.QtWidgets import QApplication, QDialogButtonBox
 from pytestqt.qtbot import QtBot
 
@@ -19,14 +15,44 @@ from app.dialogs.settings_dialog import SettingsDialog
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
 from app.settings.declaration import shown_settings
-from app.text.translation import Words, install_translations, translate
+from app.text.languages import ENGLISH, Language, language_named
+from app.text.numbers import use_locale
+from app.text.translation import (
+    ENGINE,
+    Forms,
+    Translators,
+    Words,
+    _telling,
+    install_translations,
+    told,
+    translate,
+    translated,
+)
 from app.theme import ThemeKeeper
 from engine import origins
+from engine.messages.commands import ListTargets
+from engine.messages.events import (
+    ConversationsListed,
+    DeletedErased,
+    DrafterChosen,
+    Event,
+    Failed,
+    FormsListed,
+    GrammarChecked,
+    SpeculationChanged,
+    StoreBehind,
+    TargetDownloaded,
+    TargetReady,
+    TargetsListed,
+)
 from engine.messages.origins import TARGET
+from engine.messages.targets import LibraryTarget, TargetOptions
+from engine.sentences import say
+from tests.translations.collecting import collected
+from tests.translations.files import Known, write
 
-SCRIPT = Path(__file__).parents[4] / "packaging" / "translations.py"
-LRELEASE = Path(sys.executable).parent / "pyside6-lrelease"
-GERMAN = QLocale(QLocale.Language.German)
+GERMAN = language_named("de") or ENGLISH
+Speak = Callable[[Language, Path], Translators]
 
 
 def test_values_are_written_into_words_with_thousands_set_apart() -> None:
@@ -38,41 +64,33 @@ def test_values_are_written_into_words_with_thousands_set_apart() -> None:
 
 
 @pytest.fixture
-def translators(qapp: QApplication) -> Iterator[list[QTranslator]]:
-    installed: list[QTranslator] = []
-    yield installed
-    for translator in installed:
-        qapp.removeTranslator(translator)
-        translator.deleteLater()
+def speak(qapp: QApplication) -> Iterator[Callable[[Language, Path], Translators]]:
+    made: list[Translators] = []
+
+    def install(language: Language, folder: Path) -> Translators:
+        made.append(install_translations(qapp, language, folder))
+        return made[-1]
+
+    yield install
+    for each in made:
+        each.remove()
+    use_locale(ENGLISH.locale)
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Every word of the app between «», as German."""
-    if not LRELEASE.exists():
-        pytest.skip("Qt's tools for translators are not here")
-    runpy.run_path(str(SCRIPT))["main"](tmp_path)
-    tree = ET.parse(tmp_path / "slipstream.ts")
-    tree.getroot().set("language", "de_DE")
-    for message in tree.getroot().iter("message"):
-        translation = message.find("translation")
-        assert translation is not None
-        source = message.findtext("source") or ""
-        translation.clear()
-        if message.get("numerus") == "yes":
-            for form in ("«one %n»", "«many %n»"):
-                ET.SubElement(translation, "numerusform").text = form
-        else:
-            translation.text = f"«{source}»"
-    tree.write(tmp_path / "slipstream_de.ts", "utf-8", xml_declaration=True)
-    subprocess.run([LRELEASE, "-silent", tmp_path / "slipstream_de.ts"], check=True)
-    return tmp_path
+    folder = tmp_path_factory.mktemp("translations")
+    known: Known = {}
+    for message in collected():
+        forms: Forms = ["«one %n»", "«many %n»"] if message.is_plural else f"«{message.source}»"
+        known[message.context, message.source] = forms
+    write(GERMAN, known, folder)
+    return folder
 
 
-def test_the_window_comes_up_translated(
-    qtbot: QtBot, qapp: QApplication, keeper: ThemeKeeper, folder: Path, translators: list[QTranslator]
-) -> None:
-    translators += install_translations(qapp, GERMAN, folder)
+def test_the_window_comes_up_translated(qtbot: QtBot, keeper: ThemeKeeper, folder: Path, speak: Speak) -> None:
+    speak(GERMAN, folder)
     window = MainWindow(keeper)
     qtbot.addWidget(window)
     assert window.transcript.welcome.starter_button.text() == "«Chat with the starter model»"
@@ -92,9 +110,9 @@ def test_the_window_comes_up_translated(
 
 
 def test_without_a_translation_everything_is_english_and_plurals_are_right(
-    qtbot: QtBot, qapp: QApplication, keeper: ThemeKeeper, translators: list[QTranslator]
+    qtbot: QtBot, keeper: ThemeKeeper, tmp_path: Path, speak: Speak
 ) -> None:
-    translators += install_translations(qapp, GERMAN)
+    speak(GERMAN, tmp_path)
     dialog = SettingsDialog(keeper, shown_settings(AppSettings))
     qtbot.addWidget(dialog)
     dialog.search.setText("temperature")
@@ -117,9 +135,48 @@ def test_brackets_without_a_number_stay() -> None:
     assert translate("A", "file(s)") == "file(s)"
 
 
-@pytest.mark.skipif(not LRELEASE.exists(), reason="Qt's tools for translators are not here")
-def test_the_labels_of_origins_are_collected_with_the_words_of_the_window(tmp_path: Path) -> None:
-    runpy.run_path(str(SCRIPT))["main"](tmp_path)
-    contexts = ET.parse(tmp_path / "slipstream.ts").getroot().iter("context")
-    (labels,) = (context for context in contexts if context.findtext("name") == "Origin")
-    assert {*(source.text for source in labels.iter("source"))} == {each.label for each in (*origins(), TARGET)}
+def test_the_labels_of_origins_are_collected_with_the_words_of_the_window() -> None:
+    labels = {each.source for each in collected() if each.context == "Origin"}
+    assert labels == {each.label for each in (*origins(), TARGET)}
+
+
+def test_what_the_engine_says_is_translated(speak: Speak, tmp_path: Path) -> None:
+    known: Known = {
+        (ENGINE, "{name} takes {size:.1f} GiB; {reason}."): "{size:.1f} GiB nimmt {name}; {reason}.",
+        (ENGINE, "it is {share:.0%} of {total:,} MB"): "es sind {share:.0%} von {total:,} MB",
+        (ENGINE, "{number:,} file(s) (was|were) left out."): ["eine Datei fehlt", "{number:,} Dateien fehlen"],
+    }
+    write(GERMAN, known, tmp_path)
+    speak(GERMAN, tmp_path)
+    part = say("it is {share:.0%} of {total:,} MB", share=0.25, total=12000)
+    sentence = say("{name} takes {size:.1f} GiB; {reason}.", name="a", size=1.26, reason=part)
+    assert translated(sentence) == "1,3 GiB nimmt a; es sind 25\u00a0% von 12.000 MB."
+    left_out = "{number:,} file(s) (was|were) left out."
+    assert [translated(say(left_out, number=number)) for number in (1, 2000)] == [
+        "eine Datei fehlt",
+        "2.000 Dateien fehlen",
+    ]
+    assert translated("As it is.") == "As it is."
+    assert translated(say("Unknown {name}.", name="a")) == "Unknown a."
+
+
+def test_events_come_out_in_the_users_language(speak: Speak, tmp_path: Path) -> None:
+    known: Known = {(ENGINE, "{name} is damaged."): "{name} ist beschädigt."}
+    write(GERMAN, known, tmp_path)
+    speak(GERMAN, tmp_path)
+    sentence = say("{name} is damaged.", name="a.gguf")
+    failed = told(Failed(sentence, ListTargets()))
+    assert failed == Failed("a.gguf ist beschädigt.", ListTargets())
+    target = LibraryTarget("a", Path("a.gguf"), 1, None, False, None, sentence, TargetOptions(), "")
+    listed = told(TargetsListed((target, replace(target, problem="")), (sentence,)))
+    assert [each.problem for each in listed.targets] == ["a.gguf ist beschädigt.", ""]
+    assert listed.left_out == ("a.gguf ist beschädigt.",)
+    unchanged = ConversationsListed(())
+    assert told(unchanged) is unchanged
+
+
+def test_every_field_that_tells_is_reached() -> None:
+    """However deep it is within an event."""
+    holding = {event for event in Event.__subclasses__() if _telling(event)}
+    telling = {Failed, TargetsListed, TargetReady, SpeculationChanged, DrafterChosen, FormsListed, DeletedErased}
+    assert telling | {GrammarChecked, StoreBehind, TargetDownloaded} <= holding

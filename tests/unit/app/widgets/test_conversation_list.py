@@ -83,14 +83,14 @@ def test_the_delete_key_asks_for_deletion(qtbot: QtBot, conversations: Conversat
     conversations.set_chosen(2)
     with qtbot.waitSignal(conversations.deleted) as deleted:
         QTest.keyClick(conversations.view, key)
-    assert deleted.args == [2]
+    assert deleted.args == [(2,)]
 
 
 def test_the_cross_deletes_without_choosing(qtbot: QtBot, conversations: ConversationList) -> None:
     area = conversations.view.visualRect(conversations.model.index(1))
     with qtbot.waitSignal(conversations.deleted) as deleted, qtbot.assertNotEmitted(conversations.chosen):
         QTest.mouseClick(conversations.view.viewport(), Qt.MouseButton.LeftButton, pos=cross_area(area).center())
-    assert deleted.args == [2]
+    assert deleted.args == [(2,)]
 
 
 def test_renaming_in_place(qtbot: QtBot, conversations: ConversationList) -> None:

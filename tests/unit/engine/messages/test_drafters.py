@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.messages.drafters import Guesses, capitalized
+from engine.messages.drafters import Guesses
+from engine.sentences import capitalized
 
 LARGE = 2000  # from so many on, the newest ones count
 

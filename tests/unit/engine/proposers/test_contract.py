@@ -13,7 +13,6 @@ import pytest
 from engine.config import ReplySettings, SamplingSettings
 from engine.decoding.speculation import Speculation
 from engine.messages.conversations import ChatTurn, Role
-from engine.messages.drafters import capitalized
 from engine.numerics.draft import NO_DRAFT, Verdict
 from engine.numerics.draft_length import MAX_LENGTH, FixedCosts
 from engine.numerics.suffix_index import SuffixIndex
@@ -21,6 +20,7 @@ from engine.proposers.catalogue import HEADS, LOOKAHEAD, PROPOSERS, RECALL, List
 from engine.proposers.heads import HeadsProposer
 from engine.proposers.interface import Proposer, Supplies, label_of
 from engine.replies.reply import Reply, ReplyWriter
+from engine.sentences import capitalized
 from engine.stop_signal import StopSignal
 from tests.fakes.drafter import guesses
 from tests.fakes.heads import FakeHeads

@@ -32,14 +32,18 @@ from engine.messages.events import (
     SpeculationChanged,
     TargetLoading,
     TargetReady,
+    ToolAsked,
 )
 from engine.messages.prompts import AttachedPicture, join_prompt
 from engine.messages.replies import StopReason
 from engine.messages.targets import TargetSource
+from engine.messages.tools import Permission
 from engine.numerics.draft_length import FixedCosts
 from engine.proposers.chooser import Chooser
 from engine.proposers.interface import Supplies
 from engine.proposers.recall import RecallProposer
+from engine.services.asking import Asking
+from engine.services.calling import Calling
 from engine.services.chat_service import ChatService
 from engine.services.learning_service import LearningService
 from engine.services.message_keeper import MessageKeeper
@@ -52,6 +56,7 @@ from engine.target.interface import Interrupted, Target
 from tests.fakes.proposers import FREE, FakeRecall, FakeSlow
 from tests.fakes.seer import Seer, picture
 from tests.fakes.target import FakeTarget, failing, says
+from tests.fakes.tool_host import WEATHER, FakeToolHost
 
 GREEDY = ReplySettings(SamplingSettings(temperature=0))
 
@@ -77,7 +82,17 @@ class Desk:
         self.readings = ReadingKeeper(repository.data_dir, ReadingSettings(), *heard)
         self.target = TargetInUse(*shared, self._load, self._speculate, *heard, self.readings.readings)
         self.keeper = MessageKeeper(repository, *heard)
-        self.service = ChatService(*shared, self.target, self.keeper, self.readings, *heard)
+        self.asking = Asking()
+        self.host = FakeToolHost(emit=self.events.append)
+        self.host.use([WEATHER])
+        self.answer: Callable[[ToolAsked], Permission | None] = lambda _asked: Permission.ONCE
+        calling = Calling(repository, self.keeper, lambda: self.host, self.asking, self._hear)
+        self.service = ChatService(*shared, self.target, self.keeper, self.readings, calling, *heard)
+
+    def _hear(self, event: Event) -> None:
+        self.events.append(event)
+        if isinstance(event, ToolAsked) and (answer := self.answer(event)) is not None:
+            self.asking.answer(event.call.id, answer)
 
     def add(self, name: str, target: FakeTarget | Exception) -> str:
         path = self._folder / f"{name}.gguf"

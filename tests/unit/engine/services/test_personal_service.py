@@ -29,6 +29,7 @@ from engine.messages.events import (
     ConversationsListed,
     Event,
     EverythingForgotten,
+    FoldersListed,
     LearnedForgotten,
     LearnedRead,
     ProfileExported,
@@ -191,11 +192,14 @@ def test_what_was_learned_is_forgotten_and_chats_stay(desk: Desk) -> None:
 
 
 def test_everything_is_forgotten(desk: Desk) -> None:
+    desk.repository.create_folder("Diary")
     desk.repository.create_conversation("secret", "", incognito=True)
     desk.repository.delete_conversation(desk.repository.create_conversation("deleted", "").id)
     desk.service.handle(ForgetEverything())
-    forgotten, listed, read = desk.tells(EverythingForgotten, ConversationsListed, LearnedRead)
+    told = EverythingForgotten, FoldersListed, ConversationsListed, LearnedRead
+    forgotten, folders, listed, read = desk.tells(*told)
     assert forgotten == EverythingForgotten(3)
+    assert folders == FoldersListed(())
     assert listed == ConversationsListed(())
     assert isinstance(read, LearnedRead)
     assert (read.summary.vocabularies, read.summary.statistics) == ((), ())

@@ -13,7 +13,7 @@ from engine.config import OwnSampling, ReadingSettings, ReplySettings, SamplingS
 from engine.messages.commands import (
     ChangeConversation,
     CopyReading,
-    DeleteConversation,
+    DeleteConversations,
     DeleteMessage,
     EraseDeleted,
     ForgetConversation,
@@ -111,7 +111,7 @@ def test_of_an_incognito_chat_nothing_is_kept(talking: Desk) -> None:
 @pytest.mark.parametrize(
     ("command", "leaves"),
     [
-        (lambda reply: DeleteConversation(reply.conversation_id), True),
+        (lambda reply: DeleteConversations((reply.conversation_id,)), True),
         (lambda reply: ForgetConversation(reply.conversation_id), True),
         (lambda reply: DeleteMessage(reply.conversation_id, reply.id), True),
         (lambda reply: ChangeConversation(reply.conversation_id, "Be rude.", OwnSampling()), True),

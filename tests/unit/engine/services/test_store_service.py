@@ -11,10 +11,10 @@ from engine.config import LearningSettings, OwnSampling
 from engine.errors import ConversationMissing, StoreUnusable
 from engine.messages.commands import (
     ChangeConversation,
-    DeleteConversation,
+    DeleteConversations,
     DeleteMessage,
     ListConversations,
-    RestoreConversation,
+    RestoreConversations,
     RestoreMessage,
     SaveDraft,
     SaveNgrams,
@@ -23,8 +23,9 @@ from engine.messages.commands import (
 from engine.messages.conversations import Role
 from engine.messages.events import (
     ConversationChanged,
-    ConversationDeleted,
     ConversationOpened,
+    ConversationsChanged,
+    ConversationsDeleted,
     ConversationsListed,
     Event,
     Listener,
@@ -116,11 +117,11 @@ def test_a_deleted_conversation_is_forgotten_and_comes_back_restored(repository:
         return sum(len(index.find(list(b"one"), 8)) for index in recall.indexes())
 
     assert num_found() == 1
-    service.handle(DeleteConversation(summary.id))
+    service.handle(DeleteConversations((summary.id,)))
     assert num_found() == 0
-    service.handle(RestoreConversation(summary.id))
+    service.handle(RestoreConversations((summary.id,)))
     assert num_found() == 1
-    assert [type(event) for event in events] == [ConversationDeleted, ConversationChanged]
+    assert [type(event) for event in events] == [ConversationsDeleted, ConversationsChanged]
 
 
 def test_a_deleted_message_is_neither_recalled_nor_learned_from(repository: Repository) -> None:
@@ -146,7 +147,7 @@ def test_a_deleted_message_is_neither_recalled_nor_learned_from(repository: Repo
     changed = [ConversationChanged, ConversationOpened]
     assert [type(event) for event in events] == [MessageDeleted, *changed, *changed]
     service.handle(DeleteMessage(number, asked.id))
-    assert isinstance(events[-1], ConversationDeleted), "nothing would be left"
+    assert isinstance(events[-1], ConversationsDeleted), "nothing would be left"
     assert repository.list_conversations() == ()
 
 
@@ -155,7 +156,7 @@ def test_a_conversation_that_is_missing_is_neither_forgotten_nor_restored(reposi
     recall.open(FakeTarget())
     service = store_service(repository, recall=recall)
     before = recall.indexes()
-    for command in (DeleteConversation(7), RestoreConversation(7)):
+    for command in (DeleteConversations((7,)), RestoreConversations((7,))):
         with pytest.raises(ConversationMissing):
             service.handle(command)
     assert recall.indexes() is before

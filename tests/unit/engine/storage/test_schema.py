@@ -73,7 +73,7 @@ def test_forgetting_everything_leaves_the_library_alone(full: Repository, store:
     backup = back_up(store, "9999")
     assert full.forget_everything() == 1
     assert full.finish_erasure() == ()
-    assert emptied(store) - {NOTED} == names(rows_holding(Holds.CHATS, Holds.LEARNED))
+    assert emptied(store) - {NOTED} == names(rows_holding(Holds.CHATS, Holds.ORDER, Holds.LEARNED))
     assert not backup.exists()
 
 

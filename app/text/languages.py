@@ -1,0 +1,68 @@
+"""The languages that the window speaks: their names, their plurals, and which of them the system wants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QLocale
+
+SYSTEM = "system"  # the choice of whoever has made none
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """`forms` are the names of its plural forms, as the Unicode rules have them, in the order in which translations of
+    words that depend on a number are listed."""
+
+    code: str
+    own_name: str
+    forms: tuple[str, ...] = ("one", "other")
+
+    def form_of(self, number: int) -> int:
+        """The place of the form for this many."""
+        if len(self.forms) == 1:
+            return 0
+        is_one = number in (0, 1) if self.code == "fr" else number == 1
+        return 0 if is_one else len(self.forms) - 1
+
+    @property
+    def locale(self) -> QLocale:
+        """Of its numbers: the system's own, if that is in this language."""
+        system = QLocale.system()
+        if system.name() not in ("C", "") and language_of(system.name()) is self:
+            return system
+        return QLocale("en_US" if self is ENGLISH else self.code)
+
+
+ENGLISH = Language("en", "English")
+TRANSLATED = (
+    Language("de", "Deutsch"),
+    Language("es", "Español"),
+    Language("fr", "Français"),
+    Language("ja", "日本語", ("other",)),
+    Language("zh_CN", "简体中文", ("other",)),
+)
+LANGUAGES = (ENGLISH, *TRANSLATED)
+_SIMPLIFIED = ("zh", "zh-cn", "zh-sg", "zh-my")  # without a script
+
+
+def language_named(code: str) -> Language | None:
+    return next((each for each in LANGUAGES if each.code == code), None)
+
+
+def language_of(name: str) -> Language | None:
+    """What is spoken in a locale such as `de_AT` or `zh-Hans-SG`; None if the window cannot speak it."""
+    tag = name.split(".")[0].replace("_", "-").lower()
+    if tag.startswith("zh"):
+        return language_named("zh_CN") if tag in _SIMPLIFIED or "hans" in tag.split("-") else None
+    return language_named(tag.split("-")[0])
+
+
+def chosen_language(choice: str, wanted: Sequence[str] | None = None) -> Language:
+    """For a choice of the settings. The system's is the first of the `wanted` locales that the window can speak."""
+    found = language_named(choice)
+    if found is not None:
+        return found
+    wanted = QLocale.system().uiLanguages() if wanted is None else wanted
+    return next((language for name in wanted if (language := language_of(name)) is not None), ENGLISH)

@@ -1,0 +1,51 @@
+"""Numbers as the user's language writes them: 1,204.5 or 1.204,5."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QLocale
+
+_GROUPS = QLocale.NumberOption.OmitGroupSeparator
+_locale = QLocale("en_US")
+
+
+def use_locale(locale: QLocale) -> None:
+    """From now on, numbers are written so."""
+    global _locale  # noqa: PLW0603 (as Qt's own default, which what is kept in files would follow, too)
+    _locale = QLocale(locale)
+
+
+def whole(number: float) -> str:
+    """With thousands set apart."""
+    return _locale.toString(round(number))
+
+
+def decimal(number: float, num_places: int) -> str:
+    """With thousands set apart."""
+    return _locale.toString(float(number), "f", num_places)
+
+
+def formatted(number: float, form: str) -> str:
+    """By a format of Python, of those that sentences of the engine use."""
+    plain = format(number, form)
+    if not form or form == "g":  # a number that is a name, such as that of an error
+        return plain if isinstance(number, int) else plain.replace(".", _locale.decimalPoint())
+    if form.endswith("%"):
+        return f"{decimal(100 * number, int(form[1:-1]))}\u00a0%"
+    num_places = int(form.rpartition(".")[2][:-1]) if form.endswith("f") else 0
+    if form.startswith(","):
+        return decimal(number, num_places)
+    bare = QLocale(_locale)
+    bare.setNumberOptions(_GROUPS)
+    return bare.toString(float(number), "f", num_places)
+
+
+def read_whole(text: str) -> int:
+    """What was typed, with thousands set apart or not. Raises ValueError."""
+    number, is_sound = _locale.toLongLong(text.strip())
+    return number if is_sound else int(text.replace(",", ""))
+
+
+def read_number(text: str) -> float:
+    """What was typed, in the user's way or with a point. Raises ValueError."""
+    number, is_sound = _locale.toDouble(text.strip())
+    return number if is_sound else float(text.replace(",", "."))

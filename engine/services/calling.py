@@ -1,0 +1,123 @@
+"""Which tools a reply may call, and what comes of its calls: asked for, carried out, stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from engine.messages.conversations import Conversation, Message
+from engine.messages.events import Listener, ToolAsked, ToolFinished, ToolsListed, ToolStarted
+from engine.messages.tools import AllowedTool, Outcome, Permission, Tool, ToolCall, ToolResult, ToolServer
+from engine.services.asking import Asking
+from engine.services.message_keeper import MessageKeeper
+from engine.stop_signal import StopSignal
+from engine.storage import Repository
+from engine.tools.interface import ServerUnusable, ToolAnswer, ToolHost
+
+_REFUSED = "The user does not allow this call. Do not try it again; answer without it, or ask the user."
+_STOPPED = "The user stopped this before it was done."
+_UNKNOWN = "There is no tool called {name}. The tools are: {names}."
+
+Fit = Callable[[str], tuple[str, int]]  # a text that a prompt has room for, and how many characters that leaves out
+
+
+@dataclass(frozen=True)
+class Calling:
+    _repository: Repository
+    _keeper: MessageKeeper
+    _host: Callable[[], ToolHost]  # made when somebody first wants a tool
+    _asking: Asking
+    _emit: Listener
+
+    def offered(self, servers: Sequence[str], stop: StopSignal) -> tuple[Tool, ...]:
+        """What a reply may call. A server that fails is left out; the host has told why. Raises Cancelled."""
+        found: list[Tool] = []
+        for server in self._host().servers if servers else ():
+            if server.name not in servers or not server.is_on:
+                continue
+            try:
+                tools = self._host().tools_of(server.name, stop)
+            except ServerUnusable:
+                continue
+            self._emit(ToolsListed(server.name, tools))
+            found += [each for each in tools if each.name not in server.left_out]
+        return tuple(found)
+
+    def carry_out(
+        self,
+        conversation: Conversation,
+        reply: Message,
+        parent: Message,
+        calls: Sequence[ToolCall],
+        tools: Sequence[Tool],
+        fit: Fit,
+        stop: StopSignal,
+    ) -> list[Message]:
+        """The results of these calls of a reply, in their order, below `parent`. Nothing runs that the user does not
+        allow, and all of them have a result, also where that is that it was stopped."""
+        results: list[Message] = []
+        for call in calls:
+            result, text = self._result(conversation, reply, call, tools, fit, stop)
+            parent = self._keeper.add_result(conversation.summary.id, parent.id, text, result)
+            self._emit(ToolFinished(parent, self._keeper.siblings_of(parent)))
+            results.append(parent)
+        return results
+
+    def _result(
+        self,
+        conversation: Conversation,
+        reply: Message,
+        call: ToolCall,
+        tools: Sequence[Tool],
+        fit: Fit,
+        stop: StopSignal,
+    ) -> tuple[ToolResult, str]:
+        tool = next((each for each in tools if (each.server, each.name) == (call.server, call.tool)), None)
+        if stop.is_set():
+            return ToolResult(call, Outcome.STOPPED), _STOPPED
+        if tool is None:
+            names = ", ".join(each.name for each in tools) or "none"
+            return ToolResult(call, Outcome.FAILED), _UNKNOWN.format(name=call.tool, names=names)
+        server = next((each for each in self._host().servers if each.name == tool.server), None)
+        if server is None or not server.is_on:
+            return ToolResult(call, Outcome.FAILED), f"The server {tool.server} was switched off."
+        allowed = self._is_allowed(conversation, reply, call, tool, server, stop)
+        if allowed is None:
+            return ToolResult(call, Outcome.STOPPED), _STOPPED
+        if not allowed:
+            return ToolResult(call, Outcome.REFUSED), _REFUSED
+        if server not in self._host().servers:  # it was changed while the user was asked, who saw another one
+            return ToolResult(call, Outcome.FAILED), f"The server {tool.server} was changed; ask for this once more."
+        self._emit(ToolStarted(conversation.summary.id, reply.id, call))
+        answer = self._host().call(tool, call.arguments, stop)
+        return _told(call, answer, fit)
+
+    def _is_allowed(
+        self,
+        conversation: Conversation,
+        reply: Message,
+        call: ToolCall,
+        tool: Tool,
+        server: ToolServer,
+        stop: StopSignal,
+    ) -> bool | None:
+        """None where it was stopped before the user said so."""
+        number = conversation.summary.id
+        if self._repository.allows_tool(number, server.identity, tool.name):
+            return True
+        self._asking.begin(call.id)
+        self._emit(ToolAsked(number, reply.id, call, tool))
+        answer = self._asking.wait(call.id, stop)
+        if answer is Permission.ALWAYS:
+            self._repository.allow_tool(AllowedTool(server.name, tool.name, server.identity))
+        if answer is Permission.CHAT:
+            self._repository.allow_tool_in(number, server.identity, tool.name)
+        return None if answer is None else answer is not Permission.REFUSED
+
+
+def _told(call: ToolCall, answer: ToolAnswer, fit: Fit) -> tuple[ToolResult, str]:
+    text, num_left_out = fit(answer.text)
+    num_left_out += answer.num_left_out
+    if num_left_out:
+        text = f"{text}\n[{num_left_out:,} more characters are left out.]"
+    return ToolResult(call, answer.outcome, round(answer.seconds, 3), num_left_out), text

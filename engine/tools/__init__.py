@@ -1,0 +1,1 @@
+"""Servers of tools, by the Model Context Protocol. A process of its own speaks with them; see `host.py`."""
