@@ -68,6 +68,7 @@ class PresetLibraryController(Controller):
         self._folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
         window.library_of_presets_action.triggered.connect(self.open_presets)
         window.prompt_box.library.manage_requested.connect(self.open_prompts)
+        window.closing.connect(self._finish)
 
     @property
     def dialog(self) -> PresetsDialog:
@@ -108,6 +109,13 @@ class PresetLibraryController(Controller):
             dialog.clear_words()
         dialog.pages.setCurrentIndex(page)
         show_in_front(dialog)
+
+    @Slot()
+    def _finish(self) -> None:
+        """What was typed last is saved."""
+        if self._dialog is not None:
+            self._dialog.presets.flush()
+            self._dialog.prompts.flush()
 
     # What the user wants
 

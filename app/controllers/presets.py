@@ -11,7 +11,7 @@ from PySide6.QtCore import Signal, Slot
 
 from app.controllers.chat import ChatController, NextChat
 from app.controllers.controller import Controller
-from app.controllers.conversations import ConversationsController
+from app.controllers.conversations import UNDO_MS, ConversationsController
 from app.controllers.target import TargetController
 from app.dialogs.conversation_dialog import ConversationDialog
 from app.dialogs.save_preset_dialog import SavePresetDialog
@@ -20,6 +20,7 @@ from app.main_window import MainWindow
 from app.text.presets import ChatValues, is_same_target, preset_of
 from app.theme import ThemeKeeper
 from app.widgets.preset_picker import NONE, PresetPicker
+from app.widgets.toast import Toast
 from engine import ChangeConversation, ListPresets, ListPrompts, OwnSampling, SavePreset
 from engine.messages.events import (
     ConversationOpened,
@@ -64,6 +65,8 @@ class PresetsController(Controller):
         self._use_model = use_model
         self._were_listed = False
         self._awaited: tuple[int, _UseValues] | None = None  # a chat that is being read, and what then
+        self._before: ChatValues | None = None  # of the chat for which the list is open
+        self._undo: Toast | None = None  # of what was chosen last
         self._left: Preset | None = None  # whose model is being loaded, or the list of models is not there yet
         self.picker = PresetPicker(theme, window)
         self.picker.chosen.connect(self._on_chosen)
@@ -97,18 +100,40 @@ class PresetsController(Controller):
         title = self.tr("For this chat") if open_id is not None else self.tr("For the next chat that you start")
         self.picker.show_presets(self.presets)
         self.picker.open_below(self._window.target_bar.name, title)
+        self._before = None
         self._with_values(self._show_in_use)
 
     @Slot(int)
     def _on_chosen(self, preset_id: int) -> None:
         if preset_id == NONE:
-            self.apply(Preset(NONE, "", self._chat.system_prompt))
-            self._window.toasts.show_info(self.tr("This chat uses the settings of all chats."))
+            words = self.tr("This chat uses the settings of all chats.")
+            self._apply_chosen(Preset(NONE, "", self._chat.system_prompt), words)
             return
         preset = next((each for each in self.presets if each.id == preset_id), None)
         if preset is not None:
-            self.apply(preset)
-            self._window.toasts.show_info(self.tr("This chat uses the preset “{name}”.").format(name=preset.name))
+            self._apply_chosen(preset, self.tr("This chat uses the preset “{name}”.").format(name=preset.name))
+
+    def _apply_chosen(self, preset: Preset, words: str) -> None:
+        """What the chat had of its own comes back with Undo."""
+        before, place = self._before, self._conversations.open_id
+        self.apply(preset)
+        if before is None:  # not read yet
+            self._window.toasts.show_info(words)
+            return
+        undone = Preset(
+            NONE,
+            "",
+            before.system_prompt,
+            before.sampling,
+            None if preset.thinks is None else before.thinks,
+            None if preset.target is None else before.target,
+        )
+
+        def undo() -> None:
+            if self._conversations.open_id == place:
+                self.apply(undone)
+
+        self._undo = self._window.toasts.show_info(words, self.tr("Undo"), undo, UNDO_MS)
 
     @Slot()
     def _ask_to_save(self) -> None:
@@ -147,7 +172,10 @@ class PresetsController(Controller):
 
     @Slot()
     def _on_moved(self) -> None:
-        self._awaited = self._left = None
+        self._awaited = self._left = self._before = None
+        if self._undo is not None:
+            self._window.toasts.dismiss(self._undo)  # it was for another chat
+            self._undo = None
         self.picker.close()
         self.save_dialog.reject()
 
@@ -208,6 +236,7 @@ class PresetsController(Controller):
         return ChatValues(system_prompt, sampling, thinks, self._in_use())
 
     def _show_in_use(self, chat: ChatValues) -> None:
+        self._before = chat
         preset = preset_of(self.presets, chat)
         if preset is not None:
             self.picker.show_in_use(preset.id)

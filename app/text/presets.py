@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from app.text.numbers import formatted, whole
 from app.text.translation import Words, translate
 from app.text.unseen import one_line
 from engine import OwnSampling
 from engine.config import OWN_PARAMETERS, OWN_TEXTS
 from engine.messages.order import Preset, TargetChoice
 
+_LONG = 2**31
 _LONGEST = 60  # characters of a system prompt in a line
 Presets = Words("Presets")
 
@@ -51,7 +53,7 @@ def sampling_words(sampling: OwnSampling) -> str:
     facts = []
     for name, value in sampling.chosen:
         title = translate("Settings", titles[name])
-        number = "" if isinstance(value, str) else f"{value:,}" if isinstance(value, int) else f"{value:g}"
+        number = "" if isinstance(value, str) else _number(value)
         facts.append(Presets.tr("{title} {number}", title=title, number=number) if number else title)
     return " · ".join(facts)
 
@@ -60,6 +62,12 @@ def thinking_words(thinks: bool | None) -> str:
     if thinks is None:
         return ""
     return Presets.tr("Thinks first") if thinks else Presets.tr("Answers without thinking")
+
+
+def _number(value: float) -> str:
+    if isinstance(value, int):
+        return whole(value) if value < _LONG else str(value)  # a long one is a seed, which is copied
+    return formatted(value, "g")
 
 
 def _shortened(text: str) -> str:

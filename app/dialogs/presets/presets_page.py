@@ -14,6 +14,7 @@ from app.models.rows import Row
 from app.text.presets import is_same_target, preset_words, sampling_words
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, Stretch, in_column
+from app.widgets.option_row import Choice
 from app.widgets.parts import button, set_up, words
 from engine import OwnSampling
 from engine.messages.order import MOST_CHARACTERS, Preset, TargetChoice
@@ -54,9 +55,9 @@ class PresetsPage(KeptPage):
         self.sampling = words("", form)
         self.sampling_button = button(self.tr("Change…"), "outlined", form, self._change_sampling)
         self.sampling_button.setAccessibleName(self.tr("Change how it answers…"))
-        self.thinking = set_up(QComboBox(form), name=self.tr("Thinking"))
+        self.thinking = set_up(Choice(form), name=self.tr("Thinking"))
         self.thinking.addItems([self.tr("As it is set"), self.tr("Think first"), self.tr("Answer without thinking")])
-        self.model = set_up(QComboBox(form), name=self.tr("Model"))
+        self.model = set_up(Choice(form), name=self.tr("Model"))
         self.model.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         left = Qt.AlignmentFlag.AlignLeft
         in_column(

@@ -105,6 +105,12 @@ def test_what_is_typed_is_saved_after_a_pause(desk: Desk, qtbot: QtBot) -> None:
     assert desk.take() == [], "nothing was changed"
 
 
+def test_closing_the_window_saves_what_was_typed_last(desk: Desk) -> None:
+    desk.dialog.presets.name.setText("Curt")
+    desk.window.closing.emit()
+    assert desk.take() == [SavePreset(replace(BRIEF, name="Curt"))]
+
+
 def test_every_part_of_a_preset_can_be_set_and_left_out(desk: Desk) -> None:
     desk.target.library = TARGETS
     desk.bridge.tell(TargetsListed(TARGETS))

@@ -176,7 +176,7 @@ def test_a_model_that_is_not_in_the_library_is_told_of(desk: Desk) -> None:
     desk.list_targets()
     desk.presets.apply(replace(QUIET, target=TargetChoice("Gone", "file:gone")))
     assert desk.used == []
-    assert desk.said == ["The library has no model Gone, which the preset “Quiet” is for."]
+    assert desk.said == ["The library has no model Gone, which “Quiet” is for."]
     assert desk.window.prompt_box.think_button.isChecked()
 
 
@@ -214,6 +214,32 @@ def test_arrows_and_enter_choose_too_and_a_digit_without_a_preset_does_not(desk:
     desk.window.presets_action.trigger()
     QTest.keyClick(picker.view, Qt.Key.Key_Escape)
     assert not picker.isVisible()
+
+
+def test_what_a_chat_had_of_its_own_comes_back_with_undo(desk: Desk) -> None:
+    desk.ready()
+    desk.open("Rhyme.", OwnSampling(top_k=3))
+    desk.window.presets_action.trigger()
+    desk.tell_opened("Rhyme.", OwnSampling(top_k=3))
+    desk.take()
+    QTest.keyClicks(desk.presets.picker.view, "1")
+    (toast,) = desk.window.toasts.shown
+    assert toast.action_button is not None
+    toast.action_button.click()
+    assert desk.take() == [
+        ChangeConversation(7, "Be brief.", COOL),
+        ChangeConversation(7, "Rhyme.", OwnSampling(top_k=3)),
+    ]
+    desk.window.presets_action.trigger()
+    QTest.keyClicks(desk.presets.picker.view, "1")
+    assert desk.window.toasts.shown[0].action_button is None, "what it was is not known yet"
+    desk.window.toasts.clear()
+    desk.window.conversations.new_requested.emit()
+    desk.window.presets_action.trigger()
+    QTest.keyClicks(desk.presets.picker.view, "1")
+    (toast,) = desk.window.toasts.shown
+    desk.window.conversations.chosen.emit(7)
+    assert desk.window.toasts.shown == (), "it was for another chat"
 
 
 def test_a_saved_one_takes_the_place_of_its_name(desk: Desk) -> None:
