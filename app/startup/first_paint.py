@@ -40,6 +40,7 @@ PIECES = (
     "app.dialogs.personal_dialog",
     "app.controllers.personal",
     "app.controllers.settings",
+    "app.controllers.language",
     "app.dialogs.library.library_dialog",
     "app.controllers.library",
     "app.wiring",

@@ -15,6 +15,7 @@ from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, in_column, in_grid
 from app.widgets.parts import Sentences, button, line, search_line, set_up
 from app.widgets.rows_view import RowsView
+from app.widgets.window_sizes import hold_on_screen
 from engine.messages.targets import LibraryTarget, MemoryEstimate
 
 WIDTH_PX = 480
@@ -98,6 +99,7 @@ class TargetPicker(QFrame):
         left = max(first.x() + _MARGIN_PX, min(place.x(), last.x() - _MARGIN_PX - width))
         self.setGeometry(left, place.y(), width, height)
         self.show()
+        hold_on_screen(self)  # its words may need more height
         self.search.setFocus(Qt.FocusReason.PopupFocusReason)
         self.view.point_at(self._in_use)
         self.view.point_at_first()
