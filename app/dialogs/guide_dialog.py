@@ -20,12 +20,14 @@ from PySide6.QtWidgets import QFrame, QListWidget, QTextBrowser, QTextEdit, QWid
 
 from app.dialogs.parts import Dialog, fill_dialog
 from app.text.guide import FOLDER, Guide
+from app.text.translation import QT_TRANSLATE_NOOP
 from app.theme import ThemeKeeper
 from app.widgets.appearance import KeyboardFrame, reading_font
 from app.widgets.layouts import Part, Placed, Stretch, in_column, in_row
 from app.widgets.parts import button, search_line, set_up, words
 from app.widgets.prose import style_sheet
 
+_LANGUAGE = QT_TRANSLATE_NOOP("GuideDialog", "The guide is in English.")  # told in other languages
 _SIZE_PX = (980, 700)
 _CONTENTS_PX = 220
 _MARGIN_PX = 14
@@ -43,8 +45,11 @@ class GuideDialog(Dialog):
         self.search = search_line(self.tr("Search the guide"), self, self._find_first)
         self.search.installEventFilter(self)
         self.found = words("", self, kind="quiet")
+        self.language = words(self.tr(_LANGUAGE), self, kind="quiet")
+        self.language.setVisible(self.tr(_LANGUAGE) != _LANGUAGE)
         self.contents = set_up(QListWidget(self), kind="pages", name=self.tr("Contents"))
         self.contents.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.contents.setProperty("theirs", True)  # titles of the guide
         self.contents.addItems([title for title, _ in guide.sections])
         self.contents.setCurrentRow(0)
         self.contents.currentRowChanged.connect(self._show_section)
@@ -52,7 +57,7 @@ class GuideDialog(Dialog):
         self.page = set_up(_Page(keeper, guide.html, self), kind="column", name=self.windowTitle())
         self.page.anchorClicked.connect(self._follow)
         self.close_button = button(self.tr("Close"), "outlined", self, self.close)
-        left = in_column([self.search, self.found, Placed(self.contents, 1)], spacing=8)
+        left = in_column([self.search, self.found, Placed(self.contents, 1), self.language], spacing=8)
         buttons: list[Part] = [Stretch(), self.close_button]
         sides = Placed(in_row([left, Placed(self.page, 1)], spacing=14), 1)
         fill_dialog(self, [], buttons, spacing=12, below=[sides])

@@ -1,7 +1,7 @@
 """What is shown is said again in another language, in place: nothing is made anew, and nothing is lost.
 
 A widget whose words are more than Qt's properties has a method `retell`, which is given how to say them. What somebody
-writes or reads in a chat stays as it is.
+writes or reads in a chat stays as it is, and so do the items of a list with the property `theirs`.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _retell(widget: QWidget, say: Say) -> None:
         for place in range(widget.count()):
             widget.setTabText(place, say(widget.tabText(place)))
             widget.setTabToolTip(place, say(widget.tabToolTip(place)))
-    elif isinstance(widget, QListWidget):
+    elif isinstance(widget, QListWidget) and not widget.property("theirs"):
         for place in range(widget.count()):
             widget.item(place).setText(say(widget.item(place).text()))
     elif isinstance(widget, QTableWidget):
