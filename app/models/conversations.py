@@ -9,9 +9,16 @@ from typing import Any
 from PySide6.QtCore import QAbstractListModel, QObject, Qt, Signal
 
 from app.models.rows import ROOT, Index
-from app.text.translation import translate
+from app.text.translation import QT_TRANSLATE_NOOP, translate
 from app.text.unseen import in_tip, one_line
 from engine.messages.conversations import ConversationSummary
+
+_UNTITLED = QT_TRANSLATE_NOOP("ConversationsModel", "New chat")  # as the store has it
+
+
+def title_words(title: str) -> str:
+    """That of a chat without one in the user's language."""
+    return translate("ConversationsModel", title) if title == _UNTITLED else title
 
 
 class ConversationsModel(QAbstractListModel):
@@ -81,11 +88,11 @@ class ConversationsModel(QAbstractListModel):
         summary = self._summaries[index.row()]
         match role:
             case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.EditRole:
-                return summary.title
+                return title_words(summary.title)
             case Qt.ItemDataRole.ToolTipRole:
-                return in_tip(summary.title)
+                return in_tip(title_words(summary.title))
             case Qt.ItemDataRole.AccessibleTextRole:
-                return one_line(summary.title)
+                return one_line(title_words(summary.title))
             case self.IdRole:
                 return summary.id
             case self.IncognitoRole:

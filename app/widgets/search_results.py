@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.models.conversations import title_words
 from app.models.rows import Index
 from app.models.search_hits import SearchHitsModel
 from app.theme import ThemeKeeper
@@ -127,7 +128,7 @@ class _HitDelegate(QStyledItemDelegate):
         if hit.conversation.incognito:
             self._keeper.icon("incognito").paint(painter, QRect(title.left(), title.top(), 16, line))
             title.setLeft(title.left() + 21)
-        draw_line(painter, title, theme.text, hit.conversation.title)
+        draw_line(painter, title, theme.text, title_words(hit.conversation.title))
         if hit.snippet:
             painter.setPen(QColor(theme.quiet))
             layout = self._lay_out(hit, option.font, area.width() - 2 * _PADDING_PX)
