@@ -144,12 +144,14 @@ def _show(start: _Start, watch: CrashWatch) -> int:
     import_in_pieces()
 
     from app.controllers.crash import CrashController
+    from app.controllers.language import LanguageController
     from app.startup.smoke import SmokeRun, save_settings
     from app.wiring import WiredWindow
 
     if start.smoke:
         save_settings(start.folder)
     wired = WiredWindow(opened, start.folder, start.speculation, start.target, has_tour=start.smoke is None)
+    LanguageController(wired.window, wired.keeper, translators)
     check = SmokeRun(wired.window, wired.bridge, start.smoke, painted_at) if start.smoke else None
     if start.lock is not None:
         CrashController(wired.window, wired.keeper, watch)

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from app.controllers.controller import Controller
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
+from app.models.conversations import title_words
 from app.settings.keeper import SettingsKeeper
 from app.theme import app_icon
 from app.widgets.notice_bar import DesktopNotice
@@ -65,7 +66,7 @@ class Notifier(Controller):
         summary = self._window.conversations.model.find(conversation_id)
         if summary is None or summary.incognito:
             return self.tr("Slipstream has answered you.")
-        return summary.title
+        return title_words(summary.title)
 
     @Slot()
     def _open(self) -> None:

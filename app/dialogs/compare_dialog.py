@@ -10,6 +10,7 @@ from app.dialogs.compare_wording import HOW_IT_IS_FAIR, HOW_SPEED_IS_MEASURED
 from app.dialogs.parts import Dialog, fill_dialog
 from app.text.translation import QT_TRANSLATE_NOOP, translate
 from app.text.unseen import wrapped
+from app.widgets.flow import Flow
 from app.widgets.layouts import Part, Placed, Stretch, in_grid, in_row
 from app.widgets.parts import ProgressLine, button, keep_place, set_up, words
 from engine.messages.comparison import Side
@@ -126,7 +127,8 @@ class CompareDialog(Dialog):
         return set_up(words("", self), kind="quiet", tip=wrapped(translate("Compare", HOW_SPEED_IS_MEASURED)))
 
     def _arrange(self) -> None:
-        chosen = in_row([self.in_chat, self.own_sampling, self.length, Stretch(), self.start_button], spacing=16)
+        ways = Flow([self.in_chat, self.own_sampling, self.length], spacing=16)
+        chosen = in_row([Placed(ways, 1), self.start_button], spacing=16)
         sides = in_grid(
             [
                 [words(self.tr("Plain"), self, kind="title"), words(self.tr("Sped up"), self, kind="title")],

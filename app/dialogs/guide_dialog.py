@@ -24,12 +24,14 @@ from PySide6.QtWidgets import QFrame, QListWidget, QTextBrowser, QTextEdit, QWid
 
 from app.dialogs.parts import Dialog, fill_dialog
 from app.text.guide import FOLDER, Guide
+from app.text.translation import QT_TRANSLATE_NOOP
 from app.theme import ThemeKeeper
 from app.widgets.appearance import KeyboardFrame, reading_font
 from app.widgets.layouts import Part, Placed, Stretch, in_column, in_row
 from app.widgets.parts import button, search_line, set_up, words
 from app.widgets.prose import style_sheet
 
+_LANGUAGE = QT_TRANSLATE_NOOP("GuideDialog", "The guide is in English.")  # told in other languages
 _SIZE_PX = (980, 700)
 _CONTENTS_PX = 220
 _MARGIN_PX = 14
@@ -54,15 +56,18 @@ class GuideDialog(Dialog):
         self.search = search_line(self.tr("Search the guide"), self, self._find_first)
         self.search.installEventFilter(self)
         self.found = words("", self, kind="quiet")
+        self.language = words(self.tr(_LANGUAGE), self, kind="quiet")
+        self.language.setVisible(self.tr(_LANGUAGE) != _LANGUAGE)
         self.contents = set_up(QListWidget(self), kind="pages", name=self.tr("Contents"))
         self.contents.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.contents.setProperty("theirs", True)  # titles of the guide
         self.contents.addItems([title for title, _ in guide.sections])
         self.contents.setCurrentRow(0)
         self.contents.currentRowChanged.connect(self._show_section)
         self.contents.itemClicked.connect(lambda: self._show_section(self.contents.currentRow()))
         self.page = set_up(_Page(keeper, guide.html, self), kind="column", name=self.windowTitle())
         self.page.anchorClicked.connect(self._follow)
-        left = in_column([self.search, self.found, Placed(self.contents, 1)], spacing=8)
+        left = in_column([self.search, self.found, Placed(self.contents, 1), self.language], spacing=8)
         self.tour_button = button(self.tr("Show the tour"), "outlined", self, self.close)
         self.tour_button.clicked.connect(self.tour_requested)
         self.close_button = button(self.tr("Close"), "outlined", self, self.close)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import QEvent, Qt, Signal, Slot
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QLabel, QListWidget, QVBoxLayout, QWidget
 
@@ -153,9 +153,15 @@ class SettingsDialog(Dialog):
         self.shortcut_rows[shortcut.name] = row
         self._add(row)
 
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.LanguageChange:
+            self._fit()
+
     @Slot()
     def _fit(self) -> None:
-        width = min(self._keeper.px(_PAGES_PX), _MOST_PAGES_PX)
+        words_px = self.search.fontMetrics().horizontalAdvance(self.search.placeholderText()) + self._keeper.px(56)
+        width = max(min(self._keeper.px(_PAGES_PX), _MOST_PAGES_PX), words_px, self.pages.sizeHintForColumn(0) + 4)
         self.search.setFixedWidth(width)
         self.pages.setFixedWidth(width)
 

@@ -13,6 +13,7 @@ from PySide6.QtCore import QAbstractListModel, QObject, Qt, Signal
 from app.models.chat_filter import ChatFilter
 from app.models.conversation_rows import ChatEntry, Entry, FolderEntry, arranged
 from app.models.rows import ROOT, Index
+from app.text.translation import QT_TRANSLATE_NOOP, translate
 from app.text.unseen import in_tip, one_line
 from engine.messages.conversations import ConversationSummary
 from engine.messages.order import Folder
@@ -20,6 +21,13 @@ from engine.messages.order import Folder
 _Key = tuple[str, int]
 _OF_FOLDERS = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsEditable  # what is selected is always chats
 _OF_CHATS = _OF_FOLDERS | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsDragEnabled
+
+_UNTITLED = QT_TRANSLATE_NOOP("ConversationsModel", "New chat")  # as the store has it
+
+
+def title_words(title: str) -> str:
+    """That of a chat without one in the user's language."""
+    return translate("ConversationsModel", title) if title == _UNTITLED else title
 
 
 class ConversationsModel(QAbstractListModel):
@@ -228,11 +236,11 @@ class ConversationsModel(QAbstractListModel):
         summary = entry.summary
         match role:
             case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.EditRole:
-                return summary.title
+                return title_words(summary.title)
             case Qt.ItemDataRole.ToolTipRole:
-                return in_tip(summary.title)
+                return in_tip(title_words(summary.title))
             case Qt.ItemDataRole.AccessibleTextRole:
-                return one_line(summary.title)
+                return one_line(title_words(summary.title))
             case self.IdRole:
                 return summary.id
             case self.IncognitoRole:

@@ -8,6 +8,7 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractListModel, QObject, Qt
 
+from app.models.conversations import title_words
 from app.models.rows import ROOT, Index
 from app.text.translation import translate
 from app.text.unseen import in_tip, one_line
@@ -62,9 +63,9 @@ class SearchHitsModel(QAbstractListModel):
         hit = self.hits[index.row()]
         match role:
             case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.AccessibleTextRole:
-                return one_line(hit.conversation.title)
+                return one_line(title_words(hit.conversation.title))
             case Qt.ItemDataRole.ToolTipRole:
-                return in_tip(hit.conversation.title)
+                return in_tip(title_words(hit.conversation.title))
             case Qt.ItemDataRole.AccessibleDescriptionRole:
                 return " · ".join(filter(None, (self._place(hit), hit.snippet)))
             case self.HitRole:

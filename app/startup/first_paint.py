@@ -41,6 +41,7 @@ PIECES = (
     "app.controllers.personal",
     "app.controllers.settings",
     "app.controllers.preset_library",
+    "app.controllers.language",
     "app.dialogs.library.library_dialog",
     "app.controllers.library",
     "app.wiring",

@@ -21,7 +21,7 @@ def whole(number: float) -> str:
 
 def decimal(number: float, num_places: int) -> str:
     """With thousands set apart."""
-    return _locale.toString(float(number), "f", num_places)
+    return _locale.toString(_rounded(number, num_places), "f", num_places)
 
 
 def formatted(number: float, form: str) -> str:
@@ -36,7 +36,12 @@ def formatted(number: float, form: str) -> str:
         return decimal(number, num_places)
     bare = QLocale(_locale)
     bare.setNumberOptions(_GROUPS)
-    return bare.toString(float(number), "f", num_places)
+    return bare.toString(_rounded(number, num_places), "f", num_places)
+
+
+def _rounded(number: float, num_places: int) -> float:
+    """As Python does, on the command line, too."""
+    return float(f"{number:.{num_places}f}")
 
 
 def read_whole(text: str) -> int:

@@ -28,8 +28,10 @@ _LONGEST_TAG = 60  # letters
 _LINE = 300  # letters of a line, more than any screen has room for
 _SENTENCE = 1_000  # letters
 _LINES = 1_500  # letters of a tooltip
-_WIDTH = 90  # letters of its lines
+_WIDTH = 90  # letters of its lines; half as many of those that are twice as wide
+_WIDE = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]{4}")
 STAND_IN = "\ufffd"
+APART, APART_END = "\u2066", "\u2069"  # around what reads from left to right; those of a text itself are shown by marks
 MARK = "‹U+"  # how the mark of such signs begins
 _NAMES = {0x0: "null", 0x7: "bell", 0x8: "backspace", 0xD: "return", 0x1B: "escape", 0x7F: "delete"}
 
@@ -37,6 +39,10 @@ _NAMES = {0x0: "null", 0x7: "bell", 0x8: "backspace", 0xD: "return", 0x1B: "esca
 def shown(text: str, before: str = "") -> str:
     """The text with a mark in place of each run of such signs: `‹U+202E›`. For `before`, see `ending`."""
     return replaced(text, mark_of, before)
+
+
+def has_right_to_left(text: str) -> bool:
+    return _RIGHT_TO_LEFT.search(text) is not None
 
 
 def ending(text: str) -> str:
@@ -64,7 +70,11 @@ def in_tip(text: str) -> str:
 
 def wrapped(*paragraphs: str) -> str:
     """In lines of a tooltip, which are plain text and do not wrap by themselves."""
-    lines = (textwrap.fill(part, _WIDTH) for paragraph in paragraphs for part in paragraph.split("\n"))
+    lines = (
+        textwrap.fill(part, _WIDTH // 2 if _WIDE.search(part) else _WIDTH)
+        for paragraph in paragraphs
+        for part in paragraph.split("\n")
+    )
     return "\n".join(lines)
 
 

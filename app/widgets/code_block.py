@@ -218,6 +218,9 @@ class _Body(JoinedText, QPlainTextEdit):
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self.setFont(code_font())
         self.document().setDocumentMargin(PADDING_PX)
+        option = self.document().defaultTextOption()
+        option.setTextDirection(Qt.LayoutDirection.LeftToRight)  # whatever a comment begins with
+        self.document().setDefaultTextOption(option)
         self.setTabStopDistance(4 * self.fontMetrics().horizontalAdvance(" "))
         self.viewport().setAutoFillBackground(False)
 

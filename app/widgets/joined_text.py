@@ -20,7 +20,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QWidget
 
-from app.text.unseen import MARK, STAND_IN, mark_of
+from app.text.unseen import APART, APART_END, MARK, STAND_IN, mark_of
 from app.widgets.formulas import with_sources
 
 if TYPE_CHECKING:
@@ -215,10 +215,11 @@ def _selected(text: JoinedText) -> QTextDocumentFragment:
     if STAND_IN in shown and text.code:
         units = text.code.encode("utf-16-le", "surrogatepass")[2 * cursor.selectionStart() : 2 * cursor.selectionEnd()]
         return QTextDocumentFragment.fromPlainText(units.decode("utf-16-le", "surrogatepass"))
-    if MARK not in shown and not text.has_formulas:
+    if MARK not in shown and not text.has_formulas and APART not in shown and APART_END not in shown:
         return part
     document = QTextDocument()
     QTextCursor(document).insertFragment(part)
+    _join(document)
     with_sources(document)
     found = document.find(MARK)
     while not found.isNull():
@@ -229,6 +230,15 @@ def _selected(text: JoinedText) -> QTextDocumentFragment:
             found.insertText(signs)
         found = document.find(MARK, found)
     return QTextDocumentFragment(document)
+
+
+def _join(document: QTextDocument) -> None:
+    """Takes out what was put around code, before the signs of the text itself are there again."""
+    for sign in (APART, APART_END):
+        found = document.find(sign)
+        while not found.isNull():
+            found.removeSelectedText()
+            found = document.find(sign, found)
 
 
 def _plain(part: QTextDocumentFragment) -> str:

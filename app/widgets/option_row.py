@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from collections.abc import Callable
+from dataclasses import replace
+
+from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QAction, QWheelEvent
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QPlainTextEdit, QWidget
 
@@ -56,6 +59,9 @@ class OptionRow(QWidget):
             stretches=(3, 2),
         )
         self._grid.addWidget(self.problem, 3, 0, 1, 2)
+
+    def retell(self, say: Callable[[str], str]) -> None:
+        self.name, self.description = say(self.name), say(self.description)
 
     def is_about(self, words: str) -> bool:
         """Whether the name, the description and the page contain all of these words."""
@@ -190,11 +196,21 @@ class ShortcutRow(OptionRow):
     def show_shortcut(self, shortcut: Shortcut) -> None:
         self.shortcut = shortcut
         self.field.set_keys(shortcut.keys)
-        self.field.setAccessibleName(f"{shortcut.words}: {self.field.text()}")
+        self._name_field()
         self.reset_button.setVisible(shortcut.keys != shortcut.usual_keys)
         self._fit()
         self.show_problem("")
         self.swap_button.hide()
+
+    def retell(self, say: Callable[[str], str]) -> None:
+        super().retell(say)
+        self.shortcut = replace(self.shortcut, words=say(self.shortcut.words))
+        self.field.retell(say)
+        self._name_field()
+        self._fit()
+
+    def _name_field(self) -> None:
+        self.field.setAccessibleName(f"{self.shortcut.words}: {self.field.text()}")
 
     def refuse(self, keys: str, problem: KeyProblem) -> None:
         """These keys cannot be chosen, or only in a swap."""
@@ -243,5 +259,13 @@ def _unset(setting: Setting) -> str:
 
 
 class Choice(QComboBox):
+    """As wide as the longest of what it offers, in whatever language."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent, sizeAdjustPolicy=QComboBox.SizeAdjustPolicy.AdjustToContents)
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()  # the wheel scrolls the page, and never changes the value under the pointer

@@ -32,7 +32,7 @@ from app.text.formulas import Formula, with_drawings
 from app.text.formulas import of_html as formulas_of
 from app.text.links import opened_address
 from app.text.origin_marks import proposers
-from app.text.unseen import STAND_IN, mark_of, names_of, replaced
+from app.text.unseen import APART, APART_END, STAND_IN, has_right_to_left, mark_of, names_of, replaced
 from app.theme import Theme, ThemeKeeper
 from app.widgets.appearance import code_font, reading_font
 from app.widgets.formulas import FormulaObject, source_at
@@ -43,6 +43,7 @@ _QUOTE_INDENT = 20.0
 _LONGEST_RUN = 1_000  # letters, between two places where a line may be broken
 _LONG_WORD = re.compile(rf"[^ \t\n]{{{_LONGEST_RUN}}}")
 _TAG = re.compile(r"<[^>]*>")
+_CODE = re.compile(r"(<code[^>]*>)(.*?)(</code>)", re.DOTALL)
 _INLINE_TAG = re.compile(r"</?(?:a|code|del|em|s|span|strong)\b[^>]*>")
 HELD = "\ufdef"  # is no letter, by Unicode's own word
 _SCROLL_KEYS = frozenset(
@@ -96,8 +97,9 @@ class Prose(JoinedText, QTextBrowser):
         html = with_drawings(html, drawings)
         self.setWordWrapMode(wrap_mode(_TAG.sub(" ", _INLINE_TAG.sub("", html))))
         held, unseen = with_places(html)
-        self.setHtml(held)
+        self.setHtml(with_code_apart(held))
         self._mark(unseen)
+        self._mirror_quotes()
         if drawings:
             self._formulas = self._formulas or FormulaObject(self)
             self._formulas.put(formulas, drawings)
@@ -187,6 +189,23 @@ class Prose(JoinedText, QTextBrowser):
             menu.insertAction(menu.actions()[0], copy)
         return menu
 
+    def _mirror_quotes(self) -> None:
+        """What reads from right to left is quoted from the right."""
+        if "<blockquote>" not in self._html or not has_right_to_left(self._html):
+            return
+        writing = QTextCursor(self.document())
+        writing.beginEditBlock()
+        block = self.document().begin()
+        while block.isValid():
+            shape = block.blockFormat()
+            if shape.leftMargin() >= _QUOTE_INDENT and block.textDirection() == Qt.LayoutDirection.RightToLeft:
+                shape.setRightMargin(shape.leftMargin())
+                shape.setLeftMargin(0)
+                writing.setPosition(block.position())
+                writing.setBlockFormat(shape)
+            block = block.next()
+        writing.endEditBlock()
+
     def _paint_quote_bars(self) -> None:
         painter = QPainter(self.viewport())
         layout = self.document().documentLayout()
@@ -198,7 +217,10 @@ class Prose(JoinedText, QTextBrowser):
             for depth in range(level):
                 ends = _quote_level(following) <= depth
                 bottom = area.bottom() if ends else layout.blockBoundingRect(following).top()
-                bar = QRectF(depth * _QUOTE_INDENT + 2, area.top(), 3, bottom - area.top())
+                left = depth * _QUOTE_INDENT + 2
+                if _is_mirrored(block):
+                    left = self.viewport().width() - left - 3
+                bar = QRectF(left, area.top(), 3, bottom - area.top())
                 painter.fillRect(bar, QColor(self._keeper.theme.border_strong))
             block = following
         painter.end()
@@ -285,11 +307,25 @@ def shape_of_mark(signs: str, around: QTextCharFormat, theme: Theme) -> QTextCha
     return shape
 
 
+def with_code_apart(html: str) -> str:
+    """Code reads from left to right within a text that does not, and its signs stay where they are. Of a paragraph, Qt
+    takes the direction of its first letter that has one."""
+    if not has_right_to_left(html):
+        return html
+    html = html.replace("<pre>", '<pre dir="ltr">')
+    return _CODE.sub(rf"\1{APART}\2{APART_END}\3", html)
+
+
 def _quote_level(block: QTextBlock) -> int:
     """How deep the block is quoted; Qt's own property says only that it is."""
     if not block.isValid() or not block.blockFormat().hasProperty(QTextFormat.Property.BlockQuoteLevel.value):
         return 0
-    return round(block.blockFormat().leftMargin() / _QUOTE_INDENT)
+    shape = block.blockFormat()
+    return round(max(shape.leftMargin(), shape.rightMargin()) / _QUOTE_INDENT)
+
+
+def _is_mirrored(block: QTextBlock) -> bool:
+    return block.blockFormat().rightMargin() > block.blockFormat().leftMargin()
 
 
 def style_sheet(theme: Theme) -> str:

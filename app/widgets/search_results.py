@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.models.conversations import title_words
 from app.models.rows import Index
 from app.models.search_hits import SearchHitsModel
 from app.theme import ThemeKeeper
@@ -141,7 +142,7 @@ class _HitDelegate(QStyledItemDelegate):
             beside = QRect(title.right() - width, title.top(), width + 1, line)
             draw_line(painter, beside, theme.faint, place)
             title.setRight(beside.left() - _GAP_PX)
-        draw_line(painter, title, theme.text, hit.conversation.title)
+        draw_line(painter, title, theme.text, title_words(hit.conversation.title))
         if hit.snippet:
             painter.setPen(QColor(theme.quiet))
             layout = self._lay_out(hit, option.font, area.width() - 2 * _PADDING_PX)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QRect, QSize, Qt, Signal, Slot
@@ -146,6 +147,9 @@ class NameButton(QPushButton):
     def set_words(self, words: str) -> None:
         self.words = one_line(words)
         self.setText(self.words.replace("&", "&&"))  # no letter of it is a shortcut
+
+    def retell(self, say: Callable[[str], str]) -> None:
+        self.set_words(say(self.words))
 
     def sizeHint(self) -> QSize:
         metrics = self.fontMetrics()

@@ -16,6 +16,7 @@ from app.widgets.layouts import Placed, in_column, in_grid
 from app.widgets.parts import Sentences, button, line, search_line, set_up
 from app.widgets.popups import place_below
 from app.widgets.rows_view import RowsView
+from app.widgets.window_sizes import hold_on_screen
 from engine.messages.targets import LibraryTarget, MemoryEstimate
 
 WIDTH_PX = 480
@@ -91,6 +92,7 @@ class TargetPicker(QFrame):
         rows = max(_LEAST_ROWS, self.view.rows.rowCount()) * max(0, self.view.sizeHintForRow(0))
         place_below(self, widget, WIDTH_PX, (_LEAST_HEIGHT_PX, min(HEIGHT_PX, rows + self._besides_px())))
         self.show()
+        hold_on_screen(self)  # its words may need more height
         self.search.setFocus(Qt.FocusReason.PopupFocusReason)
         self.view.point_at(self._in_use)
         self.view.point_at_first()

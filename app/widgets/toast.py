@@ -169,5 +169,9 @@ class _Words(QLabel):
         if breakable == text:  # else a copy would contain the breaks; that of the button does not
             self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
 
+    def setText(self, text: str) -> None:
+        self._text = text
+        super().setText(_LONG_WORD.sub(lambda word: _BREAK.join(word[0]), sentence(text)))
+
     def text(self) -> str:
         return self._text

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal, SignalInstance, Slot
-from PySide6.QtGui import QFont, QShowEvent
+from PySide6.QtCore import QEvent, Qt, Signal, SignalInstance, Slot
+from PySide6.QtGui import QFont, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QApplication, QGridLayout, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QWidget
 
 from app.text.translation import QT_TRANSLATE_NOOP, translate
@@ -12,6 +12,8 @@ from app.widgets.layouts import Gap, Placed, ScrollArea, Stretch, in_column, in_
 from app.widgets.parts import button, set_up
 
 EXAMPLES_PX = 500  # wide, at most
+_MARGIN_PX = 24
+_BETWEEN_PX = 10  # examples
 ICON_PX = 64
 EXAMPLES = (
     (
@@ -75,7 +77,7 @@ class Welcome(ScrollArea):
                 Stretch(4),
             ],
             inside=inside,
-            margins=(24, 24, 24, 24),
+            margins=(_MARGIN_PX,) * 4,
         )
         self.setWidget(inside)
         self.show_introduction(False)
@@ -123,7 +125,29 @@ class Welcome(ScrollArea):
 
     def _make_examples(self) -> QGridLayout:
         self.example_buttons = [self._example(name, translate("Welcome", prompt)) for name, prompt in EXAMPLES]
-        return in_grid([self.example_buttons[:2], self.example_buttons[2:]], spacing=(10, 10))
+        self._num_columns = 2
+        return in_grid([self.example_buttons[:2], self.example_buttons[2:]], spacing=(_BETWEEN_PX, _BETWEEN_PX))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_examples()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.LanguageChange:
+            self._fit_examples()
+
+    def _fit_examples(self) -> None:
+        """Side by side where there is room for their words, which are longer in some languages."""
+        room_px = min(self.viewport().width() - 2 * _MARGIN_PX, self._frame.maximumWidth())
+        wanted_px = 2 * max(each.sizeHint().width() for each in self.example_buttons) + _BETWEEN_PX
+        num_columns = 2 if wanted_px <= room_px else 1
+        grid = self._frame.layout()
+        if num_columns == self._num_columns or not isinstance(grid, QGridLayout):
+            return
+        self._num_columns = num_columns
+        for place, each in enumerate(self.example_buttons):
+            grid.addWidget(each, *divmod(place, num_columns))
 
     def _example(self, name: str, prompt: str) -> QPushButton:
         words = translate("Welcome", name)

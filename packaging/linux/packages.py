@@ -30,6 +30,8 @@ ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _ELF = b"\x7fELF"
 # Without any font, Qt draws empty boxes.
 FONTS = "fonts-dejavu-core | fonts-noto-core | fonts-liberation"
+# With letters of Chinese and Japanese, in which the window and the chats may be.
+EASTERN_FONTS = "fonts-noto-cjk | fonts-wqy-microhei"
 # Needed only on Wayland, where every desktop has them.
 WAYLAND = {
     "libwayland-client.so.0": "libwayland-client0",
@@ -137,7 +139,7 @@ def write_control(root: Path, version: str, architecture: str, depends: list[str
         "ARCHITECTURE": architecture,
         "SIZE": str(size // 1024),
         "DEPENDS": ", ".join([*depends, FONTS]),
-        "RECOMMENDS": ", ".join(WAYLAND.values()),
+        "RECOMMENDS": ", ".join([*WAYLAND.values(), EASTERN_FONTS]),
     }
     _write(root / "DEBIAN/control", re.sub(r"@(\w+)@", lambda match: fields[match[1]], template))
     sums = [

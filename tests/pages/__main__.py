@@ -5,6 +5,9 @@ screen and size of text. Each page is opened as a user opens it, in light and in
 text was changed while the window was open. Prints what is cut off, out of reach or without a name, and ends with 1 if
 there is any that is not among `exceptions.py`.
 
+With `--language` the window speaks another language; what is cut off in it is found with
+`--language de --screen 960x576 --scale 150`.
+
 A screen that offers less than the least logical size (`place.py`), pixels divided by the size of text, is left out.
 """
 
@@ -24,18 +27,22 @@ from tests.pages.place import LEAST_LOGICAL, Place
 from tests.pages.walk import FOUND, SEEN, Walk
 
 SCREENS = ("640x480", "1366x768", "1920x1080")
+NARROW = "960x576"  # 640 px wide at 150 %
 SCALES = (80, 100, 150, 200)
 _PATIENCE_S = 900
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.pages", description="Tries every page on several screens.")
-    parser.add_argument("--screen", action="append", choices=SCREENS, help="only this one; may be given several times")
+    parser.add_argument(
+        "--screen", action="append", choices=(*SCREENS, NARROW), help="only this one; may be given several times"
+    )
     parser.add_argument("--scale", action="append", type=int, choices=SCALES, help="only this size of text, in percent")
     parser.add_argument("--only", default="", metavar="NAME", help="only groups of pages whose names begin with NAME")
     parser.add_argument("--factor", type=float, default=1.0, help="as QT_SCALE_FACTOR, besides the size of text")
     parser.add_argument("--pictures", default="", metavar="FOLDER", help="keep a picture of each page there")
     parser.add_argument("--quick", action="store_true", help="in light only, and with one size of text in each window")
+    parser.add_argument("--language", default="", help="a code such as de, or pseudo: longer words that nobody speaks")
     chosen = parser.parse_args()
     places = [
         Place((int(screen.split("x")[0]), int(screen.split("x")[1])), scale, chosen.factor)
@@ -43,7 +50,7 @@ def main() -> int:
         for scale in chosen.scale or SCALES
     ]
     tried = [place for place in places if place.is_large_enough]
-    walks = [Walk(place, chosen.only, chosen.quick, chosen.pictures) for place in tried]
+    walks = [Walk(place, chosen.only, chosen.quick, chosen.pictures, chosen.language) for place in tried]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         told = [line for lines in pool.map(_in_process, walks) for line in lines]
     outcomes = [json.loads(line.removeprefix(FOUND)) for line in told if line.startswith(FOUND)]

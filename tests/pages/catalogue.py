@@ -155,7 +155,7 @@ def lists(studio: Studio, _folder: Path) -> Iterator[Page]:
     yield from _menus(window.target_bar.menu_button.menu(), window)
     window.target_bar.open_picker()
     picker = window.target_bar.picker
-    studio.until(lambda: picker.note.text().startswith("Takes"))
+    studio.until(lambda: _has_number(picker.note.text()))
     yield "choose a model", picker
     picker.close()
 
@@ -167,7 +167,7 @@ def library(studio: Studio, folder: Path) -> Iterator[Page]:
     dialog = library.dialog
     page = dialog.library
     page.view.point_at(folder / "models" / f"{LARGE_NAME}.gguf")
-    studio.until(lambda: page.details.form.memory.text().startswith("Takes"))
+    studio.until(lambda: _has_number(page.details.form.memory.text()))
     yield "library", dialog
     page.details.verticalScrollBar().setValue(page.details.verticalScrollBar().maximum())
     yield "options of a model", dialog
@@ -464,3 +464,8 @@ def settle(window: QWidget) -> None:
         QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest.value)
         QCoreApplication.processEvents()
     assert window.isVisible()
+
+
+def _has_number(text: str) -> bool:
+    """Of gigabytes, in whatever language."""
+    return any(sign.isdigit() for sign in text)

@@ -111,9 +111,10 @@ def cut_off(widget: QWidget) -> str:
 
 
 def _window_findings(window: QWidget) -> Iterator[Finding]:
-    room, frame = window.screen().availableGeometry(), window.frameGeometry()
+    room = window.screen().availableGeometry()
     name, at = type(window).__name__, f"{_size(window.size())} on {_size(room.size())}"
     is_framed = not isinstance(window, QMenu) and window.windowType() != Qt.WindowType.Popup
+    frame = window.frameGeometry() if is_framed else window.geometry()
     if not room.contains(frame):
         yield Finding("outside the screen", name, at)
     elif is_framed and not window.isMaximized() and window.height() + TITLE_BAR_PX > room.height():

@@ -14,6 +14,7 @@ from pathlib import Path
 from PySide6.QtCore import qInstallMessageHandler
 from PySide6.QtWidgets import QApplication
 
+from app.text.languages import ENGLISH, TRANSLATED, language_named
 from app.text.translation import install_translations
 from engine import BUILT_IN
 from tests.pages.catalogue import PAGES, Page, classes, settle, turned, wait_until_ready
@@ -21,6 +22,8 @@ from tests.pages.findings import Finding, findings, shown_parts
 from tests.pages.place import Place
 from tests.pictures.content import NOTES_FILE, fill_store
 from tests.pictures.studio import Studio
+from tests.translations.collecting import collected
+from tests.translations.pseudo import PSEUDO, write_pseudo
 
 FOUND = "found: "  # before each finding
 SEEN = "seen: "  # before the classes of all widgets that were seen
@@ -30,12 +33,13 @@ _AFTERWARDS = {80: 100, 100: 150, 150: 100, 200: 100}  # the size of text that i
 @dataclass(frozen=True, slots=True)
 class Walk:
     """`only`: groups of pages whose names begin so. `quick`: in light only, and with one size of text. `pictures`: a
-    folder for a picture of each page, or none."""
+    folder for a picture of each page, or none. `language`: its code, `pseudo`, or none for English."""
 
     place: Place
     only: str = ""
     quick: bool = False
     pictures: str = ""
+    language: str = ""
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -58,10 +62,19 @@ def main(walk: Walk) -> None:
         platform = f"offscreen:configfile={_screen_file(folder, walk.place)}"
         application = QApplication(["slipstream", "-platform", platform])
         application.setCursorFlashTime(0)
-        install_translations(application)
+        _speak(application, walk.language, folder)
         with closing(Studio(application, folder / "store", folder, "", BUILT_IN)) as studio:
             wait_until_ready(studio)
             _walk(walk, studio, folder)
+
+
+def _speak(application: QApplication, language: str, folder: Path) -> None:
+    if language == PSEUDO:
+        spoken = TRANSLATED[0]
+        write_pseudo(spoken, collected(), folder / "translations")
+        install_translations(application, spoken, folder / "translations")
+    else:
+        install_translations(application, language_named(language) or ENGLISH)
 
 
 def _walk(walk: Walk, studio: Studio, folder: Path) -> None:

@@ -124,7 +124,7 @@ def _within(node: ast.AST, context: str, file: str, counted: set[str], shown_by:
             continue
         if isinstance(child, ast.Call):
             yield from _said(child, inner, file, shown_by)
-        yield from _within(child, inner, file, counted, _name(child) if _shows(child) else shown_by)
+        yield from _within(child, inner, file, counted, _shower(child) or shown_by)
 
 
 def _said(call: ast.Call, context: str, file: str, shown_by: str) -> Iterator[Message]:
@@ -142,8 +142,9 @@ def _said(call: ast.Call, context: str, file: str, shown_by: str) -> Iterator[Me
         yield Message(context, literal, "%n" in literal or _is_counted(call), place, shown_by)
 
 
-def _shows(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and _name(node) not in ("tr", "translate", "format", "QT_TRANSLATE_NOOP")
+def _shower(node: ast.AST) -> str:
+    name = _name(node) if isinstance(node, ast.Call) else ""
+    return "" if name in ("tr", "translate", "format", "QT_TRANSLATE_NOOP") else name
 
 
 def _is_counted(call: ast.Call) -> bool:

@@ -12,8 +12,10 @@ from engine.sentences import in_english
 from tests.translations import files
 from tests.translations.collecting import Message
 
+PSEUDO = "pseudo"  # where a code of a language may stand
 SHARE = 0.4  # by which German and others are longer than English, on short labels
-_KEPT = re.compile(r"(\{[^{}]*\}|%n|<[^<>]*>|&\w+;|`[^`]*`)")
+_KEPT = re.compile(r"((?:Ctrl|Shift)\+\w+|\{[^{}]*\}|%n|<[^<>]*>|&\w+;|`[^`]*`)")
+_END = re.compile(r"(?:…|[.:?!]| {2}\([^()]+\))$")
 _VOWEL = re.compile(r"[aeiouAEIOU]")
 _MARKED = {"a": "á", "e": "é", "i": "í", "o": "ó", "u": "ú", "A": "Á", "E": "É", "I": "Í", "O": "Ó", "U": "Ú"}
 
@@ -25,6 +27,7 @@ def write_pseudo(language: Language, messages: Iterable[Message], folder: Path, 
 
 def pseudo(text: str, share: float = SHARE) -> str:
     """`⟦Sáváá áll⟧` of `Save all`: some vowels are doubled until it is longer by this share."""
+    text, end = _parted(text)
     parts = _KEPT.split(text)
     wanted = round(share * sum(len(part) for part in parts[::2]))
     for place in range(0, len(parts), 2):
@@ -35,7 +38,13 @@ def pseudo(text: str, share: float = SHARE) -> str:
     words = "".join(parts)
     inner = words.strip(" \n")
     start = words.index(inner) if inner else 0
-    return f"{words[:start]}⟦{inner}⟧{words[start + len(inner) :]}" if inner else words
+    return f"{words[:start]}⟦{inner}⟧{words[start + len(inner) :]}{end}" if inner else words + end
+
+
+def _parted(text: str) -> tuple[str, str]:
+    """What other languages end with, too, stands behind the bracket."""
+    found = _END.search(text)
+    return (text, "") if found is None else (text[: found.start()], found[0])
 
 
 def _forms(message: Message, language: Language, share: float) -> Forms:

@@ -12,7 +12,8 @@ from app.dialogs.library.target_details import TargetDetailsView
 from app.models.target_rows import target_rows
 from app.text.translation import translate
 from app.theme import ThemeKeeper
-from app.widgets.layouts import Placed, Stretch, in_column, in_row
+from app.widgets.flow import Flow
+from app.widgets.layouts import Placed, in_column, in_row
 from app.widgets.parts import button, search_line, words
 from app.widgets.rows_view import RowsOrWords, RowsView
 from app.widgets.target_picker import NO_MODELS, ONLY_STARTER
@@ -135,7 +136,7 @@ class LibraryPage(QWidget):
 
     def _arrange(self) -> None:
         left = QWidget(self)
-        buttons = in_row([self.add_button, self.find_button, Stretch()], spacing=8)
+        buttons = Flow([self.add_button, self.find_button])
         in_column(
             [self.search, Placed(self.list, 1), self.hint, buttons], inside=left, margins=(0, 0, 10, 0), spacing=8
         )

@@ -51,6 +51,8 @@ UNTRANSLATED_WORDS = {
     "-DGGML_CUDA=on make -B setup</code></p><p>{}</p><p>{}</p>": COMMAND,
     "<h3>Slipstream {version}</h3><p>{what}<br>{where}</p>": "a name, and words that come from elsewhere",
     "Value error, ": "taken off what pydantic says",
+    "No font here has the letters of {language}: install one, such as the package fonts-noto-cjk.": "shown where the "
+    "letters of the language cannot be",
     "whole number": "tells kinds of settings apart, and is never shown",
     "usual font": "the name of a property",
 }

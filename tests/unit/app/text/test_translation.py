@@ -30,6 +30,7 @@ from app.text.translation import (
 )
 from app.theme import ThemeKeeper
 from engine import origins
+from engine.config import TargetOptions
 from engine.messages.commands import ListTargets
 from engine.messages.events import (
     ConversationsListed,
@@ -46,7 +47,7 @@ from engine.messages.events import (
     TargetsListed,
 )
 from engine.messages.origins import TARGET
-from engine.messages.targets import LibraryTarget, TargetOptions
+from engine.messages.targets import LibraryTarget
 from engine.sentences import say
 from tests.translations.collecting import collected
 from tests.translations.files import Known, write
@@ -177,6 +178,6 @@ def test_events_come_out_in_the_users_language(speak: Speak, tmp_path: Path) -> 
 
 def test_every_field_that_tells_is_reached() -> None:
     """However deep it is within an event."""
-    holding = {event for event in Event.__subclasses__() if _telling(event)}
+    holding = {event for event in Event.__subclasses__() if _telling(event)}  # type: ignore[arg-type]
     telling = {Failed, TargetsListed, TargetReady, SpeculationChanged, DrafterChosen, FormsListed, DeletedErased}
     assert telling | {GrammarChecked, StoreBehind, TargetDownloaded} <= holding

@@ -1,0 +1,108 @@
+"""What is shown is said again in another language, in place: nothing is made anew, and nothing is lost.
+
+A widget whose words are more than Qt's properties has a method `retell`, which is given how to say them. What somebody
+writes or reads in a chat stays as it is, and so do the items of a list with the property `theirs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Protocol, runtime_checkable
+
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import (
+    QApplication,
+    QComboBox,
+    QGroupBox,
+    QLineEdit,
+    QListWidget,
+    QMenu,
+    QPlainTextEdit,
+    QProgressBar,
+    QSpinBox,
+    QTableWidget,
+    QTabWidget,
+    QTextEdit,
+    QWidget,
+)
+
+Say = Callable[[str], str]
+_ANY = ("toolTip", "statusTip", "whatsThis", "accessibleName", "accessibleDescription", "windowTitle")
+_OWN: tuple[tuple[type[QObject], tuple[str, ...]], ...] = (  # beside these
+    (QLineEdit, ("placeholderText",)),
+    (QPlainTextEdit, ("placeholderText",)),
+    (QTextEdit, ()),
+    (QSpinBox, ("prefix", "suffix", "specialValueText")),
+    (QProgressBar, ()),
+    (QMenu, ("title",)),
+    (QGroupBox, ("title",)),
+)
+_ELSE = ("text",)
+
+
+@runtime_checkable
+class Retold(Protocol):
+    """Says its own words again."""
+
+    def retell(self, say: Say) -> None: ...
+
+
+def retell_all(say: Say, widgets: Iterable[QWidget] | None = None) -> None:
+    """All windows, the hidden ones too."""
+    actions: dict[QAction, None] = {}
+    for widget in QApplication.allWidgets() if widgets is None else widgets:
+        for child in widget.children():
+            if not isinstance(child, QWidget) and isinstance(child, Retold):
+                child.retell(say)
+        actions.update(dict.fromkeys(each for each in widget.children() if isinstance(each, QAction)))
+        _retell(widget, say)
+    for action in actions:
+        _retell_action(action, say)
+
+
+def _retell(widget: QWidget, say: Say) -> None:
+    own = next((names for kind, names in _OWN if isinstance(widget, kind)), _ELSE)
+    is_own = isinstance(widget, Retold)
+    for name in (*_ANY, *(() if is_own else own)):
+        _set(widget, name, say)
+    if isinstance(widget, Retold):
+        widget.retell(say)
+    if isinstance(widget, QComboBox) and not widget.isEditable():
+        for place in range(widget.count()):
+            widget.setItemText(place, say(widget.itemText(place)))
+    elif isinstance(widget, QTabWidget):
+        for place in range(widget.count()):
+            widget.setTabText(place, say(widget.tabText(place)))
+            widget.setTabToolTip(place, say(widget.tabToolTip(place)))
+    elif isinstance(widget, QListWidget) and not widget.property("theirs"):
+        for place in range(widget.count()):
+            widget.item(place).setText(say(widget.item(place).text()))
+    elif isinstance(widget, QTableWidget):
+        _retell_table(widget, say)
+
+
+def _retell_table(table: QTableWidget, say: Say) -> None:
+    heads = [table.horizontalHeaderItem(column) for column in range(table.columnCount())]
+    cells = (table.item(row, column) for row in range(table.rowCount()) for column in range(table.columnCount()))
+    for item in (*heads, *cells):
+        if item is not None:
+            item.setText(say(item.text()))
+            item.setToolTip(say(item.toolTip()))
+
+
+def _retell_action(action: QAction, say: Say) -> None:
+    is_derived = action.toolTip() == action.text().replace("&", "").rstrip("….")
+    if not is_derived:
+        action.setToolTip(say(action.toolTip()))
+    action.setText(say(action.text()))
+
+
+def _set(widget: QWidget, name: str, say: Say) -> None:
+    read = getattr(widget, name, None)
+    if not callable(read):
+        return
+    words = read()
+    told = say(words) if isinstance(words, str) and words else words
+    if told != words:
+        getattr(widget, f"set{name[0].upper()}{name[1:]}")(told)
