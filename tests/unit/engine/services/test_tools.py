@@ -209,7 +209,9 @@ def test_a_new_prompt_behind_them_is_answered_as_well(calling: Desk) -> None:
 
 
 def test_a_tool_that_there_is_not_is_told_and_not_asked_for(desk: Desk) -> None:
-    _, call, result, _ = ask(loaded(desk, Caller("<function=launch>\n<parameter=x>\n1\n</parameter>\n</function>", ANSWER)))
+    _, call, result, _ = ask(
+        loaded(desk, Caller("<function=launch>\n<parameter=x>\n1\n</parameter>\n</function>", ANSWER))
+    )
     assert desk.told(ToolAsked) == []
     assert call.calls[0].server == ""
     assert result.result is not None
@@ -327,7 +329,7 @@ class Sloppy(Caller):
 
 
 def test_a_model_that_errs_writes_whole_calls_nevertheless(desk: Desk) -> None:
-    wrong = CALL.replace('"city": "', "\"city'= \"")
+    wrong = CALL.replace('"city": "', '"city\'= "')
     _, call, result, _ = ask(loaded(desk, Sloppy(wrong, ANSWER)))
     assert json.loads(call.calls[0].arguments) == {"city": "Paris"}
     assert result.text == "Rain in Paris."
