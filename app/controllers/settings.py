@@ -78,6 +78,8 @@ class SettingsController(QObject):
         dialog.add_link(LinkRow(self._theme, Group.MODELS, self._window.personal_action, about_learning))
         about_presets = translate("Settings", "Settings to give to a chat at once, and prompts to use again.")
         dialog.add_link(LinkRow(self._theme, Group.CHAT, self._window.library_of_presets_action, about_presets))
+        about_tools = translate("Settings", "Servers whose tools a model may ask for, and what they are allowed.")
+        dialog.add_link(LinkRow(self._theme, Group.CHAT, self._window.tools_action, about_tools))
         dialog.rows["check_updates"].describe(update_description(update_url()))
         dialog.rows["check_updates"].control.setEnabled(bool(update_url()))
         dialog.chosen.connect(self._change)

@@ -1,7 +1,7 @@
 """A server of tools that does whatever a server should not: `python rogue_server.py [--log FILE] [--on-start WHAT]`.
 
-It speaks the Model Context Protocol over its pipes, or with `--port` over HTTP, and needs nothing but Python, so that it
-starts at once. What it carries out it notes in the log, a line for each call.
+It speaks the Model Context Protocol over its pipes, or with `--port` over HTTP, and needs nothing but Python, so that
+it starts at once. What it carries out it notes in the log, a line for each call.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def _over_http(log: Path | None, port: int) -> None:
                 self.end_headers()
                 while True:
                     self.wfile.write(b"[" * 65_536)
-            Rogue(log, self.wfile.write).take(message, said.append)
+            Rogue(log, lambda _data: None).take(message, said.append)
             data = json.dumps(said[0]).encode() if said else b""
             self.send_response(200 if said else 202)
             self.send_header("Content-Type", "application/json")
