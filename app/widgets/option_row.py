@@ -127,7 +127,7 @@ class SettingRow(OptionRow):
             switch.toggled.connect(self.chosen.emit)
             return switch
         if setting.kind is Kind.CHOICE:
-            choice = Choice(self)
+            choice = _Choice(self)
             for value, words in setting.choices:
                 choice.addItem(translate("Settings", words), value)
             choice.activated.connect(lambda: self.chosen.emit(choice.currentData()))
@@ -242,6 +242,6 @@ def _unset(setting: Setting) -> str:
     return words[:1].upper() + words[1:]
 
 
-class Choice(QComboBox):
+class _Choice(QComboBox):
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()  # the wheel scrolls the page, and never changes the value under the pointer
