@@ -31,7 +31,7 @@ from app.widgets.parts import button, search_line, set_up, words
 from app.widgets.prose import style_sheet
 
 _SIZE_PX = (980, 700)
-_CONTENTS_PX = 220
+_CONTENTS_PX = 250
 _MARGIN_PX = 14
 _SECTION = 2  # the level of its headings
 _PICTURE = re.compile(r'<img src="([^"]+)"')
@@ -56,6 +56,7 @@ class GuideDialog(Dialog):
         self.found = words("", self, kind="quiet")
         self.contents = set_up(QListWidget(self), kind="pages", name=self.tr("Contents"))
         self.contents.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.contents.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # the numbers at the end are seen
         self.contents.addItems([title for title, _ in guide.sections])
         self.contents.setCurrentRow(0)
         self.contents.currentRowChanged.connect(self._show_section)
