@@ -29,7 +29,7 @@ class TourController(Controller):
     @Slot()
     def show_tour(self) -> None:
         if self.tour is None:
-            self.tour = Tour(self._theme, self._window, self._steps())
+            self.tour = Tour(self._theme, self._window, self._steps)
             self.tour.ended.connect(self._window.prompt_box.setFocus)
         self._window.come_forward()
         self.tour.begin()

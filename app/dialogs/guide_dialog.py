@@ -33,7 +33,7 @@ from app.widgets.prose import style_sheet
 
 _LANGUAGE = QT_TRANSLATE_NOOP("GuideDialog", "The guide is in English.")  # told in other languages
 _SIZE_PX = (980, 700)
-_CONTENTS_PX = 220
+_CONTENTS_PX = 250
 _MARGIN_PX = 14
 _SECTION = 2  # the level of its headings
 _PICTURE = re.compile(r'<img src="([^"]+)"')
@@ -61,6 +61,7 @@ class GuideDialog(Dialog):
         self.contents = set_up(QListWidget(self), kind="pages", name=self.tr("Contents"))
         self.contents.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.contents.setProperty("theirs", True)  # titles of the guide
+        self.contents.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # the numbers at the end are seen
         self.contents.addItems([title for title, _ in guide.sections])
         self.contents.setCurrentRow(0)
         self.contents.currentRowChanged.connect(self._show_section)

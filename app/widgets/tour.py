@@ -47,12 +47,14 @@ class Tour(QFrame):
 
     ended = Signal()
 
-    def __init__(self, keeper: ThemeKeeper, window: QWidget, steps: Sequence[Step]) -> None:
+    def __init__(self, keeper: ThemeKeeper, window: QWidget, steps: Callable[[], Sequence[Step]]) -> None:
+        """`steps` are asked for whenever one is shown: the language may be another one by then."""
         super().__init__(window)
         self._keeper = keeper
         self._window = window
         self._steps = steps
         self._number = 0
+        self._step: Step | None = None  # that is shown
         self._light = _Spotlight(keeper, window)
         self.setProperty("kind", "toast")
         self.count = words("", self, kind="faint")
@@ -101,7 +103,7 @@ class Tour(QFrame):
 
     @Slot()
     def _go_on(self) -> None:
-        if self._number + 1 == len(self._steps):
+        if self._number + 1 == len(self._steps()):
             self.end()
         else:
             self._show(self._number + 1)
@@ -111,8 +113,9 @@ class Tour(QFrame):
         self._show(self._number - 1)
 
     def _show(self, number: int) -> None:
-        step, most = self._steps[number], len(self._steps)
-        self._number = number
+        steps = self._steps()
+        step, most = steps[number], len(steps)
+        self._number, self._step = number, step
         count = self.tr("Tour, {number} of {most}").format(number=number + 1, most=most)
         self.count.setText(count)
         self.title.setText(step.title)
@@ -129,9 +132,9 @@ class Tour(QFrame):
     @Slot()
     def _place(self) -> None:
         """Above the part where there is room, else below it; never beyond the border of the window."""
-        if not self.isVisible():
+        if self._step is None or not self.isVisible():
             return
-        part, room = self._steps[self._number].part(), self._window.rect()
+        part, room = self._step.part(), self._window.rect()
         about = QRect(part.mapTo(self._window, QPoint(0, 0)), part.size())
         width = min(self._keeper.px(_WIDTH_PX), room.width() - 2 * _MARGIN_PX)
         self.ensurePolished()

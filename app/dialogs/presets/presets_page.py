@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QPlainTextEdit, QWidget
 
 from app.dialogs.presets.kept_page import NEW, KeptPage, PageWords
@@ -14,7 +15,6 @@ from app.models.rows import Row
 from app.text.presets import is_same_target, preset_words, sampling_words
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, Stretch, in_column
-from app.widgets.option_row import Choice
 from app.widgets.parts import button, set_up, words
 from engine import OwnSampling
 from engine.messages.order import MOST_CHARACTERS, Preset, TargetChoice
@@ -55,9 +55,9 @@ class PresetsPage(KeptPage):
         self.sampling = words("", form)
         self.sampling_button = button(self.tr("Change…"), "outlined", form, self._change_sampling)
         self.sampling_button.setAccessibleName(self.tr("Change how it answers…"))
-        self.thinking = set_up(Choice(form), name=self.tr("Thinking"))
+        self.thinking = set_up(_Choice(form), name=self.tr("Thinking"))
         self.thinking.addItems([self.tr("As it is set"), self.tr("Think first"), self.tr("Answer without thinking")])
-        self.model = set_up(Choice(form), name=self.tr("Model"))
+        self.model = set_up(_Choice(form), name=self.tr("Model"))
         self.model.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         left = Qt.AlignmentFlag.AlignLeft
         in_column(
@@ -191,3 +191,8 @@ class PresetsPage(KeptPage):
         self.flush()
         if self._shown is not None:
             self.sampling_requested.emit(self._shown)
+
+
+class _Choice(QComboBox):
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        event.ignore()  # the wheel scrolls the form, and never changes the value under the pointer

@@ -256,7 +256,7 @@ def _tour(keeper: ThemeKeeper) -> QWidget:
         Step(lambda: window.prompt_box.frame, "Write here", "Type a message and press Enter. " * 3),
         Step(lambda: window.meter, "See how fast it goes", "Parts of a reply are guessed and checked."),
     )
-    tour = Tour(keeper, window, steps)
+    tour = Tour(keeper, window, lambda: steps)
     tour.begin()
     tour.next_button.click()
     return window
