@@ -152,7 +152,8 @@ class OrderController(Controller):
             self._delete(folder, False)
             return
         text = self.tr("Delete the folder “{name}”?").format(name=folder.name)
-        stay = self.tr("Its {number} chat(s) stay in the list.", "", len(inside)).format(number=f"{len(inside):,}")
+        stay = self.tr("Its {number} chat(s) (stays|stay) in the list.", "", len(inside))
+        stay = stay.format(number=f"{len(inside):,}")
         delete = self.tr("Delete this folder")
         box = question_box(self._window, delete, text, stay)
         with_chats = QCheckBox(self.tr("Delete its chats, too"), box)

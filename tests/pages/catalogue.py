@@ -398,8 +398,9 @@ def order(studio: Studio, _folder: Path) -> Iterator[Page]:
     dialog.save_button.click()
     yield "new folder", dialog
     dialog.close()
-    for name in ("Garden club", "Letters"):
-        studio.app.bridge.post(CreateFolder(name, "Be kind.", conversation_ids=(model.summary(0).id,)))
+    ids = [each.id for each in model.summaries]
+    for name, number in zip(("Garden club", "Letters"), ids[:2], strict=True):
+        studio.app.bridge.post(CreateFolder(name, "Be kind.", conversation_ids=(number,)))
         studio.until(lambda name=name: name in [each.name for each in model.folders])  # type: ignore[misc]
     first, second = (folder.id for folder in model.folders)
     studio.until(lambda: bool(model.inside(first) and model.inside(second)))
