@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QAction, QWheelEvent
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QPlainTextEdit, QWidget
 
@@ -103,6 +103,11 @@ class SettingRow(OptionRow):
         self._fit()
         keeper.changed.connect(self._fit)
 
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.LanguageChange:
+            self._fit()
+
     def show_value(self, value: SettingValue) -> None:
         """The present value."""
         control = self.control
@@ -162,7 +167,7 @@ class SettingRow(OptionRow):
         if isinstance(self.control, QPlainTextEdit):
             self.control.setFixedHeight(self.control.fontMetrics().lineSpacing() * TEXT_LINES + self._keeper.px(14))
         elif isinstance(self.control, QComboBox):
-            self.control.setMinimumWidth(self._keeper.px(FIELD_PX))
+            self.control.setMinimumWidth(max(self._keeper.px(FIELD_PX), self.control.sizeHint().width()))
         elif isinstance(self.control, NumberField):
             self.control.setFixedWidth(self._keeper.px(FIELD_PX))
 
@@ -263,9 +268,6 @@ class Choice(QComboBox):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent, sizeAdjustPolicy=QComboBox.SizeAdjustPolicy.AdjustToContents)
-
-    def minimumSizeHint(self) -> QSize:
-        return self.sizeHint()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()  # the wheel scrolls the page, and never changes the value under the pointer

@@ -12,6 +12,7 @@ from typing import Protocol, runtime_checkable
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
+    QAbstractSpinBox,
     QApplication,
     QComboBox,
     QGroupBox,
@@ -20,7 +21,6 @@ from PySide6.QtWidgets import (
     QMenu,
     QPlainTextEdit,
     QProgressBar,
-    QSpinBox,
     QTableWidget,
     QTabWidget,
     QTextEdit,
@@ -33,7 +33,7 @@ _OWN: tuple[tuple[type[QObject], tuple[str, ...]], ...] = (  # beside these
     (QLineEdit, ("placeholderText",)),
     (QPlainTextEdit, ("placeholderText",)),
     (QTextEdit, ()),
-    (QSpinBox, ("prefix", "suffix", "specialValueText")),
+    (QAbstractSpinBox, ("prefix", "suffix", "specialValueText")),
     (QProgressBar, ()),
     (QMenu, ("title",)),
     (QGroupBox, ("title",)),
@@ -99,10 +99,10 @@ def _retell_action(action: QAction, say: Say) -> None:
 
 
 def _set(widget: QWidget, name: str, say: Say) -> None:
-    read = getattr(widget, name, None)
-    if not callable(read):
+    read, write = getattr(widget, name, None), getattr(widget, f"set{name[0].upper()}{name[1:]}", None)
+    if not callable(read) or not callable(write):
         return
     words = read()
     told = say(words) if isinstance(words, str) and words else words
     if told != words:
-        getattr(widget, f"set{name[0].upper()}{name[1:]}")(told)
+        write(told)

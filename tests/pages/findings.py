@@ -46,6 +46,7 @@ from app.widgets.target_bar import NameButton
 
 TITLE_BAR_PX = 36  # of a usual desktop; the platform without a display draws none
 _SLACK_PX = 1  # widths of text are rounded
+_MENU_EDGE_PX = 2
 _CONTROLS = (
     QAbstractButton,
     QAbstractItemView,
@@ -114,7 +115,8 @@ def _window_findings(window: QWidget) -> Iterator[Finding]:
     room = window.screen().availableGeometry()
     name, at = type(window).__name__, f"{_size(window.size())} on {_size(room.size())}"
     is_framed = not isinstance(window, QMenu) and window.windowType() != Qt.WindowType.Popup
-    frame = window.frameGeometry() if is_framed else window.geometry()
+    # Qt lets the edge of a menu that is as high as the screen stand out.
+    frame = window.frameGeometry() if is_framed else window.geometry().adjusted(0, 0, 0, -_MENU_EDGE_PX)
     if not room.contains(frame):
         yield Finding("outside the screen", name, at)
     elif is_framed and not window.isMaximized() and window.height() + TITLE_BAR_PX > room.height():
