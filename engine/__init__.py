@@ -57,11 +57,11 @@ _PUBLIC = {
     "tools.servers": "read_tool_servers write_tool_servers",
     "use_cases.chat": "open_writer read_prompt",
     "use_cases.lab": "distill open_bench",
-    "use_cases.tools": "ToolDesk answer list_tools open_tool_host",
     "use_cases.store": """
         download_target export_profile forget_learned import_profile list_hub_files open_library open_tuning
         summarize_learned summarize_profile use_adapter
     """,
+    "use_cases.tools": "ToolDesk answer list_tools open_tool_host",
 }
 
 if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is public
