@@ -46,7 +46,7 @@ class CallText(QWidget):
         self._json = ""  # the text, formatted, where it is that and has short lines
         self._whole = ""
         self.heading = set_up(QLabel(self), kind="quiet")
-        self._plain = PlainText(keeper, self.tr("Text of a tool call"), selection, self)
+        self._plain = PlainText(keeper, self.tr("Text of a tool call"), selection)
         self._code: CodeBlockView | None = None
         self.all_button = button("", "link", self, self._show_all)
         self.all_button.hide()
@@ -94,7 +94,7 @@ class CallText(QWidget):
             if self._code is not None:
                 discard(self._code)
                 self._code = None
-            self._plain.write(text or self.tr("(nothing)"), note)
+            self._plain.write(self, text or self.tr("(nothing)"), note)
             return
         if self._code is None:
             self._code = CodeBlockView(self._keeper, self._lexing, self)
@@ -102,7 +102,7 @@ class CallText(QWidget):
             self._code.body.joined = self._selection
             self._code.show()
         self._code.set_code("json", text, finished=True)
-        self._plain.write("", note)
+        self._plain.write(self, "", note)
 
     @Slot()
     def _show_all(self) -> None:

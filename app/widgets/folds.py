@@ -55,21 +55,20 @@ def _shown(words: str) -> str:
 class PlainText:
     """A long plain text in several widgets of one parent."""
 
-    def __init__(self, keeper: ThemeKeeper, name: str, selection: JoinedSelection, parent: QWidget) -> None:
+    def __init__(self, keeper: ThemeKeeper, name: str, selection: JoinedSelection) -> None:
         """`name` is what a screen reader says of it."""
         self.texts: list[Prose] = []
         self._keeper = keeper
         self._name = name
         self._selection = selection
-        self._parent = parent
         self._chunks: list[str] = []
 
-    def write(self, text: str, note: str = "") -> None:
-        """`note` is the last of its paragraphs."""
+    def write(self, parent: QWidget, text: str, note: str = "") -> None:
+        """In widgets of this parent, which holds this object; `note` is the last of its paragraphs."""
         chunks = [*(_chunks_of(text) if text else []), *filter(None, [note])]
         for place, chunk in enumerate(chunks):
             if place == len(self.texts):
-                self.texts.append(set_up(Prose(self._keeper, self._parent), name=self._name))
+                self.texts.append(set_up(Prose(self._keeper, parent), name=self._name))
                 self.texts[-1].joined = self._selection
                 self.texts[-1].show()
             elif self._chunks[place] == chunk:

@@ -43,7 +43,7 @@ class ThoughtView(QWidget):
         super().__init__(parent)
         self._block = ThoughtBlock(0, "", 0.0)
         self._since = QElapsedTimer()  # the last piece came
-        self._text = PlainText(keeper, self.tr("Thought"), selection, self)
+        self._text = PlainText(keeper, self.tr("Thought"), selection)
         self.button = FoldButton(keeper, self._on_clicked, self)
         about = self.tr("Shows or hides what the model thought before it answered")
         self.button.setAccessibleDescription(about)
@@ -96,7 +96,7 @@ class ThoughtView(QWidget):
     def _write(self, text: str) -> None:
         is_cut = len(text) > _SHOWN_CHARACTERS
         note = self.tr("Only the beginning is shown. Copy the reply to read the rest.") if is_cut else ""
-        self._text.write(text[:_SHOWN_CHARACTERS], note)
+        self._text.write(self, text[:_SHOWN_CHARACTERS], note)
 
 
 def thought_words(seconds: float) -> str:

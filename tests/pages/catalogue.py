@@ -260,9 +260,11 @@ def tools(studio: Studio, _folder: Path) -> Iterator[Page]:
         ToolServer("files", "npx", ("-y", "@modelcontextprotocol/server-filesystem", "/home/robin/notes")),
         ToolServer("weather", url="https://weather.example.org/mcp"),
     )
-    studio.app.keeper.change("tool_servers", write_tool_servers(servers))
     window.tools_action.trigger()
     dialog = studio.app.tools.dialog
+    studio.rest()  # what is always allowed has been read
+    dialog.servers.show_servers(servers)
+    dialog.json.show_json(write_tool_servers(servers))
     dialog.servers.show_states({"files": (ServerState.READY, ""), "weather": (ServerState.FAILED, _SENTENCE)})
     dialog.servers.show_tools("files", (Tool("files", "read_text_file", "Reads a file. " * 9), WRITE))
     dialog.allowed.show_allowed((AllowedTool("files", "read_text_file", servers[0].identity),), ())
@@ -296,7 +298,6 @@ def tools(studio: Studio, _folder: Path) -> Iterator[Page]:
     yield "a call is asked for", window
     window.transcript.calls.clear()
     window.transcript.clear()
-    studio.app.keeper.change("tool_servers", "")
 
 
 def settings(studio: Studio, _folder: Path) -> Iterator[Page]:

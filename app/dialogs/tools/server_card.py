@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import Qt, Signal, SignalInstance, Slot
-from PySide6.QtWidgets import QFrame, QLabel, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QWidget
 
 from app.text.unseen import one_line
 from app.theme import ThemeKeeper
@@ -63,7 +63,7 @@ class ServerCard(QFrame):
         self.show_state(None)
         self.show_server(server)
 
-    def _button(self, text: str, signal: SignalInstance) -> QWidget:
+    def _button(self, text: str, signal: SignalInstance) -> QPushButton:
         made = button(text, "outlined", self, lambda: signal.emit(self.server.name))
         return set_up(made, name=f"{text} – {one_line(self.server.name)}")
 

@@ -17,6 +17,7 @@ from app.controllers.tool_calls import ToolCallsController
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
 from app.widgets.call_question import CallQuestion
+from app.widgets.prose import Prose
 from app.widgets.reply_view import ReplyView
 from engine import AnswerToolCall, ContinueReply, OpenConversation, Regenerate, Send, write_tool_servers
 from engine.messages.conversations import Conversation, ConversationSummary, Message
@@ -111,6 +112,10 @@ class Desk:
         return [spoken(view.button) for view in self.view.call_views]
 
 
+def prose_of(view: ReplyView) -> list[str]:
+    return [part.toPlainText() for part in view.block_views if isinstance(part, Prose)]
+
+
 def spoken(widget: QWidget) -> str:
     return str(QAccessible.queryAccessibleInterface(widget).text(QAccessible.Text.Name))
 
@@ -138,7 +143,7 @@ def test_from_the_question_to_the_answer(desk: Desk) -> None:
     assert desk.view.waiting is not None, "the next reply is being prepared"
     desk.answer()
     assert not desk.window.is_busy
-    assert [view.toPlainText() for view in desk.view.block_views] == ["Let me look.", "Take an umbrella."]
+    assert prose_of(desk.view) == ["Let me look.", "Take an umbrella."]
     desk.tell(Finished(command))
     assert len(desk.window.transcript.messages) == 4
 
@@ -187,10 +192,10 @@ def test_an_answer_that_goes_on_while_another_chat_is_shown(desk: Desk) -> None:
     desk.tell(ToolStarted(1, 2, call(1)), ToolFinished(result(3, 2, call(1))), ReplyStarted(1, 3, 10, 0))
     desk.tell(ReplyText(1, "Take an", FIGURES))
     desk.open(1, (prompt(1), calling(2, 1, call(1)), result(3, 2, call(1))))
-    assert [view.toPlainText() for view in desk.view.block_views] == ["Let me look.", "Take an"]
+    assert prose_of(desk.view) == ["Let me look.", "Take an"]
     assert desk.lines == ["Asked weather: forecast · 0.8 s"]
     desk.answer()
-    assert [view.toPlainText() for view in desk.view.block_views] == ["Let me look.", "Take an umbrella."]
+    assert prose_of(desk.view) == ["Let me look.", "Take an umbrella."]
 
 
 def test_it_ends_with_the_command_where_no_reply_follows(desk: Desk) -> None:
@@ -269,15 +274,15 @@ def ticks(desk: Desk) -> dict[str, bool]:
 
 def test_each_chat_keeps_its_servers(desk: Desk) -> None:
     tools = desk.window.prompt_box.tools
-    assert desk.chats.tools.chosen == ("weather",), "as last used"
+    assert [*desk.chats.tools.chosen] == ["weather"], "as last used"
     tools.switched.emit("files", True)
     desk.send()
     assert desk.posted(Send)[-1].settings.tools == ("weather", "files")
     desk.open(2)
-    assert desk.chats.tools.chosen == ()
+    assert [*desk.chats.tools.chosen] == []
     tools.switched.emit("files", True)
     desk.open(1)
-    assert desk.chats.tools.chosen == ("weather", "files")
+    assert [*desk.chats.tools.chosen] == ["weather", "files"]
     assert ticks(desk) == {"weather": True, "files": True}
     assert desk.keeper.settings.tools_of_chats == {"1": ("weather", "files"), "2": ("files",)}
     desk.tell(ConversationForgotten(ConversationSummary(2, "Chat 2", NOW)))
@@ -287,18 +292,18 @@ def test_each_chat_keeps_its_servers(desk: Desk) -> None:
 def test_an_incognito_chat_leaves_nothing_of_its_servers(desk: Desk) -> None:
     before = desk.keeper.settings
     desk.window.incognito_action.trigger()
-    assert desk.chats.tools.chosen == ()
+    assert [*desk.chats.tools.chosen] == []
     desk.window.prompt_box.tools.switched.emit("files", True)
     desk.send()
     assert desk.posted(Send)[-1].settings.tools == ("files",)
-    assert desk.chats.tools.chosen == ("files",)
+    assert [*desk.chats.tools.chosen] == ["files"]
     assert desk.keeper.settings.tools_of_chats == before.tools_of_chats
     assert desk.keeper.settings.tools_last == before.tools_last
 
 
 def test_a_model_that_knows_no_tools_is_asked_for_none(desk: Desk) -> None:
     desk.tell(TargetReady(replace(TARGET, calls_tools=False), desk.bridge.loads[-1]))
-    assert desk.chats.tools.chosen == ()
+    assert [*desk.chats.tools.chosen] == []
     assert desk.window.prompt_box.tools.accessibleDescription() == "Tiny knows no tools."
     desk.window.chat_tools_action.trigger()
     menu = QApplication.activePopupWidget()
@@ -316,7 +321,7 @@ def test_a_model_that_knows_no_tools_is_asked_for_none(desk: Desk) -> None:
 def test_servers_that_are_off_or_gone_are_not_used(desk: Desk) -> None:
     off = (replace(SERVERS[0], is_on=False), SERVERS[1])
     desk.keeper.change("tool_servers", write_tool_servers(off))
-    assert desk.chats.tools.chosen == ()
+    assert [*desk.chats.tools.chosen] == []
     assert ticks(desk) == {"files": False}
     desk.keeper.change("tool_servers", "")
     assert ticks(desk) == {}

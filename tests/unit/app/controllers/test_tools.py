@@ -17,6 +17,7 @@ from app.settings.app_settings import AppSettings
 from app.settings.keeper import SettingsKeeper
 from app.theme import ThemeKeeper
 from engine import (
+    Command,
     EndToolServers,
     ForgetAllowedTools,
     ListAllowedTools,
@@ -44,6 +45,11 @@ class Desk:
         self.start = [*self.bridge.posted]
         window.tools_action.trigger()
         self.dialog = self.tools.dialog
+
+    @property
+    def last(self) -> Command:
+        """What was asked of the engine last."""
+        return self.bridge.posted[-1]
 
     @property
     def servers(self) -> tuple[ToolServer, ...]:
@@ -75,7 +81,7 @@ def test_what_a_server_offers_is_asked_and_switched(desk: Desk) -> None:
     card = desk.dialog.servers.cards["files"]
     assert spoken(card.ask_button) == "What does it offer? – files"
     card.ask_button.click()
-    assert desk.bridge.posted[-1] == ListTools(("files",))
+    assert desk.last == ListTools(("files",))
     desk.bridge.tell(ToolServerChanged("files", ServerState.STARTING))
     assert card.state.text() == "Starting…"
     tools = (Tool("files", "read", "Reads <b>a file</b>."), Tool("files", "write"))
@@ -84,11 +90,11 @@ def test_what_a_server_offers_is_asked_and_switched(desk: Desk) -> None:
     assert [spoken(switch) for switch in card.tool_switches.values()] == ["Use the tool read", "Use the tool write"]
     QTest.keyClick(card.tool_switches["write"], Qt.Key.Key_Space)
     assert desk.servers[0].left_out == ("write",)
-    assert desk.bridge.posted[-1] == UseTools(desk.servers)
+    assert desk.last == UseTools(desk.servers)
     QTest.keyClick(card.tool_switches["write"], Qt.Key.Key_Space)
-    assert desk.servers == (FILES, WEATHER)
+    assert [*desk.servers] == [FILES, WEATHER]
     card.end_button.click()
-    assert desk.bridge.posted[-1] == EndToolServers(("files",))
+    assert desk.last == EndToolServers(("files",))
     desk.bridge.tell(ToolServerChanged("files", ServerState.ENDED))
     assert card.end_button.isHidden()
 
@@ -120,7 +126,7 @@ def test_one_more_is_added_by_name_and_command_or_address(desk: Desk) -> None:
         form.command.setText(command)
         QTest.keyClick(form.command, Qt.Key.Key_Return)
         assert form.problem.text() == problem
-        assert desk.servers == (FILES, WEATHER)
+        assert [*desk.servers] == [FILES, WEATHER]
     for name, command in (("new", "npx -y 'a server' --x"), ("far", "https://example.org/mcp"), ("win", r"C:\s.exe a")):
         form.name.setText(name)
         form.command.setText(command)
@@ -162,12 +168,12 @@ def test_what_is_being_edited_stays_while_something_else_changes(desk: Desk) -> 
 
 def test_servers_of_a_file_come_beside_those_that_are_there(desk: Desk) -> None:
     desk.dialog.file_chosen.emit("/x/servers.json")
-    assert desk.bridge.posted[-1] == ReadTextFile(Path("/x/servers.json"))
+    assert desk.last == ReadTextFile(Path("/x/servers.json"))
     text = '{"mcpServers": {"weather": {"command": "w"}, "notes": {"command": "n"}}}'
     desk.bridge.tell(TextFileRead(TextFile(Path("/y/other.json"), text, 9)))
-    assert desk.servers == (FILES, WEATHER), "another file was read, for another reason"
+    assert [*desk.servers] == [FILES, WEATHER], "another file was read, for another reason"
     desk.bridge.tell(TextFileRead(TextFile(Path("/x/servers.json"), text, 9)))
-    assert desk.servers == (FILES, ToolServer("weather", "w"), ToolServer("notes", "n"))
+    assert [*desk.servers] == [FILES, ToolServer("weather", "w"), ToolServer("notes", "n")]
     desk.dialog.file_chosen.emit("/x/servers.json")
     desk.bridge.tell(TextFileRead(TextFile(Path("/x/servers.json"), "[]", 9)))
     assert desk.dialog.words.text().startswith("Servers of tools are written as")
@@ -181,11 +187,11 @@ def test_what_is_always_allowed_is_taken_back(desk: Desk) -> None:
     (again,) = (each for each in page.rows[one].children() if isinstance(each, QWidget) and each.property("kind"))
     assert spoken(again) == "Ask again – files: read"
     QTest.keyClick(again, Qt.Key.Key_Space)
-    assert desk.bridge.posted[-1] == ForgetAllowedTools((one,))
+    assert desk.last == ForgetAllowedTools((one,))
     desk.bridge.tell(AllowedToolsListed((other,)))
     assert [*page.rows] == [other]
     page.all_button.click()
-    assert desk.bridge.posted[-1] == ForgetAllowedTools(None)
+    assert desk.last == ForgetAllowedTools(None)
     desk.bridge.tell(AllowedToolsListed(()))
     assert not page.nothing.isHidden()
     assert page.all_button.isHidden()
@@ -195,7 +201,7 @@ def test_a_failure_is_told_once_where_the_user_looks(desk: Desk) -> None:
     sentence = "The server files ended unexpectedly; it is started again when it is used."
     desk.bridge.tell(ToolServerChanged("files", ServerState.FAILED, sentence))
     assert desk.dialog.servers.cards["files"].problem.text() == sentence
-    assert desk.window.toasts.shown == ()
+    assert [*desk.window.toasts.shown] == []
     desk.dialog.close()
     desk.bridge.tell(ToolServerChanged("files", ServerState.FAILED, sentence))
     (toast,) = desk.window.toasts.shown
@@ -206,7 +212,7 @@ def test_forgetting_everything_takes_the_servers_along(desk: Desk) -> None:
     desk.bridge.tell(AllowedToolsListed((AllowedTool("files", "read", FILES.identity),)))
     desk.keeper.forget_words()
     desk.bridge.tell(EverythingForgotten(0))
-    assert desk.bridge.posted[-1] == UseTools(())
+    assert desk.last == UseTools(())
     assert desk.dialog.servers.cards == {}
     assert desk.dialog.json.field.toPlainText() == ""
     assert desk.dialog.allowed.rows == {}

@@ -15,6 +15,7 @@ from pytestqt.qtbot import QtBot
 from app.text.tool_calls import CallPhase
 from app.theme import ThemeKeeper
 from app.widgets.pictures import Pictures
+from app.widgets.prose import Prose
 from app.widgets.reply_view import ReplyView
 from app.widgets.transcript import Transcript
 from engine.messages.replies import Thought, ThoughtPiece
@@ -37,6 +38,10 @@ def answer(transcript: Transcript) -> ReplyView:
     view = transcript.column.built_rows()[-1][1]
     assert isinstance(view, ReplyView)
     return view
+
+
+def prose_of(view: ReplyView) -> list[str]:
+    return [part.toPlainText() for part in view.block_views if isinstance(part, Prose)]
 
 
 def spoken(widget: QWidget) -> str:
@@ -64,7 +69,7 @@ def test_replies_and_results_read_as_one_answer(qtbot: QtBot, transcript: Transc
     assert ids(transcript) == [1, 2, 3, 4, 5]
     assert len(transcript.column.built_rows()) == 2
     view = answer(transcript)
-    assert [each.toPlainText() for each in view.block_views] == ["Let me look.", "Take an umbrella."]
+    assert prose_of(view) == ["Let me look.", "Take an umbrella."]
     assert lines(transcript) == ["Asked weather: forecast · 0.8 s", "You refused weather: forecast"]
     assert view.footer is not None
     view.footer.copy_button.click()
@@ -194,9 +199,10 @@ def test_a_chat_is_cut_in_the_middle_of_an_answer(transcript: Transcript) -> Non
     transcript.begin_reply()
     transcript.append_reply_text("No umbrella.")
     transcript.finish_reply(last(9, 4, "No umbrella."), (5, 9))
-    assert [each.toPlainText() for each in answer(transcript).block_views] == ["Let me look.", "No umbrella."]
-    assert answer(transcript).flipper is not None
-    assert answer(transcript).flipper.words.text() == "2 / 2"
+    assert prose_of(answer(transcript)) == ["Let me look.", "No umbrella."]
+    flipper = answer(transcript).flipper
+    assert flipper is not None
+    assert flipper.words.text() == "2 / 2"
     assert transcript.cut_after(1)
     assert ids(transcript) == [1]
 
