@@ -138,7 +138,7 @@ class SettingRow(OptionRow):
             switch.toggled.connect(self.chosen.emit)
             return switch
         if setting.kind is Kind.CHOICE:
-            choice = _Choice(self)
+            choice = Choice(self)
             for value, words in setting.choices:
                 choice.addItem(translate("Settings", words), value)
             choice.activated.connect(lambda: self.chosen.emit(choice.currentData()))
