@@ -10,7 +10,7 @@ _locale = QLocale("en_US")
 
 def use_locale(locale: QLocale) -> None:
     """From now on, numbers are written so."""
-    global _locale  # noqa: PLW0603 (as Qt's own default, which what is kept in files would follow, too)
+    global _locale  # noqa: PLW0603 (as Qt's own default is)
     _locale = QLocale(locale)
 
 

@@ -21,7 +21,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
-from PySide6.QtCore import QCoreApplication, QLibraryInfo, QTranslator
+from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QTranslator
 
 from app.text.languages import ENGLISH, Language
 from app.text.numbers import formatted, use_locale, whole
@@ -123,6 +123,7 @@ class Translators:
         self.remove()
         self.language = language
         use_locale(language.locale)
+        QLocale.setDefault(language.locale)  # of fields for numbers that are made from now on, and of Qt's dialogs
         self.messages = {} if language is ENGLISH else read_messages(language, self._folder)
         self._install(EnglishPlurals())
         if self.messages:  # else Qt's words would be the only ones in another language

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Protocol, runtime_checkable
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QLocale, QObject
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
@@ -68,6 +68,8 @@ def _retell(widget: QWidget, say: Say) -> None:
         _set(widget, name, say)
     if isinstance(widget, Retold):
         widget.retell(say)
+    if isinstance(widget, QAbstractSpinBox):
+        widget.setLocale(QLocale())  # of its number
     if isinstance(widget, QComboBox) and not widget.isEditable():
         for place in range(widget.count()):
             widget.setItemText(place, say(widget.itemText(place)))

@@ -9,6 +9,7 @@ import pytest
 
 from engine.errors import TargetMissing
 from engine.library.facts import TargetFacts, encode, facts_of
+from engine.sentences import Sentence
 from tests.fakes.gguf import Value, gguf, write
 
 
@@ -126,3 +127,12 @@ def test_a_damaged_file_has_an_identity_and_one_with_a_missing_part_none(tmp_pat
     (tmp_path / "damaged.gguf").write_bytes(b"GGUF")
     assert facts_of(tmp_path / "damaged.gguf").identity
     assert facts_of(write(tmp_path / "big-00001-of-00002.gguf")).identity == ""
+
+
+def test_kept_facts_can_still_be_said_in_another_language(tmp_path: Path) -> None:
+    path = write(tmp_path / "model.gguf", {"general.architecture": "bert"})
+    kept = facts_of(path, encode(facts_of(path)))
+    assert isinstance(kept.problem, Sentence)
+    assert kept.problem.template == "{name} finds and compares texts, but cannot write any; choose a chat model."
+    assert kept.details is not None
+    assert isinstance(kept.details.speculation, Sentence)
