@@ -1,4 +1,5 @@
-"""Chat templates that know tools, each in the way of some family, without all else that theirs have."""
+"""Chat templates that know tools, each in the way of some family, without all else that theirs have. Turns are those of
+ChatML, so that `Caller` finds its way."""
 
 from __future__ import annotations
 
@@ -6,16 +7,18 @@ from engine.target.tool_format import Shape
 from tests.fakes.caller import HERMES
 
 _TOLD = "{% if tools %}{% for t in tools %}{{ t | tojson }}\n{% endfor %}{% endif %}"
-_OTHERS = "{{ '<' + m.role + '>' + m.content + '</s>' }}"
-_END = "{% endfor %}{% if add_generation_prompt %}{{ '<assistant>' }}{% endif %}"
+_OTHERS = "{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}"
+_END = "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 
 
 def _template(call: str, between: str = "", begin: str = "", end: str = "", result: str = "") -> str:
-    result = result or "{{ '<tool>' + m.content + '</s>' }}"
+    result = result or "{{ m.content }}"
+    result = "{{ '<|im_start|>tool\n<tool_response>' }}" + result + "{{ '<|im_end|>\n' }}"
     return (
-        _TOLD + "{% for m in messages %}{% if m.role == 'assistant' and m.tool_calls %}{{ '<assistant>' + m.content }}"
+        _TOLD + "{% for m in messages %}{% if m.role == 'assistant' and m.tool_calls %}"
+        "{{ '<|im_start|>assistant\n' + m.content }}"
         f"{begin}{{% for c in m.tool_calls %}}{{% set f = c.function %}}{call}"
-        f"{{% if not loop.last %}}{between}{{% endif %}}{{% endfor %}}{end}{{{{ '</s>' }}}}"
+        f"{{% if not loop.last %}}{between}{{% endif %}}{{% endfor %}}{end}{{{{ '<|im_end|>\n' }}}}"
         f"{{% elif m.role == 'tool' %}}{result}{{% else %}}{_OTHERS}{{% endif %}}{_END}"
     )
 
