@@ -17,6 +17,7 @@ from app.widgets.layouts import Placed, in_column, in_row
 from app.widgets.parts import set_up
 from app.widgets.pictures import Pictures
 from app.widgets.prompt_editor import BUTTON_PX, SHARE_OF_WINDOW, PromptEditor, is_too_long
+from app.widgets.tools_button import ToolsButton
 from engine.messages.prompts import Attachment, join_prompt, split_prompt
 
 COUNT_ROOM = 888_888  # tokens; there is always room for these words, so that nothing moves when a number appears
@@ -71,6 +72,7 @@ class PromptBox(QWidget):
         self.button = IconButton(keeper, "send", "", self._on_button, token="on_accent", kind="send", parent=self.frame)
         attach = self.tr("Attach a file or picture  (Ctrl+Shift+A)")
         self.attach_button = IconButton(keeper, "attach", attach, self.attach_requested, parent=self.frame)
+        self.tools = ToolsButton(keeper, self.frame)
         words = self.tr("Think")
         self.think_button = IconButton(
             keeper, "think", words, self._on_think, words=words, kind="think", parent=self.frame
@@ -86,10 +88,11 @@ class PromptBox(QWidget):
         self.count = set_up(QLabel(self.frame), kind="count")
         self.count.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         bottom = Qt.AlignmentFlag.AlignBottom
-        attach_button, think_button, count, send = (
-            Placed(part, alignment=bottom) for part in (self.attach_button, self.think_button, self.count, self.button)
+        tools = Placed(in_row([self.attach_button, self.tools], spacing=0), alignment=bottom)
+        think_button, count, send = (
+            Placed(part, alignment=bottom) for part in (self.think_button, self.count, self.button)
         )
-        row = in_row([attach_button, Placed(self.editor, 1), count, think_button, send], spacing=8)
+        row = in_row([tools, Placed(self.editor, 1), count, think_button, send], spacing=8)
         in_column([self.chips, self.notice, row], inside=self.frame, margins=(8, 7, 8, 7), spacing=6)
         in_column([self.hint, self.frame], inside=self, spacing=5)
         self.setFocusProxy(self.editor)
@@ -186,15 +189,15 @@ class PromptBox(QWidget):
         if not text:
             return
         if self._busy:
-            self._show_hint(self.tr("Wait for the reply to end, or stop it with Esc"))
+            self.show_hint(self.tr("Wait for the reply to end, or stop it with Esc"))
         elif not self._ready:
-            self._show_hint(self._reason or self.tr("The model is still loading"))
+            self.show_hint(self._reason or self.tr("The model is still loading"))
         elif self.chips.is_reading:
-            self._show_hint(self.tr("Wait until the file is read, or remove it"))
+            self.show_hint(self.tr("Wait until the file is read, or remove it"))
         elif self.chips.blindness:
-            self._show_hint(self.tr("This model cannot see pictures"))
+            self.show_hint(self.tr("This model cannot see pictures"))
         elif self.notice.sends_passages:
-            self._show_hint(self.tr("Looking for the passages…"))
+            self.show_hint(self.tr("Looking for the passages…"))
             self.passages_requested.emit()
         else:
             self.send(text)
@@ -213,9 +216,13 @@ class PromptBox(QWidget):
     def _words_of_count(self, num_tokens: int) -> str:
         return self.tr("{number} token(s)", "", num_tokens).format(number=f"{num_tokens:,}")
 
-    def _show_hint(self, words: str) -> None:
+    def show_hint(self, words: str) -> None:
+        """Above the box, until something is typed or the reply has ended."""
         self.hint.setText(words)
         self.hint.show()
+
+    def hide_hint(self) -> None:
+        self.hint.hide()
 
     @Slot()
     def _on_button(self) -> None:
@@ -262,7 +269,7 @@ class PromptBox(QWidget):
     @Slot()
     def _draw_again(self) -> None:
         button_px = self._keeper.px(BUTTON_PX)
-        for button in (self.button, self.attach_button):
+        for button in (self.button, self.attach_button, self.tools):
             button.setFixedSize(button_px, button_px)
         self.think_button.setFixedHeight(button_px)
         self.count.setFixedSize(self.count.fontMetrics().horizontalAdvance(self._words_of_count(COUNT_ROOM)), button_px)

@@ -12,8 +12,11 @@ from PySide6.QtWidgets import QWidget
 from app.text.formula_drawing import Drawer
 from app.text.highlight import Lexing
 from app.text.markdown import Block, CodeBlock, ProseBlock
+from app.text.tool_calls import CallBlock
 from app.theme import ThemeKeeper
 from app.widgets.attached_files import AttachedFiles
+from app.widgets.call_question import CallQuestion
+from app.widgets.call_view import CallView
 from app.widgets.code_block import CodeBlockView
 from app.widgets.footers import BranchFlipper, ReplyFooter
 from app.widgets.joined_text import JoinedSelection, JoinedText
@@ -42,12 +45,13 @@ _LETTERS_AT_ONCE = 4_000  # … and about how long they are together
 _ARRANGED_AT_ONCE = 40
 
 
-ReplyBlock = Block | ThoughtBlock
-_BlockView = Prose | CodeBlockView | ThoughtView
+ReplyBlock = Block | ThoughtBlock | CallBlock
+_BlockView = Prose | CodeBlockView | ThoughtView | CallView
 
 
 class ReplyView(MessageView):
-    """A reply that is being written, or a finished one with a footer. Prose, code and thoughts alternate in blocks.
+    """A reply that is being written, or a finished one with a footer. Prose, code, thoughts and calls alternate in
+    blocks.
 
     Signals:
         copied(str): the reply, or a block of its code, was copied to the clipboard.
@@ -55,7 +59,8 @@ class ReplyView(MessageView):
         repeat_requested(int, object): write it again, by its id, with this seed, an int.
         continue_requested(): continue it.
         branch_chosen(int): show another version of it, by its id.
-        thought_toggled(int): unfold or fold the thought with this number.
+        toggled(object): unfold or fold the thought with this number, an int, or the call with this id, a str.
+        call_answered(str, object): the user has answered the question for the call with this id; a `Permission`.
     """
 
     copied = Signal(str)
@@ -63,7 +68,8 @@ class ReplyView(MessageView):
     repeat_requested = Signal(int, object)
     continue_requested = Signal()
     branch_chosen = Signal(int)
-    thought_toggled = Signal(int)
+    toggled = Signal(object)
+    call_answered = Signal(str, object)
 
     def __init__(
         self, keeper: ThemeKeeper, lexing: Lexing, drawer: Drawer | None = None, parent: QWidget | None = None
@@ -95,11 +101,23 @@ class ReplyView(MessageView):
     @property
     def block_views(self) -> tuple[Prose | CodeBlockView, ...]:
         """Of the answer."""
-        return tuple(view for view in self._views if not isinstance(view, ThoughtView))
+        return tuple(view for view in self._views if isinstance(view, Prose | CodeBlockView))
 
     @property
     def thought_views(self) -> tuple[ThoughtView, ...]:
         return tuple(view for view in self._views if isinstance(view, ThoughtView))
+
+    @property
+    def call_views(self) -> tuple[CallView, ...]:
+        return tuple(view for view in self._views if isinstance(view, CallView))
+
+    def call_view(self, call_id: str) -> CallView | None:
+        return next((view for view in self.call_views if view.call_id == call_id), None)
+
+    @property
+    def question(self) -> CallQuestion | None:
+        """The call that waits for the user."""
+        return next((view.question for view in self.call_views if view.question is not None), None)
 
     def show_waiting(self, words: str) -> None:
         """Shows below what is there of the reply that it is being prepared."""
@@ -191,6 +209,13 @@ class ReplyView(MessageView):
         self.footer.set_message(message)
         self.height_changed.emit()
 
+    def remove_footer(self) -> None:
+        """It goes on."""
+        if self.footer is not None:
+            discard(self.footer)
+            self.footer = None
+            self.height_changed.emit()
+
     def set_legend(self, origins: tuple[OriginRun, ...] | None) -> None:
         """Says what the colours mean; None: there are none."""
         if origins is None and self.legend is None:
@@ -237,7 +262,7 @@ class ReplyView(MessageView):
             height = self._heights[index]
             if is_code:
                 y += 4
-            elif index and not isinstance(self._views[index - 1], CodeBlockView) and not self._is_joined(index):
+            elif index and not self._is_joined(index):
                 y += PARAGRAPH_GAP_PX  # Qt leaves out the space below the last paragraph of a text
             view.move(0, y)
             y += height + (14 if is_code else 0)
@@ -261,6 +286,12 @@ class ReplyView(MessageView):
         return y + SPACE_BELOW_PX
 
     def _is_joined(self, index: int) -> bool:
+        """Whether there is no gap between this block and the one before it."""
+        before = self._views[index - 1]
+        if isinstance(before, CodeBlockView):  # which has its own
+            return True
+        if isinstance(before, CallView) and isinstance(self._views[index], CallView):
+            return before.question is None and not before.parts
         block = self._blocks[index] if index < len(self._blocks) else None
         return isinstance(block, ProseBlock) and block.joined
 
@@ -269,8 +300,17 @@ class ReplyView(MessageView):
         if isinstance(block, ThoughtBlock):
             if not isinstance(view, ThoughtView):
                 view = ThoughtView(self._keeper, self._selection, self)
-                view.toggled.connect(self.thought_toggled)
+                view.toggled.connect(self.toggled)
                 view.copy_requested.connect(self._copy_all)
+                self._put(index, view)
+            view.show_block(block)
+        elif isinstance(block, CallBlock):
+            if not isinstance(view, CallView):
+                view = CallView(self._keeper, self._lexing, self._selection, self)
+                view.toggled.connect(self.toggled)
+                view.answered.connect(self.call_answered)
+                view.copied.connect(self.copied)
+                view.height_changed.connect(partial(self._arrange_again, view))
                 self._put(index, view)
             view.show_block(block)
         elif isinstance(block, CodeBlock):
@@ -282,14 +322,14 @@ class ReplyView(MessageView):
         else:
             if not isinstance(view, Prose):
                 view = set_up(Prose(self._keeper, self, self._drawer), name=self.tr("Reply"))
-                view.drawn.connect(partial(self._on_drawn, view))
+                view.drawn.connect(partial(self._arrange_again, view))
                 view.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)  # it is part of the row's
                 self._put(index, view)
             view.set_html(block.html)
         self._widths[index] = 0
 
-    def _on_drawn(self, view: Prose) -> None:
-        """Its formulas have another height than their text had."""
+    def _arrange_again(self, view: _BlockView) -> None:
+        """It has another height: formulas are drawn, or more of a call is shown."""
         if view in self._views:
             self._widths[self._views.index(view)] = 0
             self.height_changed.emit()
@@ -323,7 +363,7 @@ class ReplyView(MessageView):
 
 
 def _texts_of(view: _BlockView) -> Sequence[JoinedText]:
-    if isinstance(view, ThoughtView):
+    if isinstance(view, ThoughtView | CallView):
         return view.texts
     return [view.body if isinstance(view, CodeBlockView) else view]
 
@@ -332,6 +372,8 @@ def _num_letters(block: ReplyBlock) -> int:
     match block:
         case ThoughtBlock():
             return len(block.text) if block.is_open else 0
+        case CallBlock():
+            return len(block.text) + len(block.call.arguments) if block.is_open else 0
         case CodeBlock():
             return len(block.code)
     return len(block.html)

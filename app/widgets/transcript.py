@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import Signal, Slot
@@ -13,14 +13,19 @@ from app.text.amounts import percent_words
 from app.text.formula_drawing import Drawer
 from app.text.highlight import Lexing
 from app.theme import ThemeKeeper
+from app.widgets.answers import NO_SIBLINGS, Siblings, grouped
+from app.widgets.call_question import CallQuestion
+from app.widgets.call_states import CallStates
+from app.widgets.growing_row import GrowingRow
 from app.widgets.icon_button import IconButton
 from app.widgets.message_view import MessageView
 from app.widgets.pictures import Pictures
 from app.widgets.prompt_view import PromptView
 from app.widgets.reply_view import ReplyView
+from app.widgets.row_list import RowList, messages_of
 from app.widgets.row_view import Flash
 from app.widgets.throttle import Throttle
-from app.widgets.transcript_rows import GrowingRow, NoteRow, PromptRow, ReplyRow, Stage, TextMeasure
+from app.widgets.transcript_rows import NoteRow, PromptRow, ReplyRow, Stage, TextMeasure
 from app.widgets.virtual_column import COLUMN_PX, VirtualColumn
 from app.widgets.welcome import Welcome
 from engine.messages.conversations import Message, Role
@@ -28,8 +33,6 @@ from engine.messages.origins import TARGET
 from engine.messages.passages import passages_of
 from engine.messages.replies import OriginRun, StopReason, Thought, ThoughtPiece
 
-Siblings = Mapping[int, Sequence[int]]  # ids of all versions of a message, by its id, where there are others
-NO_SIBLINGS: Siblings = {}
 _CUT_SHORT = frozenset(StopReason) - {StopReason.END, StopReason.STOP_STRING}
 
 LATEST_PX = 34
@@ -68,8 +71,10 @@ class Transcript(QWidget):
         self._scale = keeper.scale
         self.lexing = Lexing(self)
         self.drawer = Drawer(self)
-        self._stage = Stage(keeper, pictures, self.lexing, self.drawer, TextMeasure())
-        self._rows: list[PromptRow | ReplyRow | NoteRow | GrowingRow] = []
+        self.calls = CallStates(self)
+        self.calls.changed.connect(self._on_call_changed)
+        self._stage = Stage(keeper, pictures, self.lexing, self.drawer, TextMeasure(), self.calls)
+        self._rows = RowList()
         self._growing: GrowingRow | None = None
         self._busy = False
         self._colouring = False
@@ -93,7 +98,13 @@ class Transcript(QWidget):
     @property
     def messages(self) -> tuple[Message, ...]:
         """The finished messages that are shown, oldest first."""
-        return tuple(row.message for row in self._rows if isinstance(row, PromptRow | ReplyRow))
+        return self._rows.messages
+
+    @property
+    def last_answer(self) -> Message | None:
+        """The answer that ends the conversation, as one message."""
+        row = self._rows.last_reply()
+        return None if row is None else row.message
 
     def clear(self) -> None:
         self.show_messages(())
@@ -101,7 +112,7 @@ class Transcript(QWidget):
     def show_messages(self, messages: tuple[Message, ...], siblings: Siblings = NO_SIBLINGS) -> None:
         """Shows another conversation, from its end; a growing reply is dropped."""
         self._forget_growing()
-        self._rows = [self._row(message, siblings.get(message.id, ())) for message in messages if _is_shown(message)]
+        self._rows = RowList(self._row(group, siblings) for group in grouped(filter(_is_shown, messages)))
         self.column.set_rows(self._rows)
         self._update_rows()
 
@@ -110,14 +121,17 @@ class Transcript(QWidget):
         dropped."""
         focus = self._focused_flipper()
         self._forget_growing()
-        known = {row.message: row for row in self._rows if isinstance(row, PromptRow | ReplyRow)}
+        known = {messages_of(row): row for row in self._rows if isinstance(row, PromptRow | ReplyRow)}
         rows: list[PromptRow | ReplyRow] = []
-        for message in messages:
-            if _is_shown(message):
-                row = known.get(message) or self._row(message, ())
-                row.siblings = siblings.get(message.id, ())
-                rows.append(row)
-        self._rows = [*rows]
+        for group in grouped(filter(_is_shown, messages)):
+            row = known.get(group) or self._row(group, siblings)
+            if isinstance(row, ReplyRow):
+                row.siblings = {each.id: siblings[each.id] for each in group if each.id in siblings}
+                row.is_under_way = False
+            else:
+                row.siblings = siblings.get(row.message.id, ())
+            rows.append(row)
+        self._rows = RowList(rows)
         self.column.change_rows(self._rows)
         self._update_rows()
         if focus is not None:
@@ -125,19 +139,19 @@ class Transcript(QWidget):
 
     def cut_after(self, message_id: int | None) -> bool:
         """Removes the messages after this one, or all for None. False, and nothing happens, if it is not shown."""
-        ids = [row.message.id if isinstance(row, PromptRow | ReplyRow) else None for row in self._rows]
-        if message_id is not None and message_id not in ids:
+        kept = RowList() if message_id is None else self._rows.up_to(message_id)
+        if kept is None:
             return False
         if self.messages and self.messages[-1].id == message_id and self._growing is None:
             return True
         self._forget_growing()
-        self._rows = [] if message_id is None else self._rows[: ids.index(message_id) + 1]
+        self._rows = kept
         self.column.change_rows(self._rows)
         self._update_rows()
         return True
 
     def append_message(self, message: Message, siblings: Sequence[int] = ()) -> None:
-        row = self._row(message, siblings)
+        row = self._row((message,), {message.id: siblings})
         self._rows.append(row)
         self._stack.setCurrentWidget(self.column)
         self.column.append(row)
@@ -145,16 +159,68 @@ class Transcript(QWidget):
         self._update_rows()
 
     def begin_reply(self, begun: str = "", thoughts: Sequence[Thought] = ()) -> None:
-        """A reply is being prepared: shows dots, or the text that it continues, with its thoughts."""
+        """A reply is being prepared: shows dots, or the text that it continues, with its thoughts. It goes on with the
+        answer before it, where that ends with calls."""
         self.abandon_reply()
-        self._growing = GrowingRow(self._stage, self._colouring)
+        before = self._rows.unfinished()
+        self._growing = GrowingRow(self._stage, self._colouring, before)
         if begun or thoughts:
             self._growing.begin_with(begun, thoughts, TARGET.key)
             self._growing.wait_for(self.tr("Reading the chat…"))
-        self._rows.append(self._growing)
         self._stack.setCurrentWidget(self.column)
-        self.column.append(self._growing)
+        if before is None:
+            self._rows.append(self._growing)
+            self.column.append(self._growing)
+        else:
+            self._put_in_place(before, self._growing)
+            self._refresh_growing()
         self._update_rows()
+
+    def resume_answer(self) -> None:
+        """The calls of the last answer are being carried out, or are about to be."""
+        row = self._rows.unfinished()
+        if row is not None:
+            row.is_under_way = True
+            view = self.column.view_of(row)
+            if isinstance(view, ReplyView):
+                view.remove_footer()
+
+    def end_answer(self) -> None:
+        """Nothing follows the calls of the last answer any more."""
+        self.abandon_reply()
+        row = self._rows.unfinished()
+        if row is not None and row.is_under_way:
+            row.is_under_way = False
+            self._show_again(row)
+
+    def add_result(self, message: Message, siblings: Sequence[int] = ()) -> None:
+        """What came of a call of the last answer."""
+        self.abandon_reply()
+        row = self._rows.unfinished()
+        if row is None:
+            self.append_message(message, siblings)
+            return
+        row.add(message, siblings)
+        self._show_again(row)
+
+    def show_calling(self) -> None:
+        """The reply that is being written writes a call."""
+        self.show_pending()
+        if self._growing is not None:
+            self._growing.wait_for(self.tr("Writing a call…"))
+            self._refresh_growing()
+
+    @property
+    def question(self) -> CallQuestion | None:
+        """The call that waits for the user, if it is in the conversation that is shown."""
+        row = self._rows.unfinished()
+        view = None if row is None else self.column.view_of(row)
+        return view.question if isinstance(view, ReplyView) else None
+
+    def show_question(self) -> CallQuestion | None:
+        """Brings it into sight."""
+        self.column.scroll_to_end()
+        return self.question
 
     def show_prompt_progress(self, num_evaluated: int, num_total: int) -> None:
         if self._growing is not None and num_total > 0:
@@ -185,32 +251,40 @@ class Transcript(QWidget):
             return
         self.show_pending()
         row = self._growing.finished(message, siblings)
-        self._rows[self._rows.index(self._growing)] = row
-        self.column.replace(self._growing, row)
+        self._put_in_place(self._growing, row)
         self._forget_growing()
         view = self.column.view_of(row)
         if isinstance(view, ReplyView):
-            row.show_in(view)
-        self._update_rows()
+            view.end_waiting()
+        self._show_again(row)
 
     def update_message(self, known_id: int, message: Message, siblings: Sequence[int]) -> None:
         """One that is shown has another id, or other siblings."""
-        for row in self._rows:
-            if isinstance(row, PromptRow | ReplyRow) and row.message.id == known_id:
-                row.message, row.siblings = message, siblings
-                view = self.column.view_of(row)
-                if isinstance(view, ReplyView):
-                    view.set_message(message)
+        row = self._rows.holder_of(known_id)
+        if isinstance(row, PromptRow):
+            row.message, row.siblings = message, siblings
+        elif row is not None:
+            row.update(known_id, message, siblings)
+            if row in self._rows:
+                self._show_again(row)
         self._update_rows()
 
     def abandon_reply(self) -> None:
         """Removes a growing reply."""
         row = self._growing
         self._forget_growing()
-        if row is not None:
-            self._rows.remove(row)
-            self.column.remove(row)
-            self._update_rows()
+        if row is None:
+            return
+        if row.before is not None:
+            self._put_in_place(row, row.before)
+            view = self.column.view_of(row.before)
+            if isinstance(view, ReplyView):
+                view.end_waiting()
+            self._show_again(row.before)
+            return
+        self._rows.remove(row)
+        self.column.remove(row)
+        self._update_rows()
 
     def show_note(self, text: str) -> None:
         """Adds a quiet line, above a growing reply."""
@@ -247,11 +321,11 @@ class Transcript(QWidget):
 
     def can_continue(self) -> bool:
         """Whether the conversation ends with a reply that can be continued."""
-        return self.can_regenerate() and self._last_reply() is not None
+        return self.can_regenerate() and self._rows.last_reply() is not None
 
     def revise(self, message_id: int, text: str | None = None) -> None:
         """Lets the user edit a prompt where it is shown, beginning with its own text or another."""
-        row = self._prompt_row(message_id)
+        row = self._rows.prompt(message_id)
         if row is None:
             return
         if not row.is_revisable:
@@ -277,7 +351,7 @@ class Transcript(QWidget):
             self.revise(prompts[-1].message.id)
 
     def end_revision(self, message_id: int) -> None:
-        row = self._prompt_row(message_id)
+        row = self._rows.prompt(message_id)
         if row is not None:
             row.revision = None
             view = self.column.view_of(row)
@@ -285,14 +359,20 @@ class Transcript(QWidget):
                 view.end_revision()
 
     def reveal(self, message_id: int) -> bool:
-        """Scrolls to a message and flashes it; False if it is not shown."""
+        """Scrolls to a message and flashes it; False if it is not shown. The result of a call is unfolded."""
         for row in self._rows:
-            if isinstance(row, PromptRow | ReplyRow) and row.message.id == message_id:
-                self.column.reveal(row)
-                view = self.column.view_of(row)
-                if view is not None:
-                    Flash(self._stage.keeper.theme.accent, view)
-                return True
+            if message_id not in row.ids:
+                continue
+            call_id = row.unfold(message_id) if isinstance(row, ReplyRow) else None
+            self.column.reveal(row)
+            view: QWidget | None = self.column.view_of(row)
+            if isinstance(row, ReplyRow) and isinstance(view, ReplyView) and call_id is not None:
+                row.show_in(view)
+                view = view.call_view(call_id) or view
+                self.column.bring_up(view)
+            if view is not None:
+                Flash(self._stage.keeper.theme.accent, view)
+            return True
         return False
 
     def scroll_pages(self, pages: int) -> None:
@@ -320,10 +400,31 @@ class Transcript(QWidget):
 
     # Rows
 
-    def _row(self, message: Message, siblings: Sequence[int]) -> PromptRow | ReplyRow:
-        if message.role == Role.USER:
-            return PromptRow(self._stage, message, siblings)
-        return ReplyRow(self._stage, message, siblings, self._colouring)
+    def _row(self, messages: Sequence[Message], siblings: Siblings) -> PromptRow | ReplyRow:
+        first = messages[0]
+        if first.role == Role.USER:
+            return PromptRow(self._stage, first, siblings.get(first.id, ()))
+        return ReplyRow(self._stage, messages, siblings, self._colouring)
+
+    def _put_in_place(self, row: ReplyRow | GrowingRow, other: ReplyRow | GrowingRow) -> None:
+        """Of another row, with its widget."""
+        self._rows.put_in_place(row, other)
+        self.column.replace(row, other)
+
+    def _show_again(self, row: ReplyRow) -> None:
+        """It has changed."""
+        view = self.column.view_of(row)
+        if isinstance(view, ReplyView):
+            row.show_in(view)
+        self._update_rows()
+
+    @Slot(str)
+    def _on_call_changed(self, call_id: str) -> None:
+        for row, view in self.column.built_rows():
+            if not isinstance(row, ReplyRow | GrowingRow) or not isinstance(view, ReplyView):
+                continue
+            if any(call.id == call_id for message in messages_of(row) for call in message.calls):
+                row.show_in(view)
 
     def _revise_row(self, row: PromptRow) -> None:
         self.revise(row.message.id)
@@ -332,10 +433,6 @@ class Transcript(QWidget):
         row.revision = text
         if text is not None:  # it takes more room than the prompt did
             self.column.show_row(row)
-
-    def _prompt_row(self, message_id: int | None) -> PromptRow | None:
-        found = (row for row in self._rows if isinstance(row, PromptRow) and row.message.id == message_id)
-        return next(found, None)
 
     @Slot(object, QWidget)
     def _on_view_built(self, row: object, view: QWidget) -> None:
@@ -347,7 +444,8 @@ class Transcript(QWidget):
             view.continue_requested.connect(self.continue_requested)
             view.regenerate_requested.connect(self.regenerate_requested)
             view.repeat_requested.connect(self.repeat_requested)
-            view.thought_toggled.connect(partial(self._toggle_thought, view))
+            view.toggled.connect(partial(self._toggle, view))
+            view.call_answered.connect(self.calls.answered)
         elif isinstance(view, PromptView) and isinstance(row, PromptRow):
             view.copied.connect(self.copied)
             view.branch_chosen.connect(self.branch_chosen)
@@ -356,10 +454,10 @@ class Transcript(QWidget):
             view.revision_submitted.connect(partial(self.revision_submitted.emit, row.message.id))
         self._update_view(row, view)
 
-    def _toggle_thought(self, view: ReplyView, number: int) -> None:
+    def _toggle(self, view: ReplyView, number: int | str) -> None:
         for row, shown in self.column.built_rows():  # a growing row has become another one meanwhile
             if shown is view and isinstance(row, ReplyRow | GrowingRow):
-                row.toggle_thought(number, view)
+                row.toggle(number, view)
 
     def _delete(self, row: PromptRow | ReplyRow) -> None:
         self.delete_requested.emit(row.message.id)
@@ -368,16 +466,8 @@ class Transcript(QWidget):
         """A reply goes alone only at the end, so that no prompt follows a prompt."""
         if self._busy or self._growing is not None:
             return ""
-        alone = row is self._last_reply()
+        alone = row is self._rows.last_reply()
         return self.tr("Delete reply") if alone else self.tr("Delete message and reply")
-
-    def _last_reply(self) -> ReplyRow | None:
-        for row in reversed(self._rows):
-            if isinstance(row, ReplyRow):
-                return row
-            if not isinstance(row, NoteRow):
-                return None
-        return None
 
     def _update_rows(self) -> None:
         """Shows the welcome page or the column, with the right buttons at each message."""
@@ -396,12 +486,13 @@ class Transcript(QWidget):
             view.footer.set_editable(possible)
             view.flipper.set_possible(self._growing is None)
         elif isinstance(row, ReplyRow) and isinstance(view, ReplyView) and view.flipper is not None:
-            if row.sources is None and (asked := self._prompt_row(row.message.parent_id)) is not None:
+            if row.sources is None and (asked := self._rows.prompt(row.messages[0].parent_id)) is not None:
                 row.sources = passages_of(asked.files)
             view.set_sources(row.sources or ())
             view.set_regenerate(possible)
-            view.set_continue(possible and row is self._last_reply() and _is_cut_short(row.message))
-            view.flipper.set_siblings(row.siblings, row.message.id)
+            can_go_on = row.is_unfinished or _is_cut_short(row.message)
+            view.set_continue(possible and row is self._rows.last_reply() and can_go_on)
+            view.flipper.set_siblings(*row.versions)
             view.flipper.set_possible(self._growing is None)
 
     def _focused_flipper(self) -> tuple[int, bool] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
@@ -12,20 +12,23 @@ from PySide6.QtWidgets import QWidget
 
 from app.text.formula_drawing import Drawer
 from app.text.highlight import Lexing
-from app.text.markdown import MarkdownStream, parsing
+from app.text.markdown import parsing
 from app.text.origin_marks import marks_of
+from app.text.tool_calls import CallBlock
 from app.theme import ThemeKeeper
+from app.widgets.answers import NO_SIBLINGS, Siblings, is_unfinished, joined, versions
 from app.widgets.appearance import reading_font
 from app.widgets.attached_pictures import height_of
+from app.widgets.call_states import CallStates
 from app.widgets.pictures import Pictures
 from app.widgets.prompt_editor import is_too_long
 from app.widgets.prompt_view import BUBBLE_PADDING_PX, BUBBLE_SHARE, SHORTENED_LINES, PromptView
 from app.widgets.reply_view import SHOWN_CHARACTERS, ReplyBlock, ReplyView, shown_of
 from app.widgets.row_view import NoteView
 from app.widgets.thought_view import ThoughtBlock
-from engine.messages.conversations import Message
+from engine.messages.conversations import Message, Role
 from engine.messages.prompts import Attachment, split_pictures, split_prompt
-from engine.messages.replies import OriginRun, Thought, ThoughtPiece
+from engine.messages.replies import OriginRun
 
 NOTE_PX = 40
 FRAME_PX = 60  # of a message, around its text
@@ -58,6 +61,7 @@ class Stage:
     lexing: Lexing
     drawer: Drawer
     measure: TextMeasure
+    calls: CallStates
 
 
 class PromptRow:
@@ -70,6 +74,10 @@ class PromptRow:
         self._num_pictures = len(pictures)
         self._num_characters = min(len(words), TYPICAL_PROMPT_CHARACTERS)
         self._num_lines = min(words.count("\n", 0, TYPICAL_PROMPT_CHARACTERS) + 1, SHORTENED_LINES)
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        return (self.message.id,)
 
     @property
     def is_revisable(self) -> bool:
@@ -93,6 +101,8 @@ class PromptRow:
 
 
 class NoteRow:
+    ids: tuple[int, ...] = ()
+
     def __init__(self, text: str) -> None:
         self._text = text
 
@@ -103,51 +113,96 @@ class NoteRow:
         return NoteView(self._text, parent)
 
 
-class _Folds:
-    """Which thoughts of a reply are unfolded; at first none is."""
+class Folds:
+    """Which thoughts and calls of an answer are unfolded, by their numbers and ids; at first none is."""
 
-    def __init__(self, unfolded: Sequence[int] = ()) -> None:
+    def __init__(self, unfolded: Collection[int | str] = ()) -> None:
         self.unfolded = set(unfolded)
 
-    def toggle(self, number: int) -> None:
+    def toggle(self, number: int | str) -> None:
         self.unfolded ^= {number}
 
-    def applied(self, blocks: Sequence[ReplyBlock]) -> tuple[ReplyBlock, ...]:
-        return tuple(
-            replace(each, is_open=True) if isinstance(each, ThoughtBlock) and each.number in self.unfolded else each
-            for each in blocks
-        )
+    def applied(
+        self, blocks: Sequence[ReplyBlock], calls: CallStates, messages: Sequence[Message]
+    ) -> tuple[ReplyBlock, ...]:
+        """The blocks as they are now: `messages` have the results of the calls."""
+        results = {each.result.call.id: each for each in messages if each.result is not None}
+        return tuple(self._applied(each, calls, results) for each in blocks)
+
+    def _applied(self, block: ReplyBlock, calls: CallStates, results: Mapping[str, Message]) -> ReplyBlock:
+        if isinstance(block, CallBlock):
+            return calls.applied(block, results.get(block.call.id), block.call.id in self.unfolded)
+        if isinstance(block, ThoughtBlock) and block.number in self.unfolded:
+            return replace(block, is_open=True)
+        return block
 
 
 class ReplyRow:
-    """A finished reply, parsed when it first comes near."""
+    """An answer, parsed when it first comes near: a reply, or several with the results of their calls between them."""
 
     def __init__(
         self,
         stage: Stage,
-        message: Message,
-        siblings: Sequence[int] = (),
+        messages: Sequence[Message],
+        siblings: Siblings = NO_SIBLINGS,
         colouring: bool = False,
         blocks: tuple[ReplyBlock, ...] | None = None,
-        unfolded: Sequence[int] = (),
+        unfolded: Collection[int | str] = (),
     ) -> None:
-        """`siblings`: ids of all versions, if there are others. `blocks`: those of its text, coloured or not.
-        `unfolded`: numbers of its thoughts."""
-        self.message = message
-        self.siblings = siblings
+        """`blocks`: those of its text, coloured or not. `unfolded`: numbers of its thoughts, and ids of its calls."""
+        self.messages = tuple(messages)
+        self.siblings = {each.id: siblings[each.id] for each in messages if each.id in siblings}
         self.sources: tuple[Attachment, ...] | None = None  # passages that it was written from; None: not known yet
+        self.is_under_way = False  # its calls are being carried out, and more may follow
         self._colouring = colouring
         self._stage = stage
         self._blocks = blocks
-        self._folds = _Folds(unfolded)
+        self.folds = Folds(unfolded)
         self._parsing: Iterator[tuple[tuple[ReplyBlock, ...], bool]] | None = None  # while not all of them are known
-        self._num_lines = message.text.count("\n", 0, SHOWN_CHARACTERS) + 1
-        self._num_shown = 0  # characters
+        self._note_messages()
+
+    def _note_messages(self) -> None:
+        self.message = joined(self.messages)
+        self._num_lines = self.message.text.count("\n", 0, SHOWN_CHARACTERS) + 1
+        self._num_calls = sum(len(each.calls) for each in self.messages)
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        return tuple(each.id for each in self.messages)
+
+    @property
+    def versions(self) -> tuple[tuple[int, ...], int]:
+        """The ids of all versions, if there are others, and of the one that is shown."""
+        return versions(self.messages, self.siblings)
+
+    @property
+    def is_unfinished(self) -> bool:
+        return is_unfinished(self.messages[-1])
+
+    def add(self, message: Message, siblings: Sequence[int]) -> None:
+        """The result of one of its calls."""
+        self.messages = (*self.messages, message)
+        self.siblings[message.id] = siblings
+        self._note_messages()
+
+    def update(self, known_id: int, message: Message, siblings: Sequence[int]) -> None:
+        """One of its messages has another id, or other siblings."""
+        self.messages = tuple(message if each.id == known_id else each for each in self.messages)
+        self.siblings.pop(known_id, None)
+        self.siblings[message.id] = siblings
+        self._note_messages()
+
+    def up_to(self, message_id: int) -> ReplyRow:
+        """The same without what follows this message."""
+        kept = self.messages[: self.ids.index(message_id) + 1]
+        if kept == self.messages:
+            return self
+        return ReplyRow(self._stage, kept, self.siblings, self._colouring, unfolded=self.folds.unfolded)
 
     def estimate(self, width: int) -> int:
         num_characters = min(len(self.message.text), SHOWN_CHARACTERS)
         height = self._stage.measure.height(num_characters, self._num_lines, width)
-        return height + FRAME_PX + NOTE_PX * len(self.message.thoughts)
+        return height + FRAME_PX + NOTE_PX * (len(self.message.thoughts) + self._num_calls)
 
     def build(self, parent: QWidget) -> ReplyView:
         view = ReplyView(self._stage.keeper, self._stage.lexing, self._stage.drawer, parent)
@@ -158,36 +213,75 @@ class ReplyRow:
         self._colouring = colouring
         self._blocks = self._parsing = None
 
-    def toggle_thought(self, number: int, view: ReplyView) -> None:
-        self._folds.toggle(number)
+    def toggle(self, number: int | str, view: ReplyView) -> None:
+        """Unfolds or folds a thought or a call."""
+        self.folds.toggle(number)
         self._show_blocks(view, self._blocks or (), at_once=True)
 
+    def unfold(self, message_id: int) -> str | None:
+        """Unfolds the call that has this message as its result; its id."""
+        results = (each.result for each in self.messages if each.id == message_id and each.result is not None)
+        found = next((each.call.id for each in results), None)
+        if found is not None:
+            self.folds.unfolded.add(found)
+        return found
+
     def show_in(self, view: ReplyView) -> None:
-        self._num_shown = len(shown_of(self.message.text))
         if self._blocks is None:
             self._parsing = self._parsed()
             self._go_on(view, at_once=True)
         else:
             self._show_blocks(view, self._blocks, at_once=True)
-        view.set_message(self.message)
-        view.set_legend(self._origins() if self._colouring else None)
+        if not self.is_under_way:
+            view.set_message(self.message)
+            view.set_legend(self._origins() if self._colouring else None)
+
+    def whole_blocks(self) -> tuple[ReplyBlock, ...]:
+        """All at once, as a reply goes on behind them."""
+        if self._blocks is None or self._parsing is not None:
+            *_, (self._blocks, _) = self._parsed()
+            self._parsing = None
+        return self._blocks or ()
 
     def _parsed(self) -> Iterator[tuple[tuple[ReplyBlock, ...], bool]]:
         """The blocks so far, slice by slice, and whether these are all."""
-        text, origins = shown_of(self.message.text), self._origins()
+        done: tuple[ReplyBlock, ...] = ()
+        num_characters = num_ends = num_thoughts = 0
+        replies = [each for each in self.messages if each.role is not Role.TOOL]
+        for message in replies:
+            has_room = num_characters < SHOWN_CHARACTERS
+            text = shown_of(message.text, num_characters, num_ends) if has_room else ""
+            is_end = message is replies[-1] and not message.calls
+            blocks: tuple[ReplyBlock, ...] = ()
+            for blocks, is_whole in self._parsed_reply(message, text, num_thoughts):
+                if is_end or not is_whole:  # else what follows is soon found, too
+                    yield (*done, *blocks), is_whole
+            done = (*done, *blocks, *map(CallBlock, message.calls))
+            num_characters, num_ends = num_characters + len(message.text), num_ends + text.count("\n")
+            num_thoughts += len(message.thoughts)
+        if not replies or replies[-1].calls:
+            yield done, True
+
+    def _parsed_reply(
+        self, message: Message, text: str, first_thought: int
+    ) -> Iterator[tuple[tuple[ReplyBlock, ...], bool]]:
+        origins = message.statistics.origins if message.statistics else ()
         marks = marks_of(text, origins) if self._colouring and origins else ""
         done: tuple[ReplyBlock, ...] = ()
-        places = [*(thought.place for thought in self.message.thoughts), len(text)]
+        places = [*(thought.place for thought in message.thoughts), len(text)]
         begin = 0
         for number, place in enumerate(places):
-            if text[begin:place].strip() or number == len(places) - 1:
-                for blocks, is_done in parsing(text[begin:place], marks[begin:place]):
-                    yield (*done, *blocks), is_done and number == len(places) - 1
+            is_last = number == len(places) - 1
+            if text[begin:place].strip() or (is_last and not message.calls):
+                for blocks, is_whole in parsing(text[begin:place], marks[begin:place]):
+                    yield (*done, *blocks), is_whole and is_last
                 done = (*done, *blocks)
+            elif is_last:
+                yield done, True
             begin = max(begin, place)
-            if number < len(self.message.thoughts):
-                thought = self.message.thoughts[number]
-                done = (*done, ThoughtBlock(number, thought.text, thought.seconds))
+            if not is_last:
+                thought = message.thoughts[number]
+                done = (*done, ThoughtBlock(first_thought + number, thought.text, thought.seconds))
 
     def _go_on(self, view: ReplyView, at_once: bool = False) -> None:
         """Parses the next slice: a long text would hold up the window."""
@@ -198,146 +292,9 @@ class ReplyRow:
 
     def _show_blocks(self, view: ReplyView, blocks: tuple[ReplyBlock, ...], at_once: bool) -> None:
         is_done = self._parsing is None
-        shown = self._folds.applied(blocks)
+        shown = self.folds.applied(blocks, self._stage.calls, self.messages)
         view.set_blocks(shown, is_done, None if is_done else partial(self._go_on, view), at_once)
-        view.show_cut(self._num_shown, len(self.message.text))
+        view.show_cut(len(shown_of(self.message.text)), len(self.message.text))
 
     def _origins(self) -> tuple[OriginRun, ...]:
         return self.message.statistics.origins if self.message.statistics else ()
-
-
-class _AnswerPart:
-    """Answer without a thought in it."""
-
-    def __init__(self, colouring: bool) -> None:
-        self.text: list[str] = []
-        self._origins: list[OriginRun] = []
-        self._stream = MarkdownStream()
-        self._colouring = colouring
-
-    @property
-    def blocks(self) -> tuple[ReplyBlock, ...]:
-        return self._stream.blocks
-
-    def finish(self) -> tuple[ReplyBlock, ...]:
-        return self._stream.finish()
-
-    def feed(self, shown: str, origins: Sequence[OriginRun]) -> None:
-        self.text.append(shown)
-        self._origins += origins
-        self._stream.feed(shown, marks_of(shown, origins) if self._colouring else "")
-
-    def set_colouring(self, colouring: bool) -> None:
-        self._colouring, self._stream = colouring, MarkdownStream()
-        text = "".join(self.text)
-        self._stream.feed(text, marks_of(text, self._origins) if colouring else "")
-
-
-class _ThoughtPart:
-    def __init__(self, number: int) -> None:
-        self._number = number
-        self._pieces: list[str] = []
-        self._seconds = 0.0
-        self.is_whole = False
-
-    @property
-    def blocks(self) -> tuple[ReplyBlock, ...]:
-        return (ThoughtBlock(self._number, "".join(self._pieces), self._seconds, is_growing=not self.is_whole),)
-
-    def finish(self) -> tuple[ReplyBlock, ...]:
-        self.is_whole = True
-        return self.blocks
-
-    def feed(self, piece: ThoughtPiece) -> None:
-        self._pieces.append(piece.text)
-        self._seconds += piece.seconds
-        self.is_whole = piece.is_last
-
-
-class GrowingRow:
-    """The reply that is being written."""
-
-    def __init__(self, stage: Stage, colouring: bool = False) -> None:
-        self._stage = stage
-        self._colouring = colouring
-        self._parts: list[_AnswerPart | _ThoughtPart] = []
-        self._folds = _Folds()
-        self._text: list[str] = []
-        self._num_characters = self._num_shown = self._num_ends = 0  # all; shown of them; shown ends of lines
-        self._words: str | None = ""  # shown until text is written; None: it is
-
-    def estimate(self, width: int) -> int:  # noqa: ARG002
-        return FRAME_PX
-
-    def build(self, parent: QWidget) -> ReplyView:
-        view = ReplyView(self._stage.keeper, self._stage.lexing, self._stage.drawer, parent)
-        self.show_in(view)
-        return view
-
-    def wait_for(self, words: str) -> None:
-        """Shown below what there is, until more comes."""
-        self._words = words
-
-    def feed(self, piece: str, origins: Sequence[OriginRun] = ()) -> None:
-        self._words = None
-        is_cut = self._num_shown < self._num_characters
-        shown = "" if is_cut else shown_of(piece, self._num_shown, self._num_ends)
-        self._text.append(piece)
-        self._num_characters += len(piece)
-        self._num_shown += len(shown)
-        self._num_ends += shown.count("\n")
-        if not shown:
-            return
-        part = self._parts[-1] if self._parts else None
-        if not isinstance(part, _AnswerPart):
-            part = _AnswerPart(self._colouring)
-            self._parts.append(part)
-        part.feed(shown, origins)
-
-    def think(self, piece: ThoughtPiece) -> None:
-        self._words = None
-        part = self._parts[-1] if self._parts else None
-        if not isinstance(part, _ThoughtPart) or part.is_whole:
-            part = _ThoughtPart(sum(isinstance(each, _ThoughtPart) for each in self._parts))
-            self._parts.append(part)
-        part.feed(piece)
-
-    def begin_with(self, text: str, thoughts: Sequence[Thought], origin: str) -> None:
-        """It goes on with a reply that was written by this origin, for all that is known."""
-        place = 0
-        for thought in (*thoughts, None):
-            between = text[place : None if thought is None else thought.place]
-            if between:
-                self.feed(between, (OriginRun(len(between), origin),))
-            if thought is not None:
-                place = thought.place
-                self.think(ThoughtPiece(thought.text, thought.origins, thought.seconds, 0, thought.is_whole))
-
-    def set_colouring(self, colouring: bool) -> None:
-        self._colouring = colouring
-        for part in self._parts:
-            if isinstance(part, _AnswerPart):
-                part.set_colouring(colouring)
-
-    def toggle_thought(self, number: int, view: ReplyView) -> None:
-        self._folds.toggle(number)
-        self.show_in(view)
-
-    def show_in(self, view: ReplyView) -> None:
-        blocks = [block for part in self._parts for block in part.blocks]
-        if blocks:
-            view.set_blocks(self._folds.applied(blocks), finished=False)
-        view.show_cut(self._num_shown, self._num_characters)
-        if self._words is not None or not blocks:
-            view.show_waiting(self._words or "")
-        else:
-            view.end_waiting()
-
-    def finished(self, message: Message, siblings: Sequence[int]) -> ReplyRow:
-        """The row that replaces it; the text is parsed again only if the final one differs."""
-        blocks = None
-        thoughts = [each for each in self._parts if isinstance(each, _ThoughtPart)]
-        if message.text == "".join(self._text) and len(message.thoughts) == len(thoughts):
-            blocks = tuple(block for part in self._parts for block in part.finish())
-        unfolded = tuple(self._folds.unfolded)
-        return ReplyRow(self._stage, message, siblings, self._colouring, blocks, unfolded)

@@ -173,6 +173,14 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
         self._place((slot, REVEALED_PX))
         self._follow(bar.value() >= bar.maximum() - END_PX)
 
+    def bring_up(self, part: QWidget) -> None:
+        """Scrolls to a part of a row that is below what is visible, or near the end of that."""
+        top = part.mapTo(self.viewport(), part.rect().topLeft()).y()
+        if top > self.viewport().height() // 2:
+            bar = self.verticalScrollBar()
+            self._follow(False)
+            bar.setValue(bar.value() + top - REVEALED_PX)
+
     def visible_rows(self) -> Sequence[tuple[Row, int]]:
         """The rows in sight, each with the position of its top within the viewport."""
         return [(slot.row, top) for slot, top in self._in_sight()]
