@@ -95,6 +95,7 @@ class MainWindow(QMainWindow):
         KeyHint(self.conversations.incognito_button, self.incognito_action)
         KeyHint(self.prompt_box.attach_button, self.attach_action)
         KeyHint(self.conversations.new_button, self.new_action)
+        KeyHint(self.prompt_box.tools, self.chat_tools_action)
         self.set_busy(False)
         self._enable_current(False)
         self._keyboard = KeyboardHome(self, self.prompt_box)
@@ -227,6 +228,9 @@ class MainWindow(QMainWindow):
         self.incognito_action = self._action(incognito, "Ctrl+Shift+N", sidebar.incognito_requested)
         self.search_action = self._action(self.tr("Search chats"), ("Ctrl+F", "Ctrl+K"), sidebar.begin_search)
         self.attach_action = self._action(self.tr("Attach a file or picture…"), "Ctrl+Shift+A", box.attach_requested)
+        self.chat_tools_action = self._action(self.tr("Tools of this chat"), "Ctrl+Shift+U", box.tools.open_menu)
+        self.call_action = self._action(self.tr("Go to the tool call that waits"), "Ctrl+Shift+J")
+        self.call_action.setEnabled(False)
         self.import_action = self._action(self.tr("Import chats…"))
         self.export_all_action = self._action(self.tr("Export all chats…"))
         self.export_action = self._action(self.tr("Export this chat…"), does=sidebar.export_current)
@@ -258,6 +262,8 @@ class MainWindow(QMainWindow):
         self.starter_action = self._action(self.tr("Use the starter model"))
         self.drafter_action = self._action(self.tr("Drafter…"), role=role.NoRole)
         self.personal_action = self._action(self.tr("Personalization…"), "Ctrl+Shift+P", role=role.NoRole)
+        self.tools_action = self._action(self.tr("Tools…"), role=role.NoRole)
+        box.tools.settings_requested.connect(self.tools_action.trigger)
         self.settings_action = self._action(self.tr("Settings…"), "Ctrl+,", role=role.PreferencesRole)
         self.larger_action = self._action(self.tr("Larger text"), ("Ctrl++", "Ctrl+="))
         self.smaller_action = self._action(self.tr("Smaller text"), "Ctrl+-")
@@ -301,12 +307,12 @@ class MainWindow(QMainWindow):
         """Whatever is needed most is on the first level; the rest is in submenus, by subject."""
         chats = (self.new_action, self.incognito_action, self.search_action)
         speeds = (self.speed_up_action, self.history_action)
-        pages = (self.library_action, self.personal_action, self.settings_action)
+        pages = (self.library_action, self.personal_action, self.tools_action, self.settings_action)
         submenus: tuple[tuple[str, tuple[tuple[QAction, ...], ...]], ...] = (
             (
                 self.tr("&Chat"),
                 (
-                    (self.conversation_action, self.attach_action),
+                    (self.conversation_action, self.attach_action, self.chat_tools_action, self.call_action),
                     (self.stop_action, self.regenerate_action, self.continue_action, self.delete_message_action),
                     (self.rename_action, self.export_action, self.delete_action, self.forget_action),
                     (self.restore_action, self.import_action, self.export_all_action),

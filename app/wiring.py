@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject, QTimer, Slot
 from app.controllers.branch import BranchController
 from app.controllers.chat import ChatController
 from app.controllers.chat_settings import ChatSettingsController
+from app.controllers.chat_tools import ChatTools
 from app.controllers.compare import CompareController
 from app.controllers.conversations import ConversationsController
 from app.controllers.draft_keeper import DraftKeeper
@@ -33,6 +34,8 @@ from app.controllers.speed_up import SpeedUpController
 from app.controllers.start import FileOpening, FirstStart, StoreTrouble
 from app.controllers.store_notice import StoreNotice
 from app.controllers.target import TargetController
+from app.controllers.tool_calls import ToolCallsController
+from app.controllers.tools import ToolsController
 from app.controllers.update import UpdateController
 from app.engine_bridge import EngineBridge
 from app.settings.app_settings import SettingsFile, not_saved
@@ -75,7 +78,10 @@ class WiredWindow(QObject):
         self.conversations = ConversationsController(window, bridge)
         PicturesController(window, bridge, self.conversations)
         self.target = TargetController(window, bridge, keeper)
-        self.chat = chat = ChatController(window, bridge, self.conversations, self.target, keeper)
+        tools = ChatTools(window, bridge, self.conversations, self.target, keeper)
+        self.chat = chat = ChatController(window, bridge, self.conversations, self.target, keeper, tools)
+        ToolCallsController(window, bridge, self.conversations)
+        self.tools = ToolsController(window, self.theme, bridge, keeper)
         BranchController(window, bridge, self.conversations, chat)
         RepetitionController(window, bridge, self.conversations)
         StoreNotice(window, bridge)

@@ -12,6 +12,7 @@ from app.controllers.controller import Controller
 from app.controllers.conversations import UNDO_MS, ConversationsController
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
+from app.widgets.answers import grouped, unanswered
 from app.widgets.toast import Toast
 from engine import ContinueReply, DeleteMessage, EditPrompt, Regenerate, RestoreMessage, ShowBranch
 from engine.messages.conversations import Message, Role
@@ -42,20 +43,35 @@ class BranchController(Controller):
     def _regenerate(self, message_id: int, seed: int | None = None) -> None:
         if message := self._shown(message_id):
             command = Regenerate(message.conversation_id, self._chat.reply_settings, message_id, seed)
-            self._write(command, message.id if message.role == Role.USER else message.parent_id)
+            self._write(command, self._prompt_of(message))
+
+    def _prompt_of(self, message: Message) -> int | None:
+        """The id of the message that is answered by the one of which this is a part."""
+        for group in grouped(self._transcript.messages):
+            if message in group and message.role is not Role.USER:
+                return group[0].parent_id
+        return message.id
 
     @Slot()
     def _continue(self) -> None:
         messages = self._transcript.messages
-        if messages and messages[-1].role != Role.USER:
-            last = messages[-1]
-            command = ContinueReply(last.conversation_id, self._chat.reply_settings)
+        if not messages or messages[-1].role is Role.USER:
+            return
+        last = messages[-1]
+        command = ContinueReply(last.conversation_id, self._chat.reply_settings)
+        if calls := unanswered(messages):
+            if self._chat.answer(command, last.id, calls=calls):
+                self._transcript.resume_answer()
+        elif last.role is Role.TOOL:
+            self._write(command, last.id)
+        else:
             self._write(command, last.parent_id, last)
 
     def _write(self, command: Regenerate | ContinueReply, prompt_id: int | None, begun: Message | None = None) -> None:
         text, thoughts = ("", ()) if begun is None else (begun.text, begun.thoughts)
         if self._chat.answer(command, prompt_id, text, thoughts):
             self._transcript.cut_after(prompt_id)
+            self._transcript.resume_answer()
             self._transcript.begin_reply(text, thoughts)
 
     @Slot(int, str)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from PySide6.QtCore import Slot
 from PySide6.QtGui import QGuiApplication
 
+from app.controllers.chat_tools import ChatTools
 from app.controllers.controller import Controller
 from app.controllers.conversations import UNDO_MS, ConversationsController
 from app.controllers.target import TargetController
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
-from engine import ChatSampling, ContinueReply, EditPrompt, OwnSampling, Regenerate, ReplySettings, Send
-from engine.messages.conversations import Conversation, Message, Role
+from app.text.tool_calls import CallPhase
+from engine import ChatSampling, Command, ContinueReply, EditPrompt, OwnSampling, Regenerate, ReplySettings, Send
+from engine.messages.conversations import Conversation, Message
 from engine.messages.events import (
     ContextTrimmed,
     ConversationForgotten,
@@ -26,13 +29,16 @@ from engine.messages.events import (
     MessageStored,
     PromptProgress,
     PromptStored,
+    ReplyCall,
     ReplyFinished,
     ReplyStarted,
     ReplyText,
     ReplyThought,
+    ToolFinished,
 )
 from engine.messages.prompts import MOST_FILES, MOST_PASTED, with_names
 from engine.messages.replies import OriginRun, Thought
+from engine.messages.tools import Outcome, ToolCall
 
 
 @dataclass
@@ -41,12 +47,21 @@ class _GrowingReply:
     conversation_id: int | None  # None until a new conversation is stored
     incognito: bool = False  # if it begins a conversation
     prompt: str | None = None  # that was sent; None if an earlier one is answered
-    prompt_id: int | None = None  # of the message being answered, once it is known
+    prompt_id: int | None = None  # of the message being answered, once it is known: a prompt, or the result of a call
     begun: str = ""  # the reply that it continues
     thoughts: tuple[Thought, ...] = ()  # of that
     is_forgotten: bool = False  # with its conversation
     pieces: list[ReplyText | ReplyThought] = field(default_factory=list)
     origins: list[OriginRun] = field(default_factory=list)  # of its text
+    calls: tuple[ToolCall, ...] = ()  # of the reply before, that have no result yet
+    is_calling: bool = False  # it is writing a call
+    is_between: bool = False  # nothing is being written: calls are carried out
+
+    def rest(self, message: Message) -> None:
+        """A part of the answer is whole, and others follow."""
+        self.prompt_id, self.begun, self.thoughts = message.id, "", ()
+        self.pieces, self.origins = [], []
+        self.is_calling, self.is_between = False, True
 
     @property
     def text(self) -> str:
@@ -72,6 +87,7 @@ class ChatController(Controller):
         conversations: ConversationsController,
         target: TargetController,
         keeper: SettingsKeeper,
+        tools: ChatTools,
     ) -> None:
         super().__init__(window, bridge)
         self.next_chat: NextChat | None = None  # of the next one alone; None: the same as for all
@@ -79,7 +95,8 @@ class ChatController(Controller):
         self._target = target
         self._keeper = keeper
         self._reply: _GrowingReply | None = None
-        self._last_finished: Message | None = None
+        self._tools = tools
+        self._finished: list[Message] = []  # of the last answer
         self._shown_left_out = 0  # messages of the open conversation, as the user was shown
         conversations.moved.connect(self._on_moved)
         window.prompt_box.submitted.connect(self._send)
@@ -88,10 +105,10 @@ class ChatController(Controller):
 
     @property
     def reply_settings(self) -> ReplySettings:
-        """Of all chats, from the next reply on."""
+        """Of the next reply in the open chat."""
         settings, target = self._keeper.settings, self._target.in_use
         thinks = None if target is None or target.thinks is None else settings.thinking.get(target.identity)
-        return replace(settings.reply_settings(), thinks=thinks)
+        return replace(settings.reply_settings(), thinks=thinks, tools=self._tools.chosen)
 
     @property
     def system_prompt(self) -> str:
@@ -119,10 +136,11 @@ class ChatController(Controller):
         prompt_id: int | None = None,
         begun: str = "",
         thoughts: tuple[Thought, ...] = (),
+        calls: tuple[ToolCall, ...] = (),
     ) -> Request | None:
         """Has a reply written in the open conversation; None if one is under way or no model is loaded. `prompt_id` is
         the message that is answered, if it is stored already, and `begun` the reply that is continued, with its
-        `thoughts`."""
+        `thoughts`. `calls` are carried out first."""
         if self._reply is not None:
             self._window.toasts.show_info(self.tr("Wait for the reply to end, or stop it with Esc."))
             return None
@@ -131,7 +149,10 @@ class ChatController(Controller):
             return None
         open_id = self._conversations.open_id
         request = self._bridge.post(command)
-        return self._begin_reply(_GrowingReply(request, open_id, prompt_id=prompt_id, begun=begun, thoughts=thoughts))
+        reply = _GrowingReply(request, open_id, prompt_id=prompt_id, begun=begun, thoughts=thoughts)
+        reply.is_between = bool(calls)
+        self._await(reply, calls)
+        return self._begin_reply(reply)
 
     # What the user wants
 
@@ -181,17 +202,16 @@ class ChatController(Controller):
                     self._reply.request.stop()
                     self._reply.is_forgotten = True
             case EverythingForgotten():
-                self._last_finished = None
+                self._finished.clear()
                 self.next_chat = None
             case MessageDeleted():
-                self._last_finished = None  # it may be the one
+                self._finished.clear()  # it may be one of them
             case PromptStored(message, siblings):
                 self._on_prompt_stored(message, siblings)
             case MessageStored(held_id, message, siblings):
                 self._on_stored(held_id, message, siblings)
             case ReplyStarted():
-                if self._reply is not None and self._reply.prompt_id is None:
-                    self._reply.prompt_id = event.parent_id
+                self._on_started(event)
                 self._show_left_out(event.conversation_id, event.left_out_messages)
             case ContextTrimmed(conversation_id, left_out_messages):
                 self._show_left_out(conversation_id, left_out_messages)
@@ -200,17 +220,21 @@ class ChatController(Controller):
                     self._window.transcript.show_prompt_progress(event.num_evaluated, event.num_total)
             case ReplyText() | ReplyThought():
                 self._on_piece(event)
+            case ReplyCall():
+                self._on_call(event)
             case ReplyFinished(message, siblings):
                 self._on_finished(message, siblings)
+            case ToolFinished(message, siblings):
+                self._on_result(message, siblings)
 
     def _on_opened(self, conversation: Conversation) -> None:
         conversation_id, messages = conversation.summary.id, conversation.messages
-        reply, finished = self._reply, self._last_finished
+        reply = self._reply
+        messages = self._with_finished(conversation_id, messages)
         ids = [message.id for message in messages]
+        is_answered = reply is not None and reply.prompt_id in ids
         if reply is not None and reply.prompt_id in ids:
             messages = messages[: ids.index(reply.prompt_id) + 1]  # the rest is being written again
-        elif finished is not None and ids and finished.parent_id == ids[-1]:
-            messages = (*messages, finished)  # it ended while the conversation was being read
         transcript = self._window.transcript
         shown = transcript.messages
         is_same = bool(shown) and shown[0].conversation_id == conversation_id
@@ -220,11 +244,32 @@ class ChatController(Controller):
         self._shown_left_out = 0
         if last is not None and last.statistics is not None:
             self._show_left_out(conversation_id, last.statistics.left_out_messages)
-        if reply is not None and reply.prompt_id in ids:
-            transcript.begin_reply(reply.begun, reply.thoughts)
-            for piece in reply.pieces:
-                self._show_piece(piece)
-            transcript.show_pending()
+        if reply is not None and is_answered:
+            self._show_growing(reply)
+
+    def _with_finished(self, conversation_id: int, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+        """And what ended while the conversation was being read."""
+        for message in self._finished:
+            ids = [each.id for each in messages]
+            if message.conversation_id != conversation_id or message.id in ids:
+                continue
+            if ids and ids[-1] == message.parent_id:
+                messages = (*messages, message)
+            elif self.is_answering and message.parent_id in ids:  # another branch was read, which is being left
+                messages = (*messages[: ids.index(message.parent_id) + 1], message)
+        return messages
+
+    def _show_growing(self, reply: _GrowingReply) -> None:
+        transcript = self._window.transcript
+        transcript.resume_answer()
+        if reply.is_between and reply.calls:
+            return
+        transcript.begin_reply(reply.begun, reply.thoughts)
+        for piece in reply.pieces:
+            self._show_piece(piece)
+        transcript.show_pending()
+        if reply.is_calling:
+            transcript.show_calling()
 
     def _on_prompt_stored(self, message: Message, siblings: tuple[int, ...]) -> None:
         reply = self._reply
@@ -250,8 +295,7 @@ class ChatController(Controller):
         """It is another message now only by its id."""
         if self._reply is not None and self._reply.prompt_id == held_id:
             self._reply.prompt_id = message.id
-        if self._last_finished is not None and self._last_finished.id == held_id:
-            self._last_finished = message
+        self._finished = [message if each.id == held_id else each for each in self._finished]
         if message.conversation_id == self._conversations.open_id:
             self._window.transcript.update_message(held_id, message, siblings)
 
@@ -270,14 +314,58 @@ class ChatController(Controller):
         else:
             self._window.transcript.append_thought(event.piece)
 
+    def _on_call(self, event: ReplyCall) -> None:
+        if self._reply is not None:
+            is_new, self._reply.is_calling = not self._reply.is_calling, True
+            if is_new and event.conversation_id == self._conversations.open_id:
+                self._window.transcript.show_calling()
+
+    def _on_started(self, event: ReplyStarted) -> None:
+        reply = self._reply
+        if reply is None:
+            return
+        if reply.prompt_id is None or reply.is_between:
+            reply.prompt_id = event.parent_id
+        reply.is_between = False
+
     def _on_finished(self, message: Message, siblings: tuple[int, ...]) -> None:
-        self._last_finished = message
-        self._end_reply()
+        if self._reply is None or not self._is_part(message):
+            self._finished.clear()
+        self._finished.append(message)
+        if self._reply is not None and message.calls:
+            self._reply.rest(message)
+            self._await(self._reply, message.calls)
+        else:
+            self._end_reply()
         if message.conversation_id == self._conversations.open_id and not self._is_shown(message):
             if self._is_elsewhere(message):
                 self._conversations.read(message.conversation_id)
                 return
             self._window.transcript.finish_reply(message, siblings)
+            self._show_speed()
+
+    def _on_result(self, message: Message, siblings: tuple[int, ...]) -> None:
+        reply, result = self._reply, message.result
+        if reply is None or result is None:
+            return
+        self._finished.append(message)
+        reply.rest(message)
+        reply.calls = tuple(each for each in reply.calls if each.id != result.call.id)
+        if message.conversation_id != self._conversations.open_id or self._is_shown(message):
+            return
+        if self._is_elsewhere(message):
+            self._conversations.read(message.conversation_id)
+            return
+        self._window.transcript.add_result(message, siblings)
+        if not reply.calls and result.outcome is not Outcome.STOPPED:
+            self._window.transcript.begin_reply()  # the next reply is being prepared
+
+    def _on_ended(self, command: Command) -> None:
+        """Also where the last reply called tools and none followed."""
+        reply = self._reply
+        if reply is not None and reply.request.command is command:
+            self._end_reply()
+            self._window.transcript.end_answer()
             self._show_speed()
 
     @Slot(object)
@@ -287,6 +375,7 @@ class ChatController(Controller):
             self._window.toasts.show_error(failed.sentence)
             return
         self._end_reply()
+        self._window.transcript.end_answer()
         if not reply.is_forgotten:  # else there is nothing to show or give back
             self._show_stored(reply)
             self._window.toasts.show_error(failed.sentence)
@@ -295,13 +384,22 @@ class ChatController(Controller):
 
     def _begin_reply(self, reply: _GrowingReply) -> Request:
         self._reply = reply
+        self._finished = []
         reply.request.failed.connect(self._on_failed)
+        reply.request.finished.connect(partial(self._on_ended, reply.request.command))
         self._show_speed()
         self._window.set_busy(True)
         return reply.request
 
+    def _await(self, reply: _GrowingReply, calls: tuple[ToolCall, ...]) -> None:
+        """These are about to be carried out."""
+        reply.calls = calls
+        for each in calls:
+            self._window.transcript.calls.set_phase(each.id, CallPhase.NEXT)
+
     def _end_reply(self) -> None:
         self._reply = None
+        self._window.transcript.calls.clear()
         self._show_speed()
         self._window.set_busy(False)
 
@@ -333,6 +431,10 @@ class ChatController(Controller):
         """It may have been read from the store before its own event came."""
         return any(shown.id == message.id for shown in self._window.transcript.messages)
 
+    def _is_part(self, message: Message) -> bool:
+        """Whether it goes on with the answer that is being written."""
+        return bool(self._finished) and self._finished[-1].id == message.parent_id
+
     def _is_elsewhere(self, message: Message) -> bool:
         """Whether another branch of its conversation is shown."""
         shown = self._window.transcript.messages
@@ -355,10 +457,10 @@ class ChatController(Controller):
 
     def _show_speed(self) -> None:
         """Of the reply that is shown last; nothing of the one before, while another is being written."""
-        shown = self._window.transcript.messages
+        answer = self._window.transcript.last_answer
         if self.is_answering:
             self._window.meter.begin_reply()
-        elif not shown or shown[-1].role is not Role.ASSISTANT:
+        elif answer is None:
             self._window.meter.clear()
         else:
-            self._window.meter.show_reply(shown[-1].statistics)
+            self._window.meter.show_reply(answer.statistics)

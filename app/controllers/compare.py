@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from PySide6.QtCore import Slot
 
 from app.controllers.chat import ChatController
@@ -83,7 +85,7 @@ class CompareController(Controller):
             Compare(
                 prompt=dialog.prompt.toPlainText().strip(),
                 conversation_id=in_chat,
-                settings=chat.reply_settings if own else _GREEDY,
+                settings=replace(chat.reply_settings, tools=()) if own else _GREEDY,
                 num_tokens=dialog.num_tokens,
                 system_prompt=chat.system_prompt,
                 sampled_as=(chat.sampling if in_chat is None else ChatSampling(in_chat)) if own else None,

@@ -1,4 +1,4 @@
-"""Notifies users in another program that a long reply is ready."""
+"""Notifies users in another program that a long reply is ready, or that a tool call waits for them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.theme import app_icon
 from app.widgets.notice_bar import DesktopNotice
 from engine import ReplyCommand
 from engine.messages.conversations import Message
-from engine.messages.events import Event, Failed, PromptStored, ReplyFinished, ReplyStarted
+from engine.messages.events import Event, Failed, PromptStored, ReplyFinished, ReplyStarted, ToolAsked
 from engine.messages.replies import StopReason
 
 
@@ -42,6 +42,10 @@ class Notifier(Controller):
                 self._begun_s = monotonic()
             case ReplyStarted() if self._begun_s is None:  # it is written again
                 self._begun_s = monotonic()
+            case ReplyFinished(message) if message.calls:  # the answer goes on
+                pass
+            case ToolAsked(conversation_id):
+                self._on_asked(conversation_id)
             case ReplyFinished(message):
                 self._on_finished(message)
                 self._begun_s = None
@@ -55,17 +59,27 @@ class Notifier(Controller):
             self._conversation_id = message.conversation_id
             self._notice.show(self._title(message), self._text(message.conversation_id))
 
+    def _on_asked(self, conversation_id: int) -> None:
+        """Nothing goes on until the user answers."""
+        if self._keeper.settings.notify and QApplication.activeWindow() is None:
+            self._conversation_id = conversation_id
+            self._notice.show(self.tr("The model waits for your answer"), self._asked_in(conversation_id))
+
     def _title(self, message: Message) -> str:
         if message.statistics is not None and message.statistics.stop_reason is StopReason.FAILED:
             return self.tr("A reply was interrupted")
         return self.tr("A reply is ready")
 
     def _text(self, conversation_id: int) -> str:
+        return self._chat(conversation_id) or self.tr("Slipstream has answered you.")
+
+    def _asked_in(self, conversation_id: int) -> str:
+        return self._chat(conversation_id) or self.tr("It asks whether it may use a tool.")
+
+    def _chat(self, conversation_id: int) -> str:
         """The title of the chat; nothing of what was written is shown where others may see it."""
         summary = self._window.conversations.model.find(conversation_id)
-        if summary is None or summary.incognito:
-            return self.tr("Slipstream has answered you.")
-        return summary.title
+        return "" if summary is None or summary.incognito else summary.title
 
     @Slot()
     def _open(self) -> None:

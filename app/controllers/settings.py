@@ -76,6 +76,8 @@ class SettingsController(QObject):
         about_learning = translate("Settings", "What is learned from your chats, and how to export or forget it.")
         dialog.add_link(LinkRow(self._theme, Group.MODELS, self._window.drafter_action, about_drafter))
         dialog.add_link(LinkRow(self._theme, Group.MODELS, self._window.personal_action, about_learning))
+        about_tools = translate("Settings", "Servers whose tools a model may ask for, and what they are allowed.")
+        dialog.add_link(LinkRow(self._theme, Group.CHAT, self._window.tools_action, about_tools))
         dialog.rows["check_updates"].describe(update_description(update_url()))
         dialog.rows["check_updates"].control.setEnabled(bool(update_url()))
         dialog.chosen.connect(self._change)

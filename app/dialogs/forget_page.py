@@ -25,8 +25,8 @@ _ABOUT_EVERYTHING = QT_TRANSLATE_NOOP(
 _ASK_EVERYTHING = QT_TRANSLATE_NOOP(
     "ForgetPage",
     "Forget everything? All chats are erased, also those you could still restore, with unsent messages, system "
-    "prompts, crash reports and all that was learned. A reply that is being written is stopped. Models, other "
-    "settings, and files you exported stay. This cannot be undone.",
+    "prompts, tool servers, crash reports and all that was learned. A reply that is being written is stopped. Models, "
+    "other settings, and files you exported stay. This cannot be undone.",
 )
 
 

@@ -14,6 +14,7 @@ from pydantic import (
     Field,
     SerializerFunctionWrapHandler,
     ValidationError,
+    field_validator,
     model_serializer,
     model_validator,
 )
@@ -31,7 +32,10 @@ from engine import (
     ReplySettings,
     SamplingSettings,
     TargetSettings,
+    read_tool_servers,
 )
+from engine.errors import SettingInvalid
+from engine.messages.tools import ToolServer
 from engine.parameters import Parameter, Scope, parameter, parameters
 from engine.places import SETTINGS, UNREADABLE_SETTINGS, Turn, clear_words
 from engine.whole_file import whole_file
@@ -133,6 +137,9 @@ class AppSettings(BaseModel):
     context_size: Annotated[int | None, parameter(TargetSettings, "context_size"), Shown(Group.MODELS)] = None
     threads: Annotated[int | None, parameter(TargetSettings, "threads"), Shown(Group.MODELS)] = None
     thinking: dict[str, bool] = {}  # whether a model thinks before it answers, by its identity, where that was switched
+    tool_servers: str = ""  # as JSON, see `engine/tools/servers.py`
+    tools_last: tuple[str, ...] = ()  # servers that the last chat used, for new ones
+    tools_of_chats: dict[str, tuple[str, ...]] = {}  # servers that a chat may use, by its id
     shortcuts: dict[str, str] = {}  # keys that differ from the usual ones, by the name of their action
     has_chatted: bool = Look().has_chatted  # until then the app says hello
     nudge_dismissed: bool = False  # whoever has only the starter is not told any more where bigger models are
@@ -160,6 +167,15 @@ class AppSettings(BaseModel):
         found = {name: content[name] for name in _SAMPLING if name in content}
         return {name: value for name, value in content.items() if name not in _SAMPLING} | {"sampling": found}
 
+    @field_validator("tool_servers")
+    @classmethod
+    def _check_servers(cls, text: str) -> str:
+        try:
+            read_tool_servers(text)
+        except SettingInvalid as error:
+            raise ValueError(str(error)) from None
+        return text
+
     @model_serializer(mode="wrap")
     def _spread_sampling(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """To the names that `_gather_sampling` reads; those that only a chat or a command can set are left out."""
@@ -174,7 +190,12 @@ class AppSettings(BaseModel):
     def without_words(self) -> AppSettings:
         """Without what the user wrote, and without fields of a newer version, which may hold such words."""
         kept = {name: value for name, value in self.model_dump().items() if name not in (self.model_extra or {})}
-        return type(self).model_validate(kept | {"draft": "", "system_prompt": ""})
+        words = {"draft": "", "system_prompt": "", "tool_servers": "", "tools_last": (), "tools_of_chats": {}}
+        return type(self).model_validate(kept | words)
+
+    def servers(self) -> tuple[ToolServer, ...]:
+        """Of tools, in the user's order."""
+        return read_tool_servers(self.tool_servers)
 
     def reply_settings(self) -> ReplySettings:
         return ReplySettings(self.sampling, self.reply_length, self.thought_length, speculate=self.speed_up)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from app.controllers.chat import ChatController
+from app.controllers.chat_tools import ChatTools
 from app.controllers.conversations import ConversationsController
 from app.controllers.speed_up import SpeedUpController
 from app.controllers.target import TargetController
@@ -52,7 +53,8 @@ class Chats:
         self.keeper = keeper or unsaved(settings)
         self.conversations = ConversationsController(window, bridge)
         self.target = TargetController(window, bridge, self.keeper)
-        self.chat = ChatController(window, bridge, self.conversations, self.target, self.keeper)
+        self.tools = ChatTools(window, bridge, self.conversations, self.target, self.keeper)
+        self.chat = ChatController(window, bridge, self.conversations, self.target, self.keeper, self.tools)
         SpeedUpController(window, bridge, self.keeper)
 
     def start(self, target: str) -> None:

@@ -71,8 +71,18 @@ SPEAKING = {
     *("setPrefix", "setSpecialValueText", "setLabelText", "setNameFilters", "setHorizontalHeaderLabels", "showText"),
     # Of the app
     *("words", "button", "set_words", "set_name", "show_words", "show_info", "show_error", "show_notice", "show_note"),
-    *("show_result", "show_problem", "_action", "_button", "_show_hint", "CopyButton", "RowsView", "Question"),
-    *("set_up", "ProgressLine", "ListView"),
+    *(
+        "show_result",
+        "show_problem",
+        "_action",
+        "_button",
+        "show_hint",
+        "_show_hint",
+        "CopyButton",
+        "RowsView",
+        "Question",
+    ),
+    *("set_up", "ProgressLine", "ListView", "show_hint"),
 }
 WORD = re.compile(r"[^\W\d_]{2,}")
 WORDS = re.compile(r"[^\W\d_]{2,}[,;:.]? [^\W\d_]+")  # two in a row: this is said to somebody

@@ -24,26 +24,31 @@ from app.dialogs.picture_dialog import PictureDialog
 from app.dialogs.settings_dialog import SettingsDialog
 from app.dialogs.shortcuts_dialog import ShortcutsDialog
 from app.dialogs.store_dialog import StoreDialog
+from app.dialogs.tools.tools_dialog import ToolsDialog
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
 from app.settings.declaration import Group, shown_settings
 from app.settings.shortcuts import KeyProblem, Shortcuts, fixed_keys
 from app.text.guide import read_guide
 from app.text.learned import model_views
+from app.text.tool_calls import CallPhase
 from app.theme import ThemeKeeper
 from app.widgets.option_row import LinkRow
 from app.widgets.pictures import picture_words
-from engine import LearningSettings, OwnSampling, ReplySettings, SamplingSettings
+from engine import LearningSettings, OwnSampling, ReplySettings, SamplingSettings, write_tool_servers
 from engine.messages.conversations import ConversationSummary
 from engine.messages.events import TargetInfo
 from engine.messages.prompts import AttachedPicture, join_prompt
 from engine.messages.speed import LiveFigures
+from engine.messages.tools import AllowedTool, ServerState, Tool, ToolServer
 from tests.fakes.pictures import made_picture
 from tests.unit.app.dialogs.history.made import history
 from tests.unit.app.drafter_samples import CHOICE
 from tests.unit.app.form_samples import OFFERS, REPORT
 from tests.unit.app.learned_made import IN_USE, benefit, learned
 from tests.unit.app.library_samples import QWEN, TARGETS
+from tests.unit.app.widgets.calls import FORECAST, call, calling
+from tests.unit.app.widgets.calls import conversation as calls
 from tests.unit.app.widgets.messages import prompt, reply
 
 SENTENCE = "The store /data/slipstream.sqlite is damaged; put a backup in its place, or move it away."
@@ -195,6 +200,38 @@ def _forms(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
     return dialog
 
 
+def _calls(keeper: ThemeKeeper) -> QWidget:
+    window = main_window(keeper)
+    asked = call(7, '{"city": "London", "days": 3}')
+    window.transcript.show_messages((*calls(), prompt(6, "And in London?")))
+    window.transcript.begin_reply()
+    window.transcript.finish_reply(calling(7, 6, asked, call(8)))
+    window.transcript.calls.set_phase(asked.id, CallPhase.ASKED, FORECAST)
+    window.prompt_box.tools.show_servers(("weather", "files"), ("weather",), {}, "")
+    return window
+
+
+def _tools(keeper: ThemeKeeper, page: int = 0) -> QWidget:
+    dialog = ToolsDialog(keeper)
+    servers = (
+        ToolServer("files", "npx", ("-y", "@modelcontextprotocol/server-filesystem", "/home/somebody/notes")),
+        ToolServer("weather", url="https://weather.example.org/mcp", is_on=False),
+    )
+    dialog.servers.show_servers(servers)
+    failed = "The server weather cannot be reached; check its address."
+    dialog.servers.show_states({"files": (ServerState.READY, ""), "weather": (ServerState.FAILED, failed)})
+    dialog.servers.show_tools("files", (Tool("files", "read_file", "Reads a file."), Tool("files", "write_file")))
+    dialog.servers.form.show()
+    dialog.servers.form.show_problem("“x” has to have either a command or a url.")
+    dialog.json.show_json(write_tool_servers(servers))
+    dialog.json.field.insertPlainText("x")
+    dialog.json.check()
+    dialog.allowed.show_allowed((AllowedTool("files", "read_file", ""),), ())
+    dialog.show_words("files was added.")
+    dialog.tabs.setCurrentIndex(page)
+    return dialog
+
+
 TOP_LEVELS: dict[str, Callable[[ThemeKeeper], QWidget]] = {
     "main window, empty": main_window,
     "main window, chat": _chat,
@@ -212,6 +249,10 @@ TOP_LEVELS: dict[str, Callable[[ThemeKeeper], QWidget]] = {
     "speed": _speed,
     "shortcuts": _shortcuts,
     "store": _store,
+    "main window, calls": _calls,
+    "tools": _tools,
+    "tools, as JSON": lambda keeper: _tools(keeper, 1),
+    "tools, always allowed": lambda keeper: _tools(keeper, 2),
     "user guide": lambda keeper: GuideDialog(keeper, read_guide()),
     "settings, chat": lambda keeper: _settings(keeper, Group.CHAT),
     "settings, shortcuts": lambda keeper: _settings(keeper, Group.SHORTCUTS),

@@ -19,9 +19,10 @@ from app.theme import ThemeKeeper, app_icon
 from app.widgets.notice_bar import DesktopNotice
 from engine import Command, ContinueReply, EditPrompt, ReplySettings
 from engine.messages.conversations import ConversationSummary
-from engine.messages.events import Event, Failed, PromptStored, ReplyFinished, ReplyStarted
+from engine.messages.events import Event, Failed, PromptStored, ReplyFinished, ReplyStarted, ToolAsked
 from engine.messages.replies import StopReason
 from tests.fakes.bridge import FakeBridge
+from tests.unit.app.widgets.calls import FORECAST, call, calling
 from tests.unit.app.widgets.messages import STATISTICS, prompt, reply
 
 
@@ -163,3 +164,27 @@ def test_time_that_a_failed_reply_took_is_not_the_next_ones(desk: Desk, command:
     desk.now_s += 1
     desk.tell(ReplyFinished(reply(2)))
     assert desk.notice.shown == []
+
+
+def test_a_call_that_waits_is_told_at_once(qtbot: QtBot, desk: Desk) -> None:
+    desk.tell(PromptStored(prompt(1)))
+    desk.tell(ReplyFinished(calling(2, 1, call(1))))
+    assert desk.notice.shown == [], "the answer goes on"
+    desk.tell(ToolAsked(1, 2, call(1), FORECAST))
+    assert desk.notice.shown == [("The model waits for your answer", "Rainbows")]
+    with qtbot.waitSignal(desk.window.conversations.chosen) as chosen:
+        desk.notice.clicked.emit()
+    assert chosen.args == [1]
+    desk.now_s += 16
+    desk.tell(ReplyStarted(1, 3, 10, 0))
+    desk.tell(ReplyFinished(reply(4)))
+    assert len(desk.notice.shown) == 1, "the window was in front meanwhile"
+    desk.keeper.change("notify", False)
+    desk.tell(ToolAsked(1, 2, call(1), FORECAST))
+    assert len(desk.notice.shown) == 1
+
+
+def test_the_tool_of_a_private_chat_is_not_named(desk: Desk) -> None:
+    desk.window.conversations.set_conversations((ConversationSummary(1, "Secret", datetime.now(UTC), incognito=True),))
+    desk.tell(ToolAsked(1, 2, call(1), FORECAST))
+    assert desk.notice.shown == [("The model waits for your answer", "It asks whether it may use a tool.")]

@@ -9,6 +9,7 @@ import pytest
 
 from app.settings.app_settings import AppSettings, SettingsFile
 from engine import LearningSettings, SamplingSettings
+from engine.messages.tools import ToolServer
 
 
 def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:
@@ -100,3 +101,22 @@ def test_a_drafter_that_was_only_the_default_becomes_automatic(tmp_path: Path) -
 def test_a_drafter_that_is_chosen_today_stays(tmp_path: Path) -> None:
     SettingsFile(tmp_path).save(AppSettings(drafter="built-in"))
     assert SettingsFile(tmp_path).load()[0].drafter == "built-in"
+
+
+def test_servers_of_tools_are_kept_as_the_json_that_others_share(tmp_path: Path) -> None:
+    text = '{"mcpServers": {"files": {"command": "files-server", "env": {"KEY": "secret"}}}}'
+    SettingsFile(tmp_path).save(AppSettings(tool_servers=text, tools_of_chats={"7": ("files",)}))
+    loaded, complaint = SettingsFile(tmp_path).load()
+    assert complaint == ""
+    assert loaded.servers() == (ToolServer("files", "files-server", env=(("KEY", "secret"),)),)
+    assert loaded.tools_of_chats == {"7": ("files",)}
+    assert loaded.without_words() == AppSettings(), "forgetting everything takes them along"
+
+
+def test_servers_that_cannot_be_read_are_none(tmp_path: Path) -> None:
+    SettingsFile(tmp_path).save(AppSettings(theme="dark"))
+    file = tmp_path / "settings.json"
+    file.write_text(file.read_text("utf-8").replace('"tool_servers": ""', '"tool_servers": "{]"'), "utf-8")
+    loaded, complaint = SettingsFile(tmp_path).load()
+    assert (loaded.theme, loaded.servers()) == ("dark", ())
+    assert "tool_servers" in complaint

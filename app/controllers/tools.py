@@ -1,0 +1,201 @@
+"""Servers of tools, as the user sets them up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from PySide6.QtCore import Slot
+
+from app.controllers.controller import Controller
+from app.dialogs.parts import ask, question_box, show_in_front
+from app.dialogs.tools.tools_dialog import ToolsDialog
+from app.engine_bridge import EngineBridge
+from app.main_window import MainWindow
+from app.settings.keeper import SettingsKeeper
+from app.theme import ThemeKeeper
+from engine import (
+    EndToolServers,
+    ForgetAllowedTools,
+    ListAllowedTools,
+    ListTools,
+    ReadTextFile,
+    UseTools,
+    read_tool_servers,
+    write_tool_servers,
+)
+from engine.errors import SettingInvalid
+from engine.messages.events import (
+    AllowedToolsListed,
+    Event,
+    EverythingForgotten,
+    Failed,
+    TextFileRead,
+    ToolServerChanged,
+    ToolsListed,
+)
+from engine.messages.tools import AllowedTool, ServerState, Tool, ToolServer
+
+
+class ToolsController(Controller):
+    """Tells the engine which servers there are; it starts none of them by itself. A server that fails is told of
+    quietly, and the chat goes on."""
+
+    def __init__(self, window: MainWindow, theme: ThemeKeeper, bridge: EngineBridge, keeper: SettingsKeeper) -> None:
+        super().__init__(window, bridge)
+        self._theme = theme
+        self._keeper = keeper
+        self._in_use: tuple[ToolServer, ...] = ()
+        self._states: dict[str, tuple[ServerState, str]] = {}
+        self._offers: dict[str, tuple[Tool, ...]] = {}
+        self._allowed: tuple[AllowedTool, ...] = ()
+        self._awaited: Path | None = None  # a file that is being read
+        self._dialog: ToolsDialog | None = None
+        window.tools_action.triggered.connect(self._open)
+        keeper.changed.connect(self._follow)
+        self._follow()
+
+    @property
+    def dialog(self) -> ToolsDialog:
+        """Made when it is first needed."""
+        if self._dialog is None:
+            self._dialog = dialog = ToolsDialog(self._theme, self._window)
+            dialog.servers.switched.connect(self._switch)
+            dialog.servers.tool_switched.connect(self._switch_tool)
+            dialog.servers.asked.connect(lambda name: self._bridge.post(ListTools((name,))))
+            dialog.servers.end_requested.connect(lambda name: self._bridge.post(EndToolServers((name,))))
+            dialog.servers.remove_requested.connect(self._ask_to_remove)
+            dialog.servers.added.connect(self._add)
+            dialog.json.chosen.connect(self._use_json)
+            dialog.allowed.forget_requested.connect(lambda tools: self._bridge.post(ForgetAllowedTools(tools)))
+            dialog.file_chosen.connect(self._read_file)
+            self._show()
+        return self._dialog
+
+    @Slot()
+    def _open(self) -> None:
+        if not self.dialog.isVisible():
+            self.dialog.show_words("")
+            self._bridge.post(ListAllowedTools())
+        show_in_front(self.dialog)
+
+    # What the user wants
+
+    @Slot(str, bool)
+    def _switch(self, name: str, is_on: bool) -> None:
+        self._change(tuple(replace(each, is_on=is_on) if each.name == name else each for each in self._in_use))
+
+    @Slot(str, str, bool)
+    def _switch_tool(self, name: str, tool: str, is_on: bool) -> None:
+        def changed(server: ToolServer) -> ToolServer:
+            others = tuple(each for each in server.left_out if each != tool)
+            return replace(server, left_out=others if is_on else (*others, tool))
+
+        self._change(tuple(changed(each) if each.name == name else each for each in self._in_use))
+
+    @Slot(object)
+    def _add(self, server: ToolServer) -> None:
+        form = self.dialog.servers.form
+        if any(each.name == server.name for each in self._in_use):
+            form.show_problem(self.tr("There is a server of this name already; choose another name."))
+        elif problem := self._change((*self._in_use, server)):
+            form.show_problem(problem)
+        else:
+            form.close_form()
+            self.dialog.show_words(self.tr("{server} was added.").format(server=server.name))
+
+    @Slot(str)
+    def _ask_to_remove(self, name: str) -> None:
+        text = self.tr("Remove the server {server}?").format(server=name)
+        more = self.tr("Slipstream forgets how it is started. The program itself stays on this computer.")
+        ask(question_box(self.dialog, self.tr("Remove"), text, more), self.tr("Remove"), lambda: self._remove(name))
+
+    def _remove(self, name: str) -> None:
+        self._change(tuple(each for each in self._in_use if each.name != name))
+        self.dialog.show_words(self.tr("{server} was removed.").format(server=name))
+
+    @Slot(str)
+    def _use_json(self, text: str) -> None:
+        problem = self._change(read_tool_servers(text))
+        number = len(self._in_use)
+        self.dialog.show_words(problem or self.tr("%n server(s) are set up now.", "", number))
+
+    @Slot(str)
+    def _read_file(self, path: str) -> None:
+        self._awaited = Path(path)
+        self._bridge.post(ReadTextFile(self._awaited)).failed.connect(self._on_unread)
+
+    @Slot(object)
+    def _on_unread(self, failed: Failed) -> None:
+        self._awaited = None
+        self.dialog.show_words(failed.sentence)
+
+    def _import(self, text: str) -> None:
+        """Beside those that are there; one of the same name is replaced."""
+        try:
+            found = {each.name: each for each in read_tool_servers(text)}
+        except SettingInvalid as error:
+            self.dialog.show_words(str(error))
+            return
+        kept = tuple(each for each in self._in_use if each.name not in found)
+        problem = self._change((*kept, *found.values()))
+        number = len(found)
+        self.dialog.show_words(problem or self.tr("%n server(s) were imported.", "", number))
+
+    def _change(self, servers: Sequence[ToolServer]) -> str:
+        """A sentence where they cannot be used; then all stays as it was."""
+        problem = self._keeper.change("tool_servers", write_tool_servers(servers) if servers else "")
+        if problem:
+            self._show()
+        return problem
+
+    # What follows
+
+    @Slot()
+    def _follow(self) -> None:
+        servers = self._keeper.settings.servers()
+        if servers == self._in_use:
+            return
+        same = {each.identity for each in self._in_use}
+        gone = {each.name for each in self._in_use} - {each.name for each in servers if each.identity in same}
+        for name in gone:
+            self._states.pop(name, None)
+            self._offers.pop(name, None)
+        self._in_use = servers
+        self._bridge.post(UseTools(servers))
+        self._show()
+
+    def _on_event(self, event: Event) -> None:
+        match event:
+            case ToolServerChanged(server, state, sentence):
+                self._on_changed(server, state, sentence)
+            case ToolsListed(server, tools):
+                self._offers[server] = tools
+                self._show()
+            case AllowedToolsListed(tools):
+                self._allowed = tools
+                self._show()
+            case TextFileRead(file) if file.path == self._awaited:
+                self._awaited = None
+                self._import(file.text)
+            case EverythingForgotten():
+                self._allowed = ()
+                self._show()
+
+    def _on_changed(self, server: str, state: ServerState, sentence: str) -> None:
+        self._states[server] = state, sentence
+        is_seen = self._dialog is not None and self._dialog.isVisible()
+        if state is ServerState.FAILED and sentence and not is_seen:
+            self._window.toasts.show_info(sentence)
+        self._show()
+
+    def _show(self) -> None:
+        if self._dialog is None:
+            return
+        self._dialog.servers.show_servers(self._in_use)
+        self._dialog.servers.show_states(self._states)
+        for server, tools in self._offers.items():
+            self._dialog.servers.show_tools(server, tools)
+        self._dialog.json.show_json(write_tool_servers(self._in_use) if self._in_use else "")
+        self._dialog.allowed.show_allowed(self._allowed, {each.identity for each in self._in_use})

@@ -1,0 +1,217 @@
+"""Servers of tools, set up in their window."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAccessible
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QMessageBox, QWidget
+
+from app.controllers.tools import ToolsController
+from app.main_window import MainWindow
+from app.settings.app_settings import AppSettings
+from app.settings.keeper import SettingsKeeper
+from app.theme import ThemeKeeper
+from engine import (
+    Command,
+    EndToolServers,
+    ForgetAllowedTools,
+    ListAllowedTools,
+    ListTools,
+    ReadTextFile,
+    UseTools,
+    write_tool_servers,
+)
+from engine.messages.conversations import TextFile
+from engine.messages.events import AllowedToolsListed, EverythingForgotten, TextFileRead, ToolServerChanged, ToolsListed
+from engine.messages.tools import AllowedTool, ServerState, Tool, ToolServer
+from tests.fakes.bridge import FakeBridge
+from tests.fakes.chats import unsaved
+
+FILES = ToolServer("files", "files-server", ("/home/robin",))
+WEATHER = ToolServer("weather", url="https://weather.example.org/mcp")
+
+
+class Desk:
+    def __init__(self, window: MainWindow, theme: ThemeKeeper, keeper: SettingsKeeper) -> None:
+        self.window = window
+        self.bridge = FakeBridge()
+        self.keeper = keeper
+        self.tools = ToolsController(window, theme, self.bridge, keeper)
+        self.start = [*self.bridge.posted]
+        window.tools_action.trigger()
+        self.dialog = self.tools.dialog
+
+    def last(self) -> Command:
+        """What was asked of the engine last."""
+        return self.bridge.posted[-1]
+
+    @property
+    def servers(self) -> tuple[ToolServer, ...]:
+        return self.keeper.settings.servers()
+
+
+@pytest.fixture
+def desk(window: MainWindow, keeper: ThemeKeeper) -> Desk:
+    return Desk(window, keeper, unsaved(AppSettings(tool_servers=write_tool_servers((FILES, WEATHER)))))
+
+
+def spoken(widget: QWidget) -> str:
+    return str(QAccessible.queryAccessibleInterface(widget).text(QAccessible.Text.Name))
+
+
+def test_the_engine_knows_the_servers_and_starts_none(desk: Desk) -> None:
+    assert desk.start == [UseTools((FILES, WEATHER))]
+    assert desk.bridge.posted[len(desk.start) :] == [ListAllowedTools()]
+    assert [card.state.text() for card in desk.dialog.servers.cards.values()] == ["Not started"] * 2
+
+
+def test_without_servers_nothing_is_told(window: MainWindow, keeper: ThemeKeeper) -> None:
+    desk = Desk(window, keeper, unsaved(AppSettings()))
+    assert desk.start == []
+    assert not desk.dialog.servers.nothing.isHidden()
+
+
+def test_what_a_server_offers_is_asked_and_switched(desk: Desk) -> None:
+    card = desk.dialog.servers.cards["files"]
+    assert spoken(card.ask_button) == "What does it offer? – files"
+    card.ask_button.click()
+    assert desk.last() == ListTools(("files",))
+    desk.bridge.tell(ToolServerChanged("files", ServerState.STARTING))
+    assert card.state.text() == "Starting…"
+    tools = (Tool("files", "read", "Reads <b>a file</b>."), Tool("files", "write"))
+    desk.bridge.tell(ToolServerChanged("files", ServerState.READY), ToolsListed("files", tools))
+    assert card.state.text() == "Ready"
+    assert [spoken(switch) for switch in card.tool_switches.values()] == ["Use the tool read", "Use the tool write"]
+    QTest.keyClick(card.tool_switches["write"], Qt.Key.Key_Space)
+    assert desk.servers[0].left_out == ("write",)
+    assert desk.last() == UseTools(desk.servers)
+    QTest.keyClick(card.tool_switches["write"], Qt.Key.Key_Space)
+    assert [*desk.servers] == [FILES, WEATHER]
+    card.end_button.click()
+    assert desk.last() == EndToolServers(("files",))
+    desk.bridge.tell(ToolServerChanged("files", ServerState.ENDED))
+    assert card.end_button.isHidden()
+
+
+def test_a_server_is_switched_off_and_removed(desk: Desk) -> None:
+    card = desk.dialog.servers.cards["files"]
+    card.switch.click()
+    assert [each.is_on for each in desk.servers] == [False, True]
+    assert not card.ask_button.isEnabled()
+    card.remove_button.click()
+    (box,) = desk.dialog.findChildren(QMessageBox)
+    assert box.text() == "Remove the server files?"
+    box.accept()
+    assert desk.servers == (WEATHER,)
+    assert [*desk.dialog.servers.cards] == ["weather"]
+
+
+def test_one_more_is_added_by_name_and_command_or_address(desk: Desk) -> None:
+    form = desk.dialog.servers.form
+    desk.dialog.servers.add_button.click()
+    assert not form.isHidden()
+    for name, command, problem in (
+        ("files", "x", "There is a server of this name already; choose another name."),
+        ("new", "", "“new” has to have either a command or a url."),
+        ("new", "run 'it", "A quotation mark in the command is not closed."),
+        ("", "run", "A server's name has 1 to 64 letters; “” is none."),
+    ):
+        form.name.setText(name)
+        form.command.setText(command)
+        QTest.keyClick(form.command, Qt.Key.Key_Return)
+        assert form.problem.text() == problem
+        assert [*desk.servers] == [FILES, WEATHER]
+    for name, command in (("new", "npx -y 'a server' --x"), ("far", "https://example.org/mcp"), ("win", r"C:\s.exe a")):
+        form.name.setText(name)
+        form.command.setText(command)
+        form.add_button.click()
+    assert form.isHidden()
+    assert desk.servers[2:] == (
+        ToolServer("new", "npx", ("-y", "a server", "--x")),
+        ToolServer("far", url="https://example.org/mcp"),
+        ToolServer("win", r"C:\s.exe", ("a",)),
+    )
+
+
+def test_json_is_checked_as_it_is_typed(desk: Desk) -> None:
+    page = desk.dialog.json
+    assert json.loads(page.field.toPlainText())["mcpServers"].keys() == {"files", "weather"}
+    assert not page.use_button.isEnabled()
+    page.field.setPlainText('{"mcpServers": {"a": {"command": 1}}}')
+    page.check()
+    assert page.problem.text() == "The command of “a” has to be a text."
+    assert not page.use_button.isEnabled()
+    page.field.setPlainText('{"mcpServers": {"a": {"command": "b", "autoApprove": ["*"]}}}')
+    page.check()
+    assert page.problem.isHidden()
+    assert page.words.text() == "1 server"
+    page.use_button.click()
+    assert desk.servers == (ToolServer("a", "b"),)
+    assert "autoApprove" not in page.field.toPlainText()
+    assert not page.is_changed
+
+
+def test_what_is_being_edited_stays_while_something_else_changes(desk: Desk) -> None:
+    page = desk.dialog.json
+    page.field.setPlainText('{"half": ')
+    desk.dialog.servers.cards["files"].switch.click()
+    assert page.field.toPlainText() == '{"half": '
+    page.undo_button.click()
+    assert '"disabled": true' in page.field.toPlainText()
+
+
+def test_servers_of_a_file_come_beside_those_that_are_there(desk: Desk) -> None:
+    desk.dialog.file_chosen.emit("/x/servers.json")
+    assert desk.last() == ReadTextFile(Path("/x/servers.json"))
+    text = '{"mcpServers": {"weather": {"command": "w"}, "notes": {"command": "n"}}}'
+    desk.bridge.tell(TextFileRead(TextFile(Path("/y/other.json"), text, 9)))
+    assert [*desk.servers] == [FILES, WEATHER], "another file was read, for another reason"
+    desk.bridge.tell(TextFileRead(TextFile(Path("/x/servers.json"), text, 9)))
+    assert [*desk.servers] == [FILES, ToolServer("weather", "w"), ToolServer("notes", "n")]
+    desk.dialog.file_chosen.emit("/x/servers.json")
+    desk.bridge.tell(TextFileRead(TextFile(Path("/x/servers.json"), "[]", 9)))
+    assert desk.dialog.words.text().startswith("Servers of tools are written as")
+    assert len(desk.servers) == 3
+
+
+def test_what_is_always_allowed_is_taken_back(desk: Desk) -> None:
+    one, other = AllowedTool("files", "read", FILES.identity), AllowedTool("old", "x", "gone")
+    desk.bridge.tell(AllowedToolsListed((one, other)))
+    page = desk.dialog.allowed
+    (again,) = (each for each in page.rows[one].children() if isinstance(each, QWidget) and each.property("kind"))
+    assert spoken(again) == "Ask again – files: read"
+    QTest.keyClick(again, Qt.Key.Key_Space)
+    assert desk.last() == ForgetAllowedTools((one,))
+    desk.bridge.tell(AllowedToolsListed((other,)))
+    assert [*page.rows] == [other]
+    page.all_button.click()
+    assert desk.last() == ForgetAllowedTools(None)
+    desk.bridge.tell(AllowedToolsListed(()))
+    assert not page.nothing.isHidden()
+    assert page.all_button.isHidden()
+
+
+def test_a_failure_is_told_once_where_the_user_looks(desk: Desk) -> None:
+    sentence = "The server files ended unexpectedly; it is started again when it is used."
+    desk.bridge.tell(ToolServerChanged("files", ServerState.FAILED, sentence))
+    assert desk.dialog.servers.cards["files"].problem.text() == sentence
+    assert [*desk.window.toasts.shown] == []
+    desk.dialog.close()
+    desk.bridge.tell(ToolServerChanged("files", ServerState.FAILED, sentence))
+    (toast,) = desk.window.toasts.shown
+    assert toast.words.text() == sentence
+
+
+def test_forgetting_everything_takes_the_servers_along(desk: Desk) -> None:
+    desk.bridge.tell(AllowedToolsListed((AllowedTool("files", "read", FILES.identity),)))
+    desk.keeper.forget_words()
+    desk.bridge.tell(EverythingForgotten(0))
+    assert desk.last() == UseTools(())
+    assert desk.dialog.servers.cards == {}
+    assert desk.dialog.json.field.toPlainText() == ""
+    assert desk.dialog.allowed.rows == {}
