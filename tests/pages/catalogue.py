@@ -24,6 +24,9 @@ from app.dialogs.library.questions import ask_discard, ask_load_anyway
 from app.dialogs.shortcuts_dialog import ShortcutsDialog
 from app.dialogs.store_dialog import StoreDialog
 from app.text.hub_files import Download, DownloadState
+from app.text.tool_calls import CallPhase
+from app.widgets.reply_view import ReplyView
+from engine import write_tool_servers
 from engine.messages.conversations import Message, Role
 from engine.messages.events import (
     ConversationsFound,
@@ -36,6 +39,7 @@ from engine.messages.events import (
 from engine.messages.history import History
 from engine.messages.speed import LiveFigures
 from engine.messages.targets import MemoryEstimate
+from engine.messages.tools import AllowedTool, ServerState, Tool, ToolServer
 from tests.pictures.content import (
     BRANCHED_CHAT,
     CODE_CHAT,
@@ -45,6 +49,7 @@ from tests.pictures.content import (
     Chat,
 )
 from tests.pictures.studio import Studio
+from tests.pictures.tool_chat import ASKING, TOOL_CHAT, WRITE
 
 Page = tuple[str, QWidget]
 _GIB = 1 << 30
@@ -248,6 +253,52 @@ def personal(studio: Studio, _folder: Path) -> Iterator[Page]:
     dialog.close()
 
 
+def tools(studio: Studio, _folder: Path) -> Iterator[Page]:
+    window, box = studio.window, studio.window.prompt_box
+    servers = (
+        ToolServer("files", "npx", ("-y", "@modelcontextprotocol/server-filesystem", "/home/robin/notes")),
+        ToolServer("weather", url="https://weather.example.org/mcp"),
+    )
+    window.tools_action.trigger()
+    dialog = studio.app.tools.dialog
+    studio.rest()  # what is always allowed has been read
+    dialog.servers.show_servers(servers)
+    dialog.json.show_json(write_tool_servers(servers))
+    dialog.servers.show_states({"files": (ServerState.READY, ""), "weather": (ServerState.FAILED, _SENTENCE)})
+    dialog.servers.show_tools("files", (Tool("files", "read_text_file", "Reads a file. " * 9), WRITE))
+    dialog.allowed.show_allowed((AllowedTool("files", "read_text_file", servers[0].identity),), ())
+    dialog.servers.form.open_form()
+    yield "tools", dialog
+    dialog.servers.form.close_form()
+    dialog.servers.cards["files"].remove_button.click()
+    (box_of_question,) = _message_boxes()
+    yield "remove a server", box_of_question
+    box_of_question.close()
+    dialog.close()
+    window.new_action.trigger()
+    box.tools.show_servers(("files", "weather"), ("files",), {}, "")
+    box.tools.open_menu()
+    menu = QApplication.activePopupWidget()
+    assert isinstance(menu, QMenu)
+    yield "tools of a chat", menu
+    menu.close()
+    window.transcript.show_messages(TOOL_CHAT[:-1])
+    yield "calls", window
+    answer = window.transcript.column.built_rows()[-1][1]
+    assert isinstance(answer, ReplyView)
+    answer.call_views[0].button.click()
+    yield "a call unfolded", window
+    answer.call_views[0].button.click()
+    window.transcript.append_message(TOOL_CHAT[-1])
+    window.transcript.begin_reply()
+    window.transcript.finish_reply(ASKING)
+    window.transcript.calls.set_phase(ASKING.calls[0].id, CallPhase.ASKED, WRITE)
+    window.transcript.show_question()
+    yield "a call is asked for", window
+    window.transcript.calls.clear()
+    window.transcript.clear()
+
+
 def settings(studio: Studio, _folder: Path) -> Iterator[Page]:
     studio.window.settings_action.trigger()
     dialog = studio.app.settings.dialog
@@ -305,7 +356,7 @@ def others(studio: Studio, _folder: Path) -> Iterator[Page]:
 
 
 PAGES: tuple[Callable[[Studio, Path], Iterator[Page]], ...] = (
-    welcome, chat, branches, notes, lists, library, speed, personal, settings, others,
+    welcome, chat, branches, notes, lists, library, speed, personal, tools, settings, others,
 )  # fmt: skip
 
 

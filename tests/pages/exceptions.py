@@ -21,6 +21,11 @@ EXCEPTIONS: tuple[Allowed, ...] = (
         "CopyButton “Copy”",
         "Below a reply its empty margin stands out to the left, so that its icon is in line with the text above.",
     ),
+    Allowed(
+        "outside its window",
+        "FoldButton “.*”",
+        "Its empty margin stands out to the left of a reply, so that its icon is in line with the text above.",
+    ),
 )
 
 
