@@ -46,7 +46,6 @@ class Desk:
         window.tools_action.trigger()
         self.dialog = self.tools.dialog
 
-    @property
     def last(self) -> Command:
         """What was asked of the engine last."""
         return self.bridge.posted[-1]
@@ -81,7 +80,7 @@ def test_what_a_server_offers_is_asked_and_switched(desk: Desk) -> None:
     card = desk.dialog.servers.cards["files"]
     assert spoken(card.ask_button) == "What does it offer? – files"
     card.ask_button.click()
-    assert desk.last == ListTools(("files",))
+    assert desk.last() == ListTools(("files",))
     desk.bridge.tell(ToolServerChanged("files", ServerState.STARTING))
     assert card.state.text() == "Starting…"
     tools = (Tool("files", "read", "Reads <b>a file</b>."), Tool("files", "write"))
@@ -90,11 +89,11 @@ def test_what_a_server_offers_is_asked_and_switched(desk: Desk) -> None:
     assert [spoken(switch) for switch in card.tool_switches.values()] == ["Use the tool read", "Use the tool write"]
     QTest.keyClick(card.tool_switches["write"], Qt.Key.Key_Space)
     assert desk.servers[0].left_out == ("write",)
-    assert desk.last == UseTools(desk.servers)
+    assert desk.last() == UseTools(desk.servers)
     QTest.keyClick(card.tool_switches["write"], Qt.Key.Key_Space)
     assert [*desk.servers] == [FILES, WEATHER]
     card.end_button.click()
-    assert desk.last == EndToolServers(("files",))
+    assert desk.last() == EndToolServers(("files",))
     desk.bridge.tell(ToolServerChanged("files", ServerState.ENDED))
     assert card.end_button.isHidden()
 
@@ -168,7 +167,7 @@ def test_what_is_being_edited_stays_while_something_else_changes(desk: Desk) -> 
 
 def test_servers_of_a_file_come_beside_those_that_are_there(desk: Desk) -> None:
     desk.dialog.file_chosen.emit("/x/servers.json")
-    assert desk.last == ReadTextFile(Path("/x/servers.json"))
+    assert desk.last() == ReadTextFile(Path("/x/servers.json"))
     text = '{"mcpServers": {"weather": {"command": "w"}, "notes": {"command": "n"}}}'
     desk.bridge.tell(TextFileRead(TextFile(Path("/y/other.json"), text, 9)))
     assert [*desk.servers] == [FILES, WEATHER], "another file was read, for another reason"
@@ -187,11 +186,11 @@ def test_what_is_always_allowed_is_taken_back(desk: Desk) -> None:
     (again,) = (each for each in page.rows[one].children() if isinstance(each, QWidget) and each.property("kind"))
     assert spoken(again) == "Ask again – files: read"
     QTest.keyClick(again, Qt.Key.Key_Space)
-    assert desk.last == ForgetAllowedTools((one,))
+    assert desk.last() == ForgetAllowedTools((one,))
     desk.bridge.tell(AllowedToolsListed((other,)))
     assert [*page.rows] == [other]
     page.all_button.click()
-    assert desk.last == ForgetAllowedTools(None)
+    assert desk.last() == ForgetAllowedTools(None)
     desk.bridge.tell(AllowedToolsListed(()))
     assert not page.nothing.isHidden()
     assert page.all_button.isHidden()
@@ -212,7 +211,7 @@ def test_forgetting_everything_takes_the_servers_along(desk: Desk) -> None:
     desk.bridge.tell(AllowedToolsListed((AllowedTool("files", "read", FILES.identity),)))
     desk.keeper.forget_words()
     desk.bridge.tell(EverythingForgotten(0))
-    assert desk.last == UseTools(())
+    assert desk.last() == UseTools(())
     assert desk.dialog.servers.cards == {}
     assert desk.dialog.json.field.toPlainText() == ""
     assert desk.dialog.allowed.rows == {}
