@@ -43,6 +43,9 @@ _PUBLIC = {
     """,
     "proposers.catalogue": "origins",
     "replies.reply": "Reply",
+    "server.clients": "Client Clients",
+    "server.serving": "Server",
+    "server.settings": "ServerLimits ServerSettings",
     "services.hub_service": "fetch_drafter",
     "services.tuning_service": "TuningService",
     "services.worker": "deep_thread",
@@ -53,6 +56,7 @@ _PUBLIC = {
     "tools.servers": "read_tool_servers write_tool_servers",
     "use_cases.chat": "open_writer read_prompt",
     "use_cases.lab": "distill open_bench",
+    "use_cases.serving": "serving",
     "use_cases.store": """
         download_target export_profile forget_learned import_profile list_hub_files open_library open_tuning
         summarize_learned summarize_profile use_adapter
@@ -71,6 +75,9 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.messages.commands import *
     from engine.proposers.catalogue import *
     from engine.replies.reply import *
+    from engine.server.clients import *
+    from engine.server.serving import *
+    from engine.server.settings import *
     from engine.services.hub_service import *
     from engine.services.tuning_service import *
     from engine.services.worker import *
@@ -81,6 +88,7 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.tools.servers import *
     from engine.use_cases.chat import *
     from engine.use_cases.lab import *
+    from engine.use_cases.serving import *
     from engine.use_cases.store import *
 else:
     _HOMES = {name: home for home, names in _PUBLIC.items() for name in names.split()}

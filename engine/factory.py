@@ -232,15 +232,20 @@ class Services:
 
     def _build_chat(self) -> ChatService:
         from engine.loading import load_target
+        from engine.services.answering import Answering
         from engine.services.calling import Calling
         from engine.services.chat_service import ChatService
+        from engine.services.remembering import Remembering
         from engine.services.target_in_use import TargetInUse
 
         shared = self._repository(), self._recall(), self._learning
         readings = self._readings()
         target = TargetInUse(*shared, load_target, self._speculate, self._emit, self._post, readings.readings)
         calling = Calling(self._repository(), self._keeper(), self._tools, self._asking, self._emit)
-        return ChatService(*shared, target, self._keeper(), readings, calling, self._emit, self._post)
+        remembering = Remembering(self._repository(), self._keeper(), self._emit)
+        told = self._emit, self._post
+        answering = Answering(self._recall(), self._learning, target, self._keeper(), remembering, *told)
+        return ChatService(*shared, target, self._keeper(), readings, calling, answering, *told)
 
     def _build_store(self) -> StoreService:
         from engine.services.store_service import StoreService

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import dataclass_transform
 
 from engine.config import LearningSettings, OwnSampling, ReadingSettings, ReplySettings, TargetOptions, TargetSettings
+from engine.messages.asked import Asked
 from engine.messages.conversations import ExportFormat
 from engine.messages.learned import NgramRecord
 from engine.messages.pictures import Picture
@@ -126,6 +127,16 @@ class ContinueReply(ReplyCommand):
 
     conversation_id: int
     settings: ReplySettings
+
+
+class Answer(ReplyCommand):
+    """Write a reply that a client of the server asks for. Answered with `AnswerStarted`, `AnswerText`, `AnswerThought`
+    and `AnswerEnded`, or with `AnswerRefused`; nothing of it is stored, or learned from, unless it is remembered."""
+
+    number: int  # by which the events name it
+    asked: Asked
+    settings: ReplySettings  # of the user
+    is_remembered: bool = False  # kept as a chat, as if it had been written in the window
 
 
 class AnswerToolCall(Command):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import dataclass_transform
 
+from engine.messages.asked import Refusal
 from engine.messages.commands import (
     CheckForUpdate,
     Command,
@@ -26,7 +27,7 @@ from engine.messages.history import History
 from engine.messages.learned import FingerprintPair, ImportOutcome, LearnedSummary, ProfileSummary
 from engine.messages.pictures import Picture
 from engine.messages.prompts import Attachment
-from engine.messages.replies import OriginRun, ThoughtPiece
+from engine.messages.replies import OriginRun, ReplyStatistics, Thought, ThoughtPiece, TokenLog
 from engine.messages.speed import LiveFigures
 from engine.messages.targets import HubFile, HubModel, LibraryTarget, MemoryEstimate, Runtime, Suggestion
 from engine.messages.tools import AllowedTool, ServerState, Tool, ToolCall
@@ -363,6 +364,41 @@ class ReplyFinished(Event):
 
     message: Message  # as in `PromptStored`
     siblings: tuple[int, ...] = ()  # as in `Conversation.siblings`, if it has any
+
+
+class AnswerStarted(Event):
+    number: int  # of the command
+    num_tokens: int  # of the prompt
+
+
+class AnswerText(Event):
+    number: int
+    text: str
+    logs: tuple[TokenLog, ...] = ()  # of its tokens, where they were asked for
+
+
+class AnswerThought(Event):
+    number: int
+    text: str
+
+
+class AnswerEnded(Event):
+    """It was written, or stopped, or failed in the middle."""
+
+    number: int
+    text: str
+    thoughts: tuple[Thought, ...]
+    calls: tuple[ToolCall, ...]
+    statistics: ReplyStatistics
+    failure: str = ""  # a sentence
+
+
+class AnswerRefused(Event):
+    """Nothing was written."""
+
+    number: int
+    refusal: Refusal
+    sentence: str
 
 
 class ToolServerChanged(Event):

@@ -100,18 +100,20 @@ class PromptBuilder:
         thoughts: tuple[Thought, ...] = (),
         thinks: bool | None = None,
         tools: Sequence[Tool] = (),
+        keeps_all: bool = False,
     ) -> Prompt:
         """The prompt of as many turns as fit.
 
         `held` are the target's tokens; `num_left_out` turns were left out before, and stay out, so that the held tokens
         stay useful; `num_extra` tokens follow the prompt at once; `begun` is the reply to continue, with its
-        `thoughts`; `thinks`: as the user wants it; None: as the template has it; `tools`: that it may call. A prompt that takes the template too
+        `thoughts`; `thinks`: as the user wants it; None: as the template has it; `tools`: that it may call;
+        `keeps_all`: no turn is left out. A prompt that takes the template too
         much is too long, too. Raises PromptTooLong or TemplateFailed if the last turn alone is too
         long, and TargetUnusable where the vocabulary has no tokens for it, or a picture cannot be seen.
         """
         system = [turn for turn in turns if turn.role is Role.SYSTEM]
         others = [turn for turn in turns if turn.role is not Role.SYSTEM]
-        starts = self._possible_starts(others, tools)
+        starts = self._possible_starts(others, tools, keeps_all)
 
         patience = Patience()
 
@@ -172,7 +174,31 @@ class PromptBuilder:
             raise TargetUnusable(f"{name} has no tokens for this message; choose another model.")
         return prompt
 
-    def _possible_starts(self, turns: Sequence[ChatTurn], tools: Sequence[Tool]) -> list[int]:
+    def build_bare(self, text: str | Sequence[int], held: Sequence[int]) -> Prompt:
+        """A prompt that needs no template, as a text, in which special tokens are recognised, or as tokens. Raises
+        PromptTooLong, TargetUnusable for tokens that there are not, and where there are none at all."""
+        name, size = self._target.description.name, self._target.limits.context_size
+        if isinstance(text, str):
+            if len(text) > self._target.limits.max_bytes:
+                raise PromptTooLong(
+                    f"This prompt is longer than {name} can read at once ({size:,} tokens); shorten it."
+                )
+            words = PromptText(text, bytes(len(text)))
+            tokens = _continued(self._target, words, held, self._with_begin(self._target.tokenize(words)))
+        else:
+            tokens = [*text]
+            if not all(0 <= token < len(self._target.vocabulary) for token in tokens):
+                raise TargetUnusable(f"This prompt has numbers that are no tokens of {name}; send it as a text.")
+        if len(tokens) > size - min(_SENTENCE_TOKENS, size // _REPLY_PARTS):
+            raise PromptTooLong(
+                f"This prompt takes {len(tokens):,} tokens, but {name} reads at most {size:,} at once; shorten it, or "
+                "choose a bigger context size."
+            )
+        if not tokens:
+            raise TargetUnusable(f"This prompt is empty for {name}; send a text with at least one word.")
+        return Prompt(tuple(tokens), 0)
+
+    def _possible_starts(self, turns: Sequence[ChatTurn], tools: Sequence[Tool], keeps_all: bool) -> list[int]:
         """How many of the oldest turns can be left out: a turn of the user comes first, and the text is not too long to
         tokenize. Raises PromptTooLong if there is no such number."""
         limit = self._target.limits.max_bytes
@@ -186,7 +212,10 @@ class PromptBuilder:
         size_from = [size + num_told_of(tools) for size in accumulate(reversed(sizes))][
             ::-1
         ]  # of each turn and all after it
-        starts = [i for i, turn in enumerate(turns) if turn.role is Role.USER and size_from[i] <= limit]
+        within = [i for i, size in enumerate(size_from) if size <= limit]
+        starts = (
+            [i for i in within if turns[i].role is Role.USER] if not keeps_all else within[:1] if 0 in within else []
+        )
         if not starts:
             raise PromptTooLong(
                 f"This message has {len(turns[-1].text):,} characters, more than {self._target.description.name} can "
