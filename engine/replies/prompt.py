@@ -101,13 +101,15 @@ class PromptBuilder:
         thinks: bool | None = None,
         tools: Sequence[Tool] = (),
         keeps_all: bool = False,
+        opens: str = "",
     ) -> Prompt:
         """The prompt of as many turns as fit.
 
         `held` are the target's tokens; `num_left_out` turns were left out before, and stay out, so that the held tokens
         stay useful; `num_extra` tokens follow the prompt at once; `begun` is the reply to continue, with its
         `thoughts`; `thinks`: as the user wants it; None: as the template has it; `tools`: that it may call;
-        `keeps_all`: no turn is left out. A prompt that takes the template too
+        `keeps_all`: no turn is left out; `opens`: how the template begins a call, with which the reply goes on.
+        A prompt that takes the template too
         much is too long, too. Raises PromptTooLong or TemplateFailed if the last turn alone is too
         long, and TargetUnusable where the vocabulary has no tokens for it, or a picture cannot be seen.
         """
@@ -123,6 +125,8 @@ class PromptBuilder:
                 text = self._template.render([*system, *others[start:]], patience, self._thinking, thinks, tools)
             except TemplateExhausted as error:
                 return error
+            if opens:
+                text = PromptText(text + opens, text.said + bytes(len(opens)))
             is_open = self._thinking.is_open(text)
             seen = [self._seen(picture) for turn in (*system, *others[start:]) for picture in turn.pictures]
             if not begun and not thoughts:

@@ -78,6 +78,7 @@ class PreparedReply:
     thinks: bool | None = None  # what the target is told, where it has a switch; None: nothing
     tools: tuple[Tool, ...] = ()  # that it may call
     keeps_all: bool = False  # no turn is left out, also where the context fills up
+    opens: str = ""  # the beginning of a call, with which it goes on
     is_bare: bool = False  # no template made the prompt: the reply has no thoughts, and calls nothing
 
 
@@ -132,17 +133,21 @@ class ReplyWriter:
         thinks: bool | None = None,
         tools: Sequence[Tool] = (),
         keeps_all: bool = False,
+        must_call: str | None = None,
     ) -> PreparedReply:
         """The prompt for `turns`, not evaluated yet. Raises PromptTooLong or TemplateFailed.
 
         `conversation` is a key that stays the same from reply to reply, so that turns once left out stay out. The reply
         continues from `begun` and its `thoughts`; only its continuation is written. `thinks`: what the target is told,
-        where it has a switch; None: nothing. `tools`: that it may call; only where it knows how to. `keeps_all`: no turn
-        is left out, and what does not fit is too long.
+        where it has a switch; None: nothing. `tools`: that it may call; only where it knows how to. `keeps_all`: no
+        turn is left out, and what does not fit is too long. `must_call`: the tool that the reply has to
+        call; empty: any.
         """
         known, num_left_out = self._left_out
         num_left_out = num_left_out if known == conversation else 0
         thinks = True if thoughts else thinks
+        form = None if must_call is None else self._prompts.tool_format
+        opens = "" if form is None else form.opening(must_call or "")
 
         def built(held: Sequence[int]) -> Prompt:
             return self._prompts.build(
@@ -152,6 +157,7 @@ class ReplyWriter:
                 thinks=thinks,
                 tools=tools,
                 keeps_all=keeps_all,
+                opens=opens,
             )
 
         held = self._session.tokens
@@ -162,7 +168,8 @@ class ReplyWriter:
                 other = built(kept)
                 if common_prefix_length(kept, other.tokens) > common_prefix_length(held, prompt.tokens):
                     prompt = other
-        return PreparedReply(tuple(turns), prompt, conversation, begun, thoughts, thinks, tuple(tools), keeps_all)
+        asked = tuple(turns), prompt, conversation, begun, thoughts, thinks
+        return PreparedReply(*asked, tuple(tools), keeps_all, opens)
 
     def prepare_bare(self, text: str | Sequence[int]) -> PreparedReply:
         """For a prompt that needs no chat template. Raises PromptTooLong and TargetUnusable."""
@@ -227,7 +234,7 @@ class _Run:
         self._vocabulary = target.vocabulary
         marks = None if prepared.is_bare else prompts.marks
         self._splitter = ThoughtSplitter(marks, prepared.prompt.is_open, bool(prepared.begun or prepared.thoughts))
-        self._calls = CallSplitter(prompts.tool_format, prepared.tools)
+        self._calls = CallSplitter(prompts.tool_format, prepared.tools, prepared.opens)
         shown = self._calls.marks + ("" if marks is None else f"{marks.open}{marks.close}{marks.lead}")
         spelled = target.tokenize(shown) if shown else ()
         self._hidden = self._vocabulary.special - {*spelled}  # no text, as most marks of the chat template are not
@@ -384,6 +391,7 @@ class _Run:
                 prepared.thoughts,
                 prepared.thinks,
                 prepared.tools,
+                opens=prepared.opens,
             )
         except PromptTooLong:
             return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +19,8 @@ from engine.server.clients import Client, Clients
 from engine.server.completion_replies import CompletionForm
 from engine.server.desk import Desk
 from engine.server.guard import Guard, is_anthropic
+from engine.server.message_replies import MessageForm
+from engine.server.message_requests import MessagesRequest, read_messages
 from engine.server.pictures import PictureReader
 from engine.server.reading import checked, read_json
 from engine.server.refusals import RequestRefused
@@ -40,6 +41,7 @@ def make_application(desk: Desk, settings: ServerSettings, clients: Clients) -> 
         Route("/props", pages.props, methods=["GET"]),
         *(Route(path, pages.chat, methods=["POST"]) for path in ("/v1/chat/completions", "/chat/completions")),
         *(Route(path, pages.complete, methods=["POST"]) for path in ("/v1/completions", "/completions")),
+        Route("/v1/messages", pages.message, methods=["POST"]),
         *(Route(path, pages.embed, methods=["POST"]) for path in ("/v1/embeddings", "/embeddings")),
     ]
     handlers: Any = {RequestRefused: _refuse, HTTPException: _refuse_http, ClientDisconnect: _leave, Exception: _fail}
@@ -112,11 +114,18 @@ class _Pages:
         form = CompletionForm(self._name, wanted.tells_usage, body.logprobs is not None, wanted.echoes)
         return await respond(request, self.desk, wanted.replies, client.is_remembered, form, wanted.is_streamed)
 
+    async def message(self, request: Request) -> Response:
+        body = checked(MessagesRequest, await read_json(request, self.settings.limits))
+        client = _client(request)
+        wanted = await read_messages(body, client.name, PictureReader())
+        form = MessageForm(self._name, wanted.is_parallel, wanted.replies[0].stop_strings)
+        return await respond(request, self.desk, wanted.replies, client.is_remembered, form, wanted.is_streamed)
+
     async def embed(self, _request: Request) -> Response:
         raise RequestRefused(
             501,
-            "Slipstream writes replies, and makes no embeddings: what a chat model says of a text this way is of little "
-            "use for searching. Use a server with a model made for that.",
+            "Slipstream writes replies, and makes no embeddings: what a chat model says of a text this way is of "
+            "little use for searching. Use a server with a model made for that.",
             "not_offered",
         )
 
@@ -129,9 +138,6 @@ def _client(request: Request) -> Client:
     client = request.state.client
     assert isinstance(client, Client)
     return client
-
-
-Handler = Callable[[Request, Exception], Awaitable[Response]]
 
 
 async def _refuse(request: Request, refusal: RequestRefused) -> Response:

@@ -144,7 +144,9 @@ def read_completion(request: CompletionRequest, client: str) -> Wanted:
         raise invalid(f"There may be {_MOST_PROMPTS} prompts in one request.", "prompt")
     if request.echo and any(not isinstance(each, str) for each in prompts):
         raise invalid("A prompt of tokens cannot be repeated in the reply; leave echo out.", "echo")
-    sampling, replies, echoes = checked_sampling(request.chosen), [], []
+    sampling = checked_sampling(request.chosen)
+    replies: list[Asked] = []
+    echoes: list[str] = []
     for prompt in prompts:
         asked = Asked(
             text=prompt,

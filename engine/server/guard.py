@@ -59,8 +59,8 @@ class Guard:
         if len(hosts) != 1 or not self._is_ours(headers["host"]):
             raise RequestRefused(
                 403,
-                "This server answers to the names of its own machine alone: use http://127.0.0.1 with its port, or have "
-                "its user allow the name with --name.",
+                "This server answers to the names of its own machine alone: use http://127.0.0.1 with its port, or "
+                "have its user allow the name with --name.",
                 "host_not_allowed",
             )
         origin = headers.get("origin")

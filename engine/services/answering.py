@@ -138,8 +138,11 @@ def _prepared(asked: Asked, settings: ReplySettings, writer: ReplyWriter) -> Pre
             f"{writer.target_name} cannot use tools: the chat template inside it knows none. Send none, or choose "
             "another model."
         )
-    thinks = False if asked.begun else settings.asks_to_think  # a reply that has begun is past its thoughts
-    return writer.prepare(asked.turns, None, asked.begun, (), thinks, asked.tools, keeps_all=True)
+    is_past = bool(asked.begun) or asked.must_call is not None  # its thoughts
+    thinks = False if is_past else settings.asks_to_think
+    return writer.prepare(
+        *(asked.turns, None, asked.begun, (), thinks, asked.tools), keeps_all=True, must_call=asked.must_call
+    )
 
 
 @dataclass
