@@ -20,6 +20,7 @@ _ANTHROPIC = {
     503: "overloaded_error",
 }
 _STATUS = {Refusal.INVALID: 400, Refusal.TOO_LONG: 400, Refusal.NOT_READY: 503, Refusal.FAILED: 500}
+_TOO_LONG = " The prompt is too long: it exceeds the available context size."  # words by which clients know it
 _CODES = {Refusal.TOO_LONG: "context_length_exceeded", Refusal.NOT_READY: "model_not_ready"}
 
 
@@ -48,5 +49,7 @@ def invalid(sentence: str, param: str | None = None) -> RequestRefused:
 
 def refused(refusal: Refusal, sentence: str) -> RequestRefused:
     """What the engine refused."""
+    if refusal is Refusal.TOO_LONG:
+        sentence += _TOO_LONG
     headers = {"Retry-After": "2"} if refusal is Refusal.NOT_READY else {}
     return RequestRefused(_STATUS[refusal], sentence, _CODES.get(refusal), headers=headers)

@@ -66,6 +66,7 @@ class Server:
             import uvicorn
 
             from engine.server.application import make_application
+            from engine.server.patience import patient
 
             for name in ("uvicorn", "sse_starlette"):  # whose words may be the user's
                 logging.getLogger(name).addHandler(logging.NullHandler())
@@ -73,7 +74,7 @@ class Server:
             self._server = uvicorn.Server(
                 uvicorn.Config(
                     make_application(self._desk, settings, self._clients),
-                    http="h11",
+                    http=patient(settings.limits.head_s),
                     loop="asyncio",
                     ws="none",
                     lifespan="off",
