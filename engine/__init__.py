@@ -31,15 +31,16 @@ _PUBLIC = {
     "lab.measuring.order": "BenchOrder SimulatedCosts",
     "library.siblings": "sibling_beside",
     "messages.commands": """
-        AddTargets AnswerToolCall ChangeConversation ChangeTargetOptions ChatSampling CheckForUpdate CheckGrammar CheckSuggestions
-        Command Compare ContinueReply CountTokens DeleteConversation DeleteMessage DiscardDownload DownloadTarget
-        EditPrompt EndToolServers EstimateMemory ExportConversations ExportProfile FetchDrafter FindPassages
-        ForgetAllowedTools ForgetConversation ForgetEverything ForgetLearned ForgetReadings ImportConversations ImportProfile ListAllowedTools ListConversations ListDownloads
-        ListForms ListHubFiles ListSuggestions ListTargets ListTools LoadTarget MakeForm MeasureReadings OpenConversation
-        PauseLearning PersonalCommand ReadHistory ReadLearned ReadPicture ReadRuntime ReadTextFile Regenerate
-        RemoveTarget RenameConversation ReplyCommand ResetStarter RestoreConversation RestoreMessage SaveDraft
-        SearchConversations SearchHub Send ShowBranch ShowPicture ShowProfile StoreHeld TuneStarter TuneTarget
-        UseAdapter UseDrafter UseLearning UseReadings UseTools
+        AddTargets AnswerToolCall ChangeConversation ChangeTargetOptions ChatSampling CheckForUpdate CheckGrammar
+        CheckSuggestions Command Compare ContinueReply CountTokens DeleteConversation DeleteMessage DiscardDownload
+        DownloadTarget EditPrompt EndToolServers EstimateMemory ExportConversations ExportProfile FetchDrafter
+        FindPassages ForgetAllowedTools ForgetConversation ForgetEverything ForgetLearned ForgetReadings
+        ImportConversations ImportProfile ListAllowedTools ListConversations ListDownloads ListForms ListHubFiles
+        ListSuggestions ListTargets ListTools LoadTarget MakeForm MeasureReadings OpenConversation PauseLearning
+        PersonalCommand ReadHistory ReadLearned ReadPicture ReadRuntime ReadTextFile Regenerate RemoveTarget
+        RenameConversation ReplyCommand ResetStarter RestoreConversation RestoreMessage SaveDraft SearchConversations
+        SearchHub Send ShowBranch ShowPicture ShowProfile StoreHeld TuneStarter TuneTarget UseAdapter UseDrafter
+        UseLearning UseReadings UseTools
     """,
     "proposers.catalogue": "origins",
     "replies.reply": "Reply",
@@ -57,6 +58,7 @@ _PUBLIC = {
     "use_cases.chat": "open_writer read_prompt",
     "use_cases.lab": "distill open_bench",
     "use_cases.serving": "serving",
+    "use_cases.tools": "ToolDesk answer list_tools open_tool_host",
     "use_cases.store": """
         download_target export_profile forget_learned import_profile list_hub_files open_library open_tuning
         summarize_learned summarize_profile use_adapter
@@ -90,6 +92,7 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.use_cases.lab import *
     from engine.use_cases.serving import *
     from engine.use_cases.store import *
+    from engine.use_cases.tools import *
 else:
     _HOMES = {name: home for home, names in _PUBLIC.items() for name in names.split()}
     __all__ = [*_HOMES]  # noqa: PLE0604

@@ -346,11 +346,11 @@ class Services:
             self._learning.open(drafting, era)
 
 
-def make_tool_host(config: EngineConfig, emit: Listener) -> ToolHost:
+def make_tool_host(_config: EngineConfig, emit: Listener) -> ToolHost:
     """Starts nothing."""
     from engine.tools.host import ServerHost
 
-    return ServerHost(config, emit)
+    return ServerHost(emit)
 
 
 def _open_beside(target: Target, num_slots: int, context_size: int) -> ParallelTarget:

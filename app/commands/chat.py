@@ -12,6 +12,7 @@ import typer
 
 import engine
 from app.commands.options import DrafterDeviceOption, DrafterOption, NoSpeculationOption, TargetOption, takes_sampling
+from app.commands.tools import opened_desk
 from app.commands.terminal import INTERRUPTED, chosen_drafter, json_line, stopped_by_ctrl_c
 from engine.config import (
     AUTOMATIC,
@@ -26,8 +27,10 @@ from engine.config import (
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.replies import OriginRun, ReplyListener, StopReason, ThoughtPiece
 from engine.messages.speed import LiveFigures
+from engine.messages.tools import ToolResult
 
-_Written = tuple[str, "engine.Reply"]  # with the name of the target
+_Results = tuple[tuple[ToolResult, str], ...]
+_Written = tuple[str, "engine.Reply", _Results | None]  # with the name of the target, and what tools answered
 _GLANCE_S = 0.05  # between two looks for Ctrl+C
 _CUT = {
     StopReason.LENGTH: "(The reply has reached its length; --max-tokens allows another one.)",
@@ -59,6 +62,13 @@ def chat(
     context_size: Annotated[int | None, typer.Option("--context", help="Tokens the model can see at once.")] = None,
     threads: Annotated[int | None, typer.Option(help="Threads to compute with.")] = None,
     gpu_layers: Annotated[int | None, typer.Option(help="Layers on the GPU, in a build that has one.")] = None,
+    tools: Annotated[
+        Path | None, typer.Option(help="A file of MCP servers, as other clients have it; their tools may be called.")
+    ] = None,
+    yes_to: Annotated[
+        list[str] | None,
+        typer.Option(help="Call this tool (NAME, or SERVER/NAME) without asking; may be given several times."),
+    ] = None,
     no_speculation: NoSpeculationOption = False,
     drafter: DrafterOption = AUTOMATIC,
     drafter_device: DrafterDeviceOption = None,
@@ -86,9 +96,13 @@ def chat(
 
     def write(stopped: engine.StopSignal) -> _Written:
         asked = engine.read_prompt(text, attach or (), stopped)
-        with engine.open_writer(config, target, target_settings, lambda _progress: None, stopped) as writer:
-            prepared = writer.prepare([*told, asked], thinks=reply_settings.asks_to_think)
-            return writer.target_name, writer.write(prepared, reply_settings, stopped, listener)
+        with (
+            opened_desk(tools, yes_to or (), stopped, tells=not as_json) as desk,
+            engine.open_writer(config, target, target_settings, lambda _progress: None, stopped) as writer,
+        ):
+            asking, calling = desk or (None, None)
+            reply = engine.answer(writer, [*told, asked], reply_settings, stopped, listener, calling)
+            return writer.target_name, reply, None if asking is None else tuple(asking.results)
 
     _show(*_stoppable(write), as_json)
 
@@ -124,12 +138,13 @@ def _stoppable(write: Callable[[engine.StopSignal], _Written]) -> _Written:
         return outcome.result()
 
 
-def _show(name: str, reply: engine.Reply, as_json: bool) -> None:
+def _show(name: str, reply: engine.Reply, results: _Results | None, as_json: bool) -> None:
     """What is not shown yet. Raises what ended the reply."""
     if reply.failure is not None:
         raise reply.failure
     if as_json:
-        print(json_line(_summary(name, reply)))
+        calls = {} if results is None else {"calls": [_told(*each) for each in results]}
+        print(json_line(_summary(name, reply) | calls))
     else:
         print("" if reply.text.endswith("\n") else "\n", end="", flush=True)
         note = _CUT.get(reply.statistics.stop_reason)
@@ -137,6 +152,12 @@ def _show(name: str, reply: engine.Reply, as_json: bool) -> None:
             print(note, file=sys.stderr)
     if reply.statistics.stop_reason is StopReason.STOPPED:
         sys.exit(INTERRUPTED)
+
+
+def _told(result: ToolResult, text: str) -> dict[str, object]:
+    call = result.call
+    told = {"server": call.server, "tool": call.tool, "arguments": call.arguments}
+    return {**told, "outcome": result.outcome.value, "text": text, "seconds": round(result.seconds, 3)}
 
 
 def _summary(name: str, reply: engine.Reply) -> dict[str, object]:

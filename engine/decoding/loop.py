@@ -18,6 +18,7 @@ from engine.numerics.sampling import Dice, Distribution, RandomDice, distributio
 from engine.numerics.token_logs import TokenLogs
 from engine.proposers.interface import Context
 from engine.stop_signal import StopSignal
+from engine.target.call_grammar import CallGrammar
 from engine.target.grammar import Grammar
 from engine.target.interface import FloatRows, StateRow, Target
 
@@ -39,7 +40,7 @@ class Decoder:
         learns: bool = True,
         notes: DistributionNotes | None = None,
         rules: Rules | None = None,
-        grammar: Grammar | None = None,
+        grammar: Grammar | CallGrammar | None = None,
         seed: int | None = None,
         ending: Sequence[int] = (),
         max_thought: int | None = None,

@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 from engine.messages.conversations import ConversationTree, Role, TreeMessage
 from engine.messages.prompts import with_names
 from engine.messages.replies import Thought
+from engine.messages.tools import ToolCall, ToolResult
 
 MOST_MESSAGES = 20_000  # of a conversation
 MOST_CHARACTERS = 32 * 2**20  # of all its messages: branches of joined turns repeat the text before them
@@ -38,6 +39,8 @@ class Node(Generic[_Key]):
     created_at: datetime | None = None
     target_name: str | None = None
     thoughts: tuple[Thought, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
+    result: ToolResult | None = None
 
 
 def grow(
@@ -60,7 +63,7 @@ def grow(
         if node.role is None:
             number_of[node.key] = parent
             continue
-        said = node.role, node.text, node.created_at, node.target_name, node.thoughts
+        said = (node.role, node.text, node.created_at, node.target_name, node.thoughts, node.calls, node.result)
         message = TreeMessage(len(messages) + 1, parent, *said)
         before = messages[parent] if parent is not None else None
         if joins_turns and before is not None and before.role == node.role:

@@ -8,11 +8,15 @@
        "messages": [
         {"id": 1, "parent": null, "role": "user", "text": "…", "created_at": "…", "model": null},
         {"id": 2, "parent": 1, "role": "assistant", "text": "…", "created_at": "…", "model": "SmolLM2",
-         "thoughts": [{"place": 0, "text": "…", "seconds": 12.5, "tokens": 300}]}],      only where there are any
+         "thoughts": [{"place": 0, "text": "…", "seconds": 12.5, "tokens": 300}],        only where there are any
+         "calls": [{"id": "…", "server": "…", "tool": "…", "arguments": "{…}"}]},        likewise
+        {"id": 3, "parent": 2, "role": "tool", "text": "…", "created_at": "…", "model": null,
+         "result": {"call": {…}, "outcome": "done", "seconds": 0.5, "left_out": 0}}],    likewise
        "pictures": [{"digest": "…", "base64": ["…", "…"]}]}]}                            only where there are any
 
-Messages form a tree: those with the same parent are branches. Roles are `user`, `assistant` and `system`. A thought is
-what the model wrote for itself; `place` is the number of characters of the text before it. A prompt names a picture by
+Messages form a tree: those with the same parent are branches. Roles are `user`, `assistant`, `system` and
+`tool`. A thought is what the model wrote for itself; `place` is the number of characters of the text before it. A call
+is one of a tool, and what came of it is a message of the role `tool`. A prompt names a picture by
 its digest, the SHA-256 of the PNG or JPEG file that follows in pieces. Readers ignore unknown fields and refuse unknown
 versions.
 """
@@ -33,6 +37,7 @@ from engine.exchange.kept import Piece
 from engine.messages.conversations import ConversationTree, Role
 from engine.messages.pictures import Picture
 from engine.messages.replies import Thought
+from engine.messages.tools import Outcome, ToolCall, ToolResult
 
 FORMAT = "slipstream-conversations"
 VERSION = 1
@@ -51,6 +56,20 @@ class _Thought(BaseModel):
     tokens: StrictInt = Field(0, ge=0)
 
 
+class _Call(BaseModel):
+    id: str = ""
+    server: str = ""
+    tool: str = ""
+    arguments: str = "{}"
+
+
+class _Result(BaseModel):
+    call: _Call
+    outcome: Outcome = Outcome.DONE
+    seconds: float = Field(0.0, ge=0, allow_inf_nan=False)
+    left_out: StrictInt = Field(0, ge=0)
+
+
 class _Message(BaseModel):
     id: StrictInt
     parent: StrictInt | None = None
@@ -59,6 +78,8 @@ class _Message(BaseModel):
     created_at: AwareDatetime | None = None
     model: str | None = None
     thoughts: list[_Thought] = []
+    calls: list[_Call] = []
+    result: _Result | None = None
 
 
 class _Conversation(BaseModel):
@@ -71,7 +92,7 @@ class _Conversation(BaseModel):
 
 
 FIELDS = frozenset({"conversations"}).union(
-    *(each.model_fields for each in (Header, _Conversation, _Message, _Thought)), ("pictures", "digest", PIECES)
+    *(each.model_fields for each in (Header, _Conversation, _Message, _Thought, _Call, _Result)), ("pictures", "digest", PIECES)
 )
 
 
@@ -79,7 +100,11 @@ def read(element: dict[str, Any]) -> ConversationTree:
     """Raises ValueError."""
     found = _Conversation.model_validate(element)
     nodes = [
-        Node(each.id, each.parent, each.role, each.text, sound_time(each.created_at), each.model, _thoughts(each))
+        Node(
+            *(each.id, each.parent, each.role, each.text, sound_time(each.created_at), each.model, _thoughts(each)),
+            tuple(map(_call, each.calls)),
+            None if each.result is None else _result(each.result),
+        )
         for each in found.messages
     ]
     return tree(found.title, found.system_prompt, (found.created_at, found.updated_at), grow(nodes, found.head))
@@ -130,6 +155,8 @@ def _element(each: ConversationTree) -> dict[str, Any]:
                     if message.thoughts
                     else {}
                 ),
+                **({"calls": [_written_call(call) for call in message.calls]} if message.calls else {}),
+                **({} if message.result is None else {"result": _written_result(message.result)}),
             }
             for message in each.messages
         ],
@@ -142,6 +169,23 @@ def _thoughts(message: _Message) -> tuple[Thought, ...]:
     return tuple(
         Thought(min(each.place, length), each.text, each.seconds, each.tokens, is_whole=True) for each in found
     )
+
+
+def _call(call: _Call) -> ToolCall:
+    return ToolCall(call.id, call.server, call.tool, call.arguments)
+
+
+def _result(result: _Result) -> ToolResult:
+    return ToolResult(_call(result.call), result.outcome, result.seconds, result.left_out)
+
+
+def _written_call(call: ToolCall) -> dict[str, Any]:
+    return {"id": call.id, "server": call.server, "tool": call.tool, "arguments": call.arguments}
+
+
+def _written_result(result: ToolResult) -> dict[str, Any]:
+    told = {"outcome": result.outcome.value, "seconds": round(result.seconds, 3), "left_out": result.num_left_out}
+    return {"call": _written_call(result.call), **told}
 
 
 def _written_picture(picture: Picture) -> dict[str, Any]:

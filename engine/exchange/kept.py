@@ -20,6 +20,7 @@ from engine.messages.conversations import ConversationTree, Role, TreeMessage
 from engine.messages.pictures import MOST_BYTES, Picture
 from engine.messages.prompts import pictures_in
 from engine.messages.replies import Thought
+from engine.messages.tools import Outcome, ToolCall, ToolResult
 
 _IN_MEMORY = 2**24  # bytes; more than most files of chats take
 _MOST_PICTURES = 5_000  # that are looked at, which takes minutes; others count as absent
@@ -111,6 +112,8 @@ def _packed(tree: ConversationTree) -> tuple[Any, ...]:
         (
             *(each.number, each.parent, each.role.value, each.text, _written(each.created_at), each.target_name),
             [(thought.place, thought.text, thought.seconds, thought.num_tokens) for thought in each.thoughts],
+            [_packed_call(call) for call in each.calls],
+            None if each.result is None else _packed_result(each.result),
         )
         for each in tree.messages
     ]
@@ -123,17 +126,31 @@ def _unpacked(
     system_prompt: str,
     began: str | None,
     used: str | None,
-    messages: list[tuple[int, int | None, str, str, str | None, str | None, list[tuple[int, str, float, int]]]],
+    messages: list[tuple[Any, ...]],
     head: int | None,
 ) -> ConversationTree:
     unpacked = tuple(
         TreeMessage(
             *(number, parent, Role(role), text, _moment(written), target_name),
             tuple(Thought(*thought, is_whole=True) for thought in thoughts),
+            tuple(ToolCall(*call) for call in calls),
+            None if result is None else _unpacked_result(*result),
         )
-        for number, parent, role, text, written, target_name, thoughts in messages
+        for number, parent, role, text, written, target_name, thoughts, calls, result in messages
     )
     return ConversationTree(title, system_prompt, _moment(began), _moment(used), unpacked, head)
+
+
+def _packed_call(call: ToolCall) -> tuple[str, ...]:
+    return call.id, call.server, call.tool, call.arguments
+
+
+def _packed_result(result: ToolResult) -> tuple[Any, ...]:
+    return _packed_call(result.call), result.outcome.value, result.seconds, result.num_left_out
+
+
+def _unpacked_result(call: tuple[str, ...], outcome: str, seconds: float, num_left_out: int) -> ToolResult:
+    return ToolResult(ToolCall(*call), Outcome(outcome), seconds, num_left_out)
 
 
 def _written(moment: datetime | None) -> str | None:

@@ -55,7 +55,9 @@ def read_chats(
                     continue
                 trees.add(read, json_format.pictures_of(element))
                 num_characters += sum(
-                    len(message.text) + sum(len(thought.text) for thought in message.thoughts)
+                    len(message.text)
+                    + sum(len(thought.text) for thought in message.thoughts)
+                    + sum(len(call.arguments) for call in message.calls)
                     for message in read.messages
                 )
                 if num_characters > MOST_TEXT:

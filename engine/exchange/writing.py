@@ -81,7 +81,9 @@ def _conversation(tree: ConversationTree) -> Iterator[str]:
             yield _paragraph(text[place : thought.place])
             place = thought.place
             yield _quoted(f"*Thought for {max(1, round(thought.seconds))} s*\n\n{thought.text}")
-        yield _paragraph(text[place:])
+        yield _paragraph(text[place:]) if message.result is None else _quoted(text)
+        for call in message.calls:
+            yield _quoted(f"*Calls {call.tool}*\n\n```json\n{call.arguments}\n```")
 
 
 def _paragraph(text: str) -> str:
@@ -95,4 +97,6 @@ def _quoted(text: str) -> str:
 def _author(message: TreeMessage) -> str:
     if message.role is Role.ASSISTANT:
         return " ".join((message.target_name or "Model").split())
+    if message.role is Role.TOOL:
+        return "Tool" if message.result is None else " ".join(f"{message.result.call.tool}".split()) or "Tool"
     return "You" if message.role is Role.USER else "System"

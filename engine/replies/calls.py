@@ -13,7 +13,7 @@ from engine.messages.tools import Tool, ToolCall, told_names
 from engine.replies.text import overlap
 from engine.replies.thoughts import Part, PartKind
 from engine.target.call_parsing import MARKS, WrittenCall, find_calls, find_unmarked
-from engine.target.tool_format import Shape, ToolFormat
+from engine.target.tool_format import ToolFormat
 
 _LETTERS = string.ascii_letters + string.digits
 _ID_LENGTH = 9  # as some templates want it
@@ -136,6 +136,3 @@ def _may_become(begun: str) -> bool:
 def _new_id() -> str:
     return "".join(secrets.choice(_LETTERS) for _ in range(_ID_LENGTH))
 
-
-def needs_grammar(form: ToolFormat) -> bool:
-    return form.shape in (Shape.OBJECT, Shape.NAMED)

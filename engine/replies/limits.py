@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from engine.config import SamplingSettings
+from engine.messages.tools import Tool
 from engine.numerics.rules import Rules, Spelling, has_rules
+from engine.target.call_grammar import CallGrammar, CallGrammars
 from engine.target.grammar import Grammar, Grammars
-from engine.target.interface import Vocabulary
+from engine.target.interface import PromptReader, Vocabulary
+from engine.target.tool_format import ToolFormat
 
 
 class Limits:
@@ -18,6 +23,7 @@ class Limits:
         self._spelling: Spelling | None = None
         self._rules: Rules | None = None
         self._known: SamplingSettings | None = None  # what the rules were made for
+        self._calls: tuple[tuple[Tool, ...], CallGrammars] | None = None
 
     def of(self, settings: SamplingSettings) -> tuple[Rules | None, Grammar | None]:
         """Raises SettingInvalid for a grammar that cannot be used."""
@@ -28,6 +34,16 @@ class Limits:
             return self._rules, None
         self._grammars = self._grammars or Grammars(self._vocabulary)
         return self._rules, self._grammars.begin(settings.grammar)
+
+    def of_calls(self, target: PromptReader, form: ToolFormat | None, tools: Sequence[Tool]) -> CallGrammar | None:
+        """What calls of these tools may be; None where that is not known, or there are none."""
+        if form is None or not tools:
+            self._calls = None
+            return None
+        if self._calls is None or self._calls[0] != tuple(tools):
+            self._calls = tuple(tools), CallGrammars(target, form, tools)
+        made = self._calls[1]
+        return None if made.is_empty else made.begin()
 
     def _made(self, settings: SamplingSettings) -> Rules | None:
         if not has_rules(settings):

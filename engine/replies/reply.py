@@ -16,7 +16,7 @@ from engine.decoding.figures import DecodingFigures
 from engine.decoding.loop import Decoder
 from engine.decoding.session import Session, before_pictures
 from engine.decoding.speculation import Speculation
-from engine.errors import PromptTooLong
+from engine.errors import PromptTooLong, SettingInvalid
 from engine.messages.conversations import ChatTurn
 from engine.messages.learned import VerifiedReply
 from engine.messages.origins import TARGET
@@ -45,6 +45,7 @@ from engine.replies.speed import ReplyClock, ratio_by_counts
 from engine.replies.text import TextOrigins, TextStream, fitted_runs, num_whole, origin_of, text_kind
 from engine.replies.thoughts import GrowingThoughts, Part, PartKind, ThoughtSplitter, add_parts
 from engine.stop_signal import StopSignal
+from engine.target.call_grammar import CallGrammar
 from engine.target.grammar import Grammar
 from engine.target.interface import FloatRows, Interrupted, Target, TargetFeature, seeing
 from engine.target.readings import Chat
@@ -183,8 +184,14 @@ class ReplyWriter:
         the error in it. Raises SettingInvalid before it begins, where its grammar cannot be used."""
         speculation = self._speculation if settings.speculate else None
         rules, grammar = self._limits.of(settings.sampling)
+        calls = self._limits.of_calls(self._target, self._prompts.tool_format, prepared.tools)
+        if calls is not None and prepared.opens:
+            try:
+                calls.accept(self._target.tokenize(prepared.opens))
+            except SettingInvalid:  # the template begins calls in another way than it is known for
+                calls = None
         shared = self._target, self._prompts, self._session, self._reopening
-        run = _Run(*shared, speculation, prepared, settings, stop, listener, rules, grammar)
+        run = _Run(*shared, speculation, prepared, settings, stop, listener, rules, grammar or calls)
         with nullcontext() if self._speculation is None else self._speculation.spare.taken():
             reply = run.finish()
             if speculation is not None:
@@ -228,7 +235,7 @@ class _Run:
         stop: StopSignal,
         listener: ReplyListener,
         rules: Rules | None,
-        grammar: Grammar | None,
+        grammar: Grammar | CallGrammar | None,
     ) -> None:
         """Raises SettingInvalid where what it continues does not keep to the grammar."""
         self._vocabulary = target.vocabulary

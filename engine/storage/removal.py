@@ -2,7 +2,7 @@
 
 What leaves keeps the tree well-formed: no prompt follows a prompt, and no reply a reply. So a prompt leaves with all
 versions of its reply, and what was said after these moves up; a reply leaves alone where it ends its branch, and
-elsewhere with its prompt. Pictures leave with the last prompt that names them.
+elsewhere with its prompt. An answer that called tools leaves as a whole: all its replies, and the results between them. Pictures leave with the last prompt that names them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ def remove(connection: Connection, conversation_id: int, message_id: int) -> Rem
         parents[number], roles[number] = parent_id, role
         children[parent_id].append(number)
     top = message_id
-    while children[message_id] and roles[top] != Role.USER and (above := parents[top]) is not None:
+    while not _ends(message_id, roles, children) and roles[top] != Role.USER and (above := parents[top]) is not None:
+        top = above
+    while (above := parents[top]) is not None and len(children[above]) == 1 and Role.TOOL in (roles[top], roles[above]):
         top = above
     gone, moved, below = [top], [], [*children[top]]
     while below:
@@ -73,6 +75,14 @@ def remove(connection: Connection, conversation_id: int, message_id: int) -> Rem
         connection.execute(delete(MessageRow).where(MessageRow.id == number))
     removed = Removed(conversation_id, tuple(gone), parents[top], tuple(moved), rows)
     return replace(removed, pictures=take_unnamed(connection, conversation_id, removed.prompts))
+
+
+def _ends(message_id: int, roles: dict[int, Role], children: dict[int | None, list[int]]) -> bool:
+    """Whether nothing follows but what belongs to the same answer."""
+    below = [*children[message_id]]
+    for number in below:
+        below += children[number]
+    return not below or (Role.TOOL in (roles[message_id], roles[below[0]]) and Role.USER not in map(roles.get, below))
 
 
 def put_back(connection: Connection, removed: Removed) -> None:

@@ -19,6 +19,7 @@ from engine.messages.replies import Thought, joined_thoughts
 from engine.storage.branch import links_up
 from engine.storage.schema import ConversationRow, MessageRow
 from engine.storage.texts import snippet_of
+from engine.storage.tool_columns import Calls
 from engine.storage.transactions import is_incognito
 
 MOST_HITS = 100
@@ -81,7 +82,7 @@ def _holding(
 ) -> Iterator[tuple[int, list[_Found]]]:
     """Conversations (of these; None: of all) and their messages with all the words, latest first."""
     wanted = (
-        select(MessageRow.conversation_id, MessageRow.id, MessageRow.text, MessageRow.thoughts)
+        select(MessageRow.conversation_id, MessageRow.id, MessageRow.text, MessageRow.thoughts, MessageRow.calls)
         .join(ConversationRow, ConversationRow.id == MessageRow.conversation_id)
         .where(ConversationRow.deleted_at.is_(None), _sieve(words))
         .order_by(ConversationRow.updated_at.desc(), ConversationRow.id.desc(), MessageRow.id.desc())
@@ -98,9 +99,12 @@ def _holding(
             yield number, messages
 
 
-def _found_in(number: int, text: str, thoughts: tuple[Thought, ...], words: Sequence[str]) -> Iterator[_Found]:
-    """In the text of a message as people read it, or else in its thoughts."""
-    for each, is_thought in ((with_names(text), False), (joined_thoughts(thoughts), True)):
+def _found_in(
+    number: int, text: str, thoughts: tuple[Thought, ...], calls: Calls, words: Sequence[str]
+) -> Iterator[_Found]:
+    """In the text of a message as people read it, or else in its thoughts, or in what it calls."""
+    called = "\n".join(f"{call.tool} {call.arguments}" for call in calls)
+    for each, is_thought in ((with_names(text), False), (joined_thoughts(thoughts), True), (called, False)):
         if not _missing_in(each, words):
             yield number, each, is_thought
             return
@@ -108,12 +112,15 @@ def _found_in(number: int, text: str, thoughts: tuple[Thought, ...], words: Sequ
 
 def _sieve(words: Sequence[str]) -> ColumnElement[bool]:
     """Lets all texts with these case-folded words pass, and others: SQLite compares ASCII letters alone."""
-    columns: tuple[ColumnElement[str], ...] = type_coerce(MessageRow.text, Text), type_coerce(MessageRow.thoughts, Text)
+    held_in = MessageRow.text, MessageRow.thoughts, MessageRow.calls
+    columns: list[ColumnElement[str]] = [type_coerce(each, Text) for each in held_in]
     beyond_ascii = or_(*(func.length(each) != func.length(cast(each, LargeBinary)) for each in columns))
     if not all(map(str.isascii, words)):
         return beyond_ascii
     cut = [word[:_SIFTED_LENGTH] for word in words]
-    patterns = cut, [json.dumps(word)[1:-1] for word in cut]  # thoughts are stored as JSON
+    in_json = [json.dumps(word)[1:-1] for word in cut]  # as thoughts and calls are stored
+    in_calls = [json.dumps(word)[1:-1] for word in in_json]  # whose arguments are JSON themselves
+    patterns = cut, in_json, in_calls
     held = (
         and_(*(column.contains(word, autoescape=True) for word in wanted))
         for column, wanted in zip(columns, patterns, strict=True)

@@ -29,7 +29,7 @@ _NAME_KEYS = ("name", "tool_name", "function", "tool")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "input")
 _WORD = r"[A-Za-z_][\w.-]{0,127}"
 _FENCED = re.compile(r"\A\s*```(?:json|tool_call)?[ \t]*\n(.*?)\n?```\s*\Z", re.DOTALL)
-_XML = re.compile(rf"<function=(?P<name>{_WORD})>(?P<body>.*?)(?:</function>|\Z)", re.DOTALL)
+_XML = re.compile(rf"<function=(?P<name>{_WORD})>(?P<body>.*?)(?P<end></function>|\Z)", re.DOTALL)
 _XML_ARGUMENT = re.compile(r"<parameter=(?P<key>[^<>\n]{1,128})>(?P<value>.*?)(?:</parameter>|\Z)", re.DOTALL)
 _GEMMA = re.compile(rf"call:(?P<name>{_WORD})\s*(?=\{{)")
 _QUOTED = re.compile(r'<\|"\|>(.*?)<\|"\|>', re.DOTALL)
@@ -211,6 +211,8 @@ def _xml(text: str, _form: ToolFormat) -> Iterator[_Found]:
         arguments: Any = {each["key"].strip(): _value(each["value"]) for each in _XML_ARGUMENT.finditer(body)}
         if not arguments and body.strip().startswith("{"):
             arguments = body.strip()
+        if not arguments and not found["end"]:
+            continue  # somebody writes about it
         if (call := _call(found["name"], arguments)) is not None:
             yield _Found(call, found.start(), found.end())
 

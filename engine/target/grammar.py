@@ -52,6 +52,10 @@ class Grammar:
         """Whether nothing may follow but the end."""
         return bool(self._matcher.is_stopped())
 
+    def copy(self) -> Grammar:
+        """As far as it has come."""
+        return Grammar(self._matcher.deep_copy(), self._num_tokens, self._ends)
+
     def accept(self, tokens: Sequence[int]) -> None:
         """These were written; what ends a reply ends it. Raises SettingInvalid where they do not fit."""
         written = [token for token in tokens if token not in self._ends]
@@ -87,7 +91,11 @@ class Grammars:
 
     def begin(self, text: str) -> Grammar:
         """Raises SettingInvalid for a text that is no grammar."""
-        return Grammar(_matcher(self._tokenizer, text), self._num_tokens, self._ends)
+        return Grammar(_matcher(self._tokenizer, _compiled(text)), self._num_tokens, self._ends)
+
+    def begin_lark(self, rules: str) -> Grammar:
+        """In llguidance's own language. Raises SettingInvalid."""
+        return Grammar(_matcher(self._tokenizer, f"{_OPTIONS}\n{rules}"), self._num_tokens, self._ends)
 
 
 def check_grammar(text: str) -> None:
@@ -123,11 +131,11 @@ def _tokenizer(vocabulary: Vocabulary) -> LLTokenizer:
     return LLTokenizer(TokenizerWrapper(_Tokens(vocabulary)), slices=LLTokenizer.json_slices())
 
 
-def _matcher(tokenizer: LLTokenizer, text: str) -> LLMatcher:
+def _matcher(tokenizer: LLTokenizer, lark: str) -> LLMatcher:
     """Raises SettingInvalid."""
     from llguidance import LLMatcher
 
-    grammar = LLMatcher.grammar_from_lark(_compiled(text))
+    grammar = LLMatcher.grammar_from_lark(lark)
     matcher = LLMatcher(tokenizer, grammar, log_level=0, limits=_limits())
     if matcher.is_error():
         raise _unusable(matcher.get_error())
@@ -146,7 +154,7 @@ def _compiled(text: str) -> str:
         )
     try:
         if is_schema:
-            schema = _closed(json.loads(text)) | {"x-guidance": _JSON}
+            schema = closed_schema(json.loads(text)) | {"x-guidance": _JSON}
             return f"{_OPTIONS}\nstart: %json {json.dumps(schema)}\n"
         lark = gbnf_to_lark(_ESCAPED.sub(_unescaped, text)).replace(_NO_OPTIONS, _OPTIONS, 1)
         lark.encode()  # half a character cannot be handed on
@@ -159,17 +167,17 @@ def _compiled(text: str) -> str:
         raise _unusable(str(error)) from None
 
 
-def _closed(schema: Any) -> Any:
+def closed_schema(schema: Any) -> Any:
     """The same, in which objects have none but the properties that are named, unless it says so, as llama.cpp reads
     schemas: else a model would go on inventing some."""
     if isinstance(schema, list):
-        return [_closed(each) for each in schema]
+        return [closed_schema(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    closed = {key: _closed(value) if key in _INNER else value for key, value in schema.items()}
+    closed = {key: closed_schema(value) if key in _INNER else value for key, value in schema.items()}
     for key in _INNER_BY_NAME & schema.keys():
         if isinstance(schema[key], dict):
-            closed[key] = {name: _closed(value) for name, value in schema[key].items()}
+            closed[key] = {name: closed_schema(value) for name, value in schema[key].items()}
     if "properties" in schema and schema.keys().isdisjoint(_OPEN):
         closed["additionalProperties"] = False
     return closed

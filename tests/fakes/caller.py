@@ -58,6 +58,10 @@ class Caller(FakeTarget):
         self.waits_after: int | None = None  # bytes of a reply
         self.is_waiting, self.go_on = threading.Event(), threading.Event()
 
+    def script(self, replies: Sequence[str]) -> None:
+        """Writes these from now on."""
+        self._replies = [each.encode() for each in replies]
+
     @property
     def text(self) -> str:
         """That it holds."""

@@ -40,6 +40,7 @@ UNTRANSLATED_FILES = {
     "commands/chat.py": TERMINAL,
     "commands/options.py": TERMINAL,
     "commands/terminal.py": TERMINAL,
+    "commands/tools.py": TERMINAL,
     "commands/tune.py": TERMINAL,
 }
 UNTRANSLATED_WORDS = {

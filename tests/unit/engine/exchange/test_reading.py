@@ -25,6 +25,7 @@ from engine.messages.conversations import ConversationTree, ExportFormat, LeftOu
 from engine.messages.pictures import Picture
 from engine.messages.prompts import AttachedPicture, join_prompt
 from engine.messages.replies import Thought
+from engine.messages.tools import Outcome, ToolCall, ToolResult
 
 MOMENTS = st.datetimes(datetime(1991, 1, 1), datetime(2150, 1, 1), timezones=st.just(UTC))
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
@@ -539,3 +540,22 @@ def test_values_are_read_however_the_file_is_cut_into_pieces() -> None:
     text = '{"text": [12, true, "ü\\u00e4", -1.5e3], "other": [{"text": 1}], "messages": {}}'
     stream = json_stream.JsonStream(Drops(text.encode()), reading.FIELDS)
     assert list(reading._elements(stream)) == [{"text": [12, True, "üä", -1500.0], "messages": {}}]
+
+
+def test_calls_and_results_survive_export_and_import(tmp_path: Path) -> None:
+    call = ToolCall("a1b2c3d4e", "weather", "forecast", '{"city": "Zürich"}')
+    told = (
+        TreeMessage(1, None, Role.USER, "Rain?", None),
+        TreeMessage(2, 1, Role.ASSISTANT, "", None, "Tiny", (), (call,)),
+        TreeMessage(3, 2, Role.TOOL, "Rain.", None, None, (), (), ToolResult(call, Outcome.DONE, 0.5, 7)),
+        TreeMessage(4, 3, Role.ASSISTANT, "Yes.", None, "Tiny"),
+    )
+    path = tmp_path / "chats.json"
+    write_chats(path, [ConversationTree("Rain", "", None, None, told, 4)], ExportFormat.JSON, overwrite=False)
+    (tree,) = read_chats(path).trees
+    assert tree.messages == told
+    write_chats(tmp_path / "chat.md", [tree], ExportFormat.MARKDOWN, overwrite=False)
+    written = (tmp_path / "chat.md").read_text()
+    assert "> *Calls forecast*" in written
+    assert "## forecast" in written
+    assert "> Rain." in written

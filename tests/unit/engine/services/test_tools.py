@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -23,7 +24,8 @@ from engine.messages.events import (
 )
 from engine.messages.tools import MOST_TURNS, AllowedTool, Outcome, Permission, Tool, ToolServer
 from engine.stop_signal import StopSignal
-from tests.fakes.caller import ANSWER, CALL, Caller
+from engine.target.interface import FloatRows
+from tests.fakes.caller import ANSWER, CALL, HERMES, Caller
 from tests.fakes.target import FakeTarget
 from tests.fakes.tool_host import FORECAST, WEATHER, FakeToolHost
 from tests.unit.engine.services.test_chat_service import Desk
@@ -207,7 +209,7 @@ def test_a_new_prompt_behind_them_is_answered_as_well(calling: Desk) -> None:
 
 
 def test_a_tool_that_there_is_not_is_told_and_not_asked_for(desk: Desk) -> None:
-    _, call, result, _ = ask(loaded(desk, Caller(CALL.replace("forecast", "launch"), ANSWER)))
+    _, call, result, _ = ask(loaded(desk, Caller("<function=launch>\n<parameter=x>\n1\n</parameter>\n</function>", ANSWER)))
     assert desk.told(ToolAsked) == []
     assert call.calls[0].server == ""
     assert result.result is not None
@@ -305,3 +307,36 @@ def test_names_that_two_servers_share_are_told_apart(desk: Desk) -> None:
     _, called, result, _ = ask(loaded(desk, Caller(call, ANSWER)), replace(WITH_TOOLS, tools=("weather", "the other")))
     assert called.calls[0].server == "the other"
     assert result.text == "two"
+
+
+class Sloppy(Caller):
+    """Would rather write something that is no call, and knows the right letters as second best."""
+
+    def evaluate(self, tokens: Sequence[int], num_rows: int, stop: StopSignal) -> FloatRows:
+        rows = super().evaluate(tokens, num_rows, stop)
+        held = self.held.copy()
+        for row in range(num_rows):
+            end = len(held) - (num_rows - 1 - row)
+            wanted = self._next(held[:end])
+            said = self._text_of(held[:end]).rpartition(b"assistant\n")[2]
+            if wanted == ord("="):
+                rows[row, ord(":")] = 20.0
+            elif said.startswith(b"<tool_call>") and wanted == ord("'"):
+                rows[row, ord('"')] = 20.0
+        return rows
+
+
+def test_a_model_that_errs_writes_whole_calls_nevertheless(desk: Desk) -> None:
+    wrong = CALL.replace('"city": "', "\"city'= \"")
+    _, call, result, _ = ask(loaded(desk, Sloppy(wrong, ANSWER)))
+    assert json.loads(call.calls[0].arguments) == {"city": "Paris"}
+    assert result.text == "Rain in Paris."
+
+
+def test_what_is_no_call_after_all_comes_back_to_the_text(desk: Desk) -> None:
+    loaded(desk, Caller("Write <function=f> to call f.", chat_template=HERMES))
+    _, reply = ask(desk)
+    assert reply.text == "Write <function=f> to call f."
+    assert reply.calls == ()
+    assert reply.statistics is not None
+    assert sum(run.num_characters for run in reply.statistics.origins) == len(reply.text)

@@ -341,7 +341,7 @@ def test_two_thousand_lessons_are_loaded_quickly(repository: Repository, store: 
         if message_id % 2:
             lessons.append((message_id, bytes(400), bytes(3200), bytes(1600), "Be kind."))
     with closing(sqlite3.connect(store)) as connection, connection:
-        values = "(?, ?, ?, ?, 'text', '2026-01-02', NULL, NULL, '[]')"
+        values = "(?, ?, ?, ?, 'text', '2026-01-02', NULL, NULL, '[]', '[]', NULL)"
         connection.executemany(f"INSERT INTO messages VALUES {values}", messages)
         connection.executemany("INSERT INTO lessons VALUES (1, ?, 8, ?, ?, ?, ?, 0.5)", lessons)
     began = time.process_time()

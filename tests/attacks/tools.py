@@ -1,0 +1,203 @@
+"""Calls of tools in a row, while their server is killed at random, hangs, floods, or is stopped: every chat goes on,
+and nothing runs that was not asked for and allowed.
+
+Each call carries a number. The server notes every number that it is given; the user allows some and refuses others.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from unittest.mock import patch
+
+import psutil
+
+import engine.factory
+import engine.loading
+import tests.fakes.rogue_server
+from engine import AnswerToolCall, Command, Engine, EngineConfig, LoadTarget, Send, StopSignal, UseTools
+from engine.config import LearningSettings, ReplySettings, SamplingSettings, SpeculationSettings
+from engine.messages.events import (
+    Event,
+    Failed,
+    Finished,
+    Listener,
+    PromptStored,
+    ReplyFinished,
+    ToolAsked,
+    ToolFinished,
+)
+from engine.messages.tools import Permission, ToolServer
+from engine.tools.host import ServerHost
+from tests.attacks.attack import Memory, Plan
+from tests.attacks.attack import Outcome as Verdict
+from tests.fakes.caller import Caller
+
+_SCRIPT = str(Path(tests.fakes.rogue_server.__file__))
+_CALLS_PER_CHAT = 10
+_CALL_S = 3.0  # before one that hangs is given up
+_PATIENCE_S = 60.0
+_KINDS = (
+    ("echo",) * 12
+    + ("slow",) * 6
+    + ("die", "hang", "flood", "flood_line", "deep", "garbage", "sample", "elicit", "large")
+)
+_SETTINGS = ReplySettings(SamplingSettings(temperature=0), max_tokens=600, tools=("rogue",))
+
+
+@dataclass
+class _User:
+    """Allows or refuses by the dice, and notes what was said to which number."""
+
+    dice: random.Random
+    said: dict[str, list[Permission]] = field(default_factory=dict)
+
+    def answer(self, asked: ToolAsked) -> Permission:
+        permission = Permission.REFUSED if self.dice.random() < 0.25 else Permission.ONCE
+        self.said.setdefault(json.loads(asked.call.arguments)["text"], []).append(permission)
+        return permission
+
+
+class _Desk:
+    """An engine whose target calls what it is told to call."""
+
+    def __init__(self, folder: Path, user: _User) -> None:
+        self.target = Caller(context_size=60_000)
+        self.log = folder / "calls.log"
+        self._user = user
+        self._events: list[Event] = []
+        self.stop = StopSignal()  # of what is being done
+        self._changed = threading.Condition()
+        self.engine = Engine(
+            EngineConfig(folder / "store", SpeculationSettings(enabled=False), LearningSettings(enabled=False)),
+            self._hear,
+        )
+        server = ToolServer("rogue", sys.executable, ("-I", _SCRIPT, "--log", str(self.log)))
+        self._done(UseTools((server,)))
+
+    def _hear(self, event: Event) -> None:
+        if isinstance(event, ToolAsked):
+            self.engine.post(AnswerToolCall(event.call.id, self._user.answer(event)))
+        with self._changed:
+            self._events.append(event)
+            self._changed.notify_all()
+
+    def _done(self, command: Command) -> list[Event] | None:
+        """What happened until this was carried out; None if it came to no end."""
+        end = time.monotonic() + _PATIENCE_S
+        with self._changed:
+            self._events.clear()
+            self.stop = self.engine.post(command)
+            while not any(isinstance(each, Finished | Failed) and each.command is command for each in self._events):
+                if not self._changed.wait(max(0.0, end - time.monotonic())):
+                    return None
+            return [*self._events]
+
+    def _stop_it(self) -> None:
+        """Whatever is being done then."""
+        self.stop.set()
+
+    def load(self, path: Path) -> bool:
+        return self._done(LoadTarget(str(path))) is not None
+
+    def ask(self, call: str, conversation_id: int | None, stop_after_s: float | None) -> list[Event] | None:
+        self.target.script([call, "Done."])
+        if stop_after_s is not None:
+            threading.Timer(stop_after_s, self._stop_it).start()
+        return self._done(Send("Go on.", conversation_id, _SETTINGS))
+
+
+def run(plan: Plan) -> Verdict:
+    verdict, memory = Verdict(), Memory()
+    dice = plan.dice(0)
+    user = _User(plan.dice(1))
+    model = plan.folder / "caller.gguf"
+    model.write_bytes(b"GGUF")
+
+    def host(_config: EngineConfig, emit: Listener) -> ServerHost:
+        return ServerHost(emit, start_s=30.0, call_s=_CALL_S, grace_s=10.0)
+
+    desks: list[_Desk] = []
+    with (
+        patch.object(engine.loading, "load_target", lambda *_arguments: desks[0].target),
+        patch.object(engine.factory, "make_tool_host", host),
+        memory.watched(),
+    ):
+        desks.append(_Desk(plan.folder, user))
+        verdict.check(desks[0].load(model), "the target was not loaded")
+        outcomes = _calls(plan, dice, desks[0], verdict)
+        start = time.monotonic()
+        desks[0].engine.close()
+        verdict.figures["closing"] = f"{time.monotonic() - start:.1f} s"
+    _count(desks[0], user, verdict)
+    verdict.figures["outcomes"] = ", ".join(f"{kind} {outcomes.count(kind)}" for kind in sorted({*outcomes}))
+    verdict.figures["memory"] = str(memory)
+    return verdict
+
+
+def _calls(plan: Plan, dice: random.Random, desk: _Desk, verdict: Verdict) -> list[str]:
+    outcomes: list[str] = []
+    chat: int | None = None
+    num_killed = 0
+    for number in range(plan.count):
+        verdict.tried += 1
+        kind = dice.choice(_KINDS)
+        arguments = json.dumps({"text": f"n{number}"})
+        call = f'<tool_call>\n{{"name": "{kind}", "arguments": {arguments}}}\n</tool_call>'
+        killer = threading.Timer(dice.uniform(0.0, 0.6), _kill, (dice.random() < 0.2,)) if dice.random() < 0.4 else None
+        if killer is not None:
+            killer.start()
+            num_killed += 1
+        stop_after_s = dice.uniform(0.0, 1.0) if dice.random() < 0.1 else None
+        chat = None if number % _CALLS_PER_CHAT == 0 else chat
+        events = desk.ask(call, chat, stop_after_s)
+        if killer is not None:
+            killer.join()
+        about = f"call {number} ({kind})"
+        if events is None:
+            verdict.check(False, f"{about}: it came to no end")
+            break
+        failed = [each for each in events if isinstance(each, Failed) and not each.is_stopped]
+        verdict.check(not failed, f"{about}: {failed}")
+        stored = [each.message for each in events if isinstance(each, PromptStored)]
+        chat = stored[0].conversation_id if stored else chat
+        outcomes += [
+            each.message.result.outcome.value
+            for each in events
+            if isinstance(each, ToolFinished) and each.message.result
+        ]
+        replies = [each.message for each in events if isinstance(each, ReplyFinished)]
+        # Where the server was killed as it started, the reply is written without its tools.
+        goes_on = bool(replies) and bool(replies[-1].text) and not replies[-1].calls
+        verdict.check(goes_on or stop_after_s is not None, f"{about}: {replies}")
+    verdict.figures["kills"] = str(num_killed)
+    return outcomes
+
+
+def _kill(the_process_between: bool) -> None:
+    """A server, or the process that speaks with servers."""
+    for each in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            is_server = _SCRIPT in each.cmdline()
+            is_between = "spawn_main" in " ".join(each.cmdline())
+            if is_between if the_process_between else is_server:
+                each.kill()
+
+
+def _count(desk: _Desk, user: _User, verdict: Verdict) -> None:
+    """Nothing ran unasked: each number that the server was given was allowed as often as it was given."""
+    ran: list[str] = [json.loads(line)[2] for line in desk.log.read_text().splitlines()] if desk.log.exists() else []
+    for text in sorted({*ran}):
+        allowed = user.said.get(text, []).count(Permission.ONCE)
+        verdict.check(
+            ran.count(text) <= allowed, f"{text} ran {ran.count(text)} times, and was allowed {allowed} times"
+        )
+    num_asked = sum(map(len, user.said.values()))
+    verdict.figures |= {"asked": str(num_asked), "ran": str(len(ran)), "unasked": str(len({*ran} - {*user.said}))}
+    verdict.check(num_asked > 0 and len(ran) > 0, "nothing was asked, or nothing ran")
