@@ -91,8 +91,8 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.use_cases.chat import *
     from engine.use_cases.lab import *
     from engine.use_cases.serving import *
-    from engine.use_cases.store import *
     from engine.use_cases.tools import *
+    from engine.use_cases.store import *
 else:
     _HOMES = {name: home for home, names in _PUBLIC.items() for name in names.split()}
     __all__ = [*_HOMES]  # noqa: PLE0604

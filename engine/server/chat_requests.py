@@ -255,7 +255,7 @@ def _tools(request: ChatRequest) -> tuple[Tool, ...]:
 
 
 def tool_of(name: str, description: str | None, schema: Mapping[str, Any] | None) -> Tool:
-    told = json.dumps(schema or {"type": "object", "properties": {}}, ensure_ascii=False)
+    told = json.dumps(schema or {"type": "object"}, ensure_ascii=False)
     return Tool("", name, description or "", told)
 
 

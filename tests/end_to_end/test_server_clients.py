@@ -21,7 +21,8 @@ from tests.fakes.thinker import ANSWER, THOUGHT, Thinker
 
 TEXT = "Hello there, you."
 USER: Any = {"role": "user", "content": "Hello."}
-TOOL: Any = {"type": "function", "function": {"name": "forecast", "parameters": {"type": "object"}}}
+PLACE = {"type": "object", "properties": {"city": {"type": "string"}}}
+TOOL: Any = {"type": "function", "function": {"name": "forecast", "parameters": PLACE}}
 CITY = {"type": "object", "properties": {"a": {"enum": ["b"]}}, "required": ["a"], "additionalProperties": False}
 
 pytestmark = [
@@ -103,7 +104,7 @@ def test_anthropic(plain: Served, thinker: Served, caller: Served) -> None:
         final = stream.get_final_message()
         assert [each.type for each in final.content] == ["thinking", "text"]
         assert final.content[0].thinking == THOUGHT
-    tools: Any = [{"name": "forecast", "input_schema": {"type": "object"}}]
+    tools: Any = [{"name": "forecast", "input_schema": PLACE}]
     with client(caller) as to:
         with to.messages.stream(model="fake", max_tokens=200, messages=[USER], tools=tools) as stream:
             (block,) = stream.get_final_message().content

@@ -22,7 +22,8 @@ from tests.fakes.target import FakeTarget, says
 from tests.fakes.thinker import ANSWER, THOUGHT, Thinker
 
 USER = {"role": "user", "content": "Hello."}
-WEATHER = {"type": "function", "function": {"name": "forecast", "parameters": {"type": "object"}}}
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}}
+WEATHER = {"type": "function", "function": {"name": "forecast", "parameters": CITY}}
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +155,7 @@ class _Opened(Caller):
 
 
 def test_the_messages_of_another_interface_are_answered_too(caller: Served, thinker: Served) -> None:
-    tools = [{"name": "forecast", "input_schema": {"type": "object"}}]
+    tools = [{"name": "forecast", "input_schema": CITY}]
     body = {"model": "any", "max_tokens": 200, "messages": [USER], "tools": tools}
     found = caller.ask(body, "/v1/messages").json()
     (block,) = found["content"]
