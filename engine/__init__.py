@@ -31,22 +31,21 @@ _PUBLIC = {
     "lab.measuring.order": "BenchOrder SimulatedCosts",
     "library.siblings": "sibling_beside",
     "messages.commands": """
-        AddTargets AnswerToolCall ChangeConversation ChangeTargetOptions ChatSampling CheckForUpdate CheckGrammar
-        CheckSuggestions Command Compare ContinueReply CountTokens DeleteConversation DeleteMessage DiscardDownload
-        DownloadTarget EditPrompt EndToolServers EstimateMemory ExportConversations ExportProfile FetchDrafter
-        FindPassages ForgetAllowedTools ForgetConversation ForgetEverything ForgetLearned ForgetReadings
-        ImportConversations ImportProfile ListAllowedTools ListConversations ListDownloads ListForms ListHubFiles
-        ListSuggestions ListTargets ListTools LoadTarget MakeForm MeasureReadings OpenConversation PauseLearning
-        PersonalCommand ReadHistory ReadLearned ReadPicture ReadRuntime ReadTextFile Regenerate RemoveTarget
-        RenameConversation ReplyCommand ResetStarter RestoreConversation RestoreMessage SaveDraft SearchConversations
-        SearchHub Send ShowBranch ShowPicture ShowProfile StoreHeld TuneStarter TuneTarget UseAdapter UseDrafter
-        UseLearning UseReadings UseTools
+        AddClient AddTargets AnswerToolCall ChangeClient ChangeConversation ChangeTargetOptions ChatSampling
+        CheckForUpdate CheckGrammar CheckSuggestions Command Compare ContinueReply CountTokens DeleteConversation
+        DeleteMessage DiscardDownload DownloadTarget EditPrompt EndToolServers EstimateMemory ExportConversations
+        ExportProfile FetchDrafter FindPassages ForgetAllowedTools ForgetConversation ForgetEverything ForgetLearned
+        ForgetReadings ImportConversations ImportProfile ListAllowedTools ListClients ListConversations ListDownloads
+        ListForms ListHubFiles ListSuggestions ListTargets ListTools LoadTarget MakeForm MeasureReadings
+        OpenConversation PauseLearning PersonalCommand ReadHistory ReadLearned ReadPicture ReadRuntime ReadTextFile
+        Regenerate RemoveClient RemoveTarget RenameConversation ReplyCommand ResetStarter RestoreConversation
+        RestoreMessage SaveDraft SearchConversations SearchHub Send ShowBranch ShowPicture ShowProfile StoreHeld
+        TuneStarter TuneTarget UseAdapter UseDrafter UseLearning UseReadings UseServer UseTools
     """,
+    "messages.serving": "Client ServerLimits ServerSettings",
     "proposers.catalogue": "origins",
     "replies.reply": "Reply",
-    "server.clients": "Client Clients",
-    "server.serving": "Server",
-    "server.settings": "ServerLimits ServerSettings",
+    "server.clients": "Clients",
     "services.hub_service": "fetch_drafter",
     "services.tuning_service": "TuningService",
     "services.worker": "deep_thread",
@@ -58,11 +57,11 @@ _PUBLIC = {
     "use_cases.chat": "open_writer read_prompt",
     "use_cases.lab": "distill open_bench",
     "use_cases.serving": "serving",
-    "use_cases.tools": "ToolDesk answer list_tools open_tool_host",
     "use_cases.store": """
         download_target export_profile forget_learned import_profile list_hub_files open_library open_tuning
         summarize_learned summarize_profile use_adapter
     """,
+    "use_cases.tools": "ToolDesk answer list_tools open_tool_host",
 }
 
 if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is public
@@ -75,11 +74,10 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.lab.measuring.order import *
     from engine.library.siblings import *
     from engine.messages.commands import *
+    from engine.messages.serving import *
     from engine.proposers.catalogue import *
     from engine.replies.reply import *
     from engine.server.clients import *
-    from engine.server.serving import *
-    from engine.server.settings import *
     from engine.services.hub_service import *
     from engine.services.tuning_service import *
     from engine.services.worker import *
@@ -91,8 +89,8 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.use_cases.chat import *
     from engine.use_cases.lab import *
     from engine.use_cases.serving import *
-    from engine.use_cases.tools import *
     from engine.use_cases.store import *
+    from engine.use_cases.tools import *
 else:
     _HOMES = {name: home for home, names in _PUBLIC.items() for name in names.split()}
     __all__ = [*_HOMES]  # noqa: PLE0604

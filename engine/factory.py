@@ -29,6 +29,7 @@ from engine.messages.commands import (
     PersonalCommand,
     ReadingCommand,
     ReadRuntime,
+    ServerCommand,
     StoreCommand,
     ToolCommand,
     TuningCommand,
@@ -43,6 +44,7 @@ from engine.messages.events import (
     TargetReady,
     TokensCounted,
 )
+from engine.server.hosting import Hosting
 from engine.services.asking import Asking
 from engine.services.era import StoredNgrams
 from engine.services.learning_service import LearningService
@@ -112,10 +114,11 @@ def _with(service: Callable[[], _Service]) -> _Handle:
 class Services:
     """Carries out every command with the service that it is for, which the first such command builds on its thread."""
 
-    def __init__(self, config: EngineConfig, emit: Listener, post: Callable[[Command], object]) -> None:
+    def __init__(self, config: EngineConfig, emit: Listener, post: Callable[[Command], StopSignal]) -> None:
         self._config = config
         self._loaded: TargetInfo | None = None  # the target in use
         self._listener = emit
+        self.hosting = Hosting(config.data_dir, emit, post)
         self._post = post
         self._repository: Lazy[Repository] = Lazy(lambda: open_repository(config), self._erase_deleted)
         self._quiet: Lazy[Quiet] = Lazy(_make_quiet)
@@ -141,6 +144,7 @@ class Services:
             FileCommand: _with(Lazy(self._build_files)),
             HubCommand: _with(Lazy(self._build_hub)),
             ToolCommand: _with(Lazy(self._build_tools)),
+            ServerCommand: _with(lambda: self.hosting),
             AnswerToolCall: self._answer_call,
             CountTokens: self._count_tokens,
             UseLearning: self._change_learning,  # this and the next two work even if the store cannot be opened

@@ -12,8 +12,8 @@ import typer
 
 import engine
 from app.commands.options import DrafterDeviceOption, DrafterOption, NoSpeculationOption, TargetOption, takes_sampling
-from app.commands.tools import opened_desk
 from app.commands.terminal import INTERRUPTED, chosen_drafter, json_line, stopped_by_ctrl_c
+from app.commands.tools import opened_desk
 from engine.config import (
     AUTOMATIC,
     STARTER,

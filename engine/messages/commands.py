@@ -13,6 +13,7 @@ from engine.messages.learned import NgramRecord
 from engine.messages.pictures import Picture
 from engine.messages.prompts import Attachment
 from engine.messages.replies import ReplyStatistics, Thought
+from engine.messages.serving import ServerSettings
 from engine.messages.targets import HubFile
 from engine.messages.tools import AllowedTool, Permission, ToolCall, ToolServer
 
@@ -64,6 +65,10 @@ class FileCommand(Command):
 
 class ToolCommand(Command):
     """Concerns the servers of tools."""
+
+
+class ServerCommand(Command):
+    """Concerns the server for other programs."""
 
 
 class CheckGrammar(FileCommand):
@@ -137,6 +142,33 @@ class Answer(ReplyCommand):
     asked: Asked
     settings: ReplySettings  # of the user
     is_remembered: bool = False  # kept as a chat, as if it had been written in the window
+
+
+class UseServer(ServerCommand):
+    """Open the server, in place of one that is open; without settings, close it. Answered with `ServerChanged`."""
+
+    settings: ServerSettings | None
+    reply_settings: ReplySettings = ReplySettings()  # of the user, for what programs leave open
+
+
+class ListClients(ServerCommand):
+    """Answered with `ClientsListed`, as are the next three."""
+
+
+class AddClient(ServerCommand):
+    """Answered with `ClientAdded` first."""
+
+    name: str
+    is_remembered: bool = False
+
+
+class ChangeClient(ServerCommand):
+    name: str
+    is_remembered: bool
+
+
+class RemoveClient(ServerCommand):
+    name: str
 
 
 class AnswerToolCall(Command):

@@ -28,6 +28,7 @@ from engine.messages.learned import FingerprintPair, ImportOutcome, LearnedSumma
 from engine.messages.pictures import Picture
 from engine.messages.prompts import Attachment
 from engine.messages.replies import OriginRun, ReplyStatistics, Thought, ThoughtPiece, TokenLog
+from engine.messages.serving import Client
 from engine.messages.speed import LiveFigures
 from engine.messages.targets import HubFile, HubModel, LibraryTarget, MemoryEstimate, Runtime, Suggestion
 from engine.messages.tools import AllowedTool, ServerState, Tool, ToolCall
@@ -366,23 +367,41 @@ class ReplyFinished(Event):
     siblings: tuple[int, ...] = ()  # as in `Conversation.siblings`, if it has any
 
 
-class AnswerStarted(Event):
+class ServerChanged(Event):
+    address: str  # empty: it is closed
+    problem: str = ""  # a sentence: why it could not be opened
+
+
+class ClientsListed(Event):
+    clients: tuple[Client, ...]
+
+
+class ClientAdded(Event):
+    name: str
+    key: str  # told this once
+
+
+class AnswerEvent(Event):
+    """Concerns a client of the server, and nobody else."""
+
+
+class AnswerStarted(AnswerEvent):
     number: int  # of the command
     num_tokens: int  # of the prompt
 
 
-class AnswerText(Event):
+class AnswerText(AnswerEvent):
     number: int
     text: str
     logs: tuple[TokenLog, ...] = ()  # of its tokens, where they were asked for
 
 
-class AnswerThought(Event):
+class AnswerThought(AnswerEvent):
     number: int
     text: str
 
 
-class AnswerEnded(Event):
+class AnswerEnded(AnswerEvent):
     """It was written, or stopped, or failed in the middle."""
 
     number: int
@@ -393,7 +412,7 @@ class AnswerEnded(Event):
     failure: str = ""  # a sentence
 
 
-class AnswerRefused(Event):
+class AnswerRefused(AnswerEvent):
     """Nothing was written."""
 
     number: int

@@ -13,9 +13,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from engine.messages.serving import Client, ServerSettings
 from engine.server.chat_replies import ChatForm
 from engine.server.chat_requests import ChatRequest, CompletionRequest, read_chat, read_completion
-from engine.server.clients import Client, Clients
+from engine.server.clients import Clients
 from engine.server.completion_replies import CompletionForm
 from engine.server.desk import Desk
 from engine.server.guard import Guard, is_anthropic
@@ -24,7 +25,6 @@ from engine.server.message_requests import MessagesRequest, read_messages
 from engine.server.pictures import PictureReader
 from engine.server.reading import checked, read_json
 from engine.server.refusals import RequestRefused
-from engine.server.settings import ServerSettings
 from engine.server.streams import created, respond
 
 _logger = logging.getLogger("slipstream.server")

@@ -9,24 +9,18 @@ import hmac
 import json
 import secrets
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from hashlib import sha256
 from pathlib import Path
 
 from engine.errors import FileUnusable, NotPossible
+from engine.messages.serving import Client
 from engine.places import CLIENTS
 from engine.whole_file import whole_file
 
 _PREFIX = "slip-"
 _MOST_BYTES = 1_000_000
 _LONGEST_NAME = 60
-
-
-@dataclass(frozen=True, slots=True)
-class Client:
-    name: str = ""  # empty: any program on this machine, without a key
-    digest: str = ""  # of its key
-    is_remembered: bool = False  # what it asks is kept and learned from, as chats are
 
 
 class Clients:

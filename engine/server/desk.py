@@ -24,8 +24,8 @@ from engine.messages.events import (
     TargetLoading,
     TargetReady,
 )
+from engine.messages.serving import ServerLimits
 from engine.server.refusals import RequestRefused
-from engine.server.settings import ServerLimits
 from engine.stop_signal import StopSignal
 
 Told = AnswerStarted | AnswerText | AnswerThought | AnswerEnded | AnswerRefused

@@ -16,9 +16,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from engine.errors import FileUnusable
-from engine.server.clients import Client, Clients
+from engine.messages.serving import Client, ServerSettings, is_loopback
+from engine.server.clients import Clients
 from engine.server.refusals import RequestRefused
-from engine.server.settings import ServerSettings, is_loopback
 
 _OPEN = frozenset({"/health", "/v1/health"})  # says only whether there is a model
 _MOST_HEADERS = 100

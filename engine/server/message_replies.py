@@ -42,7 +42,7 @@ class MessageForm:
             match each:
                 case AnswerStarted():
                     usage = {"input_tokens": each.num_tokens, "output_tokens": 0}
-                    empty = {"content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
+                    empty: dict[str, Any] = {"content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
                     events.append(_event("message_start", message=self._about | empty))
                 case AnswerThought():
                     events += self._in("thinking", {"thinking": "", "signature": ""})
@@ -80,7 +80,12 @@ class MessageForm:
         if end.text or not calls:
             content.append({"type": "text", "text": end.text})
         content += [{"type": "tool_use", "id": _id(each), "name": each.tool, "input": _input(each)} for each in calls]
-        return self._about | {"content": content} | self._ended(end, calls) | {"usage": _usage(end), "timings": timings_of(end)}
+        return (
+            self._about
+            | {"content": content}
+            | self._ended(end, calls)
+            | {"usage": _usage(end), "timings": timings_of(end)}
+        )
 
     def _ended(self, ended: AnswerEnded, calls: Sequence[object]) -> dict[str, str | None]:
         reason = "tool_use" if calls else _REASONS.get(ended.statistics.stop_reason, "end_turn")

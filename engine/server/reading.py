@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from starlette.requests import ClientDisconnect, Request
 
+from engine.messages.serving import ServerLimits
 from engine.server.refusals import RequestRefused, invalid
-from engine.server.settings import ServerLimits
 
 _DEEPEST = 100  # arrays and objects within each other
 _LONGEST_WORDS = 200  # of a request, in a sentence

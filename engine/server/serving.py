@@ -15,16 +15,16 @@ from engine.config import ReplySettings
 from engine.errors import NotPossible, SettingInvalid
 from engine.messages.commands import Command
 from engine.messages.events import Event
+from engine.messages.serving import ServerSettings
 from engine.server.clients import Clients
 from engine.server.desk import Desk
-from engine.server.settings import ServerSettings
 from engine.stop_signal import StopSignal
 
 if TYPE_CHECKING:
     import uvicorn
 
 _BACKLOG = 128
-_PATIENCE_S = 2.0  # for replies that are on their way when it is closed
+_PATIENCE_S = 0.5  # for replies that are on their way when it is closed
 _KEEP_ALIVE_S = 75  # of a connection without a request
 
 _logger = logging.getLogger("slipstream.server")

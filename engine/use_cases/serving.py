@@ -8,10 +8,9 @@ from contextlib import contextmanager
 
 from engine.config import EngineConfig, TargetSettings
 from engine.errors import Cancelled, MendableError
-from engine.messages.commands import LoadTarget
-from engine.messages.events import Event, Failed, Finished, TargetReady
-from engine.server.serving import Server
-from engine.server.settings import ServerSettings
+from engine.messages.commands import LoadTarget, UseServer
+from engine.messages.events import Event, Failed, Finished, ServerChanged, TargetReady
+from engine.messages.serving import ServerSettings
 from engine.stop_signal import StopSignal
 from engine.threads import Engine
 
@@ -21,17 +20,16 @@ _GLANCE_S = 0.05
 class Serving:
     def __init__(self, config: EngineConfig, settings: ServerSettings) -> None:
         self._loaded: Future[str] = Future()
+        self._opened: Future[str] = Future()
         self._name = ""
         self._engine = Engine(config, self._hear)
-        self._server = Server(settings, config.data_dir, self._engine.post)
-
-    @property
-    def address(self) -> str:
-        return self._server.address
+        self._settings = settings
+        self.address = ""
 
     def open(self) -> None:
-        """Raises NotPossible and SettingInvalid."""
-        self._server.open()
+        """Raises MendableError."""
+        self._engine.post(UseServer(self._settings))
+        self.address = self._opened.result()
 
     def load(self, target: str, settings: TargetSettings, stop: StopSignal) -> str:
         """The name of the target, when it is loaded. Raises MendableError."""
@@ -45,12 +43,14 @@ class Serving:
                     raise Cancelled(f"Loading {target} was cancelled.") from None
 
     def close(self) -> None:
-        self._server.close()
         self._engine.close()
 
     def _hear(self, event: Event) -> None:
-        self._server.hear(event)
         match event:
+            case ServerChanged(address, problem) if problem:
+                self._opened.set_exception(MendableError(problem))
+            case ServerChanged(address):
+                self._opened.set_result(address)
             case TargetReady(target):
                 self._name = target.name
             case Finished(LoadTarget()):
@@ -61,7 +61,7 @@ class Serving:
 
 @contextmanager
 def serving(config: EngineConfig, settings: ServerSettings) -> Iterator[Serving]:
-    """Raises NotPossible and SettingInvalid where its address cannot be used."""
+    """Raises MendableError where its address cannot be used."""
     found = Serving(config, settings)
     try:
         found.open()

@@ -21,7 +21,7 @@ import hypothesis
 import psutil
 from hypothesis import strategies as st
 
-from engine.server.settings import ServerLimits, ServerSettings
+from engine.messages.serving import ServerLimits, ServerSettings
 from tests.attacks.attack import Outcome, Plan
 from tests.fakes.served import ANYWHERE, Served, served
 from tests.fakes.target import END, PIECES, FakeTarget

@@ -35,8 +35,8 @@ from engine.messages.commands import Answer, Command, LoadTarget
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.events import AnswerText, Event, Failed, Finished, ReplyText
 from engine.messages.replies import ReplyListener
+from engine.messages.serving import ServerSettings
 from engine.server.serving import Server
-from engine.server.settings import ServerSettings
 from engine.threads import Engine
 
 _PROMPTS = Path(__file__).parent / "prompts" / "repetition.jsonl"
@@ -85,7 +85,8 @@ class Bench:
 def client(address: str, asked: Connection) -> None:
     """In a process of its own: answers each body with its times and what the server said of its own."""
     while (body := asked.recv()) is not None:
-        began, first_at, timings = time.monotonic(), 0.0, {}
+        began, first_at = time.monotonic(), 0.0
+        timings: dict[str, Any] = {}
         with closing(http.client.HTTPConnection(address, timeout=_PATIENCE_S)) as connection:
             connection.request("POST", "/v1/chat/completions", json.dumps(body))
             response = connection.getresponse()

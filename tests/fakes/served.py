@@ -15,7 +15,7 @@ import pytest
 
 import engine.loading
 from engine.config import EngineConfig, TargetSettings
-from engine.server.settings import ServerSettings
+from engine.messages.serving import ServerSettings
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target
 from engine.use_cases.serving import Serving

@@ -9,10 +9,10 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from engine.errors import FileUnusable, NotPossible, SettingInvalid
+from engine.messages.serving import Client, ServerSettings
 from engine.places import CLIENTS
-from engine.server.clients import Client, Clients
+from engine.server.clients import Clients
 from engine.server.guard import Guard
-from engine.server.settings import ServerSettings
 
 LAN = ServerSettings("192.168.0.7", names=("desk.local",))
 
@@ -51,7 +51,16 @@ def test_this_machine_is_known_by_its_own_names(tmp_path: Path, host: str) -> No
 
 @pytest.mark.parametrize(
     "host",
-    ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "192.168.0.7", "", "-", "a:b:c", "localhost:x"],
+    [
+        "evil.example",
+        "localhost.evil.example",
+        "127.0.0.1.evil.example",
+        "192.168.0.7",
+        "",
+        "-",
+        "a:b:c",
+        "localhost:x",
+    ],
 )
 def test_any_other_name_is_refused(tmp_path: Path, host: str) -> None:
     assert status_of(ServerSettings(), tmp_path, host=host)[0] == 403

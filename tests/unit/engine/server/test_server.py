@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from engine.errors import NotPossible, SettingInvalid
+from engine.messages.serving import ServerLimits, ServerSettings
 from engine.server.clients import Clients
-from engine.server.settings import ServerLimits, ServerSettings
 from engine.server.serving import Server
 from engine.storage import Repository
 from tests.fakes.caller import Caller
@@ -128,7 +128,9 @@ def test_tools_are_called_and_their_results_answered(caller: Served) -> None:
 
 @pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "forecast"}}])
 def test_a_tool_that_must_be_called_is_called(tmp_path: Path, choice: object) -> None:
-    rest = '{"city": "Oslo"}}\n</tool_call>' if isinstance(choice, dict) else 'forecast", "arguments": {"city": "Oslo"}}'
+    rest = (
+        '{"city": "Oslo"}}\n</tool_call>' if isinstance(choice, dict) else 'forecast", "arguments": {"city": "Oslo"}}'
+    )
 
     def next_token(tokens: list[int]) -> int:
         said = target.text.rpartition('"arguments": ' if isinstance(choice, dict) else '{"name": "')[2]

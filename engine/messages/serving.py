@@ -14,6 +14,15 @@ USUAL_PORT = 8642
 
 
 @dataclass(frozen=True, slots=True)
+class Client:
+    """A program that has a key of its own, and what the user allows it."""
+
+    name: str = ""  # empty: any program on this machine, without a key
+    digest: str = ""  # of its key
+    is_remembered: bool = False  # what it asks is kept and learned from, as chats are
+
+
+@dataclass(frozen=True, slots=True)
 class ServerLimits:
     """What one client may take, so that the window and the others are not hindered."""
 
