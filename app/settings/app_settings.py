@@ -30,6 +30,7 @@ from engine import (
     ReadingSettings,
     ReplySettings,
     SamplingSettings,
+    ServerSettings,
     TargetSettings,
 )
 from engine.parameters import Parameter, Scope, parameter, parameters
@@ -132,6 +133,10 @@ class AppSettings(BaseModel):
     thought_length: Annotated[int | None, parameter(ReplySettings, "max_thought"), Shown(Group.CHAT)] = None
     context_size: Annotated[int | None, parameter(TargetSettings, "context_size"), Shown(Group.MODELS)] = None
     threads: Annotated[int | None, parameter(TargetSettings, "threads"), Shown(Group.MODELS)] = None
+    server: bool = False  # whether other programs may use the model
+    server_port: int = Field(default=ServerSettings().port, ge=1024, le=65_535)
+    server_needs_key: bool = False
+    server_remembers: bool = False  # whether what programs without a key ask is kept and learned from
     thinking: dict[str, bool] = {}  # whether a model thinks before it answers, by its identity, where that was switched
     shortcuts: dict[str, str] = {}  # keys that differ from the usual ones, by the name of their action
     has_chatted: bool = Look().has_chatted  # until then the app says hello
