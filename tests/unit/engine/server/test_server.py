@@ -132,7 +132,7 @@ def test_a_tool_that_must_be_called_is_called(tmp_path: Path, choice: object) ->
         '{"city": "Oslo"}}\n</tool_call>' if isinstance(choice, dict) else 'forecast", "arguments": {"city": "Oslo"}}'
     )
 
-    def next_token(tokens: list[int]) -> int:
+    def next_token(_tokens: object) -> int:
         said = target.text.rpartition('"arguments": ' if isinstance(choice, dict) else '{"name": "')[2]
         return target.spelled(rest[len(said) :])
 
