@@ -121,8 +121,9 @@ class ServerDialog(Dialog):
     def show_clients(self, clients: Sequence[Client]) -> None:
         while self._list.count():
             item = self._list.takeAt(0)
-            if item is not None and item.widget() is not None:
-                discard(item.widget())
+            row = None if item is None else item.widget()
+            if row is not None:
+                discard(row)
         for client in clients:
             self._list.addWidget(self._row(client))
         self.show_problem("")

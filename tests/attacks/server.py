@@ -12,7 +12,7 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -116,27 +116,26 @@ def _malformed(outcome: Outcome, plan: Plan, http: httpx2.Client) -> None:
             sentence = ""
         outcome.check(sentence.endswith("."), f"no sentence for {asked!r:.300}: {text[:200]}")
 
-    def setting(count: int) -> Any:
-        wanted = hypothesis.settings(
-            max_examples=count, database=None, deadline=None, suppress_health_check=list(hypothesis.HealthCheck)
-        )
-        return lambda test: wanted(hypothesis.seed(plan.seed)(test))
-
-    @setting(max(1, plan.count * 4 // 5))
     @hypothesis.given(_BODY)
     def fields(asked: tuple[str, dict[str, Any]]) -> None:
         path, changed = asked
         body = json.dumps(_VALID[path] | changed)
         look(http.post(path, content=body.encode("utf-8", "surrogatepass")), asked)
 
-    @setting(max(1, plan.count // 5))
     @hypothesis.given(st.sampled_from(_PATHS[:3]), _BYTES)
     def broken(path: str, data: bytes) -> None:
         look(http.post(path, content=data), data)
 
-    fields()
-    broken()
+    _tried(fields, plan.seed, max(1, plan.count * 4 // 5))()
+    _tried(broken, plan.seed, max(1, plan.count // 5))()
     outcome.figures["statuses"] = ", ".join(f"{status} × {count}" for status, count in sorted(statuses.items()))
+
+
+def _tried(test: Callable[[], None], seed: int, count: int) -> Callable[[], None]:
+    wanted = hypothesis.settings(
+        max_examples=count, database=None, deadline=None, suppress_health_check=list(hypothesis.HealthCheck)
+    )
+    return wanted(hypothesis.seed(seed)(test))
 
 
 def _foreign(outcome: Outcome, plan: Plan, http: httpx2.Client) -> None:

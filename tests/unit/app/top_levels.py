@@ -21,6 +21,7 @@ from app.dialogs.history.page import HistoryPage
 from app.dialogs.library.library_dialog import LibraryDialog
 from app.dialogs.personal_dialog import PersonalDialog
 from app.dialogs.picture_dialog import PictureDialog
+from app.dialogs.server_dialog import ServerChoice, ServerDialog
 from app.dialogs.settings_dialog import SettingsDialog
 from app.dialogs.shortcuts_dialog import ShortcutsDialog
 from app.dialogs.store_dialog import StoreDialog
@@ -37,6 +38,7 @@ from engine import LearningSettings, OwnSampling, ReplySettings, SamplingSetting
 from engine.messages.conversations import ConversationSummary
 from engine.messages.events import TargetInfo
 from engine.messages.prompts import AttachedPicture, join_prompt
+from engine.messages.serving import Client
 from engine.messages.speed import LiveFigures
 from tests.fakes.pictures import made_picture
 from tests.unit.app.dialogs.history.made import history
@@ -195,6 +197,16 @@ def _forms(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
     return dialog
 
 
+def _server(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
+    dialog = ServerDialog()
+    dialog.show_choice(ServerChoice(True, 8642, False, False))
+    dialog.show_state("http://127.0.0.1:8642", "")
+    dialog.show_clients((Client("my editor", is_remembered=True), Client("phone")))
+    dialog.show_key("phone", "slip-" + "Xy9_" * 11)
+    dialog.show_problem(SENTENCE)
+    return dialog
+
+
 TOP_LEVELS: dict[str, Callable[[ThemeKeeper], QWidget]] = {
     "main window, empty": main_window,
     "main window, chat": _chat,
@@ -211,6 +223,7 @@ TOP_LEVELS: dict[str, Callable[[ThemeKeeper], QWidget]] = {
     "picture": _picture,
     "speed": _speed,
     "shortcuts": _shortcuts,
+    "server": _server,
     "store": _store,
     "user guide": lambda keeper: GuideDialog(keeper, read_guide()),
     "settings, chat": lambda keeper: _settings(keeper, Group.CHAT),

@@ -30,6 +30,12 @@ def window(qtbot: QtBot, keeper: ThemeKeeper) -> MainWindow:
     return window
 
 
+def settings_of(bridge: FakeBridge) -> ServerSettings | None:
+    command = bridge.posted[-1]
+    assert isinstance(command, UseServer)
+    return command.settings
+
+
 def controller_of(window: MainWindow, folder: Path, settings: AppSettings) -> tuple[ServerController, FakeBridge]:
     bridge = FakeBridge()
     return ServerController(window, bridge, SettingsKeeper(SettingsFile(folder), settings)), bridge
@@ -54,9 +60,9 @@ def test_it_is_off_until_it_is_switched_on_by_keyboard(window: MainWindow, tmp_p
     dialog.port.setText("9000")
     QTest.keyClick(dialog.port, Qt.Key.Key_Return)
     dialog.needs_key.click()
-    assert bridge.posted[-1].settings == ServerSettings(port=9000, needs_key=True)
+    assert settings_of(bridge) == ServerSettings(port=9000, needs_key=True)
     dialog.switch.click()
-    assert bridge.posted[-1].settings is None
+    assert settings_of(bridge) is None
     QGuiApplication.clipboard().clear()
 
 
@@ -64,7 +70,8 @@ def test_it_is_opened_at_the_start_where_it_was_on_and_says_what_is_wrong(window
     controller, bridge = controller_of(window, tmp_path, AppSettings(server=True, server_port=9000))
     controller.follow()
     controller.follow()
-    assert [command.settings for command in bridge.posted] == [ServerSettings(port=9000)]
+    assert len(bridge.posted) == 1
+    assert settings_of(bridge) == ServerSettings(port=9000)
     bridge.tell(ServerChanged("", "Another program uses port 9000 already; choose another port."))
     window.server_action.trigger()
     assert controller.dialog.state.text() == "Another program uses port 9000 already; choose another port."
@@ -76,15 +83,15 @@ def test_programs_get_keys_that_are_shown_once(window: MainWindow, tmp_path: Pat
     dialog = controller.dialog
     QTest.keyClicks(dialog.name, "phone")
     QTest.keyClick(dialog.name, Qt.Key.Key_Return)
-    assert bridge.posted[-1] == AddClient("phone")
+    assert AddClient("phone") in bridge.posted[-1:]
     bridge.tell(ClientAdded("phone", "slip-secret"))
     bridge.tell(ClientsListed((Client("phone"),)))
     assert "slip-secret" in dialog.key.text()
     (box,) = (each for each in dialog.findChildren(QCheckBox) if "phone" in each.accessibleName())
     box.click()
-    assert bridge.posted[-1] == ChangeClient("phone", True)
+    assert ChangeClient("phone", True) in bridge.posted[-1:]
     dialog.client_unwanted.emit("phone")
-    assert bridge.posted[-1] == RemoveClient("phone")
+    assert RemoveClient("phone") in bridge.posted[-1:]
     bridge.tell(Failed("There is no program called phone.", RemoveClient("phone")))
     assert dialog.problem.text() == "There is no program called phone."
     dialog.close_button.click()

@@ -266,11 +266,11 @@ def test_more_requests_than_may_wait_are_refused(tmp_path: Path) -> None:
 def test_only_what_is_allowed_is_remembered(tmp_path: Path) -> None:
     """And what goes on from a reply is the same chat."""
     key = Clients(tmp_path).add("my editor", is_remembered=True)
-    mine = {"headers": {"Authorization": f"Bearer {key}"}}
+    mine = {"Authorization": f"Bearer {key}"}
     with served(tmp_path, FakeTarget(says("Hello there, you."), 4_096)) as found:
         found.said("Hi.")
-        first = found.ask({"messages": [USER]}, **mine).json()["choices"][0]["message"]
-        found.ask({"messages": [USER, first, {"role": "user", "content": "And now?"}]}, **mine)
+        first = found.ask({"messages": [USER]}, headers=mine).json()["choices"][0]["message"]
+        found.ask({"messages": [USER, first, {"role": "user", "content": "And now?"}]}, headers=mine)
         with closing(Repository.open(tmp_path)) as repository:
             (chat,) = repository.list_conversations()
             messages = repository.open_conversation(chat.id).messages
