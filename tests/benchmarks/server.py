@@ -140,7 +140,7 @@ def _measure(bench: Bench, asked: Connection, prompts: Sequence[str], max_tokens
                 lambda place=place, prompt=prompt: written(f"{place}a. {prompt}"),
                 lambda place=place, prompt=prompt: served(f"{place}b. {prompt}"),
                 lambda place=place, prompt=prompt: bench.do(
-                    Send(f"{place}c. {prompt}", None, ReplySettings(_GREEDY, 1, learns=False), incognito=True)
+                    Send(f"{place}c. {prompt}", None, ReplySettings(_GREEDY, 8, learns=False), incognito=True)
                 ),
             ]
             found: dict[int, Any] = {}

@@ -21,7 +21,8 @@ def test_logarithms_are_those_of_the_softmax(logits: list[float], token: int, nu
     expected = row.astype(np.float64) - np.logaddexp.reduce(row.astype(np.float64))
     found = logs.of(0)
     assert found is not None
-    assert (found.piece, found.log) == (PIECES[token], pytest.approx(expected[token], abs=1e-4))
+    assert found.piece == PIECES[token]
+    assert found.log == pytest.approx(expected[token], abs=1e-4)
     assert [log for _, log in found.beside] == pytest.approx(sorted(expected, reverse=True)[:num_beside], abs=1e-4)
     assert all(log == pytest.approx(expected[PIECES.index(piece)], abs=1e-4) for piece, log in found.beside)
 
