@@ -92,7 +92,8 @@ class _Conversation(BaseModel):
 
 
 FIELDS = frozenset({"conversations"}).union(
-    *(each.model_fields for each in (Header, _Conversation, _Message, _Thought, _Call, _Result)), ("pictures", "digest", PIECES)
+    *(each.model_fields for each in (Header, _Conversation, _Message, _Thought, _Call, _Result)),
+    ("pictures", "digest", PIECES),
 )
 
 

@@ -131,12 +131,12 @@ def _unpacked(
 ) -> ConversationTree:
     unpacked = tuple(
         TreeMessage(
-            *(number, parent, Role(role), text, _moment(written), target_name),
-            tuple(Thought(*thought, is_whole=True) for thought in thoughts),
+            *(number, parent, Role(role), said, _moment(written), target_name),
+            tuple(Thought(place, text, seconds, num, True) for place, text, seconds, num in thoughts),
             tuple(ToolCall(*call) for call in calls),
             None if result is None else _unpacked_result(*result),
         )
-        for number, parent, role, text, written, target_name, thoughts, calls, result in messages
+        for number, parent, role, said, written, target_name, thoughts, calls, result in messages
     )
     return ConversationTree(title, system_prompt, _moment(began), _moment(used), unpacked, head)
 

@@ -135,4 +135,3 @@ def _may_become(begun: str) -> bool:
 
 def _new_id() -> str:
     return "".join(secrets.choice(_LETTERS) for _ in range(_ID_LENGTH))
-

@@ -21,7 +21,7 @@ from engine.target.prompt_text import PromptText, around_pictures, joined, part
 from engine.target.template_values import Patience
 from engine.target.thinking import ThinkingMarks
 from engine.target.tool_format import ToolFormat
-from engine.target.tool_turns import num_said_in, num_told_of
+from engine.target.tool_turns import num_told_of
 
 # A prompt must leave this much of the context for its reply: one of so many parts, or so many tokens if that is less.
 # Otherwise the oldest turns are left out, and then the prompt fills at most half of the context, so that not every
@@ -108,10 +108,9 @@ class PromptBuilder:
         `held` are the target's tokens; `num_left_out` turns were left out before, and stay out, so that the held tokens
         stay useful; `num_extra` tokens follow the prompt at once; `begun` is the reply to continue, with its
         `thoughts`; `thinks`: as the user wants it; None: as the template has it; `tools`: that it may call;
-        `keeps_all`: no turn is left out; `opens`: how the template begins a call, with which the reply goes on.
-        A prompt that takes the template too
-        much is too long, too. Raises PromptTooLong or TemplateFailed if the last turn alone is too
-        long, and TargetUnusable where the vocabulary has no tokens for it, or a picture cannot be seen.
+        `keeps_all`: no turn is left out; `opens`: how the template begins a call, with which the reply goes on. A
+        prompt that takes the template too much is too long, too. Raises PromptTooLong or TemplateFailed if the last turn alone
+        is too long, and TargetUnusable where the vocabulary has no tokens for it, or a picture cannot be seen.
         """
         system = [turn for turn in turns if turn.role is Role.SYSTEM]
         others = [turn for turn in turns if turn.role is not Role.SYSTEM]
@@ -210,16 +209,13 @@ class PromptBuilder:
         texts = map(self._thinking.said, turns)
         sizes = [len(text if len(text) > limit else text.encode("utf-8", "replace")) for text in texts]
         sizes = [
-            size + num_said_in(turn) - len(turn.text) - len(turn.thought)
-            for size, turn in zip(sizes, turns, strict=True)
+            size + sum(len(each.arguments) for each in turn.calls) for size, turn in zip(sizes, turns, strict=True)
         ]
-        size_from = [size + num_told_of(tools) for size in accumulate(reversed(sizes))][
-            ::-1
-        ]  # of each turn and all after it
+        sizes[-1:] = [size + num_told_of(tools) for size in sizes[-1:]]
+        size_from = list(accumulate(reversed(sizes)))[::-1]  # of each turn and all after it
         within = [i for i, size in enumerate(size_from) if size <= limit]
-        starts = (
-            [i for i in within if turns[i].role is Role.USER] if not keeps_all else within[:1] if 0 in within else []
-        )
+        starts = within[:1] if keeps_all else [i for i in within if turns[i].role is Role.USER]
+        starts = [] if keeps_all and 0 not in within else starts
         if not starts:
             raise PromptTooLong(
                 f"This message has {len(turns[-1].text):,} characters, more than {self._target.description.name} can "

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from engine.errors import MendableError, StoreUnusable
 from engine.messages.conversations import Conversation, Message
 from engine.messages.events import Listener, ToolAsked, ToolFinished, ToolsListed, ToolStarted
 from engine.messages.tools import AllowedTool, Outcome, Permission, Tool, ToolCall, ToolResult, ToolServer
@@ -12,11 +14,19 @@ from engine.services.asking import Asking
 from engine.services.message_keeper import MessageKeeper
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
+from engine.target.interface import PromptReader
+from engine.target.prompt_text import PromptText
 from engine.tools.interface import ServerUnusable, ToolAnswer, ToolHost
+
+_logger = logging.getLogger("slipstream.tools")
 
 _REFUSED = "The user does not allow this call. Do not try it again; answer without it, or ask the user."
 _STOPPED = "The user stopped this before it was done."
 _UNKNOWN = "There is no tool called {name}. The tools are: {names}."
+
+_RESULT_PARTS = 4  # of the context: so much of it may one result fill
+_LEAST_RESULT = 64  # tokens
+_LONGEST_TOKEN = 16  # characters, about; more of a text need not be tokenized
 
 Fit = Callable[[str], tuple[str, int]]  # a text that a prompt has room for, and how many characters that leaves out
 
@@ -103,16 +113,26 @@ class Calling:
     ) -> bool | None:
         """None where it was stopped before the user said so."""
         number = conversation.summary.id
-        if self._repository.allows_tool(number, server.identity, tool.name):
+        if self._was_allowed(number, server, tool):
             return True
         self._asking.begin(call.id)
         self._emit(ToolAsked(number, reply.id, call, tool))
         answer = self._asking.wait(call.id, stop)
-        if answer is Permission.ALWAYS:
-            self._repository.allow_tool(AllowedTool(server.name, tool.name, server.identity))
-        if answer is Permission.CHAT:
-            self._repository.allow_tool_in(number, server.identity, tool.name)
+        try:
+            if answer is Permission.ALWAYS:
+                self._repository.allow_tool(AllowedTool(server.name, tool.name, server.identity))
+            if answer is Permission.CHAT:
+                self._repository.allow_tool_in(number, server.identity, tool.name)
+        except MendableError as error:  # then it is asked for again
+            _logger.warning("what a user allowed was not stored: %s", error)
         return None if answer is None else answer is not Permission.REFUSED
+
+    def _was_allowed(self, conversation_id: int, server: ToolServer, tool: Tool) -> bool:
+        try:
+            return self._repository.allows_tool(conversation_id, server.identity, tool.name)
+        except StoreUnusable as error:
+            _logger.warning("what a user allowed was not read: %s", error)
+            return False
 
 
 def _told(call: ToolCall, answer: ToolAnswer, fit: Fit) -> tuple[ToolResult, str]:
@@ -121,3 +141,12 @@ def _told(call: ToolCall, answer: ToolAnswer, fit: Fit) -> tuple[ToolResult, str
     if num_left_out:
         text = f"{text}\n[{num_left_out:,} more characters are left out.]"
     return ToolResult(call, answer.outcome, round(answer.seconds, 3), num_left_out), text
+
+
+def fitted(target: PromptReader, text: str) -> tuple[str, int]:
+    """A result, as far as a prompt of this target has room for it, and how many characters are left out."""
+    most = max(_LEAST_RESULT, target.limits.context_size // _RESULT_PARTS)
+    kept = text[: _LONGEST_TOKEN * most]
+    while (num_tokens := len(target.tokenize(PromptText(kept)))) > most:
+        kept = kept[: min(len(kept) - 1, len(kept) * most // num_tokens)]
+    return kept, len(text) - len(kept)

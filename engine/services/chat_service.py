@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from engine.config import OwnSampling, ReplySettings
 from engine.errors import ConversationMissing, NotPossible, PromptTooLong
@@ -27,51 +28,38 @@ from engine.messages.commands import (
 from engine.messages.conversations import Conversation, Message, Role
 from engine.messages.events import (
     CompareFinished,
-    ContextTrimmed,
     ConversationChanged,
     Listener,
-    PromptProgress,
     PromptStored,
-    ReplyCall,
     ReplyFinished,
-    ReplyRepeats,
-    ReplyStarted,
-    ReplyText,
-    ReplyThought,
 )
 from engine.messages.origins import TARGET
 from engine.messages.pictures import Picture
 from engine.messages.prompts import title_of
 from engine.messages.replies import (
     OriginRun,
-    ReplyListener,
     ReplyStatistics,
     StopReason,
     Thought,
-    ThoughtPiece,
 )
-from engine.messages.speed import LiveFigures
 from engine.messages.tools import MOST_TURNS, Tool
 from engine.replies.reply import PreparedReply, Reply, ReplyWriter
 from engine.replies.thoughts import joined_replies
 from engine.services.answering import Answering
-from engine.services.calling import Calling
+from engine.services.calling import Calling, fitted
 from engine.services.comparing import compare
 from engine.services.learning_service import LearningService
 from engine.services.message_keeper import MessageKeeper
 from engine.services.reading_keeper import ReadingKeeper
 from engine.services.recall import Recall
+from engine.services.reply_events import ReplyEvents
 from engine.services.target_in_use import TargetInUse
 from engine.services.turns import Turns, before_last_prompt, is_prompt
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
-from engine.target.prompt_text import PromptText
 
 _logger = logging.getLogger("slipstream.chat")
 _LEFT_OUT = "[This result is left out, because the context is full.]"
-_RESULT_PARTS = 4  # of the context: so much of it may one result fill
-_LEAST_RESULT = 64  # tokens
-_LONGEST_TOKEN = 16  # characters, about; more of a text need not be tokenized
 
 
 @dataclass(frozen=True)
@@ -255,11 +243,12 @@ class ChatService:
 
     def _go_on(self, branch: list[Message], conversation: Conversation, offer: _Offer, stop: StopSignal) -> None:
         """From a branch that ends with calls, or with results."""
+        fit = partial(fitted, self.target.loaded.target)
         for _ in range(MOST_TURNS):
             *_, reply = (each for each in branch if each.role is Role.ASSISTANT)
             done = {each.result.call for each in branch if each.result is not None}
             calls = tuple(each for each in reply.calls if each not in done)
-            branch += self._calling.carry_out(conversation, reply, branch[-1], calls, offer.tools, self._fit, stop)
+            branch += self._calling.carry_out(conversation, reply, branch[-1], calls, offer.tools, fit, stop)
             if stop.is_set():
                 return
             prepared = self._prepare_next(conversation, branch, offer)
@@ -284,15 +273,6 @@ class ChatService:
                     raise
                 told[results[0]] = replace(told[results[0]], text=_LEFT_OUT)
 
-    def _fit(self, text: str) -> tuple[str, int]:
-        """A result, as far as a prompt has room for it, and how many characters are left out."""
-        target = self.target.loaded.target
-        most = max(_LEAST_RESULT, target.limits.context_size // _RESULT_PARTS)
-        kept = text[: _LONGEST_TOKEN * most]
-        while (num_tokens := len(target.tokenize(PromptText(kept)))) > most:
-            kept = kept[: min(len(kept) - 1, len(kept) * most // num_tokens)]
-        return kept, len(text) - len(kept)
-
     def _reply(
         self,
         prepared: PreparedReply,
@@ -303,8 +283,8 @@ class ChatService:
         before: Message | None = None,
         seed: int | None = None,
     ) -> Message | None:
-        """The reply, unless nothing was written. `before` is the reply to continue. The drafter does not learn from the continuation, which answers more than
-        the turns. `seed`: for this reply alone."""
+        """The reply, unless nothing was written. `before` is the reply to continue. The drafter does not learn from the
+        continuation, which answers more than the turns. `seed`: for this reply alone."""
         learns = settings.learns and not conversation.summary.incognito
         self.target.loaded.sampling = settings.sampling
         settings = replace(
@@ -328,7 +308,7 @@ class ChatService:
             if not conversation.summary.incognito:  # nothing would be left of it
                 self._post(part(text, thoughts, statistics))
 
-        reply = loaded.writer.write(prepared, settings, stop, _ReplyEvents(prompt, self._emit, keep))
+        reply = loaded.writer.write(prepared, settings, stop, ReplyEvents(prompt, self._emit, keep))
         if before is not None and not reply.text and not reply.thoughts and not reply.calls:
             self._end_unchanged(before, reply)
             return None
@@ -424,39 +404,6 @@ class _Offer:
     settings: ReplySettings
     thinks: bool | None  # what the target is told
     tools: tuple[Tool, ...]
-
-
-@dataclass(frozen=True)
-class _ReplyEvents(ReplyListener):
-    """Turns what it hears into events of one conversation."""
-
-    prompt: Message
-    emit: Listener
-    keep: Callable[[str, tuple[Thought, ...], ReplyStatistics], None]
-
-    def on_prompt(self, num_tokens: int, num_left_out: int) -> None:
-        self.emit(ReplyStarted(self.prompt.conversation_id, self.prompt.id, num_tokens, num_left_out))
-
-    def on_prompt_progress(self, num_evaluated: int, num_total: int) -> None:
-        self.emit(PromptProgress(self.prompt.conversation_id, num_evaluated, num_total))
-
-    def on_text(self, text: str, figures: LiveFigures, origins: tuple[OriginRun, ...]) -> None:
-        self.emit(ReplyText(self.prompt.conversation_id, text, figures, origins))
-
-    def on_thought(self, piece: ThoughtPiece, figures: LiveFigures) -> None:
-        self.emit(ReplyThought(self.prompt.conversation_id, piece, figures))
-
-    def on_call(self, text: str, figures: LiveFigures) -> None:
-        self.emit(ReplyCall(self.prompt.conversation_id, text, figures))
-
-    def on_part(self, text: str, thoughts: tuple[Thought, ...], statistics: ReplyStatistics) -> None:
-        self.keep(text, thoughts, statistics)
-
-    def on_repeating(self) -> None:
-        self.emit(ReplyRepeats(self.prompt.conversation_id))
-
-    def on_trimmed(self, num_left_out: int) -> None:
-        self.emit(ContextTrimmed(self.prompt.conversation_id, num_left_out))
 
 
 def _why_slow(reply: Reply) -> str:

@@ -2,7 +2,8 @@
 
 What leaves keeps the tree well-formed: no prompt follows a prompt, and no reply a reply. So a prompt leaves with all
 versions of its reply, and what was said after these moves up; a reply leaves alone where it ends its branch, and
-elsewhere with its prompt. An answer that called tools leaves as a whole: all its replies, and the results between them. Pictures leave with the last prompt that names them.
+elsewhere with its prompt. An answer that called tools leaves as a whole: all its replies, and the results between
+them. Pictures leave with the last prompt that names them.
 """
 
 from __future__ import annotations

@@ -392,7 +392,8 @@ class Repository(
         return Message(message_id, conversation_id, parent_id, role, text, now, *told)
 
     def rewrite_message(self, message: Message) -> Message:
-        """With this text, these thoughts, calls and statistics, in place of those that are stored: a reply that has grown."""
+        """With this text, these thoughts, calls and statistics, in place of those that are stored: a reply that has
+        grown."""
         message = replace(message, text=encodable(message.text))
         with self._writing(message.conversation_id, SHORT_PATIENCE_S) as connection:
             _check_message(connection, message.conversation_id, message.id)

@@ -169,7 +169,11 @@ def _triggers(form: ToolFormat, tools: Sequence[Tool]) -> Iterator[_Trigger]:
                 opened = f'{{"{form.name_key}": {json.dumps(name)}, "{form.arguments_key}": '
                 schema, plain = (f'{_json(each)} {_SPACE} "}}"' for each in (_schema(tool), _ANY))
                 yield _Trigger(opened.encode(), schema, plain)
-    if form.shape is Shape.NAMED and form.mark[:1] in ("<", "[") and form.middle.strip("=>\n ").startswith(("[", "<", "")):
+    if (
+        form.shape is Shape.NAMED
+        and form.mark[:1] in ("<", "[")
+        and form.middle.strip("=>\n ").startswith(("[", "<", ""))
+    ):
         if any(letter.isdigit() for letter in form.open + form.middle):  # an id, or a number
             return
         for name, tool in told.items():
@@ -208,5 +212,3 @@ def _first_mark(text: str) -> str:
 
 def _literal(text: str) -> str:
     return json.dumps(text)
-
-

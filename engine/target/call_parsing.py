@@ -32,6 +32,7 @@ _FENCED = re.compile(r"\A\s*```(?:json|tool_call)?[ \t]*\n(.*?)\n?```\s*\Z", re.
 _XML = re.compile(rf"<function=(?P<name>{_WORD})>(?P<body>.*?)(?P<end></function>|\Z)", re.DOTALL)
 _XML_ARGUMENT = re.compile(r"<parameter=(?P<key>[^<>\n]{1,128})>(?P<value>.*?)(?:</parameter>|\Z)", re.DOTALL)
 _GEMMA = re.compile(rf"call:(?P<name>{_WORD})\s*(?=\{{)")
+_MISTRAL = re.compile(rf"\[TOOL_CALLS\]\s*(?P<name>{_WORD})(?:\[CALL_ID\]\w+)?\[ARGS\](?=\{{)")
 _QUOTED = re.compile(r'<\|"\|>(.*?)<\|"\|>', re.DOTALL)
 _BARE_KEY = re.compile(r"(?<=[{,])\s*([A-Za-z_]\w*)\s*:")
 _PYTHON = re.compile(rf"\[\s*(?={_WORD}\()")
@@ -63,7 +64,7 @@ def find_calls(text: str, form: ToolFormat, names: Collection[str]) -> tuple[Wri
         Shape.NAMED: (_named, _objects),
         Shape.TAGGED: (_tagged, _xml, _objects),
         Shape.OTHER: (),
-    }[form.shape] + (_gemma, _xml, _objects, _python)
+    }[form.shape] + (_gemma, _xml, _mistral, _objects, _python)
     is_marked = begins_call(text, form)
     for way in ways:
         found = [each.call for each in _firsts(way, text, form) if is_marked or each.call.name in names]
@@ -125,8 +126,10 @@ def _call_of(value: Any, form: ToolFormat) -> WrittenCall | None:
         return _call(name, arguments)
     name = next((value[key] for key in (form.name_key, *_NAME_KEYS) if isinstance(value.get(key), str)), None)
     keys = (form.arguments_key, *_ARGUMENT_KEYS)
-    arguments = next((value[key] for key in keys if key in value), {} if len(value) == 1 else None)
-    return None if name is None else _call(name, arguments)
+    given = [value[key] for key in keys if key in value]
+    if name is None or (not given and len(value) > 1):
+        return None
+    return _call(name, given[0] if given else {})
 
 
 def _call(name: str, arguments: Any) -> WrittenCall | None:
@@ -165,6 +168,17 @@ def _named(text: str, form: ToolFormat) -> Iterator[_Found]:
         if (call := _call(found["name"], value)) is not None:
             yield _Found(call, found.start(), end)
             place = end
+
+
+def _mistral(text: str, _form: ToolFormat) -> Iterator[_Found]:
+    """`[TOOL_CALLS]f[ARGS]{"a": 1}`"""
+    for found in _MISTRAL.finditer(text):
+        try:
+            value, end = _DECODER.raw_decode(text, found.end())
+        except (ValueError, RecursionError):
+            continue
+        if (call := _call(found["name"], value)) is not None:
+            yield _Found(call, found.start(), end)
 
 
 def _tagged(text: str, form: ToolFormat) -> Iterator[_Found]:
@@ -220,21 +234,17 @@ def _xml(text: str, _form: ToolFormat) -> Iterator[_Found]:
 def _gemma(text: str, _form: ToolFormat) -> Iterator[_Found]:
     """`call:f{a:<|"|>text<|"|>,b:1}`"""
     for found in _GEMMA.finditer(text):
-        texts: list[str] = []
-        body = _QUOTED.sub(lambda quoted, kept=texts: f"\x00{_kept(quoted[1], kept)}\x00", text[found.end() :])
-        body = _BARE_KEY.sub(r'"\1":', body)
-        body = re.sub("\x00(\\d+)\x00", lambda number, kept=texts: json.dumps(kept[int(number[1])]), body)
+        quoted = _QUOTED.split(text[found.end() :])  # texts are at the odd places
+        plain = "\0".join(quoted[::2])
+        pieces = _BARE_KEY.sub(r'"\1":', plain).split("\0")
+        texts = [json.dumps(each) for each in quoted[1::2]]
+        body = "".join(each for pair in zip(pieces, [*texts, ""], strict=False) for each in pair)
         try:
             value, _ = _DECODER.raw_decode(body)
-        except (ValueError, RecursionError, IndexError):
+        except (ValueError, RecursionError):
             continue
         if (call := _call(found["name"], value)) is not None:
             yield _Found(call, found.start(), len(text))
-
-
-def _kept(text: str, texts: list[str]) -> int:
-    texts.append(text)
-    return len(texts) - 1
 
 
 def _python(text: str, _form: ToolFormat) -> Iterator[_Found]:

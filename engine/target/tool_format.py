@@ -13,7 +13,6 @@ Where a template tells of tools and the shape of calls is another, `call_parsing
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -176,10 +175,10 @@ class _Probe:
         if not found or _NAME not in (alone or called):
             return ""
         text = alone if _NAME in alone else called
-        start = len(os.path.commonprefix([before, text]))
+        start = _num_shared(before, text)
         while start and text[:start].rfind("<") > text[:start].rfind(">") and text[start - 1] != "\n":
             start = text.rfind("<", 0, start)  # in the middle of a mark that both have the beginning of
-        end = len(text) - len(os.path.commonprefix([behind[::-1], text[start:][::-1]]))
+        end = len(text) - _num_shared(behind[::-1], text[start:][::-1])
         if text is called:
             end = text.find(_RESULT) if _RESULT in text else len(text)
         while end < len(text) and text.rfind("<", start, end) > text.rfind(">", start, end):
@@ -198,6 +197,14 @@ class _Probe:
             return self.written(messages, begins, {"tools": [_TOOL, _OTHER_TOOL]})
         except TemplateFailed:
             return ""
+
+
+def _num_shared(one: str, other: str) -> int:
+    """Letters at the beginning."""
+    return next(
+        (place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]),
+        min(len(one), len(other)),
+    )
 
 
 def _tool(name: str) -> dict[str, Any]:
@@ -241,8 +248,8 @@ def _object(call: str) -> ToolFormat | None:
             continue
         name_key = keys.get(_NAME, "")
         id_key = next((key for key in first if key not in (name_key, arguments)), "")
-        told = {"name_key": name_key, "arguments_key": arguments if name_key else "", "id_key": id_key}
-        return ToolFormat(Shape.OBJECT, call[:start], call[end:], is_list=is_list, **told)
+        found = ToolFormat(Shape.OBJECT, call[:start], call[end:], is_list=is_list)
+        return replace(found, name_key=name_key, arguments_key=arguments if name_key else "", id_key=id_key)
     return None
 
 
@@ -276,12 +283,12 @@ def _tagged(call: str) -> ToolFormat | None:
     key_close = call[key + len(_KEY) : value]
     between = call[value + len(_VALUE) : next_key]
     behind = call[next_value + len(_NEXT_VALUE) :]
-    key_open = os.path.commonprefix([before_key[::-1], between[::-1]])[::-1]
-    value_close = os.path.commonprefix([between, behind])
+    key_open = before_key[len(before_key) - _num_shared(before_key[::-1], between[::-1]) :]
+    value_close = between[: _num_shared(between, behind)]
     if not (key_open.strip() and value_close.strip() and key_close):
         return None
     value_close = value_close[: len(between) - len(key_open)] or value_close
     middle = before_key[: len(before_key) - len(key_open)]
     close = behind[len(value_close) :]
-    told = {"key_open": key_open, "key_close": key_close, "value_close": value_close}
-    return ToolFormat(Shape.TAGGED, call[:name], close, middle, **told)
+    found = ToolFormat(Shape.TAGGED, call[:name], close, middle)
+    return replace(found, key_open=key_open, key_close=key_close, value_close=value_close)

@@ -34,6 +34,7 @@ _GRACE_S = 15.0  # for the process itself, whose libraries take seconds to load 
 _LOOK_S = 0.05  # at a signal to stop, which wakes nobody
 _END_S = 3.0
 _MOST_ANSWER = 64 << 20  # bytes of the process's answers, which are bounded there
+_STOPPED = "The user stopped this before it was done."
 _MORE = "It said: {detail}"
 _SENTENCES = {
     "not_found": "{server} cannot be started: there is no program {detail}. Install it, or give its whole path.",
@@ -118,18 +119,22 @@ class ServerHost:
         return tools
 
     def call(self, tool: Tool, arguments: str, stop: StopSignal) -> ToolAnswer:
+        start = time.monotonic()
         try:
             server = self._server(tool.server)
+            offered = self.tools_of(tool.server, stop)
         except ServerUnusable as error:
-            return ToolAnswer(str(error), Outcome.FAILED)
-        start = time.monotonic()
+            return ToolAnswer(str(error), Outcome.FAILED, seconds=time.monotonic() - start)
+        except Cancelled:
+            return ToolAnswer(_STOPPED, Outcome.STOPPED, seconds=time.monotonic() - start)
+        if all(each.name != tool.name for each in offered):
+            return ToolAnswer(f"{tool.server} does not offer {tool.name} any more.", Outcome.FAILED)
         asked = {"do": "call", "server": _written(server), "tool": tool.name, "seconds": self._call_s}
         asked["arguments"] = parsed_object(arguments)
-        is_known = self._running is not None and tool.server in self._running.tools
-        question = self._asked(asked, stop, self._call_s + (0 if is_known else self._start_s))
+        question = self._asked(asked, stop, self._call_s)
         seconds = time.monotonic() - start
         if question is None:
-            return ToolAnswer("The user stopped this before it was done.", Outcome.STOPPED, seconds=seconds)
+            return ToolAnswer(_STOPPED, Outcome.STOPPED, seconds=seconds)
         if question.kind:
             outcome = Outcome.TIMED_OUT if question.kind == "hangs" else Outcome.FAILED
             return ToolAnswer(_sentence(tool.server, question), outcome, seconds=seconds)
@@ -290,5 +295,3 @@ def _serve(pipe: Connection) -> None:
     from engine.tools.apart.serving import serve
 
     serve(pipe)
-
-

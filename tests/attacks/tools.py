@@ -108,9 +108,12 @@ class _Desk:
 
     def ask(self, call: str, conversation_id: int | None, stop_after_s: float | None) -> list[Event] | None:
         self.target.script([call, "Done."])
+        timer = threading.Timer(stop_after_s or 0.0, self._stop_it)
         if stop_after_s is not None:
-            threading.Timer(stop_after_s, self._stop_it).start()
-        return self._done(Send("Go on.", conversation_id, _SETTINGS))
+            timer.start()
+        events = self._done(Send("Go on.", conversation_id, _SETTINGS))
+        timer.cancel()
+        return events
 
 
 def run(plan: Plan) -> Verdict:

@@ -73,7 +73,7 @@ def test_openai(plain: Served, thinker: Served, caller: Served) -> None:
         form: Any = {"type": "json_schema", "json_schema": {"name": "x", "schema": CITY, "strict": True}}
         formed = to.chat.completions.create(model="fake", messages=[USER], response_format=form, max_tokens=50)
         assert json.loads(formed.choices[0].message.content) == {"a": "b"}
-        with pytest.raises(openai.BadRequestError, match="Temperature is 5.5"):
+        with pytest.raises(openai.BadRequestError, match=r"Temperature is 5\.5"):
             to.chat.completions.create(model="fake", messages=[USER], temperature=5.5)
         with pytest.raises(openai.InternalServerError, match="embeddings"):
             to.embeddings.create(model="fake", input="x")

@@ -23,8 +23,8 @@ def _forecast(arguments: Mapping[str, Any]) -> str:
 
 
 class FakeToolHost:
-    """Implements `engine.tools.interface.ToolHost`. Where `waits` is set, a call goes on only when it is stopped, or when
-    `go_on` is set."""
+    """Implements `engine.tools.interface.ToolHost`. Where `waits` is set, a call goes on only when it is stopped, or
+    when `go_on` is set."""
 
     def __init__(
         self,

@@ -32,6 +32,7 @@ def serve(pipe: Pipe) -> None:
                     break
         except (EOFError, OSError):
             portal.call(serving.close)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it is leaving
         running.result(10.0)
 
 

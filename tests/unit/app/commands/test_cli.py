@@ -107,7 +107,7 @@ def test_missing_system_libraries_are_named(monkeypatch: pytest.MonkeyPatch) -> 
         check_machine()
 
 
-_SLOW = "torch", "transformers", "llama_cpp", "sqlalchemy", "pygments", "numpy"
+_SLOW = "torch", "transformers", "llama_cpp", "sqlalchemy", "pygments", "numpy", "mcp", "anyio"
 
 
 def slow_imports_of(*modules: str) -> list[str]:
@@ -120,6 +120,11 @@ def slow_imports_of(*modules: str) -> list[str]:
 def test_the_command_line_starts_without_slow_libraries() -> None:
     """What `slipstream --help` imports: neither Qt nor a model runtime nor the store."""
     assert slow_imports_of("app.commands.cli") == []
+
+
+def test_servers_of_tools_are_spoken_with_in_a_process_of_its_own() -> None:
+    found = slow_imports_of("engine.threads", "engine.services.chat_service", "engine.tools.host")
+    assert {"mcp", "anyio"}.isdisjoint(found)
 
 
 def test_the_window_is_up_without_a_model_runtime_or_the_store() -> None:

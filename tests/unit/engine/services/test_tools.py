@@ -11,7 +11,7 @@ import pytest
 from engine.config import OwnSampling, ReplySettings, SamplingSettings
 from engine.errors import NotPossible
 from engine.messages.commands import ContinueReply, LoadTarget, Regenerate, Send
-from engine.messages.conversations import Message, Role
+from engine.messages.conversations import ChatTurn, Message, Role
 from engine.messages.events import (
     PromptStored,
     ReplyCall,
@@ -22,12 +22,14 @@ from engine.messages.events import (
     ToolFinished,
     ToolsListed,
 )
-from engine.messages.tools import MOST_TURNS, AllowedTool, Outcome, Permission, Tool, ToolServer
+from engine.messages.tools import MOST_TURNS, AllowedTool, Outcome, Permission, Tool, ToolCall, ToolServer
 from engine.stop_signal import StopSignal
+from engine.target.chat_template import ChatTemplate
 from engine.target.interface import FloatRows
 from tests.fakes.caller import ANSWER, CALL, HERMES, Caller
 from tests.fakes.target import FakeTarget
 from tests.fakes.tool_host import FORECAST, WEATHER, FakeToolHost
+from tests.fakes.tool_templates import FAMILIES
 from tests.unit.engine.services.test_chat_service import Desk
 
 GREEDY = SamplingSettings(temperature=0)
@@ -209,7 +211,9 @@ def test_a_new_prompt_behind_them_is_answered_as_well(calling: Desk) -> None:
 
 
 def test_a_tool_that_there_is_not_is_told_and_not_asked_for(desk: Desk) -> None:
-    _, call, result, _ = ask(loaded(desk, Caller("<function=launch>\n<parameter=x>\n1\n</parameter>\n</function>", ANSWER)))
+    _, call, result, _ = ask(
+        loaded(desk, Caller("<function=launch>\n<parameter=x>\n1\n</parameter>\n</function>", ANSWER))
+    )
     assert desk.told(ToolAsked) == []
     assert call.calls[0].server == ""
     assert result.result is not None
@@ -327,7 +331,7 @@ class Sloppy(Caller):
 
 
 def test_a_model_that_errs_writes_whole_calls_nevertheless(desk: Desk) -> None:
-    wrong = CALL.replace('"city": "', "\"city'= \"")
+    wrong = CALL.replace('"city": "', '"city\'= "')
     _, call, result, _ = ask(loaded(desk, Sloppy(wrong, ANSWER)))
     assert json.loads(call.calls[0].arguments) == {"city": "Paris"}
     assert result.text == "Rain in Paris."
@@ -340,3 +344,27 @@ def test_what_is_no_call_after_all_comes_back_to_the_text(desk: Desk) -> None:
     assert reply.calls == ()
     assert reply.statistics is not None
     assert sum(run.num_characters for run in reply.statistics.origins) == len(reply.text)
+
+
+@pytest.mark.parametrize(("name", "source"), [each[:2] for each in FAMILIES], ids=[each[0] for each in FAMILIES])
+def test_calls_are_written_and_read_in_the_format_of_each_family(desk: Desk, name: str, source: str) -> None:
+    written = call_of(source)
+    target = Caller(f"Let me look.{written}" if not written.startswith("{") else written, ANSWER, chat_template=source)
+    prompt, call, result, answer = ask(loaded(desk, target))
+    assert (prompt.text, answer.text) == ("Rain?", ANSWER), name
+    assert json.loads(call.calls[0].arguments) == {"city": "Paris"}
+    assert result.text == "Rain in Paris."
+    told = written.replace("abcdefghi", call.calls[0].id)  # one that no other call has, whatever the model wrote
+    assert told in target.text.split("Rain?")[1], "later prompts have it as it was written"
+
+
+def call_of(source: str) -> str:
+    """As the template writes it."""
+    call = ToolCall("abcdefghi", "weather", "forecast", '{"city": "Paris"}')
+    turns = [
+        ChatTurn(Role.USER, "Rain?"),
+        ChatTurn(Role.ASSISTANT, "", calls=(call,)),
+        ChatTurn(Role.TOOL, "", answers=call),
+    ]
+    text = str(ChatTemplate(source, "", "").render(turns, tools=(FORECAST,)))
+    return text.split("assistant\n")[1].split("<|im_end|>")[0]

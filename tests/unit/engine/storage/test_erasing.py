@@ -122,7 +122,8 @@ def test_no_unfinished_copy_stays(repository: Repository, store: Path, data_dir:
 def test_erasing_takes_no_memory_for_what_the_store_holds(repository: Repository, store: Path) -> None:
     gone, kept = chat_with(repository, SECRET), chat_with(repository, "x")
     with closing(sqlite3.connect(store)) as connection, connection:
-        like = "INSERT INTO messages SELECT NULL, ?, NULL, role, hex(randomblob(500000)), created_at, NULL, NULL, '[]', '[]', NULL"
+        values = "NULL, ?, NULL, role, hex(randomblob(500000)), created_at, NULL, NULL, '[]', '[]', NULL"
+        like = f"INSERT INTO messages SELECT {values}"
         connection.executemany(f"{like} FROM messages WHERE conversation_id = ?", [(kept, gone)] * 60)
     repository.forget_conversation(gone)
     most = 0

@@ -61,7 +61,9 @@ def test_branch_longer_than_the_depth_of_triggers_is_purged(repository: Reposito
     summary = repository.create_conversation("long", "")
     root = repository.add_message(summary.id, None, Role.USER, "text")
     chain = [(root.id + step, root.id + step - 1, root.id) for step in range(1, 1100)]  # SQLite's limit is 1,000
-    like_root = "SELECT ?, conversation_id, ?, role, text, created_at, NULL, NULL, '[]', '[]', NULL FROM messages WHERE id = ?"
+    like_root = (
+        "SELECT ?, conversation_id, ?, role, text, created_at, NULL, NULL, '[]', '[]', NULL FROM messages WHERE id = ?"
+    )
     with closing(sqlite3.connect(store)) as connection, connection:
         connection.executemany(f"INSERT INTO messages {like_root}", chain)
     repository.delete_conversation(summary.id)

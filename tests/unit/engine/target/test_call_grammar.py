@@ -59,7 +59,9 @@ def test_whatever_is_drawn_in_a_call_becomes_one(form: ToolFormat, before: str) 
         text = before
         while (allowed := grammar.allowed(())) is not None:
             choices = [token for token in allowed.nonzero()[0].tolist() if token != END]
-            closing = [each for each in choices if target.vocabulary.pieces[each] in (b"}", b'"', b"]", b"</tool_call>")]
+            closing = [
+                each for each in choices if target.vocabulary.pieces[each] in (b"}", b'"', b"]", b"</tool_call>")
+            ]
             if not choices:
                 break
             token = dice.choice(closing if closing and dice.random() < 0.6 else choices)
@@ -127,7 +129,13 @@ def test_what_nobody_chose_frees_the_reply() -> None:
 
 @pytest.mark.parametrize(
     "schema",
-    ['{"type": "nonsense"}', '{"properties": {"a": {"pattern": "(?=x)"}}}', "[", '{"$ref": "http://x"}', '{"properties": 7}'],
+    [
+        '{"type": "nonsense"}',
+        '{"properties": {"a": {"pattern": "(?=x)"}}}',
+        "[",
+        '{"$ref": "http://x"}',
+        '{"properties": 7}',
+    ],
 )
 def test_a_schema_that_cannot_be_used_allows_any_object(schema: str) -> None:
     odd = (replace(TOOLS[0], schema=schema), TOOLS[1])

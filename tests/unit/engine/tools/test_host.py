@@ -93,9 +93,8 @@ def test_a_call_is_answered(desk: Desk) -> None:
 
 def test_what_a_tool_says_of_its_own_failure_is_told(desk: Desk) -> None:
     desk.begin()
-    assert desk.call("wrong", "no such file") == desk.call("wrong", "no such file").__class__(
-        "no such file", Outcome.FAILED, 0, pytest.approx(0, abs=PATIENCE_S)
-    )
+    answer = desk.call("wrong", "no such file")
+    assert (answer.text, answer.outcome) == ("no such file", Outcome.FAILED)
 
 
 def test_other_words_on_the_way_are_passed_over(desk: Desk) -> None:
@@ -166,7 +165,9 @@ def test_one_that_says_nothing_when_it_is_started_is_given_up(desk: Desk) -> Non
     assert desk.states() == [ServerState.STARTING, ServerState.FAILED]
 
 
-@pytest.mark.parametrize(("what", "words"), [("die", "It said: The key is missing"), ("flood", "sent more than it may")])
+@pytest.mark.parametrize(
+    ("what", "words"), [("die", "It said: The key is missing"), ("flood", "sent more than it may")]
+)
 def test_one_that_fails_at_once_says_why(desk: Desk, what: str, words: str) -> None:
     desk.use(rogue("rogue", "--on-start", what))
     with pytest.raises(ServerUnusable, match=words):
