@@ -108,9 +108,11 @@ class PromptBuilder:
         `held` are the target's tokens; `num_left_out` turns were left out before, and stay out, so that the held tokens
         stay useful; `num_extra` tokens follow the prompt at once; `begun` is the reply to continue, with its
         `thoughts`; `thinks`: as the user wants it; None: as the template has it; `tools`: that it may call;
-        `keeps_all`: no turn is left out; `opens`: how the template begins a call, with which the reply goes on. A
-        prompt that takes the template too much is too long, too. Raises PromptTooLong or TemplateFailed if the last turn alone
-        is too long, and TargetUnusable where the vocabulary has no tokens for it, or a picture cannot be seen.
+        `keeps_all`: no turn is left out; `opens`: how the template begins a call, with which the reply goes on.
+
+        A prompt that takes the template too much is too long, too. Raises PromptTooLong or TemplateFailed if the last
+        turn alone is too long, and TargetUnusable where the vocabulary has no tokens for it, or a picture cannot be
+        seen.
         """
         system = [turn for turn in turns if turn.role is Role.SYSTEM]
         others = [turn for turn in turns if turn.role is not Role.SYSTEM]
