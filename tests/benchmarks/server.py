@@ -31,7 +31,7 @@ from typing import Any
 from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, Send, StopSignal, open_writer
 from engine.config import TargetSettings
 from engine.lab.measuring.prompts import read_prompts
-from engine.messages.commands import Answer, Command, LoadTarget
+from engine.messages.commands import Command, LoadTarget
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.events import AnswerText, Event, Failed, Finished, ReplyText
 from engine.messages.replies import ReplyListener
@@ -50,6 +50,7 @@ class Bench:
     def __init__(self, folder: Path) -> None:
         self._over = threading.Event()
         self._failure = ""
+        self._awaited: Command | None = None
         self.asked_at = self.text_at = 0.0
         self._engine = Engine(EngineConfig(folder), self._hear)
         self._server = Server(ServerSettings(port=0), folder, self._post)
@@ -63,6 +64,7 @@ class Bench:
     def do(self, command: Command) -> float:
         """Seconds until the first text of a reply."""
         self._over.clear()
+        self._awaited = command
         self._post(command)
         assert self._over.wait(_PATIENCE_S), "it came to no end"
         assert not self._failure, self._failure
@@ -78,7 +80,7 @@ class Bench:
         self._server.hear(event)
         if isinstance(event, Failed):
             self._failure = event.sentence
-        if isinstance(event, Finished | Failed) and isinstance(event.command, LoadTarget | Send | Answer):
+        if isinstance(event, Finished | Failed) and event.command is self._awaited:
             self._over.set()
 
 
