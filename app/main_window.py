@@ -280,6 +280,7 @@ class MainWindow(QMainWindow):
         self.personal_action = self._action(self.tr("Personalization…"), "Ctrl+Shift+P", role=role.NoRole)
         self.tools_action = self._action(self.tr("Tools…"), role=role.NoRole)
         box.tools.settings_requested.connect(self.tools_action.trigger)
+        self.server_action = self._action(self.tr("Server…"), role=role.NoRole)
         self.settings_action = self._action(self.tr("Settings…"), "Ctrl+,", role=role.PreferencesRole)
         self.larger_action = self._action(self.tr("Larger text"), ("Ctrl++", "Ctrl+="))
         self.smaller_action = self._action(self.tr("Smaller text"), "Ctrl+-")
@@ -324,7 +325,8 @@ class MainWindow(QMainWindow):
         """Whatever is needed most is on the first level; the rest is in submenus, by subject."""
         chats = (self.new_action, self.incognito_action, self.search_action)
         speeds = (self.speed_up_action, self.history_action)
-        pages = (self.library_action, self.personal_action, self.tools_action, self.settings_action)
+        extras = (self.tools_action, self.server_action)
+        pages = (self.library_action, self.personal_action, *extras, self.settings_action)
         submenus: tuple[tuple[str, tuple[tuple[QAction, ...], ...]], ...] = (
             (
                 self.tr("&Chat"),

@@ -33,6 +33,7 @@ from app.controllers.prompt import PromptController
 from app.controllers.readings import ReadingsController
 from app.controllers.repetition import RepetitionController
 from app.controllers.search import SearchController
+from app.controllers.server import ServerController
 from app.controllers.settings import SettingsController
 from app.controllers.speed_up import SpeedUpController
 from app.controllers.start import FileOpening, FirstStart, StoreTrouble
@@ -119,6 +120,7 @@ class WiredWindow(QObject):
         self.opening = FileOpening(window, self._use_model)
         HelpController(window, self.theme, bridge, folder)
         UpdateController(window, bridge, keeper, update_url())
+        self.server = ServerController(window, bridge, keeper)
         self.settings = SettingsController(window, self.theme, keeper, self.target)
         ReadingsController(window, self.theme, bridge, keeper, self.settings)
         FirstStart(window, bridge, keeper)
@@ -146,6 +148,7 @@ class WiredWindow(QObject):
         self.conversations.list_all()
         target, identity = self._start_target
         self.target.load(target, identity=identity, by_itself=True)
+        self.server.follow()
         QTimer.singleShot(0, self, self._begin_library)  # much to build: a turn of its own
 
     @Slot()

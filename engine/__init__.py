@@ -31,22 +31,24 @@ _PUBLIC = {
     "lab.measuring.order": "BenchOrder SimulatedCosts",
     "library.siblings": "sibling_beside",
     "messages.commands": """
-        AddPresets AddTargets AnswerToolCall ArchiveConversations ChangeConversation ChangeFolder ChangeTargetOptions
-        ChatSampling CheckForUpdate CheckGrammar CheckSuggestions Command Compare ContinueReply CountTokens
-        CreateFolder DeleteConversation DeleteConversations DeleteFolder DeleteMessage DeletePreset DeletePrompt
-        DiscardDownload DownloadTarget EditPrompt EndToolServers EstimateMemory ExportConversations ExportPresets
-        ExportProfile FetchDrafter FindPassages ForgetAllowedTools ForgetConversation ForgetEverything ForgetLearned
-        ForgetReadings ImportConversations ImportPresets ImportProfile ListAllowedTools ListConversations
-        ListDownloads ListFolders ListForms ListHubFiles ListPresets ListPrompts ListSuggestions ListTargets ListTools
-        LoadTarget MakeForm MeasureReadings MoveConversations OpenConversation PauseLearning PersonalCommand
-        PinConversations ReadHistory ReadLearned ReadPicture ReadRuntime ReadTextFile Regenerate RemoveTarget
-        RenameConversation ReplyCommand ResetStarter RestoreConversation RestoreConversations RestoreFolder
-        RestoreMessage ReturnConversations SaveDraft SavePreset SavePrompt SearchConversations SearchHub Send
-        ShowBranch ShowPicture ShowProfile StoreHeld TuneStarter TuneTarget UseAdapter UseDrafter UseLearning
-        UseReadings UseTools
+        AddClient AddPresets AddTargets AnswerToolCall ArchiveConversations ChangeClient ChangeConversation
+        ChangeFolder ChangeTargetOptions ChatSampling CheckForUpdate CheckGrammar CheckSuggestions Command Compare
+        ContinueReply CountTokens CreateFolder DeleteConversation DeleteConversations DeleteFolder DeleteMessage
+        DeletePreset DeletePrompt DiscardDownload DownloadTarget EditPrompt EndToolServers EstimateMemory
+        ExportConversations ExportPresets ExportProfile FetchDrafter FindPassages ForgetAllowedTools
+        ForgetConversation ForgetEverything ForgetLearned ForgetReadings ImportConversations ImportPresets
+        ImportProfile ListAllowedTools ListClients ListConversations ListDownloads ListFolders ListForms ListHubFiles
+        ListPresets ListPrompts ListSuggestions ListTargets ListTools LoadTarget MakeForm MeasureReadings
+        MoveConversations OpenConversation PauseLearning PersonalCommand PinConversations ReadHistory ReadLearned
+        ReadPicture ReadRuntime ReadTextFile Regenerate RemoveClient RemoveTarget RenameConversation ReplyCommand
+        ResetStarter RestoreConversation RestoreConversations RestoreFolder RestoreMessage ReturnConversations
+        SaveDraft SavePreset SavePrompt SearchConversations SearchHub Send ShowBranch ShowPicture ShowProfile
+        StoreHeld TuneStarter TuneTarget UseAdapter UseDrafter UseLearning UseReadings UseServer UseTools
     """,
+    "messages.serving": "Client ServerLimits ServerSettings",
     "proposers.catalogue": "origins",
     "replies.reply": "Reply",
+    "server.clients": "Clients",
     "services.hub_service": "fetch_drafter",
     "services.tuning_service": "TuningService",
     "services.worker": "deep_thread",
@@ -57,6 +59,7 @@ _PUBLIC = {
     "tools.servers": "read_tool_servers write_tool_servers",
     "use_cases.chat": "open_writer read_prompt",
     "use_cases.lab": "distill open_bench",
+    "use_cases.serving": "serving",
     "use_cases.store": """
         download_target export_profile forget_learned import_profile list_hub_files open_library open_tuning
         summarize_learned summarize_profile use_adapter
@@ -74,8 +77,10 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.lab.measuring.order import *
     from engine.library.siblings import *
     from engine.messages.commands import *
+    from engine.messages.serving import *
     from engine.proposers.catalogue import *
     from engine.replies.reply import *
+    from engine.server.clients import *
     from engine.services.hub_service import *
     from engine.services.tuning_service import *
     from engine.services.worker import *
@@ -86,6 +91,7 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.tools.servers import *
     from engine.use_cases.chat import *
     from engine.use_cases.lab import *
+    from engine.use_cases.serving import *
     from engine.use_cases.store import *
     from engine.use_cases.tools import *
 else:

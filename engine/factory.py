@@ -32,6 +32,7 @@ from engine.messages.commands import (
     PresetCommand,
     ReadingCommand,
     ReadRuntime,
+    ServerCommand,
     StoreCommand,
     ToolCommand,
     TuningCommand,
@@ -46,6 +47,7 @@ from engine.messages.events import (
     TargetReady,
     TokensCounted,
 )
+from engine.server.hosting import Hosting
 from engine.services.asking import Asking
 from engine.services.era import StoredNgrams
 from engine.services.learning_service import LearningService
@@ -116,10 +118,11 @@ def _with(service: Callable[[], _Service]) -> _Handle:
 class Services:
     """Carries out every command with the service that it is for, which the first such command builds on its thread."""
 
-    def __init__(self, config: EngineConfig, emit: Listener, post: Callable[[Command], object]) -> None:
+    def __init__(self, config: EngineConfig, emit: Listener, post: Callable[[Command], StopSignal]) -> None:
         self._config = config
         self._loaded: TargetInfo | None = None  # the target in use
         self._listener = emit
+        self.hosting = Hosting(config.data_dir, emit, post)
         self._post = post
         self._repository: Lazy[Repository] = Lazy(lambda: open_repository(config), self._erase_deleted)
         self._quiet: Lazy[Quiet] = Lazy(_make_quiet)
@@ -146,6 +149,7 @@ class Services:
             **dict.fromkeys((PresetCommand, ExportPresets, ImportPresets), _with(Lazy(self._build_presets))),
             HubCommand: _with(Lazy(self._build_hub)),
             ToolCommand: _with(Lazy(self._build_tools)),
+            ServerCommand: _with(lambda: self.hosting),
             AnswerToolCall: self._answer_call,
             CountTokens: self._count_tokens,
             UseLearning: self._change_learning,  # this and the next two work even if the store cannot be opened
@@ -237,15 +241,20 @@ class Services:
 
     def _build_chat(self) -> ChatService:
         from engine.loading import load_target
+        from engine.services.answering import Answering
         from engine.services.calling import Calling
         from engine.services.chat_service import ChatService
+        from engine.services.remembering import Remembering
         from engine.services.target_in_use import TargetInUse
 
         shared = self._repository(), self._recall(), self._learning
         readings = self._readings()
         target = TargetInUse(*shared, load_target, self._speculate, self._emit, self._post, readings.readings)
         calling = Calling(self._repository(), self._keeper(), self._tools, self._asking, self._emit)
-        return ChatService(*shared, target, self._keeper(), readings, calling, self._emit, self._post)
+        remembering = Remembering(self._repository(), self._keeper(), self._emit)
+        told = self._emit, self._post
+        answering = Answering(self._recall(), self._learning, target, self._keeper(), remembering, *told)
+        return ChatService(*shared, target, self._keeper(), readings, calling, answering, *told)
 
     def _build_store(self) -> StoreService:
         from engine.services.store_service import StoreService

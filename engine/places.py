@@ -14,6 +14,7 @@ COPY = f"{STORE}.before-"  # a revision follows: migrations leave a copy of the 
 UNFINISHED_COPY = f"{STORE}.part"
 SETTINGS = "settings.json"
 UNREADABLE_SETTINGS = "settings.unreadable.json"
+CLIENTS = "clients.json"
 LOG = "logs/slipstream.log"
 
 
@@ -50,6 +51,8 @@ PLACES = (
     Place(f".{SETTINGS}.*.part", Fate.REMOVED, Turn.SETTINGS),
     Place(UNREADABLE_SETTINGS, Fate.REMOVED, Turn.SETTINGS),
     Place(SETTINGS, Fate.REWRITTEN, Turn.SETTINGS),
+    Place(f".{CLIENTS}.*.part", Fate.REMOVED),
+    Place(CLIENTS, Fate.REMOVED),  # names that a user gave to programs; their keys are worth nothing then
     Place(f"{LOG}.*", Fate.REMOVED),
     Place(LOG, Fate.EMPTIED),
     Place("crashes/*.native", Fate.EMPTIED),

@@ -32,12 +32,13 @@ from engine.messages.commands import (
     ReadRuntime,
     ReplyCommand,
     SaveNgrams,
+    ServerCommand,
     StoreCommand,
     ToolCommand,
     TuningCommand,
     UseLearning,
 )
-from engine.messages.events import Listener
+from engine.messages.events import Event, Listener
 from engine.services.worker import Worker
 from engine.stop_signal import StopSignal
 
@@ -57,7 +58,7 @@ _STORE_THREADS = (
     "tools",
     "answers",
 )
-_NETWORK_THREADS = ("hub", "search", "download")
+_NETWORK_THREADS = ("hub", "search", "download", "server")
 _THREADS: dict[type, str] = {
     ChatCommand: "chat",
     ForgetEverything: "chat",  # so that no reply follows it
@@ -70,6 +71,7 @@ _THREADS: dict[type, str] = {
     UseLearning: "store",
     PauseLearning: "store",
     ToolCommand: "tools",
+    ServerCommand: "server",
     AnswerToolCall: "answers",
     ReadingCommand: "personal",
     KeepReading: "readings",
@@ -94,19 +96,20 @@ class Engine:
     """A listener, and a thread for each kind of command that must not wait for the others: answering, reading stored
     conversations, changing them, the library of targets, forms of their weights, files of chats, what is learned as a
     whole, erasing what was deleted, keeping what was read, servers of tools, what the user answers about their calls,
-    searching the hub, and fetching from it.
+    searching the hub, fetching from it, and the server for other programs.
 
     The threads call `listener`. Nothing slow happens in the constructor or in `post`.
     """
 
     def __init__(self, config: EngineConfig, listener: Listener) -> None:
         settle_memory()
-        self._services = Services(config, listener, self.post)
+        self._listener = listener
+        self._services = Services(config, self._tell, self.post)
         self._workers = {
             name: Worker(
                 f"slipstream-{name}",
                 self._handle,
-                listener,
+                self._tell,
                 on_end=self._services.close_chat if name == "chat" else lambda: None,
                 is_owed=lambda command: isinstance(command, OwedCommand),
             )
@@ -122,6 +125,10 @@ class Engine:
             self._workers[row_of(_THREADS, kind)].stop(kind)
         return self._workers[row_of(_THREADS, type(command))].post(command)
 
+    def _tell(self, event: Event) -> None:
+        if not self._services.hosting.hear(event):
+            self._listener(event)
+
     def _handle(self, command: Command, stop: StopSignal) -> None:
         """Whoever reads the store finds what was to be changed before."""
         writing = self._workers["writing"]
@@ -136,6 +143,7 @@ class Engine:
         self._services.end_learning()
         self._services.end_waiting()
         self._services.end_tools()
+        self._services.hosting.close()
         for worker in self._workers.values():
             worker.end()
         deadline = time.monotonic() + _CLOSING_PATIENCE_S

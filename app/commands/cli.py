@@ -22,6 +22,7 @@ from app.commands.distill import distill
 from app.commands.models import models
 from app.commands.options import NoSpeculationOption
 from app.commands.profile import profile
+from app.commands.serve import clients, serve
 from app.commands.terminal import mark_output
 from app.crash.images import leave_no_image
 from app.startup.open_request import OpenRequest, is_there
@@ -113,10 +114,11 @@ def open_files(
     raise typer.Exit(run(options.get("target"), None, speculation, asked))
 
 
-for _command in (chat, bench, replay, distill):
+for _command in (chat, bench, replay, distill, serve):
     application.command()(_command)
 application.add_typer(models, name="models")
 application.add_typer(profile, name="profile")
+application.add_typer(clients, name="clients")
 
 if __name__ == "__main__":
     main()

@@ -32,6 +32,7 @@ from engine import (
     ReadingSettings,
     ReplySettings,
     SamplingSettings,
+    ServerSettings,
     TargetSettings,
     read_tool_servers,
 )
@@ -146,6 +147,10 @@ class AppSettings(BaseModel):
     thought_length: Annotated[int | None, parameter(ReplySettings, "max_thought"), Shown(Group.CHAT)] = None
     context_size: Annotated[int | None, parameter(TargetSettings, "context_size"), Shown(Group.MODELS)] = None
     threads: Annotated[int | None, parameter(TargetSettings, "threads"), Shown(Group.MODELS)] = None
+    server: bool = False  # whether other programs may use the model
+    server_port: int = Field(default=ServerSettings().port, ge=1024, le=65_535)
+    server_needs_key: bool = False
+    server_remembers: bool = False  # whether what programs without a key ask is kept and learned from
     thinking: dict[str, bool] = {}  # whether a model thinks before it answers, by its identity, where that was switched
     tool_servers: str = ""  # as JSON, see `engine/tools/servers.py`
     tools_last: tuple[str, ...] = ()  # servers that the last chat used, for new ones

@@ -15,6 +15,7 @@ from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.likeliest import NUM_NOTED, DistributionNotes, RowScan
 from engine.numerics.rules import Rules
 from engine.numerics.sampling import Dice, Distribution, RandomDice, distribution_of
+from engine.numerics.token_logs import TokenLogs
 from engine.proposers.interface import Context
 from engine.stop_signal import StopSignal
 from engine.target.call_grammar import CallGrammar
@@ -43,12 +44,13 @@ class Decoder:
         seed: int | None = None,
         ending: Sequence[int] = (),
         max_thought: int | None = None,
+        logs: TokenLogs | None = None,
     ) -> None:
         """`turns`: the conversation that is answered, for proposers to read. Without `speculation` nobody drafts.
         `learns`: whether proposers may learn from the reply. `notes` gets every token and the logits before it, up to
         an `ending`: these are written, whatever the target would write, when the caller has set `thought_end` and the
         reply has that many tokens. `max_thought`: tokens from the mark that begins a thought to its `thought_end`.
-        `rules` and `grammar` are those of the reply; the grammar moves on with it.
+        `logs` gets every token, too. `rules` and `grammar` are those of the reply; the grammar moves on with it.
 
         With a seed, drafts are certain of their tokens: so the target alone draws, once for each token that is written,
         and the reply is the same whatever is drafted. `seed`, where the sampling has none: of dice that nobody asked
@@ -61,6 +63,7 @@ class Decoder:
         self._speculation = speculation
         self._learns = learns
         self._notes = notes
+        self._logs = logs
         self._ending = tuple(ending)
         self._max_thought = max_thought if ending else None
         self.thought_end: int | None = None
@@ -127,6 +130,8 @@ class Decoder:
             self._session.extend(tokens[start : start + most], stop, num_rows=1)
         self.verdict = Verdict(NO_DRAFT, 0, self._ending)
         self.thought_end = self._state = self._notes = None
+        if self._logs is not None:
+            self._logs.skip(len(self._ending))
         self._recorder.start()
 
     def _draft(self, pending: int, reply_start: int, end: int | None) -> Draft:
@@ -202,6 +207,9 @@ class Decoder:
         if self._notes is not None:
             for token, row in zip(tokens, rows, strict=True):
                 self._notes.note(token, row)
+        if self._logs is not None:
+            for token, row in zip(tokens, rows, strict=True):
+                self._logs.note(token, row)
 
     def _move_on(self, tokens: Sequence[int]) -> None:
         if self._grammar is not None:

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import dataclass_transform
 
 from engine.config import LearningSettings, OwnSampling, ReadingSettings, ReplySettings, TargetOptions, TargetSettings
+from engine.messages.asked import Asked
 from engine.messages.conversations import ConversationSummary, ExportFormat
 from engine.messages.learned import NgramRecord
 from engine.messages.order import Folder, LibraryPrompt, Preset, TargetChoice
 from engine.messages.pictures import Picture
 from engine.messages.prompts import Attachment
 from engine.messages.replies import ReplyStatistics, Thought
+from engine.messages.serving import ServerSettings
 from engine.messages.targets import HubFile
 from engine.messages.tools import AllowedTool, Permission, ToolCall, ToolServer
 
@@ -68,6 +70,10 @@ class FileCommand(Command):
 
 class ToolCommand(Command):
     """Concerns the servers of tools."""
+
+
+class ServerCommand(Command):
+    """Concerns the server for other programs."""
 
 
 class CheckGrammar(FileCommand):
@@ -132,6 +138,43 @@ class ContinueReply(ReplyCommand):
 
     conversation_id: int
     settings: ReplySettings
+
+
+class Answer(ReplyCommand):
+    """Write a reply that a client of the server asks for. Answered with `AnswerStarted`, `AnswerText`, `AnswerThought`
+    and `AnswerEnded`, or with `AnswerRefused`; nothing of it is stored, or learned from, unless it is remembered."""
+
+    number: int  # by which the events name it
+    asked: Asked
+    settings: ReplySettings  # of the user
+    is_remembered: bool = False  # kept as a chat, as if it had been written in the window
+
+
+class UseServer(ServerCommand):
+    """Open the server, in place of one that is open; without settings, close it. Answered with `ServerChanged`."""
+
+    settings: ServerSettings | None
+    reply_settings: ReplySettings = ReplySettings()  # of the user, for what programs leave open
+
+
+class ListClients(ServerCommand):
+    """Answered with `ClientsListed`, as are the next three."""
+
+
+class AddClient(ServerCommand):
+    """Answered with `ClientAdded` first."""
+
+    name: str
+    is_remembered: bool = False
+
+
+class ChangeClient(ServerCommand):
+    name: str
+    is_remembered: bool
+
+
+class RemoveClient(ServerCommand):
+    name: str
 
 
 class AnswerToolCall(Command):

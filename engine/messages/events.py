@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import dataclass_transform
 
+from engine.messages.asked import Refusal
 from engine.messages.commands import (
     AddPresets,
     CheckForUpdate,
@@ -29,7 +30,8 @@ from engine.messages.learned import FingerprintPair, ImportOutcome, LearnedSumma
 from engine.messages.order import Folder, LibraryPrompt, Preset
 from engine.messages.pictures import Picture
 from engine.messages.prompts import Attachment
-from engine.messages.replies import OriginRun, ThoughtPiece
+from engine.messages.replies import OriginRun, ReplyStatistics, Thought, ThoughtPiece, TokenLog
+from engine.messages.serving import Client
 from engine.messages.speed import LiveFigures
 from engine.messages.targets import HubFile, HubModel, LibraryTarget, MemoryEstimate, Runtime, Suggestion
 from engine.messages.tools import AllowedTool, ServerState, Tool, ToolCall
@@ -406,6 +408,59 @@ class ReplyFinished(Event):
 
     message: Message  # as in `PromptStored`
     siblings: tuple[int, ...] = ()  # as in `Conversation.siblings`, if it has any
+
+
+class ServerChanged(Event):
+    address: str  # empty: it is closed
+    problem: str = ""  # a sentence: why it could not be opened
+
+
+class ClientsListed(Event):
+    clients: tuple[Client, ...]
+
+
+class ClientAdded(Event):
+    name: str
+    key: str  # told this once
+
+
+class AnswerEvent(Event):
+    """Concerns a client of the server, and nobody else."""
+
+
+class AnswerStarted(AnswerEvent):
+    number: int  # of the command
+    num_tokens: int  # of the prompt
+
+
+class AnswerText(AnswerEvent):
+    number: int
+    text: str
+    logs: tuple[TokenLog, ...] = ()  # of its tokens, where they were asked for
+
+
+class AnswerThought(AnswerEvent):
+    number: int
+    text: str
+
+
+class AnswerEnded(AnswerEvent):
+    """It was written, or stopped, or failed in the middle."""
+
+    number: int
+    text: str
+    thoughts: tuple[Thought, ...]
+    calls: tuple[ToolCall, ...]
+    statistics: ReplyStatistics
+    failure: str = ""  # a sentence
+
+
+class AnswerRefused(AnswerEvent):
+    """Nothing was written."""
+
+    number: int
+    refusal: Refusal
+    sentence: str
 
 
 class ToolServerChanged(Event):

@@ -58,6 +58,15 @@ def joined_thoughts(thoughts: Iterable[Thought]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class TokenLog:
+    """A token of a reply, and the natural logarithm of its probability."""
+
+    piece: bytes
+    log: float
+    beside: tuple[tuple[bytes, float], ...] = ()  # the likeliest tokens in its place, likeliest first
+
+
+@dataclass(frozen=True, slots=True)
 class ProposerCounts:
     """Tokens of the target that one proposer drafted, in one reply or in several."""
 
@@ -161,6 +170,9 @@ class ReplyListener:
 
     def on_text(self, text: str, figures: LiveFigures, origins: tuple[OriginRun, ...]) -> None:
         """The next piece of text, with the origins of its characters."""
+
+    def on_logs(self, logs: tuple[TokenLog, ...]) -> None:
+        """How likely the tokens of the next piece of text were, where the settings ask for it."""
 
     def on_thought(self, piece: ThoughtPiece, figures: LiveFigures) -> None:
         """The next piece of a thought, which is no part of the text."""

@@ -123,10 +123,11 @@ def likeliest(logits: LogitRow, count: int) -> tuple[npt.NDArray[np.int32], npt.
     """The `count` likeliest tokens, likeliest first, and their natural log-probabilities at temperature 1 over the
     whole row, shapes (count,). Raises TargetUnusable."""
     ids, values = RowScan(logits).largest(count)
-    return ids.astype(np.int32), (values - np.float32(_log_sum_exp(logits, values[0]))).astype(np.float16)
+    return ids.astype(np.int32), (values - np.float32(log_sum_exp(logits, values[0]))).astype(np.float16)
 
 
-def _log_sum_exp(logits: LogitRow, maximum: np.float32) -> float:
+def log_sum_exp(logits: LogitRow, maximum: np.float32) -> float:
+    """Of a row of logits whose largest is known."""
     buffer = np.empty(min(_CHUNK_SIZE, len(logits)), np.float32)
     total = 0.0
     for start in range(0, len(logits), _CHUNK_SIZE):

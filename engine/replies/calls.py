@@ -34,16 +34,16 @@ class CallSplitter:
     """Releases parts as early as possible; together they are all of the answer, in order. From the first mark on that
     opens a call, all belongs to calls, and so does an answer that begins as an object that calls."""
 
-    def __init__(self, form: ToolFormat | None, tools: Sequence[Tool]) -> None:
-        """Without a format, or tools, all is answer."""
+    def __init__(self, form: ToolFormat | None, tools: Sequence[Tool], begun: str = "") -> None:
+        """Without a format, or tools, all is answer. `begun`: the beginning of a call, with which the reply goes on."""
         self._form = form if tools else None
         self._tools = told_names(tools)
         self._marks = () if form is None or not tools else tuple(dict.fromkeys(filter(None, (form.mark, *MARKS))))
         self._may_be_bare = form is not None and bool(tools) and not form.mark
         self._bare = re.compile(r"\s*\{\s*\"(?:name|function|tool_name|type)\"\s*:\s*\"")
         self._waiting = ""
-        self._called: list[str] = []
-        self.is_calling = False
+        self._called: list[str] = [begun] if begun else []
+        self.is_calling = bool(begun)
 
     @property
     def marks(self) -> str:

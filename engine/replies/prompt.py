@@ -100,18 +100,23 @@ class PromptBuilder:
         thoughts: tuple[Thought, ...] = (),
         thinks: bool | None = None,
         tools: Sequence[Tool] = (),
+        keeps_all: bool = False,
+        opens: str = "",
     ) -> Prompt:
         """The prompt of as many turns as fit.
 
         `held` are the target's tokens; `num_left_out` turns were left out before, and stay out, so that the held tokens
         stay useful; `num_extra` tokens follow the prompt at once; `begun` is the reply to continue, with its
-        `thoughts`; `thinks`: as the user wants it; None: as the template has it; `tools`: that it may call. A prompt
-        that takes the template too much is too long, too. Raises PromptTooLong or TemplateFailed if the last turn alone
-        is too long, and TargetUnusable where the vocabulary has no tokens for it, or a picture cannot be seen.
+        `thoughts`; `thinks`: as the user wants it; None: as the template has it; `tools`: that it may call;
+        `keeps_all`: no turn is left out; `opens`: how the template begins a call, with which the reply goes on.
+
+        A prompt that takes the template too much is too long, too. Raises PromptTooLong or TemplateFailed if the last
+        turn alone is too long, and TargetUnusable where the vocabulary has no tokens for it, or a picture cannot be
+        seen.
         """
         system = [turn for turn in turns if turn.role is Role.SYSTEM]
         others = [turn for turn in turns if turn.role is not Role.SYSTEM]
-        starts = self._possible_starts(others, tools)
+        starts = self._possible_starts(others, tools, keeps_all)
 
         patience = Patience()
 
@@ -121,6 +126,8 @@ class PromptBuilder:
                 text = self._template.render([*system, *others[start:]], patience, self._thinking, thinks, tools)
             except TemplateExhausted as error:
                 return error
+            if opens:
+                text = PromptText(text + opens, text.said + bytes(len(opens)))
             is_open = self._thinking.is_open(text)
             seen = [self._seen(picture) for turn in (*system, *others[start:]) for picture in turn.pictures]
             if not begun and not thoughts:
@@ -178,7 +185,38 @@ class PromptBuilder:
             raise TargetUnusable("{name} has no tokens for this message; choose another model.", name=name)
         return prompt
 
-    def _possible_starts(self, turns: Sequence[ChatTurn], tools: Sequence[Tool]) -> list[int]:
+    def build_bare(self, text: str | Sequence[int], held: Sequence[int]) -> Prompt:
+        """A prompt that needs no template, as a text, in which special tokens are recognised, or as tokens. Raises
+        PromptTooLong, TargetUnusable for tokens that there are not, and where there are none at all."""
+        name, size = self._target.description.name, self._target.limits.context_size
+        if isinstance(text, str):
+            if len(text) > self._target.limits.max_bytes:
+                raise PromptTooLong(
+                    "This prompt is longer than {name} can read at once ({size:,} tokens); shorten it.",
+                    name=name,
+                    size=size,
+                )
+            words = PromptText(text, bytes(len(text)))
+            tokens = _continued(self._target, words, held, self._with_begin(self._target.tokenize(words)))
+        else:
+            tokens = [*text]
+            if not all(0 <= token < len(self._target.vocabulary) for token in tokens):
+                raise TargetUnusable(
+                    "This prompt has numbers that are no tokens of {name}; send it as a text.", name=name
+                )
+        if len(tokens) > size - min(_SENTENCE_TOKENS, size // _REPLY_PARTS):
+            raise PromptTooLong(
+                "This prompt takes {tokens:,} tokens, but {name} reads at most {size:,} at once; shorten it, or "
+                "choose a bigger context size.",
+                tokens=len(tokens),
+                name=name,
+                size=size,
+            )
+        if not tokens:
+            raise TargetUnusable("This prompt is empty for {name}; send a text with at least one word.", name=name)
+        return Prompt(tuple(tokens), 0)
+
+    def _possible_starts(self, turns: Sequence[ChatTurn], tools: Sequence[Tool], keeps_all: bool) -> list[int]:
         """How many of the oldest turns can be left out: a turn of the user comes first, and the text is not too long to
         tokenize. Raises PromptTooLong if there is no such number."""
         limit = self._target.limits.max_bytes
@@ -190,7 +228,9 @@ class PromptBuilder:
         ]
         sizes[-1:] = [size + num_told_of(tools) for size in sizes[-1:]]
         size_from = list(accumulate(reversed(sizes)))[::-1]  # of each turn and all after it
-        starts = [i for i, turn in enumerate(turns) if turn.role is Role.USER and size_from[i] <= limit]
+        within = [i for i, size in enumerate(size_from) if size <= limit]
+        starts = within[:1] if keeps_all else [i for i in within if turns[i].role is Role.USER]
+        starts = [] if keeps_all and 0 not in within else starts
         if not starts:
             raise PromptTooLong(
                 "This message has {length:,} characters, more than {name} can read at once ({context:,} tokens); "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import secrets
+from collections import deque
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,7 @@ from engine.decoding.figures import DecodingFigures
 from engine.decoding.loop import Decoder
 from engine.decoding.session import Session, before_pictures
 from engine.decoding.speculation import Speculation
-from engine.errors import PromptTooLong
+from engine.errors import PromptTooLong, SettingInvalid
 from engine.messages.conversations import ChatTurn
 from engine.messages.learned import VerifiedReply
 from engine.messages.origins import TARGET
@@ -26,6 +27,7 @@ from engine.messages.replies import (
     StopReason,
     Thought,
     ThoughtPiece,
+    TokenLog,
 )
 from engine.messages.speed import LiveFigures
 from engine.messages.tools import Tool, ToolCall
@@ -34,6 +36,7 @@ from engine.numerics.draft_length import PassCosts
 from engine.numerics.likeliest import DistributionNotes
 from engine.numerics.repetition import LOOK_EVERY, repeats
 from engine.numerics.rules import Rules
+from engine.numerics.token_logs import TokenLogs
 from engine.replies.calls import CallSplitter
 from engine.replies.limits import Limits
 from engine.replies.prompt import Prompt, PromptBuilder
@@ -75,6 +78,9 @@ class PreparedReply:
     thoughts: tuple[Thought, ...] = ()  # of that beginning
     thinks: bool | None = None  # what the target is told, where it has a switch; None: nothing
     tools: tuple[Tool, ...] = ()  # that it may call
+    keeps_all: bool = False  # no turn is left out, also where the context fills up
+    opens: str = ""  # the beginning of a call, with which it goes on
+    is_bare: bool = False  # no template made the prompt: the reply has no thoughts, and calls nothing
 
 
 class ReplyWriter:
@@ -127,20 +133,32 @@ class ReplyWriter:
         thoughts: tuple[Thought, ...] = (),
         thinks: bool | None = None,
         tools: Sequence[Tool] = (),
+        keeps_all: bool = False,
+        must_call: str | None = None,
     ) -> PreparedReply:
         """The prompt for `turns`, not evaluated yet. Raises PromptTooLong or TemplateFailed.
 
         `conversation` is a key that stays the same from reply to reply, so that turns once left out stay out. The reply
         continues from `begun` and its `thoughts`; only its continuation is written. `thinks`: what the target is told,
-        where it has a switch; None: nothing. `tools`: that it may call; only where it knows how to.
+        where it has a switch; None: nothing. `tools`: that it may call; only where it knows how to. `keeps_all`: no
+        turn is left out, and what does not fit is too long. `must_call`: the tool that the reply has to
+        call; empty: any.
         """
         known, num_left_out = self._left_out
         num_left_out = num_left_out if known == conversation else 0
         thinks = True if thoughts else thinks
+        form = None if must_call is None else self._prompts.tool_format
+        opens = "" if form is None else form.opening(must_call or "")
 
         def built(held: Sequence[int]) -> Prompt:
             return self._prompts.build(
-                turns, held, num_left_out, begun=begun, thoughts=thoughts, thinks=thinks, tools=tools
+                *(turns, held, num_left_out),
+                begun=begun,
+                thoughts=thoughts,
+                thinks=thinks,
+                tools=tools,
+                keeps_all=keeps_all,
+                opens=opens,
             )
 
         held = self._session.tokens
@@ -151,7 +169,13 @@ class ReplyWriter:
                 other = built(kept)
                 if common_prefix_length(kept, other.tokens) > common_prefix_length(held, prompt.tokens):
                     prompt = other
-        return PreparedReply(tuple(turns), prompt, conversation, begun, thoughts, thinks, tuple(tools))
+        asked = tuple(turns), prompt, conversation, begun, thoughts, thinks
+        return PreparedReply(*asked, tuple(tools), keeps_all, opens)
+
+    def prepare_bare(self, text: str | Sequence[int]) -> PreparedReply:
+        """For a prompt that needs no chat template. Raises PromptTooLong and TargetUnusable."""
+        prompt = self._prompts.build_bare(text, self._session.tokens)
+        return PreparedReply((), prompt, None, keeps_all=True, is_bare=True)
 
     def write(
         self, prepared: PreparedReply, settings: ReplySettings, stop: StopSignal, listener: ReplyListener
@@ -161,6 +185,11 @@ class ReplyWriter:
         speculation = self._speculation if settings.speculate else None
         rules, grammar = self._limits.of(settings.sampling)
         calls = self._limits.of_calls(self._target, self._prompts.tool_format, prepared.tools)
+        if calls is not None and prepared.opens:
+            try:
+                calls.accept(self._target.tokenize(prepared.opens))
+            except SettingInvalid:  # the template begins calls in another way than it is known for
+                calls = None
         shared = self._target, self._prompts, self._session, self._reopening
         run = _Run(*shared, speculation, prepared, settings, stop, listener, rules, grammar or calls)
         with nullcontext() if self._speculation is None else self._speculation.spare.taken():
@@ -210,9 +239,9 @@ class _Run:
     ) -> None:
         """Raises SettingInvalid where what it continues does not keep to the grammar."""
         self._vocabulary = target.vocabulary
-        marks = prompts.marks
+        marks = None if prepared.is_bare else prompts.marks
         self._splitter = ThoughtSplitter(marks, prepared.prompt.is_open, bool(prepared.begun or prepared.thoughts))
-        self._calls = CallSplitter(prompts.tool_format, prepared.tools)
+        self._calls = CallSplitter(prompts.tool_format, prepared.tools, prepared.opens)
         shown = self._calls.marks + ("" if marks is None else f"{marks.open}{marks.close}{marks.lead}")
         spelled = target.tokenize(shown) if shown else ()
         self._hidden = self._vocabulary.special - {*spelled}  # no text, as most marks of the chat template are not
@@ -229,6 +258,8 @@ class _Run:
         self._seed = secrets.randbits(_SEED_BITS) if settings.sampling.seed is None else settings.sampling.seed
         if grammar is not None and prepared.prompt.num_begun:
             grammar.accept(prepared.prompt.tokens[-prepared.prompt.num_begun :])
+        num_logs = settings.num_logs
+        self._logs = None if num_logs is None else TokenLogs(num_logs, self._vocabulary.pieces)
         self._decoder = Decoder(
             *(target, session, settings.sampling, prepared.turns, speculation),
             learns=settings.learns,
@@ -238,6 +269,7 @@ class _Run:
             seed=self._seed,
             ending=prompts.ending if marks is not None and settings.max_thought is not None else (),
             max_thought=settings.max_thought,
+            logs=self._logs,
         )
         self._stream = TextStream(settings.stop_strings)
         self._origins = TextOrigins()
@@ -249,6 +281,7 @@ class _Run:
         self._thought_from = (0.0, 0)  # when the last piece of a thought was shown, and tokens written until then
         self._num_answered = self._num_released = 0  # characters of the answer; of everything
         self._tokens: list[int] = []
+        self._logged: deque[tuple[int, TokenLog]] = deque()  # not told yet, with the characters up to their end
         self._speculation = speculation
         self._num_evaluated = 0
         self._repeats = False
@@ -326,6 +359,7 @@ class _Run:
                 add_parts(parts, self._splitter.feed(stream.push(vocabulary.pieces[token])))
                 origin = origin_of(verdict.draft, places[place]) if place < len(places) else TARGET.key
                 self._origins.note(stream.num_decoded - num_before, origin)
+                self._note_log(token)
                 if self._splitter.is_inside is not was_inside:
                     self._decoder.thought_end = None
                     if not was_inside:
@@ -352,6 +386,8 @@ class _Run:
     def _make_room(self) -> FloatRows | None:
         """Leaves out the oldest turns, and reads the others and the reply so far again; None if nothing can leave."""
         num_left_out, prepared = self._prompt.num_left_out, self._prepared
+        if prepared.keeps_all:
+            return None
         try:
             prompt = self._prompts.build(
                 prepared.turns,
@@ -362,6 +398,7 @@ class _Run:
                 prepared.thoughts,
                 prepared.thinks,
                 prepared.tools,
+                opens=prepared.opens,
             )
         except PromptTooLong:
             return None
@@ -386,6 +423,7 @@ class _Run:
         for part in parts:
             self._num_released += len(part.text)
             origins = self._origins.release(len(part.text), counts=part.kind is PartKind.ANSWER)
+            self._tell_logs(part.kind)
             if part.kind is PartKind.ANSWER:
                 self._pieces.append(part.text)
                 self._num_answered += len(part.text)
@@ -396,6 +434,20 @@ class _Run:
                 self._think(ThoughtPiece(part.text, origins))
             elif part.kind is PartKind.CLOSING and self._thoughts.is_open:
                 self._think(ThoughtPiece(is_last=True))
+
+    def _note_log(self, token: int) -> None:
+        log = None if self._logs is None else self._logs.of(len(self._tokens) - 1)
+        if log is not None:
+            assert log.piece == self._vocabulary.pieces[token]
+            self._logged.append((self._stream.num_decoded, log))
+
+    def _tell_logs(self, kind: PartKind) -> None:
+        """Of the tokens whose text is released, before that is told; only of the answer."""
+        told: list[TokenLog] = []
+        while self._logged and self._logged[0][0] <= self._num_released:
+            told.append(self._logged.popleft()[1])
+        if told and kind is PartKind.ANSWER:
+            self._listener.on_logs(tuple(told))
 
     def _think(self, piece: ThoughtPiece) -> None:
         (since, num_before), until = self._thought_from, (now(), len(self._tokens))

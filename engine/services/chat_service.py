@@ -11,6 +11,7 @@ from engine.config import OwnSampling, ReplySettings
 from engine.errors import ConversationMissing, NotPossible, PromptTooLong
 from engine.library.loading import effective_system_prompt
 from engine.messages.commands import (
+    Answer,
     ChatCommand,
     Command,
     Compare,
@@ -44,6 +45,7 @@ from engine.messages.replies import (
 from engine.messages.tools import MOST_TURNS, Tool
 from engine.replies.reply import PreparedReply, Reply, ReplyWriter
 from engine.replies.thoughts import joined_replies
+from engine.services.answering import Answering
 from engine.services.calling import Calling, fitted
 from engine.services.comparing import compare
 from engine.services.learning_service import LearningService
@@ -71,6 +73,7 @@ class ChatService:
     _keeper: MessageKeeper
     _readings: ReadingKeeper
     _calling: Calling
+    _answering: Answering
     _emit: Listener
     _post: Callable[[Command], object]  # queues a command of the engine's own
 
@@ -88,6 +91,9 @@ class ChatService:
                     self.target.load(command, stop)
                 case UseDrafter(drafter):
                     self.target.use_drafter(drafter, stop)
+                case Answer():
+                    self._readings.begin()
+                    self._answering.answer(command, stop)
                 case ReplyCommand() | Compare():
                     self.target.require(stop)
                     self._readings.begin()

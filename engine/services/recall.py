@@ -28,6 +28,7 @@ _SLICE_S = 0.02  # of tokenizing, before others may have the thread
 _PIECE = 8_000  # characters that are tokenized at once, about: a few milliseconds
 _MOST_TOKENS = MOST_TOKENS // 4  # of one text: it must not take the place of all others
 _MESSAGES_AT_ONCE = 8
+_MOST_BESIDE = 200_000  # characters: they are tokenized and indexed while somebody waits
 _OVERLAP = 32  # old tokens indexed with a continuation, so that the place where it begins is found, too
 
 _Text = tuple[int, int, Sequence[int]]  # ids of message and conversation, and the tokens
@@ -71,6 +72,7 @@ class Recall:
         self._forgotten: set[int] = set()  # conversations; a reply may still be added to one
         self._before_id = 0  # messages from here on are known, or were tried
         self._begun: _Begun | None = None
+        self._beside: tuple[SuffixIndex, ...] = ()
 
     def open(self, target: Target) -> None:
         """Recalls texts in this target's tokens from now on."""
@@ -91,7 +93,17 @@ class Recall:
                 self._load()
 
     def indexes(self) -> Sequence[SuffixIndex]:
-        return self._texts.indexes
+        return (*self._texts.indexes, *self._beside)
+
+    @contextmanager
+    def beside(self, texts: Sequence[str]) -> Iterator[None]:
+        """Recalls from these, too, inside. The chat thread calls it."""
+        tokens = [self._tokenize(text[:_MOST_BESIDE])[:_MOST_TOKENS] for text in texts if text]
+        self._beside = (SuffixIndex(np.asarray(each, np.int32) for each in tokens),) if tokens else ()
+        try:
+            yield
+        finally:
+            self._beside = ()
 
     def add(self, message: Message, tokens: Sequence[int] | None = None) -> None:
         """A stored message, and its tokens if the target wrote it. A long text is left to `catch_up`."""

@@ -64,6 +64,15 @@ class ToolFormat:
         marks = [each for each in _MARK.findall(self.open) if not _THINKING.search(each)]
         return marks[0] if marks else self.open.strip()
 
+    def opening(self, name: str = "") -> str:
+        """How a call begins, as the template writes it: of this tool, or of any. Empty where that is not known."""
+        if self.shape is Shape.OBJECT and self.name_key == "name":
+            begun = f'{self.open.lstrip()}{"[" if self.is_list else ""}{{"name": "'
+            return f'{begun}{name}", "{self.arguments_key}": ' if name else begun
+        if self.shape in (Shape.NAMED, Shape.TAGGED):
+            return self.open.lstrip() + name
+        return ""
+
     def message(self, text: Any, calls: Sequence[ToolCall], names: Mapping[ToolCall, str]) -> dict[str, Any]:
         """Of a reply that calls, as the template sees it. `names`: as the model was told them."""
         if not self.writes_calls:

@@ -10,6 +10,7 @@ _ALL = (
     Attack("soak", "short replies with learning, and changes of target meanwhile", 2000, 1500.0),
     Attack("kill", "kill -9 while chatting, learning, importing and forgetting", 200, 7200.0),
     Attack("lock", "another program holds the store's lock, for so many seconds", 60),
+    Attack("server", "malformed requests, foreign pages, and 32 programs at once for two minutes", 2000, 1200.0),
     Attack("starts", "two starts at once: one window, one store, no loss", 50, 3600.0),
     Attack("disk", "a disk that is full or read-only at every write", 150),
     Attack("models", "files of models with damage in header, tensors, vocabulary and template", 1000, 3600.0),

@@ -38,6 +38,7 @@ from engine.messages.events import (
     TargetsListed,
 )
 from engine.messages.history import History
+from engine.messages.serving import Client
 from engine.messages.speed import LiveFigures
 from engine.messages.targets import MemoryEstimate
 from engine.messages.tools import AllowedTool, ServerState, Tool, ToolServer
@@ -315,6 +316,13 @@ def settings(studio: Studio, _folder: Path) -> Iterator[Page]:
     yield "reset all settings", box
     box.close()
     dialog.show_loading_needed(False)
+    studio.window.server_action.trigger()
+    server = studio.app.server.dialog
+    server.show_state("http://127.0.0.1:8642", "")
+    server.show_clients((Client("my editor", is_remembered=True), Client("phone")))
+    server.show_key("phone", "slip-" + "x" * 43)
+    yield "server", server
+    server.close()
     dialog.close()
 
 

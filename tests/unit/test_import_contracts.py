@@ -24,6 +24,7 @@ VIOLATIONS = [
     ("app/widgets/icon_button.py", "import app.controllers.chat", "Upper lines of the app import lower ones"),
     ("app/main_window.py", "import pyqtgraph", "pyqtgraph stands behind the plots"),
     ("engine/replies/reply.py", "import llguidance", "llguidance stands behind grammars"),
+    ("engine/services/answering.py", "import starlette", "Starlette and uvicorn stand behind the server"),
     ("engine/tools/host.py", "import mcp", "mcp stands behind the process"),
     ("engine/documents/reading.py", "import pypdfium2", "PDFium stands behind the reader"),
     ("engine/target/llama_cpp.py", "import PIL", "Pillow stands behind the reading of pictures"),

@@ -39,6 +39,7 @@ UNTRANSLATED_FILES = {
     "commands/profile.py": TERMINAL,
     "commands/chat.py": TERMINAL,
     "commands/options.py": TERMINAL,
+    "commands/serve.py": TERMINAL,
     "commands/terminal.py": TERMINAL,
     "commands/tools.py": TERMINAL,
     "commands/tune.py": TERMINAL,

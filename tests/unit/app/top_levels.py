@@ -24,6 +24,7 @@ from app.dialogs.personal_dialog import PersonalDialog
 from app.dialogs.picture_dialog import PictureDialog
 from app.dialogs.presets.presets_dialog import PresetsDialog
 from app.dialogs.save_preset_dialog import SavePresetDialog
+from app.dialogs.server_dialog import ServerChoice, ServerDialog
 from app.dialogs.settings_dialog import SettingsDialog
 from app.dialogs.shortcuts_dialog import ShortcutsDialog
 from app.dialogs.store_dialog import StoreDialog
@@ -47,6 +48,7 @@ from engine.messages.conversations import ConversationSummary
 from engine.messages.events import TargetInfo
 from engine.messages.order import Folder, TargetChoice
 from engine.messages.prompts import AttachedPicture, join_prompt
+from engine.messages.serving import Client
 from engine.messages.speed import LiveFigures
 from engine.messages.tools import AllowedTool, ServerState, Tool, ToolServer
 from tests.fakes.pictures import made_picture
@@ -294,6 +296,16 @@ def _tools(keeper: ThemeKeeper, page: int = 0) -> QWidget:
     return dialog
 
 
+def _server(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
+    dialog = ServerDialog()
+    dialog.show_choice(ServerChoice(True, 8642, False, False))
+    dialog.show_state("http://127.0.0.1:8642", "")
+    dialog.show_clients((Client("my editor", is_remembered=True), Client("phone")))
+    dialog.show_key("phone", "slip-" + "Xy9_" * 11)
+    dialog.show_problem(SENTENCE)
+    return dialog
+
+
 TOP_LEVELS: dict[str, Callable[[ThemeKeeper], QWidget]] = {
     "main window, empty": main_window,
     "main window, chat": _chat,
@@ -316,6 +328,7 @@ TOP_LEVELS: dict[str, Callable[[ThemeKeeper], QWidget]] = {
     "prompts": lambda keeper: _presets(keeper, 1),
     "save a preset": _save_preset,
     "shortcuts": _shortcuts,
+    "server": _server,
     "store": _store,
     "main window, calls": _calls,
     "tools": _tools,

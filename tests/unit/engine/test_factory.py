@@ -9,11 +9,12 @@ from engine.config import EngineConfig
 from engine.errors import StoreUnusable
 from engine.factory import Lazy, Services, row_of
 from engine.messages.commands import ChatCommand, Command, LoadTarget, ReplyCommand, Send
+from engine.stop_signal import StopSignal
 from tests.fakes.commands import ALL_COMMANDS
 
 
 def test_every_command_is_carried_out_by_something(tmp_path: Path) -> None:
-    services = Services(EngineConfig(tmp_path), lambda _event: None, lambda _command: None)
+    services = Services(EngineConfig(tmp_path), lambda _event: None, lambda _command: StopSignal())
     for command in ALL_COMMANDS:
         assert callable(row_of(services._handlers, command))
 

@@ -42,6 +42,7 @@ from engine.numerics.draft_length import FixedCosts
 from engine.proposers.chooser import Chooser
 from engine.proposers.interface import Supplies
 from engine.proposers.recall import RecallProposer
+from engine.services.answering import Answering
 from engine.services.asking import Asking
 from engine.services.calling import Calling
 from engine.services.chat_service import ChatService
@@ -49,6 +50,7 @@ from engine.services.learning_service import LearningService
 from engine.services.message_keeper import MessageKeeper
 from engine.services.reading_keeper import ReadingKeeper
 from engine.services.recall import Recall
+from engine.services.remembering import Remembering
 from engine.services.target_in_use import TargetInUse
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
@@ -87,7 +89,9 @@ class Desk:
         self.host.use([WEATHER])
         self.answer: Callable[[ToolAsked], Permission | None] = lambda _asked: Permission.ONCE
         calling = Calling(repository, self.keeper, lambda: self.host, self.asking, self._hear)
-        self.service = ChatService(*shared, self.target, self.keeper, self.readings, calling, *heard)
+        remembering = Remembering(repository, self.keeper, self.events.append)
+        answering = Answering(self.recall, self.learning, self.target, self.keeper, remembering, *heard)
+        self.service = ChatService(*shared, self.target, self.keeper, self.readings, calling, answering, *heard)
 
     def _hear(self, event: Event) -> None:
         self.events.append(event)

@@ -1,0 +1,69 @@
+"""How the server is reached, and by whom."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from typing import Annotated
+
+from engine.errors import SettingInvalid
+from engine.parameters import Parameter, check_parameters
+
+LOOPBACK = "127.0.0.1"
+USUAL_PORT = 8642
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A program that has a key of its own, and what the user allows it."""
+
+    name: str = ""  # empty: any program on this machine, without a key
+    digest: str = ""  # of its key
+    is_remembered: bool = False  # what it asks is kept and learned from, as chats are
+
+
+@dataclass(frozen=True, slots=True)
+class ServerLimits:
+    """What one client may take, so that the window and the others are not hindered."""
+
+    waiting: int = 32  # requests, beside the one that is answered
+    connections: int = 256
+    body_bytes: int = 64 << 20  # of a request: as many pictures as a prompt may have
+    body_s: float = 30.0  # in which it must arrive
+    head_s: float = 15.0  # in which the lines before it must
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    host: str = LOOPBACK
+    port: Annotated[
+        int, Parameter("Port", 0, 65_535, about="Other programs find the server there.", suggested=USUAL_PORT)
+    ] = USUAL_PORT  # 0: any that is free
+    needs_key: bool = False  # also of programs on this machine; from elsewhere, always
+    is_remembered: bool = False  # what programs without a key ask is kept and learned from, as chats are
+    names: tuple[str, ...] = ()  # by which other machines call this one
+    origins: tuple[str, ...] = ()  # of pages whose scripts may use it
+    limits: ServerLimits = ServerLimits()
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
+        for origin in self.origins:
+            scheme, _, rest = origin.partition("://")
+            if scheme not in ("http", "https") or not rest or "/" in rest or "*" in rest:
+                raise SettingInvalid(
+                    "{origin} is no origin of pages; write one as in: http://localhost:3000", origin=origin
+                )
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only programs on this machine reach it."""
+        return is_loopback(self.host)
+
+
+def is_loopback(host: str) -> bool:
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

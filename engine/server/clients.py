@@ -1,0 +1,108 @@
+"""Programs that have a key of their own, and what the user allows each of them.
+
+Keys are not kept, only their digests. They are long and random, so that a digest cannot be guessed back.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import secrets
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from hashlib import sha256
+from pathlib import Path
+
+from engine.errors import FileUnusable, NotPossible
+from engine.messages.serving import Client
+from engine.places import CLIENTS
+from engine.whole_file import whole_file
+
+_PREFIX = "slip-"
+_MOST_BYTES = 1_000_000
+_LONGEST_NAME = 60
+
+
+class Clients:
+    """Those in the file of a data folder; read again where that has changed. Any thread may call any method."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._path = data_dir / CLIENTS
+        self._stamp: tuple[int, int] | None = None
+        self._known: tuple[Client, ...] = ()
+
+    def all(self) -> tuple[Client, ...]:
+        """Raises FileUnusable for a file that is damaged: no key is right then."""
+        try:
+            stat = self._path.stat()
+        except FileNotFoundError:
+            self._stamp, self._known = None, ()
+            return ()
+        stamp = stat.st_mtime_ns, stat.st_size
+        if stamp != self._stamp:
+            self._known = _read(self._path)
+            self._stamp = stamp
+        return self._known
+
+    def of_key(self, key: str) -> Client | None:
+        """Raises FileUnusable."""
+        digest = _digest(key)
+        found = [each for each in self.all() if hmac.compare_digest(each.digest, digest)]
+        return found[0] if found else None
+
+    def add(self, name: str, is_remembered: bool = False) -> str:
+        """The key of a new client, which is told this once. Raises NotPossible and FileUnusable."""
+        name = " ".join(name.split())
+        if not name or len(name) > _LONGEST_NAME or not name.isprintable():
+            raise NotPossible(
+                "A program needs a name of at most {longest_name} letters, as in: my editor", longest_name=_LONGEST_NAME
+            )
+        known = self.all()
+        if any(each.name == name for each in known):
+            raise NotPossible(
+                "There is a program called {name} already; choose another name, or remove that first.", name=name
+            )
+        key = _PREFIX + secrets.token_urlsafe(32)
+        self._write((*known, Client(name, _digest(key), is_remembered)))
+        return key
+
+    def change(self, name: str, is_remembered: bool) -> None:
+        """Raises NotPossible and FileUnusable."""
+        known, wanted = self.all(), self._of(name)
+        self._write([replace(each, is_remembered=is_remembered) if each is wanted else each for each in known])
+
+    def remove(self, name: str) -> None:
+        """Its key is worth nothing from now on. Raises NotPossible and FileUnusable."""
+        gone = self._of(name)
+        self._write([each for each in self.all() if each.name != gone.name])
+
+    def _of(self, name: str) -> Client:
+        for each in self.all():
+            if each.name == name:
+                return each
+        raise NotPossible("There is no program called {name}; `slipstream clients list` shows all.", name=name)
+
+    def _write(self, clients: Sequence[Client]) -> None:
+        text = json.dumps([asdict(each) for each in clients], indent=1)
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with whole_file(self._path) as file:
+                file.write(text.encode())
+        except OSError as error:
+            raise FileUnusable("{path} cannot be written: {reason}.", path=self._path, reason=error.strerror) from error
+
+
+def _read(path: Path) -> tuple[Client, ...]:
+    try:
+        with path.open("rb") as file:
+            found = json.loads(file.read(_MOST_BYTES))
+        return tuple(Client(str(each["name"]), str(each["digest"]), each["is_remembered"] is True) for each in found)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise FileUnusable(
+            "{path} cannot be read, so no program with a key is let in; remove it, and add these programs again.",
+            path=path,
+        ) from error
+
+
+def _digest(key: str) -> str:
+    return sha256(key.encode("utf-8", "replace")).hexdigest()

@@ -1,0 +1,159 @@
+"""Requests in turn: one is answered, some wait, and more than that are refused."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+
+from engine.config import ReplySettings
+from engine.messages.asked import Asked, Refusal
+from engine.messages.commands import Answer, Command
+from engine.messages.events import (
+    AnswerEnded,
+    AnswerRefused,
+    AnswerStarted,
+    AnswerText,
+    AnswerThought,
+    Event,
+    Failed,
+    Finished,
+    TargetInfo,
+    TargetLoading,
+    TargetReady,
+)
+from engine.messages.serving import ServerLimits
+from engine.server.refusals import RequestRefused
+from engine.stop_signal import StopSignal
+
+Told = AnswerStarted | AnswerText | AnswerThought | AnswerEnded | AnswerRefused
+_FAULT = "Something went wrong inside Slipstream; ask again."
+
+
+@dataclass(eq=False)
+class Job:
+    """A request, until its reply has ended or its client has gone."""
+
+    command: Answer
+    told: asyncio.Queue[Told] = field(default_factory=asyncio.Queue)
+    stop: StopSignal | None = None  # None: it waits
+    is_over: bool = False
+
+    async def next(self) -> list[Told]:
+        """What came since the last call, at least one event. The last of all is AnswerEnded or AnswerRefused."""
+        found = [await self.told.get()]
+        while not self.told.empty():
+            found.append(self.told.get_nowait())
+        return found
+
+    async def all(self) -> AsyncIterator[Told]:
+        while True:
+            for event in await self.next():
+                yield event
+                if isinstance(event, AnswerEnded | AnswerRefused):
+                    return
+
+
+class Desk:
+    """All methods are for the server's own thread, but `hear`."""
+
+    def __init__(
+        self,
+        post: Callable[[Command], StopSignal],
+        settings: Callable[[], ReplySettings],
+        limits: ServerLimits,
+    ) -> None:
+        """`settings`: of the user, for what a request leaves open."""
+        self._post = post
+        self._settings = settings
+        self._limits = limits
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._numbers = itertools.count(1)
+        self._waiting: deque[Job] = deque()
+        self._current: Job | None = None
+        self.target: TargetInfo | None = None
+        self.is_loading = False
+
+    def open(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+
+    def hear(self, event: Event) -> None:
+        """Any thread; what concerns nobody here is let pass."""
+        if isinstance(event, TargetReady):
+            self.target, self.is_loading = event.target, False
+        elif isinstance(event, TargetLoading):
+            self.is_loading = True
+        is_ours = isinstance(event, Told) or (
+            isinstance(event, Finished | Failed) and isinstance(event.command, Answer)
+        )
+        if is_ours and self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._heard, event)
+
+    def submit(self, asked: Asked, is_remembered: bool) -> Job:
+        """Raises RequestRefused where too many wait, or there is no target."""
+        if self.target is None:
+            raise RequestRefused(
+                503,
+                "Slipstream is still loading its model; try again in a moment."
+                if self.is_loading
+                else "No model is loaded in Slipstream; choose one there.",
+                "model_not_ready",
+                headers={"Retry-After": "2"},
+            )
+        if len(self._waiting) >= self._limits.waiting:
+            raise RequestRefused(
+                429,
+                f"{len(self._waiting)} requests wait already; try again in a moment.",
+                "queue_full",
+                headers={"Retry-After": "1"},
+            )
+        job = Job(Answer(next(self._numbers), asked, self._settings(), is_remembered))
+        self._waiting.append(job)
+        self._go_on()
+        return job
+
+    def leave(self, job: Job) -> None:
+        """Nobody waits for its reply any more, which stops within a pass; nothing happens if it is over."""
+        if job in self._waiting:
+            self._waiting.remove(job)
+            job.is_over = True
+        elif job.stop is not None and not job.is_over:
+            job.stop.set()
+
+    def close(self) -> None:
+        for job in (*self._waiting, *([self._current] if self._current else [])):
+            self.leave(job)
+
+    @property
+    def num_waiting(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def is_busy(self) -> bool:
+        return self._current is not None
+
+    def _go_on(self) -> None:
+        if self._current is None and self._waiting:
+            self._current = job = self._waiting.popleft()
+            job.stop = self._post(job.command)
+
+    def _heard(self, event: Event) -> None:
+        job = self._current
+        if isinstance(event, Finished | Failed):
+            number = event.command.number if isinstance(event.command, Answer) else 0
+            if job is None or job.command.number != number:
+                return
+            if not job.is_over:
+                job.is_over = True
+                job.told.put_nowait(AnswerRefused(number, Refusal.FAILED, _FAULT))
+        elif job is not None and isinstance(event, Told) and event.number == job.command.number:
+            job.told.put_nowait(event)
+            if isinstance(event, AnswerEnded | AnswerRefused):
+                job.is_over = True
+            return
+        else:
+            return
+        self._current = None
+        self._go_on()

@@ -1,0 +1,55 @@
+"""Why a request is refused: a status of HTTP, and a sentence in the form that its interface has for errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.messages.asked import Refusal
+
+# By status, the kinds of errors that OpenAI's and Anthropic's interfaces have.
+_OPENAI = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
+_ANTHROPIC = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    503: "overloaded_error",
+}
+_STATUS = {Refusal.INVALID: 400, Refusal.TOO_LONG: 400, Refusal.NOT_READY: 503, Refusal.FAILED: 500}
+_TOO_LONG = " The prompt is too long: it exceeds the available context size."  # words by which clients know it
+_CODES = {Refusal.TOO_LONG: "context_length_exceeded", Refusal.NOT_READY: "model_not_ready"}
+
+
+@dataclass(eq=False)
+class RequestRefused(Exception):
+    status: int
+    sentence: str
+    code: str | None = None
+    param: str | None = None  # the field of the request that is at fault
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def as_openai(self) -> dict[str, Any]:
+        usual = "invalid_request_error" if self.status < 500 else "server_error"
+        kind = _OPENAI.get(self.status, usual)
+        return {"error": {"message": self.sentence, "type": kind, "param": self.param, "code": self.code}}
+
+    def as_anthropic(self) -> dict[str, Any]:
+        usual = "invalid_request_error" if self.status < 500 else "api_error"
+        kind = _ANTHROPIC.get(self.status, usual)
+        return {"type": "error", "error": {"type": kind, "message": self.sentence}}
+
+
+def invalid(sentence: str, param: str | None = None) -> RequestRefused:
+    return RequestRefused(400, sentence, param=param)
+
+
+def refused(refusal: Refusal, sentence: str) -> RequestRefused:
+    """What the engine refused."""
+    if refusal is Refusal.TOO_LONG:
+        sentence += _TOO_LONG
+    headers = {"Retry-After": "2"} if refusal is Refusal.NOT_READY else {}
+    return RequestRefused(_STATUS[refusal], sentence, _CODES.get(refusal), headers=headers)

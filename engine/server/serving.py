@@ -1,0 +1,148 @@
+"""The server, on a thread of its own beside the engine's."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.config import ReplySettings
+from engine.errors import NotPossible, SettingInvalid
+from engine.messages.commands import Command
+from engine.messages.events import Event
+from engine.messages.serving import ServerSettings
+from engine.server.clients import Clients
+from engine.server.desk import Desk
+from engine.stop_signal import StopSignal
+
+if TYPE_CHECKING:
+    import uvicorn
+
+_BACKLOG = 128
+_PATIENCE_S = 0.5  # for replies that are on their way when it is closed
+_KEEP_ALIVE_S = 75  # of a connection without a request
+
+_logger = logging.getLogger("slipstream.server")
+
+
+class Server:
+    """Answers programs for as long as it is open. Whoever owns the engine hands every event to `hear`."""
+
+    def __init__(
+        self,
+        settings: ServerSettings,
+        data_dir: Path,
+        post: Callable[[Command], StopSignal],
+        reply_settings: Callable[[], ReplySettings] = ReplySettings,
+    ) -> None:
+        self._settings = settings
+        self._clients = Clients(data_dir)
+        self._desk = Desk(post, reply_settings, settings.limits)
+        self._server: uvicorn.Server | None = None
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.address = ""  # while it is open
+
+    def hear(self, event: Event) -> None:
+        """Any thread."""
+        self._desk.hear(event)
+
+    def open(self) -> str:
+        """Its address. Raises NotPossible where that cannot be used, and SettingInvalid where nobody has a key for a
+        server that other machines reach."""
+        settings = self._settings
+        if not settings.is_local and not self._clients.all():
+            raise SettingInvalid(
+                "A server at {host} can be reached from other machines, so every program needs a key: make one "
+                "with `slipstream clients add NAME` first.",
+                host=settings.host,
+            )
+        listening = _listen(settings)
+        try:
+            import uvicorn
+
+            from engine.server.application import make_application
+            from engine.server.patience import patient
+
+            for name in ("uvicorn", "sse_starlette"):  # whose words may be the user's
+                logging.getLogger(name).addHandler(logging.NullHandler())
+                logging.getLogger(name).propagate = False
+            self._server = uvicorn.Server(
+                uvicorn.Config(
+                    make_application(self._desk, settings, self._clients),
+                    http=patient(settings.limits.head_s),
+                    loop="asyncio",
+                    ws="none",
+                    lifespan="off",
+                    log_config=None,
+                    access_log=False,
+                    server_header=False,
+                    proxy_headers=False,  # what a client says of itself is not where it is
+                    limit_concurrency=settings.limits.connections,
+                    backlog=_BACKLOG,
+                    timeout_keep_alive=_KEEP_ALIVE_S,
+                    timeout_graceful_shutdown=1,
+                )
+            )
+        except BaseException:
+            listening.close()
+            raise
+        host, port = listening.getsockname()[:2]
+        self.address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        self._thread = threading.Thread(target=self._run, args=(listening,), name="slipstream-server", daemon=True)
+        self._thread.start()
+        return self.address
+
+    def close(self) -> None:
+        """Ends the replies that are on their way. Any thread."""
+        loop, server = self._loop, self._server
+        if loop is not None and server is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(self._desk.close)
+            server.should_exit = True
+        if self._thread is not None:
+            self._thread.join(_PATIENCE_S)
+
+    def _run(self, listening: socket.socket) -> None:
+        server = self._server
+        assert server is not None
+
+        async def serve() -> None:
+            self._loop = asyncio.get_running_loop()
+            self._desk.open(self._loop)
+            await server.serve([listening])
+
+        try:
+            asyncio.run(serve())
+        except Exception:
+            _logger.exception("the server ended")
+        finally:
+            listening.close()
+
+
+def _listen(settings: ServerSettings) -> socket.socket:
+    """Raises NotPossible."""
+    host, port = settings.host, settings.port
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, _, _, _, address = found[0]
+        listening = socket.socket(family, socket.SOCK_STREAM)
+    except OSError as error:
+        raise NotPossible("{host} is no address of this machine; choose another one.", host=host) from error
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(_BACKLOG)
+        listening.setblocking(False)
+    except OSError as error:
+        listening.close()
+        if error.errno == errno.EADDRINUSE:
+            raise NotPossible("Another program uses port {port} already; choose another port.", port=port) from error
+        if error.errno == errno.EACCES:
+            raise NotPossible("Port {port} is for the system alone; choose one from 1024 on.", port=port) from error
+        raise NotPossible("{host} is no address of this machine; choose another one.", host=host) from error
+    return listening

@@ -1,0 +1,140 @@
+"""Replies on their way to a client: as a stream of events, or waited for as a whole. Who goes away stops its reply."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Protocol, TypeVar
+
+from sse_starlette import EventSourceResponse
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+
+from engine.messages.asked import Asked
+from engine.messages.events import AnswerEnded, AnswerRefused
+from engine.server.desk import Desk, Job, Told
+from engine.server.reading import until_gone
+from engine.server.refusals import RequestRefused, refused
+
+_PING_S = 15  # of silence in a stream, after which a client is told that it goes on
+_T = TypeVar("_T")
+
+
+class Form(Protocol):
+    """How the replies to one request look to its client."""
+
+    def begin(self) -> Sequence[bytes]:
+        """Events at the beginning of the stream."""
+        ...
+
+    def add(self, number: int, told: Sequence[Told]) -> Sequence[bytes]:
+        """Events of one reply."""
+        ...
+
+    def end(self) -> Sequence[bytes]: ...
+
+    def fail(self, refusal: RequestRefused) -> Sequence[bytes]:
+        """In the middle of the stream."""
+        ...
+
+    def whole(self, ended: Sequence[tuple[list[Told], AnswerEnded]]) -> dict[str, Any]:
+        """Without a stream: of each reply all that was told, and its end."""
+        ...
+
+
+def event(data: Any, name: str = "") -> bytes:
+    """Of a stream."""
+    told = json.dumps(data, ensure_ascii=False, separators=(",", ":")) if not isinstance(data, str) else data
+    head = f"event: {name}\n" if name else ""
+    return f"{head}data: {told}\n\n".encode("utf-8", "replace")
+
+
+async def respond(
+    request: Request, desk: Desk, replies: Sequence[Asked], is_remembered: bool, form: Form, is_streamed: bool
+) -> Response:
+    """Raises RequestRefused for what cannot be answered, before anything is sent."""
+    job = desk.submit(replies[0], is_remembered)
+    first: list[Told] = []
+    try:
+        first = await while_there(request, job.next())
+        _check(first)
+        if is_streamed:
+            content = _stream(desk, replies, is_remembered, form, job, first)
+            return EventSourceResponse(content, ping=_PING_S, sep="\n")
+        return JSONResponse(form.whole(await while_there(request, _all(desk, replies, is_remembered, job, first))))
+    except BaseException:
+        desk.leave(job)
+        raise
+
+
+async def while_there(request: Request, work: Any) -> Any:
+    """The result of `work`, unless the client goes away: then it is cancelled, and ClientDisconnect raised."""
+    working, gone = asyncio.ensure_future(work), asyncio.ensure_future(until_gone(request))
+    try:
+        await asyncio.wait({working, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise ClientDisconnect
+        return working.result()
+    finally:
+        for each in (working, gone):
+            each.cancel()
+        await asyncio.gather(working, gone, return_exceptions=True)
+
+
+async def _stream(
+    desk: Desk, replies: Sequence[Asked], is_remembered: bool, form: Form, job: Job, first: list[Told]
+) -> AsyncIterator[bytes]:
+    try:
+        yield b"".join([*form.begin(), *form.add(0, first)])
+        for number, asked in enumerate(replies):
+            told = first
+            if number:
+                job = desk.submit(asked, is_remembered)
+                told = []
+            while not told or not isinstance(told[-1], AnswerEnded | AnswerRefused):
+                told = await job.next()
+                _check(told)
+                if events := form.add(number, told):
+                    yield b"".join(events)
+            _check(told)
+        yield b"".join(form.end())
+    except RequestRefused as refusal:
+        yield b"".join(form.fail(refusal))
+    finally:
+        desk.leave(job)
+
+
+async def _all(
+    desk: Desk, replies: Sequence[Asked], is_remembered: bool, job: Job, first: list[Told]
+) -> list[tuple[list[Told], AnswerEnded]]:
+    found: list[tuple[list[Told], AnswerEnded]] = []
+    for number, asked in enumerate(replies):
+        told = first
+        if number:
+            job = desk.submit(asked, is_remembered)
+            told = []
+        try:
+            while not told or not isinstance(told[-1], AnswerEnded | AnswerRefused):
+                told += await job.next()
+            _check(told)
+        finally:
+            desk.leave(job)
+        last = told[-1]
+        assert isinstance(last, AnswerEnded)
+        found.append((told, last))
+    return found
+
+
+def _check(told: Sequence[Told]) -> None:
+    """Raises RequestRefused where the reply was refused, or failed."""
+    last = told[-1]
+    if isinstance(last, AnswerRefused):
+        raise refused(last.refusal, last.sentence)
+    if isinstance(last, AnswerEnded) and last.failure:
+        raise RequestRefused(500, last.failure)
+
+
+def created() -> int:
+    return int(time.time())

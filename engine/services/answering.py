@@ -1,0 +1,174 @@
+"""Answers what clients of the server ask: as chats are answered, but nothing is stored unless the user allows it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from engine.config import ReplySettings
+from engine.errors import MendableError, NotPossible, PromptTooLong, StoreUnusable
+from engine.messages.asked import Asked, Refusal
+from engine.messages.commands import Answer, Command, KeepReply, UpdateRecall
+from engine.messages.events import (
+    AnswerEnded,
+    AnswerRefused,
+    AnswerStarted,
+    AnswerText,
+    AnswerThought,
+    Listener,
+    ReplyFinished,
+)
+from engine.messages.replies import OriginRun, ReplyListener, ThoughtPiece, TokenLog
+from engine.messages.speed import LiveFigures
+from engine.replies.reply import PreparedReply, Reply, ReplyWriter
+from engine.services.learning_service import LearningService
+from engine.services.message_keeper import MessageKeeper
+from engine.services.recall import Recall
+from engine.services.remembering import Kept, Remembering
+from engine.services.target_in_use import TargetInUse
+from engine.stop_signal import StopSignal
+
+_logger = logging.getLogger("slipstream.answering")
+_LOST = "The reply was not written to its end because of a fault in Slipstream; ask again."
+
+
+@dataclass(frozen=True)
+class Answering:
+    """The chat thread calls all methods."""
+
+    _recall: Recall
+    _learning: LearningService
+    _target: TargetInUse
+    _keeper: MessageKeeper
+    _remembering: Remembering
+    _emit: Listener
+    _post: Callable[[Command], object]
+
+    def answer(self, command: Answer, stop: StopSignal) -> None:
+        """What the client can mend is told to it, and raises nothing."""
+        if stop.is_set():  # it went away while it waited
+            return
+        try:
+            self._target.require(stop)
+        except MendableError as error:
+            self._emit(AnswerRefused(command.number, Refusal.NOT_READY, str(error)))
+            return
+        try:
+            self._answer(command, stop)
+        except MendableError as error:
+            self._emit(AnswerRefused(command.number, _refusal_of(error), str(error)))
+
+    def _answer(self, command: Answer, stop: StopSignal) -> None:
+        asked, writer = command.asked, self._target.loaded.writer
+        settings = self._settings(command)
+        prepared = _prepared(asked, settings, writer)
+        kept = self._keep(asked) if command.is_remembered and prepared.turns else None
+        learns = kept is not None and settings.learns
+        settings = replace(
+            settings,
+            learns=learns,
+            keeps_distributions=learns and not asked.begun and self._learning.wants_distributions,
+        )
+        with self._target.watched(), self._recall.beside(asked.expected):
+            reply = writer.write(prepared, settings, stop, _AnswerEvents(command.number, self._emit))
+        if kept is not None:
+            self._remember(asked, kept, prepared, reply, learns)
+        failure = "" if reply.failure is None else str(reply.failure)
+        if reply.failure is not None and not isinstance(reply.failure, MendableError):
+            failure = _LOST
+        said = reply.text, reply.thoughts, reply.calls, reply.statistics
+        self._emit(AnswerEnded(command.number, *said, failure))
+        if reply.failure is not None and failure is _LOST:
+            raise reply.failure
+        self._target.prove()
+
+    def _settings(self, command: Answer) -> ReplySettings:
+        """Those of the user, with what the client sets over them. Raises SettingInvalid."""
+        asked, settings = command.asked, command.settings
+        chosen: dict[str, Any] = dict(asked.sampling)
+        sampling = replace(self._target.options.sampling or settings.sampling, **chosen)
+        return replace(
+            settings,
+            sampling=sampling,
+            max_tokens=asked.max_tokens or settings.max_tokens,
+            max_thought=asked.max_thought or settings.max_thought,
+            stop_strings=asked.stop_strings,
+            thinks=settings.thinks if asked.thinks is None else asked.thinks,
+            tools=(),
+            num_logs=asked.num_logs,
+        )
+
+    def _keep(self, asked: Asked) -> Kept | None:
+        """None where the store refuses: the client is answered all the same."""
+        try:
+            return self._remembering.keep(asked.client, asked.turns)
+        except StoreUnusable as error:
+            _logger.warning("a request was not kept: %s", error)
+            return None
+
+    def _remember(self, asked: Asked, kept: Kept, prepared: PreparedReply, reply: Reply, learns: bool) -> None:
+        loaded, number = self._target.loaded, self._keeper.begin_reply()
+        whole = KeepReply(
+            *(number, kept.conversation_id, kept.prompt.id, asked.begun + reply.text, reply.thoughts),
+            replace(reply.statistics, origins=() if asked.begun else reply.statistics.origins),
+            *(loaded.writer.target_name, loaded.source.identity or None, reply.calls),
+        )
+        try:
+            message = self._keeper.finish(whole)
+        except MendableError as error:  # deleted meanwhile
+            _logger.info("a reply was not kept: %s", error)
+            return
+        self._emit(ReplyFinished(message, self._keeper.siblings_of(message)))
+        self._remembering.note(asked.client, asked.turns, kept, message)
+        if learns and message.id > 0 and not asked.begun:
+            self._recall.add(kept.prompt)
+            self._recall.add(message, reply.tokens)
+            self._learning.take(message, prepared.turns, reply.verified, loaded.target.vocabulary)
+            self._post(UpdateRecall())
+
+
+def _prepared(asked: Asked, settings: ReplySettings, writer: ReplyWriter) -> PreparedReply:
+    """Raises what `ReplyWriter.prepare` raises, and NotPossible."""
+    if asked.text is not None:
+        return writer.prepare_bare(asked.text)
+    if asked.tools and not writer.calls_tools:
+        raise NotPossible(
+            "{target_name} cannot use tools: the chat template inside it knows none. Send none, or choose "
+            "another model.",
+            target_name=writer.target_name,
+        )
+    is_past = bool(asked.begun) or asked.must_call is not None  # its thoughts
+    thinks = False if is_past else settings.asks_to_think
+    return writer.prepare(
+        *(asked.turns, None, asked.begun, (), thinks, asked.tools), keeps_all=True, must_call=asked.must_call
+    )
+
+
+@dataclass
+class _AnswerEvents(ReplyListener):
+    number: int
+    emit: Listener
+    _logs: list[TokenLog] = field(default_factory=list)  # of the text that follows
+
+    def on_prompt(self, num_tokens: int, num_left_out: int) -> None:  # noqa: ARG002
+        self.emit(AnswerStarted(self.number, num_tokens))
+
+    def on_logs(self, logs: tuple[TokenLog, ...]) -> None:
+        self._logs += logs
+
+    def on_text(self, text: str, figures: LiveFigures, origins: tuple[OriginRun, ...]) -> None:  # noqa: ARG002
+        logs = tuple(self._logs)
+        self._logs.clear()
+        self.emit(AnswerText(self.number, text, logs))
+
+    def on_thought(self, piece: ThoughtPiece, figures: LiveFigures) -> None:  # noqa: ARG002
+        if piece.text:
+            self.emit(AnswerThought(self.number, piece.text))
+
+
+def _refusal_of(error: MendableError) -> Refusal:
+    if isinstance(error, PromptTooLong):
+        return Refusal.TOO_LONG
+    return Refusal.INVALID

@@ -1,0 +1,143 @@
+"""Who is let in, by what a request says of itself."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from starlette.types import Message, Receive, Scope, Send
+
+from engine.errors import FileUnusable, NotPossible, SettingInvalid
+from engine.messages.serving import Client, ServerSettings
+from engine.places import CLIENTS
+from engine.server.clients import Clients
+from engine.server.guard import Guard
+
+LAN = ServerSettings("192.168.0.7", names=("desk.local",))
+
+
+def status_of(
+    settings: ServerSettings, data_dir: Path, method: str = "POST", path: str = "/v1/models", **headers: str
+) -> tuple[int, Client | None]:
+    """And who is let in."""
+    return _asked(Guard(_inside, settings, Clients(data_dir)), method, path, **headers)
+
+
+def _asked(guard: Guard, method: str, path: str, **headers: str) -> tuple[int, Client | None]:
+    named = {"host": "localhost:8642"} | {name.replace("_", "-"): value for name, value in headers.items()}
+    raw = [(name.encode(), value.encode()) for name, value in named.items() if value != "-"]
+    scope: Scope = {"type": "http", "method": method, "path": path, "headers": raw, "client": ("127.0.0.1", 5)}
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def receive() -> Message:
+        return {"type": "http.disconnect"}
+
+    asyncio.run(guard(scope, receive, send))
+    return sent[0]["status"], scope.get("state", {}).get("client")
+
+
+async def _inside(_scope: Scope, _receive: Receive, send: Send) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8642", "[::1]:8642", "LOCALHOST.", "127.8.8.8"])
+def test_this_machine_is_known_by_its_own_names(tmp_path: Path, host: str) -> None:
+    assert status_of(ServerSettings(), tmp_path, host=host)[0] == 200
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "localhost.evil.example",
+        "127.0.0.1.evil.example",
+        "192.168.0.7",
+        "",
+        "-",
+        "a:b:c",
+        "localhost:x",
+    ],
+)
+def test_any_other_name_is_refused(tmp_path: Path, host: str) -> None:
+    assert status_of(ServerSettings(), tmp_path, host=host)[0] == 403
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "http://evil.example"},
+        {"origin": "null"},
+        {"origin": "http://localhost:8642"},
+        {"sec_fetch_site": "cross-site"},
+        {"sec_fetch_site": "same-origin"},
+        {"sec_fetch_mode": "navigate"},
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
+def test_no_page_may_use_it(tmp_path: Path, method: str, headers: dict[str, str]) -> None:
+    assert status_of(ServerSettings(), tmp_path, method, "/health", **headers)[0] == 403
+
+
+def test_a_page_that_the_user_allows_may(tmp_path: Path) -> None:
+    settings = ServerSettings(origins=("http://localhost:3000",))
+    page = {"origin": "http://localhost:3000", "sec_fetch_site": "cross-site"}
+    assert status_of(settings, tmp_path, **page)[0] == 200
+    assert status_of(settings, tmp_path, "OPTIONS", **page)[0] == 204
+    assert status_of(settings, tmp_path, origin="http://localhost:3001")[0] == 403
+    with pytest.raises(SettingInvalid):
+        ServerSettings(origins=("*",))
+
+
+def test_from_elsewhere_a_key_is_needed(tmp_path: Path) -> None:
+    key = Clients(tmp_path).add("phone")
+    for host in ("192.168.0.7:8642", "desk.local", "localhost"):
+        assert status_of(LAN, tmp_path, host=host)[0] == 401
+        assert status_of(LAN, tmp_path, host=host, authorization=f"Bearer {key}") == (200, Clients(tmp_path).all()[0])
+        assert status_of(LAN, tmp_path, host=host, x_api_key=key)[0] == 200
+        assert status_of(LAN, tmp_path, host=host, x_api_key=key + "x")[0] == 401
+    assert status_of(LAN, tmp_path, host="evil.example", x_api_key=key)[0] == 403
+    assert status_of(LAN, tmp_path, path="/health")[0] == 200
+    assert status_of(ServerSettings(needs_key=True), tmp_path)[0] == 401
+
+
+def test_whoever_tries_keys_has_to_wait(tmp_path: Path) -> None:
+    key = Clients(tmp_path).add("phone")
+    guard = Guard(_inside, LAN, Clients(tmp_path))
+    statuses = [_asked(guard, "GET", "/v1/models", x_api_key="wrong")[0] for _ in range(25)]
+    assert statuses == [401] * 20 + [429] * 5
+    assert _asked(guard, "GET", "/v1/models", x_api_key=key)[0] == 429
+
+
+def test_programs_here_need_no_key_and_any_will_do(tmp_path: Path) -> None:
+    assert status_of(ServerSettings(), tmp_path, authorization="Bearer sk-anything") == (200, Client())
+    assert status_of(ServerSettings(is_remembered=True), tmp_path)[1] == Client(is_remembered=True)
+
+
+def test_keys_are_not_kept(tmp_path: Path) -> None:
+    clients = Clients(tmp_path)
+    key = clients.add("my  editor", is_remembered=True)
+    assert key not in (tmp_path / CLIENTS).read_text()
+    assert (tmp_path / CLIENTS).stat().st_mode & 0o777 == 0o600
+    known = clients.of_key(key)
+    assert known is not None
+    assert (known.name, known.is_remembered) == ("my editor", True)
+    with pytest.raises(NotPossible):
+        clients.add("my editor")
+    Clients(tmp_path).change("my editor", False)  # another process
+    assert not clients.all()[0].is_remembered
+    clients.remove("my editor")
+    assert clients.of_key(key) is None
+    with pytest.raises(NotPossible):
+        clients.remove("my editor")
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '[{"name": "a"}]', "[" * 100_000])
+def test_a_damaged_file_lets_nobody_in(tmp_path: Path, text: str) -> None:
+    (tmp_path / CLIENTS).write_text(text)
+    with pytest.raises(FileUnusable):
+        Clients(tmp_path).all()
+    assert status_of(LAN, tmp_path, x_api_key="slip-x")[0] == 503
