@@ -41,6 +41,7 @@ _PUBLIC = {
         SearchConversations SearchHub Send ShowBranch ShowPicture ShowProfile StoreHeld TuneStarter TuneTarget
         UseAdapter UseDrafter UseLearning UseReadings
     """,
+    "messages.exports": "ExportEngine ExportOrder",
     "proposers.catalogue": "origins",
     "replies.reply": "Reply",
     "services.hub_service": "fetch_drafter",
@@ -51,6 +52,7 @@ _PUBLIC = {
     "target.sources": "starter_path",
     "threads": "Engine",
     "use_cases.chat": "open_writer read_prompt",
+    "use_cases.exporting": "export_drafter",
     "use_cases.lab": "distill open_bench",
     "use_cases.store": """
         download_target export_profile forget_learned import_profile list_hub_files open_library open_tuning
@@ -68,6 +70,7 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.lab.measuring.order import *
     from engine.library.siblings import *
     from engine.messages.commands import *
+    from engine.messages.exports import *
     from engine.proposers.catalogue import *
     from engine.replies.reply import *
     from engine.services.hub_service import *
@@ -78,6 +81,7 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.target.sources import *
     from engine.threads import *
     from engine.use_cases.chat import *
+    from engine.use_cases.exporting import *
     from engine.use_cases.lab import *
     from engine.use_cases.store import *
 else:
