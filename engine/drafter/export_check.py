@@ -36,7 +36,7 @@ LLM(model=sys.argv[1], max_model_len=256, enforce_eager=True)
 Read = Callable[[Sequence[int]], FloatRow]  # tokens to the logits after the last of them
 
 
-def check_gguf(path: Path, drafter: MergedDrafter, texts: Sequence[Sequence[int]]) -> ExportCheck:
+def check_gguf(path: Path, drafter: MergedDrafter) -> ExportCheck:
     """Raises AdapterUnusable where it computes something else, and DrafterUnusable where llama.cpp refuses it."""
     model, _ = load_gguf(path, path.name, True, StopSignal())
 
@@ -44,13 +44,15 @@ def check_gguf(path: Path, drafter: MergedDrafter, texts: Sequence[Sequence[int]
         model.roll_back(0)
         return model.read(tokens)
 
-    return ExportCheck((_compared("llama.cpp", read, drafter, texts),))
+    return ExportCheck((_compared("llama.cpp", read, drafter),))
 
 
-def check_folder(folder: Path, drafter: MergedDrafter, texts: Sequence[Sequence[int]]) -> ExportCheck:
+def check_folder(folder: Path, drafter: MergedDrafter) -> ExportCheck:
     """See `check_gguf`; with transformers, whose config and loader vLLM uses as well."""
     from transformers import AutoModelForCausalLM
+    from transformers.utils import logging
 
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
         model: Any = AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except Exception as error:  # it may raise anything
@@ -61,7 +63,7 @@ def check_folder(folder: Path, drafter: MergedDrafter, texts: Sequence[Sequence[
             row: FloatRow = model(torch.tensor([tokens])).logits[0, -1].to(torch.float32).numpy()
             return row
 
-    return ExportCheck((_compared("transformers", read, drafter, texts),))
+    return ExportCheck((_compared("transformers", read, drafter),))
 
 
 def check_vllm(folder: Path) -> ExportCheck:
@@ -80,17 +82,18 @@ def check_vllm(folder: Path) -> ExportCheck:
     return ExportCheck(("vLLM loads it.",), ("That vLLM drafts with it is not proven.",))
 
 
-def _compared(program: str, read: Read, drafter: MergedDrafter, texts: Sequence[Sequence[int]]) -> str:
-    ours, outputs = drafter.computed(), drafter.shape.outputs
+def _compared(program: str, read: Read, drafter: MergedDrafter) -> str:
+    ours, texts = drafter.computed(), drafter.samples
     moved, num_same = [], 0
     for tokens in texts:
         ours.roll_back(0)
-        mine, theirs = ours.read(tokens)[:outputs].copy(), read(tokens)
+        own, theirs = ours.read(tokens), read(tokens)
         if not np.isfinite(theirs).all():
             raise _differs(program)
+        mine = np.full(len(theirs), -np.inf, np.float32)  # of tokens that it cannot guess
+        mine[: len(own)] = own[: len(theirs)]
         num_same += int(mine.argmax() == theirs.argmax())
-        shared = min(len(mine), len(theirs))
-        moved.append(float(np.abs(_chances(mine[:shared]) - _chances(theirs[:shared])).sum()) / 2)
+        moved.append(float(np.abs(_chances(mine) - _chances(theirs)).sum()) / 2)
     if np.mean(moved) > _MOST_DIFFERENT:
         raise _differs(program)
     return (

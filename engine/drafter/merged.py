@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import psutil
 import torch
 
@@ -26,6 +27,7 @@ class MergedDrafter:
     own: LlamaWeights  # in memory, dense, float32
     adapter: Adapter | None
     num_tokens: int  # that it is to read: those of the program that runs it, with padding or without
+    samples: Sequence[Sequence[int]]  # tokens of a few texts
 
     @cached_property
     def weights(self) -> LlamaWeights:
@@ -51,7 +53,7 @@ class MergedDrafter:
         it is not the embedding."""
         shape, weights = self.shape, self.weights
         assert isinstance(weights.embedding, DenseEmbedding)
-        yield EMBEDDING, _rows(weights.embedding.weight, self.num_tokens)
+        yield EMBEDDING, self._filled(weights.embedding.weight)
         queries, keys = shape.num_heads * shape.head_dim, shape.num_kv_heads * shape.head_dim
         for number, layer in enumerate(weights.layers):
             prefix = f"model.layers.{number}."
@@ -70,7 +72,27 @@ class MergedDrafter:
                         yield f"{prefix}{part}.bias", values
         yield NORM, weights.final_norm
         if not self.is_tied:
-            yield HEAD, _rows(weights.head.dense(), self.num_tokens)
+            yield HEAD, self._filled(weights.head.dense())
+
+    def _filled(self, table: torch.Tensor) -> torch.Tensor:
+        """Rows behind the last token are left out. Those that are missing become copies of the row of the token that is
+        least likely of all, so that nobody guesses what cannot be guessed here."""
+        missing = self.num_tokens - len(table)
+        if missing <= 0:
+            return table[: self.num_tokens]
+        return torch.cat((table, table[self._unlikeliest].expand(missing, -1)))
+
+    @cached_property
+    def _unlikeliest(self) -> int:
+        """By the best chance that it has anywhere in the samples."""
+        drafter = self.computed()
+        best = np.full(self.shape.outputs, -np.inf, np.float32)
+        for tokens in self.samples:
+            drafter.roll_back(0)
+            for token in tokens:
+                logits = drafter.read([token])
+                np.maximum(best, logits - logits.max(), out=best)
+        return int(best.argmin())
 
     @property
     def num_weights(self) -> int:
@@ -88,10 +110,3 @@ def check_memory(name: str, shape: LlamaShape) -> None:
             f"Writing {name} takes {needed / 2**30:.1f} GiB of memory, and {free / 2**30:.1f} GiB are free; close other "
             "programs first."
         )
-
-
-def _rows(table: torch.Tensor, count: int) -> torch.Tensor:
-    """Rows behind the last are left out, and those that are missing are 0."""
-    if len(table) >= count:
-        return table[:count]
-    return torch.cat((table, table.new_zeros((count - len(table), table.shape[1]))))

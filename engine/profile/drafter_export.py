@@ -53,7 +53,8 @@ def export_drafter(
     if order.engine is ExportEngine.LLAMA_CPP and not is_shared:
         raise DrafterUnusable(
             f"{opened.source.name} has a vocabulary of its own, and llama.cpp drafts only in that of the model; make a "
-            f"drafter that has it: slipstream distill --target {shlex.quote(order.target)} --vocabulary target"
+            f"drafter that has it: slipstream distill --target {shlex.quote(order.target)} --vocabulary target "
+            "--out FOLDER"
         )
     if not is_shared:
         samples = [opened.encode(text) for text in TEXTS]
@@ -108,18 +109,18 @@ class _Writing:
 
         opened, order = self.opened, self.order
         num_tokens = opened.shape.vocabulary if self.vocabulary is None else len(self.vocabulary)
-        drafter = opened.merged(adapter, num_tokens)
+        drafter = opened.merged(adapter, num_tokens, samples)
         is_gguf = order.engine is ExportEngine.LLAMA_CPP
         _check_disk(new.parent, drafter.num_weights * (order.bits if is_gguf else 16) // 8)
         try:
             if is_gguf:
                 write_gguf(new, drafter, GgufOrder(self.target.path, opened.gguf, order.bits))
-                return check_gguf(new, drafter, samples)
+                return check_gguf(new, drafter)
             new.mkdir()
             write_folder(new, drafter, opened.path, self._card())
         except OSError as error:
             raise _unwritable(new.parent, error) from error
-        check = check_folder(new, drafter, samples)
+        check = check_folder(new, drafter)
         if order.engine is ExportEngine.TRANSFORMERS:
             return check
         more = check_vllm(new)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,10 +45,11 @@ class OpenedDrafter:
 
         return Adapter.from_bytes(data, self.shape)
 
-    def merged(self, adapter: Any, num_tokens: int) -> MergedDrafter:
+    def merged(self, adapter: Any, num_tokens: int, samples: Sequence[Sequence[int]]) -> MergedDrafter:
+        """`samples`: of texts, in its tokens."""
         from engine.drafter.merged import MergedDrafter
 
-        return MergedDrafter(self.source.name, self.shape, self.weights, adapter, num_tokens)
+        return MergedDrafter(self.source.name, self.shape, self.weights, adapter, num_tokens, samples)
 
 
 def candidates(data_dir: Path, library: Sequence[TargetRecord]) -> Iterator[DrafterSource]:
@@ -109,12 +111,17 @@ def _open_file(source: DrafterSource) -> OpenedDrafter:
 
     model = read_gguf_model(source.path)
     check_memory(source.name, model.shape)
-    words = load_vocabulary(source.path)
-    vocabulary = words.vocabulary
+    with closing(load_vocabulary(source.path)) as words:
+        vocabulary = words.vocabulary
     silent = vocabulary.special | vocabulary.end_of_generation
     pieces = tuple(b"" if token in silent else piece for token, piece in enumerate(vocabulary.pieces))
     try:
         weights = dense_weights(model)
     except OSError as error:
         raise DrafterUnusable(f"{source.path} cannot be read ({error.strerror}); choose another drafter.") from error
-    return OpenedDrafter(source, source.path, model, model.shape, weights, pieces, source.key, words.tokenize)
+
+    def encode(text: str) -> list[int]:
+        with closing(load_vocabulary(source.path)) as words:
+            return words.tokenize(text)
+
+    return OpenedDrafter(source, source.path, model, model.shape, weights, pieces, source.key, encode)
