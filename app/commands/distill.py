@@ -129,9 +129,7 @@ def _number(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise typer.BadParameter(
-            f"Write a number of tokens, or `{_OF_TARGET}`.", param_hint="--vocabulary"
-        ) from None
+        raise typer.BadParameter(f"Write a number of tokens, or `{_OF_TARGET}`.", param_hint="--vocabulary") from None
 
 
 def _layers(text: str) -> tuple[int, ...]:

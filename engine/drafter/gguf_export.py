@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from gguf import GGMLQuantizationType, GGUFReader, GGUFValueType, GGUFWriter, Ll
 from gguf.quants import quantize
 
 from engine.drafter.from_gguf import OF_LAYER
-from engine.drafter.gguf_shape import EMBEDDING, HEAD, NORM, PARTS, GgufModel
+from engine.drafter.gguf_shape import EMBEDDING, HEAD, NORM, GgufModel
 from engine.drafter.merged import MergedDrafter
 from engine.drafter.model import frequencies
 from engine.drafter.shape import LlamaShape, Rope

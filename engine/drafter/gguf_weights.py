@@ -82,9 +82,7 @@ class _Tensors:
         biases = [each.removesuffix("weight") + "bias" for each in names]
         return torch.cat([self.vector(each) for each in biases]) if biases[0] in self._model.tensors else None
 
-    def _read(
-        self, names: Sequence[str], size: tuple[int, int], dtype: torch.dtype = torch.bfloat16
-    ) -> torch.Tensor:
+    def _read(self, names: Sequence[str], size: tuple[int, int], dtype: torch.dtype = torch.bfloat16) -> torch.Tensor:
         """[outputs, inputs]"""
         dense = torch.empty(size, dtype=dtype)
         at_once = max(1, _WEIGHTS_AT_ONCE // size[1])

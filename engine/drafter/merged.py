@@ -49,8 +49,8 @@ class MergedDrafter:
         return LlamaDrafter(self.shape, self.weights)
 
     def named(self) -> Iterator[tuple[str, torch.Tensor]]:
-        """Every weight in float32, with the name and the order of rows of a Hugging Face checkpoint; the head only where
-        it is not the embedding."""
+        """Every weight in float32, with the name and the order of rows of a Hugging Face checkpoint; the head only
+        where it is not the embedding."""
         shape, weights = self.shape, self.weights
         assert isinstance(weights.embedding, DenseEmbedding)
         yield EMBEDDING, self._filled(weights.embedding.weight)
@@ -65,18 +65,18 @@ class MergedDrafter:
                 (layer.gate_up, ("mlp.gate_proj", "mlp.up_proj"), (shape.feed_forward, shape.feed_forward)),
                 (layer.down, ("mlp.down_proj",), (shape.hidden,)),
             ):
-                for part, rows in zip(parts, matrix.dense().split(sizes), strict=True):
+                for part, rows in zip(parts, torch.split(matrix.dense(), sizes), strict=True):
                     yield f"{prefix}{part}.weight", rows
                 if matrix.bias is not None:
-                    for part, values in zip(parts, matrix.bias.split(sizes), strict=True):
+                    for part, values in zip(parts, torch.split(matrix.bias, sizes), strict=True):
                         yield f"{prefix}{part}.bias", values
         yield NORM, weights.final_norm
         if not self.is_tied:
             yield HEAD, self._filled(weights.head.dense())
 
     def _filled(self, table: torch.Tensor) -> torch.Tensor:
-        """Rows behind the last token are left out. Those that are missing become copies of the row of the token that is
-        least likely of all, so that nobody guesses what cannot be guessed here."""
+        """Rows behind the last token are left out. Those that are missing become copies of the row of the token that
+        is least likely of all, so that nobody guesses what cannot be guessed here."""
         missing = self.num_tokens - len(table)
         if missing <= 0:
             return table[: self.num_tokens]

@@ -17,7 +17,7 @@ from engine.config import EngineConfig
 from engine.drafter.choice import drafter_source
 from engine.drafter.torch_library import preload_torch
 from engine.errors import AdapterUnusable, DrafterUnusable, FileUnusable
-from engine.messages.drafters import DrafterRunner, DrafterSource
+from engine.messages.drafters import DrafterRunner
 from engine.messages.exports import DrafterExported, ExportCheck, ExportEngine, ExportOrder
 from engine.messages.learned import AdapterRecord, AdapterSummary
 from engine.messages.targets import TargetRecord, TargetSource
@@ -29,6 +29,12 @@ from engine.target.vocabulary import load_vocabulary
 
 _SPARE_BYTES = 64 << 20
 _DRAFT_LENGTH = 4
+_CARD = """# A drafter for {target}
+
+Made by Slipstream of {drafter}; learned: {learned}. It guesses ahead of that model, and is not meant for chats.
+
+What it learned comes from chats on the computer where it was made. Share it only with people who may know how you write.
+"""
 
 
 def export_drafter(
@@ -87,7 +93,9 @@ def command_for(order: ExportOrder, target: TargetSource, out: Path, is_shared: 
         if not is_shared:
             settings["use_heterogeneous_vocab"] = True
         return f"vllm serve MODEL --speculative-config {shlex.quote(json.dumps(settings))}", hint
-    more = "" if is_shared else f", tokenizer=tokenizer, assistant_tokenizer=AutoTokenizer.from_pretrained({str(out)!r})"
+    more = (
+        "" if is_shared else f", tokenizer=tokenizer, assistant_tokenizer=AutoTokenizer.from_pretrained({str(out)!r})"
+    )
     return f"model.generate(**inputs, assistant_model=AutoModelForCausalLM.from_pretrained({str(out)!r}){more})", (
         f"model is {target.name} as transformers loads it, and inputs are what its tokenizer made of the prompt."
     )
@@ -137,12 +145,7 @@ class _Writing:
 
     def _card(self) -> str:
         learned = "nothing yet" if self.record is None else f"from {self.record.num_learned:,} replies"
-        return (
-            f"# A drafter for {self.target.name}\n\nMade by Slipstream of {self.opened.source.name}; learned: {learned}. "
-            "It guesses ahead of that model, and is not meant for chats.\n\n"
-            "What it learned comes from chats on the computer where it was made. Share it only with people who may know "
-            "how you write.\n"
-        )
+        return _CARD.format(target=self.target.name, drafter=self.opened.source.name, learned=learned)
 
 
 def _opened(
@@ -167,9 +170,7 @@ def _opened(
             opened = open_drafter(source, config.data_dir)
         except DrafterUnusable:  # another one may do
             continue
-        if opened.fingerprint in learned and (
-            best is None or learned[opened.fingerprint] > learned[best.fingerprint]
-        ):
+        if opened.fingerprint in learned and (best is None or learned[opened.fingerprint] > learned[best.fingerprint]):
             best = opened
     if best is None:
         raise AdapterUnusable(
@@ -178,9 +179,7 @@ def _opened(
     return best
 
 
-def _learned(
-    repository: Repository, pair: tuple[str, str], order: ExportOrder, name: str
-) -> AdapterRecord | None:
+def _learned(repository: Repository, pair: tuple[str, str], order: ExportOrder, name: str) -> AdapterRecord | None:
     if order.snapshot == 0:
         return None
     if order.snapshot is None:

@@ -100,9 +100,7 @@ def _open_folder(source: DrafterSource, folder: Path) -> OpenedDrafter:
     def encode(text: str) -> list[int]:
         return tokenizer.encode(text.encode()) or [0]
 
-    return OpenedDrafter(
-        source, folder, None, model.shape, model.weights, tokenizer.pieces, loaded.fingerprint, encode
-    )
+    return OpenedDrafter(source, folder, None, model.shape, model.weights, tokenizer.pieces, loaded.fingerprint, encode)
 
 
 def _open_file(source: DrafterSource) -> OpenedDrafter:

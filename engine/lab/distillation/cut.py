@@ -118,7 +118,10 @@ def _with_whole_vocabulary(
 def _pieces_of(tokenizer: Mapping[str, Any], count: int) -> list[str]:
     """By id, of the content of a tokenizer.json; empty for padding."""
     pieces = [""] * count
-    found = [*tokenizer["model"]["vocab"].items(), *((each["content"], each["id"]) for each in tokenizer["added_tokens"])]
+    found = [
+        *tokenizer["model"]["vocab"].items(),
+        *((each["content"], each["id"]) for each in tokenizer["added_tokens"]),
+    ]
     for piece, token in found:
         pieces[token] = piece
     return pieces
