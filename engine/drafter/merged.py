@@ -65,10 +65,10 @@ class MergedDrafter:
                 (layer.gate_up, ("mlp.gate_proj", "mlp.up_proj"), (shape.feed_forward, shape.feed_forward)),
                 (layer.down, ("mlp.down_proj",), (shape.hidden,)),
             ):
-                for part, rows in zip(parts, torch.split(matrix.dense(), sizes), strict=True):
+                for part, rows in zip(parts, torch.split(matrix.dense(), list(sizes)), strict=True):
                     yield f"{prefix}{part}.weight", rows
                 if matrix.bias is not None:
-                    for part, values in zip(parts, torch.split(matrix.bias, sizes), strict=True):
+                    for part, values in zip(parts, torch.split(matrix.bias, list(sizes)), strict=True):
                         yield f"{prefix}{part}.bias", values
         yield NORM, weights.final_norm
         if not self.is_tied:
@@ -107,6 +107,6 @@ def check_memory(name: str, shape: LlamaShape) -> None:
     free = psutil.virtual_memory().available
     if needed > free:
         raise DrafterUnusable(
-            f"Writing {name} takes {needed / 2**30:.1f} GiB of memory, and {free / 2**30:.1f} GiB are free; close other "
-            "programs first."
+            f"Writing {name} takes {needed / 2**30:.1f} GiB of memory, and {free / 2**30:.1f} GiB are free; close "
+            "other programs first."
         )

@@ -33,7 +33,8 @@ _CARD = """# A drafter for {target}
 
 Made by Slipstream of {drafter}; learned: {learned}. It guesses ahead of that model, and is not meant for chats.
 
-What it learned comes from chats on the computer where it was made. Share it only with people who may know how you write.
+What it learned comes from chats on the computer where it was made. Share it only with people who may know how you
+write.
 """
 
 

@@ -62,7 +62,9 @@ class Desk:
     ) -> DrafterExported:
         order = ExportOrder(engine, str(self.target.path), self.home / name, drafter, snapshot)
         config = EngineConfig(self.repository.data_dir)
-        return drafter_export.export_drafter(config, order, self.target, self.repository, self.repository.list_targets())
+        return drafter_export.export_drafter(
+            config, order, self.target, self.repository, self.repository.list_targets()
+        )
 
     @property
     def left(self) -> list[str]:
