@@ -1,7 +1,7 @@
 """A drafter that was exported, in a llama-server, beside the same drafter here: whether both guess equally well.
 
     python -m tests.benchmarks.exported BINARY --drafter FOLDER --prompts F.jsonl [--teach CONVERSATIONS.jsonl]
-        [--target starter] [--replies 40] [--limit 20] [--max-tokens 128] [--draft-length 4] [--bits 8]
+        [--target starter] [--replies 40] [--limit 20] [--max-tokens 128] [--draft-length 4] [--bits 8] [--data FOLDER]
 
 The drafter learns from conversations of the target (as `slipstream distill --corpus` takes them), is stored with what
 it learned, and exported as `slipstream drafter export` does. Then both write the same replies: greedily, with drafts of
@@ -125,6 +125,7 @@ def main() -> None:
     parser.add_argument("--drafter", type=Path, required=True)
     parser.add_argument("--prompts", type=Path, required=True)
     parser.add_argument("--teach", type=Path)
+    parser.add_argument("--data", type=Path, help="a data folder whose store has learned already; else one for once")
     parser.add_argument("--target", default=STARTER)
     parser.add_argument("--replies", type=int, default=40, help="that it learns from")
     parser.add_argument("--limit", type=int, default=20)
@@ -133,12 +134,12 @@ def main() -> None:
     parser.add_argument("--bits", type=int, default=8)
     arguments = parser.parse_args()
     with ExitStack() as stack:
-        data = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        data = arguments.data or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         config, stop = EngineConfig(data, SpeculationSettings(drafter=str(arguments.drafter.absolute()))), StopSignal()
         source = resolve(config, arguments.target)
         if arguments.teach is not None:
             teach(config, source.path, arguments.drafter.absolute(), arguments.teach, arguments.replies)
-        out = data / "exported.gguf"
+        out = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "exported.gguf"
         exported(config, arguments.target, arguments.drafter.absolute(), out, arguments.bits)
         target = load_target(source, TargetSettings(), lambda _progress: None, stop)
         stack.callback(target.close)
@@ -146,7 +147,7 @@ def main() -> None:
         size, threads = target.limits.context_size, target.description.threads
         more = ("--spec-draft-model", out, *length)
         server = stack.enter_context(
-            running(arguments.binary, source.path, "draft-simple", threads, size, data / "log", more)
+            running(arguments.binary, source.path, "draft-simple", threads, size, out.with_suffix(".log"), more)
         )
         settings = ReplySettings(SamplingSettings(temperature=0), arguments.max_tokens)
         modes: dict[str, Mode] = {
