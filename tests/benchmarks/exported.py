@@ -155,10 +155,19 @@ def main() -> None:
             _SERVER: ServerMode(server, target, arguments.max_tokens),
         }
         chats = read_prompts(arguments.prompts, arguments.limit)
-        comparisons = Bench(modes).run(chats, stop).comparisons
+        comparisons = Bench(modes).run(chats, stop, print_reply).comparisons
         print_result(*(counts(comparisons, mode) for mode in modes))
         same = sum(each.answers[_OURS].tokens == each.answers[_SERVER].tokens for each in comparisons)
         print(f"{same} of {len(comparisons)} replies have the same tokens")
+
+
+def print_reply(comparison: Comparison) -> None:
+    found = "".join(
+        f"  {name} {accepted:>3} / {drafted:<4}"
+        for name in (_OURS, _SERVER)
+        for accepted, drafted in counts([comparison], name)
+    )
+    print(f"{comparison.question.id:24}{found}", flush=True)
 
 
 def print_result(ours: Sequence[tuple[int, int]], theirs: Sequence[tuple[int, int]]) -> None:
