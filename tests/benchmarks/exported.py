@@ -25,6 +25,7 @@ from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, StopS
 from engine.config import SpeculationSettings, TargetSettings
 from engine.decoding.speculation import Speculation, open_speculation
 from engine.drafter.checkpoint import load_drafter
+from engine.drafter.choice import drafter_source
 from engine.factory import open_repository
 from engine.lab.distillation.corpus import read_lessons
 from engine.lab.measuring.bench import Bench, Comparison
@@ -78,7 +79,8 @@ def always_drafting(config: EngineConfig, target: Target, length: int) -> Specul
     """The drafter alone, with what it learned, so many tokens in every round."""
     supply = DrafterSupply(config, target)
     costs = measure_passes(target, StopSignal())
-    source = supply.choose(costs).prospects[0].source
+    source = drafter_source(config.speculation.drafter, config.data_dir)
+    supply.choose(costs)
     drafting = supply.open(source)
     with closing(open_repository(config)) as repository:
         teachable = drafting.teachable
