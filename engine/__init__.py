@@ -33,7 +33,7 @@ _PUBLIC = {
     "messages.commands": """
         AddClient AddPresets AddTargets AnswerToolCall ArchiveConversations ChangeClient ChangeConversation
         ChangeFolder ChangeTargetOptions ChatSampling CheckForUpdate CheckGrammar CheckSuggestions Command Compare
-        ContinueReply CountTokens CreateFolder DeleteConversation DeleteConversations DeleteFolder DeleteMessage
+        ContinueReply CountTokens CreateFolder DeleteConversations DeleteFolder DeleteMessage
         DeletePreset DeletePrompt DiscardDownload DownloadTarget EditPrompt EndToolServers EstimateMemory
         ExportConversations ExportPresets ExportProfile FetchDrafter FindPassages ForgetAllowedTools
         ForgetConversation ForgetEverything ForgetLearned ForgetReadings ImportConversations ImportPresets
@@ -41,10 +41,11 @@ _PUBLIC = {
         ListPresets ListPrompts ListSuggestions ListTargets ListTools LoadTarget MakeForm MeasureReadings
         MoveConversations OpenConversation PauseLearning PersonalCommand PinConversations ReadHistory ReadLearned
         ReadPicture ReadRuntime ReadTextFile Regenerate RemoveClient RemoveTarget RenameConversation ReplyCommand
-        ResetStarter RestoreConversation RestoreConversations RestoreFolder RestoreMessage ReturnConversations
+        ResetStarter RestoreConversations RestoreFolder RestoreMessage ReturnConversations
         SaveDraft SavePreset SavePrompt SearchConversations SearchHub Send ShowBranch ShowPicture ShowProfile
         StoreHeld TuneStarter TuneTarget UseAdapter UseDrafter UseLearning UseReadings UseServer UseTools
     """,
+    "messages.exports": "ExportEngine ExportOrder",
     "messages.serving": "Client ServerLimits ServerSettings",
     "proposers.catalogue": "origins",
     "replies.reply": "Reply",
@@ -58,6 +59,7 @@ _PUBLIC = {
     "threads": "Engine",
     "tools.servers": "read_tool_servers write_tool_servers",
     "use_cases.chat": "open_writer read_prompt",
+    "use_cases.exporting": "export_drafter",
     "use_cases.lab": "distill open_bench",
     "use_cases.serving": "serving",
     "use_cases.store": """
@@ -77,6 +79,7 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.lab.measuring.order import *
     from engine.library.siblings import *
     from engine.messages.commands import *
+    from engine.messages.exports import *
     from engine.messages.serving import *
     from engine.proposers.catalogue import *
     from engine.replies.reply import *
@@ -90,6 +93,7 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.threads import *
     from engine.tools.servers import *
     from engine.use_cases.chat import *
+    from engine.use_cases.exporting import *
     from engine.use_cases.lab import *
     from engine.use_cases.serving import *
     from engine.use_cases.store import *

@@ -481,6 +481,7 @@ class DistillSettings:
     layers: tuple[int, ...] | None = None  # of the target, that the drafter keeps; None: the first and the last
     vocabulary_size: Annotated[int, Parameter("Size of the vocabulary", 300, 1_000_000)] = 32_768  # of the drafter
     num_outputs: Annotated[int, Parameter("Tokens to guess", 300, 1_000_000)] = 8192  # the most frequent of these
+    target_vocabulary: bool = False  # instead: that of the target, all of which can be guessed
     feed_forward: Annotated[int | None, Parameter("Neurons of a layer", 1, 1_000_000)] = None  # None: as the target
     minutes: Annotated[float, Parameter("Minutes of training", 0.01, 100_000)] = 60
     judge_every_minutes: Annotated[float, Parameter("Minutes between judgements", 0.001, 100_000)] = 15
@@ -510,6 +511,7 @@ class DistillSettings:
             "start": None if self.start is None else str(self.start),
             "layers": None if self.layers is None else list(self.layers),
             **({} if self.heads is None else {"heads": self.heads}),
+            **({"target_vocabulary": True} if self.target_vocabulary else {}),
         }
 
     @property
@@ -525,8 +527,9 @@ class DistillSettings:
             ("no-labels", None if self.labels else True),
             ("start", None if self.start is None else self.start.name),
             ("layers", None if self.layers is None else ",".join(map(str, self.layers))),
-            ("vocabulary", None if self.heads else self.vocabulary_size),
-            *(("outputs", self.num_outputs), ("feed-forward", self.feed_forward)),
+            ("vocabulary", None if self.heads else "target" if self.target_vocabulary else self.vocabulary_size),
+            ("outputs", None if self.target_vocabulary else self.num_outputs),
+            ("feed-forward", self.feed_forward),
             *(("minutes", f"{self.minutes:g}"), ("learning-rate", f"{self.learning_rate:g}"), ("seed", self.seed)),
             ("out", "FOLDER"),
         ]

@@ -19,6 +19,7 @@ from typer.core import TyperGroup
 from app.commands.bench import bench, replay
 from app.commands.chat import chat
 from app.commands.distill import distill
+from app.commands.drafter import drafter
 from app.commands.models import models
 from app.commands.options import NoSpeculationOption
 from app.commands.profile import profile
@@ -119,6 +120,7 @@ for _command in (chat, bench, replay, distill, serve):
 application.add_typer(models, name="models")
 application.add_typer(profile, name="profile")
 application.add_typer(clients, name="clients")
+application.add_typer(drafter, name="drafter")
 
 if __name__ == "__main__":
     main()

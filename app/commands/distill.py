@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 _USUAL = DistillSettings(STARTER)
+_OF_TARGET = "target"  # of --vocabulary
 
 
 def distill(
@@ -57,7 +58,13 @@ def distill(
     layers: Annotated[
         str | None, typer.Option(help="Layers of the model that the drafter keeps, as 0,29; else the first and last.")
     ] = None,
-    vocabulary: Annotated[int, typer.Option(help="Tokens that the drafter reads.")] = _USUAL.vocabulary_size,
+    vocabulary: Annotated[
+        str,
+        typer.Option(
+            metavar="NUMBER|target",
+            help="Tokens that the drafter reads; `target`: those of the model, as other programs need it.",
+        ),
+    ] = str(_USUAL.vocabulary_size),
     outputs: Annotated[
         int, typer.Option(help="Of these, the most frequent ones, which it can guess.")
     ] = _USUAL.num_outputs,
@@ -104,7 +111,8 @@ def distill(
         labels=labels,
         start=None if start is None else engine.drafter_source(chosen_drafter(start, data_dir()), data_dir()).path,
         layers=None if layers is None else _layers(layers),
-        vocabulary_size=vocabulary,
+        target_vocabulary=vocabulary == _OF_TARGET,
+        vocabulary_size=_USUAL.vocabulary_size if vocabulary == _OF_TARGET else _number(vocabulary),
         num_outputs=outputs,
         feed_forward=feed_forward,
         minutes=minutes,
@@ -115,6 +123,13 @@ def distill(
         work=work,
     )
     _make(settings, folder)
+
+
+def _number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f"Write a number of tokens, or `{_OF_TARGET}`.", param_hint="--vocabulary") from None
 
 
 def _layers(text: str) -> tuple[int, ...]:

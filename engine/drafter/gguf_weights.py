@@ -3,7 +3,7 @@ copy in bfloat16 costs what it takes itself and nothing on the way."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -14,7 +14,7 @@ from engine.drafter.adapter import Adapter, matrix_sizes
 from engine.drafter.gguf_adapter import Addition, HeadAddition, adapter_tensors, check_tensors
 from engine.drafter.gguf_rows import read_rows
 from engine.drafter.gguf_shape import EMBEDDING, NORM, PARTS, GgufModel
-from engine.drafter.matrices import StoredEmbedding, StoredMatrix
+from engine.drafter.matrices import DenseEmbedding, DenseMatrix, Matrix, StoredEmbedding, StoredMatrix
 from engine.drafter.model import LayerWeights, LlamaWeights
 
 _WEIGHTS_AT_ONCE = 1 << 20  # that are spread out to float32
@@ -23,9 +23,17 @@ _WEIGHTS_AT_ONCE = 1 << 20  # that are spread out to float32
 def stored_weights(model: GgufModel) -> LlamaWeights:
     """They stay in the file. Raises OSError where it is gone, also when they are asked for."""
     tensors = _Tensors(model)
-    layers = tuple(_layer(tensors, number) for number in range(model.shape.num_layers))
+    layers = tuple(_layer(tensors, number, tensors.matrix) for number in range(model.shape.num_layers))
     embedding = StoredEmbedding(tensors.embeddings)
     return LlamaWeights(embedding, layers, tensors.vector(NORM), tensors.matrix("head"))
+
+
+def dense_weights(model: GgufModel) -> LlamaWeights:
+    """All of them in memory, in float32. Raises OSError where the file is gone."""
+    tensors = _Tensors(model)
+    layers = tuple(_layer(tensors, number, tensors.dense) for number in range(model.shape.num_layers))
+    embedding = DenseEmbedding(tensors.embeddings(range(model.shape.vocabulary)))
+    return LlamaWeights(embedding, layers, tensors.vector(NORM), tensors.dense("head"))
 
 
 def addition_of(model: GgufModel, adapter: Adapter) -> Addition:
@@ -43,8 +51,8 @@ def addition_of(model: GgufModel, adapter: Adapter) -> Addition:
     )
 
 
-def _layer(tensors: _Tensors, number: int) -> LayerWeights:
-    qkv, attention_out, gate_up, down = (tensors.matrix(f"{number}.{part}") for part in PARTS)
+def _layer(tensors: _Tensors, number: int, read: Callable[[str], Matrix]) -> LayerWeights:
+    qkv, attention_out, gate_up, down = (read(f"{number}.{part}") for part in PARTS)
     norms = (tensors.vector(f"blk.{number}.{part}_norm.weight") for part in ("attn", "ffn"))
     return LayerWeights(next(norms), qkv, attention_out, next(norms), gate_up, down)
 
@@ -56,10 +64,11 @@ class _Tensors:
 
     def matrix(self, name: str) -> StoredMatrix:
         names = self._model.tensor_names(name)
-        biases = [each.removesuffix("weight") + "bias" for each in names]
-        has_bias = biases[0] in self._model.tensors
-        bias = torch.cat([self.vector(each) for each in biases]) if has_bias else None
-        return StoredMatrix(partial(self._dense, names, self._sizes[name]), bias)
+        return StoredMatrix(partial(self._read, names, self._sizes[name]), self._bias(names))
+
+    def dense(self, name: str) -> DenseMatrix:
+        names = self._model.tensor_names(name)
+        return DenseMatrix(self._read(names, self._sizes[name], torch.float32).t().contiguous(), self._bias(names))
 
     def vector(self, name: str) -> torch.Tensor:
         """float32 [outputs]"""
@@ -69,8 +78,13 @@ class _Tensors:
         """float32 [tokens, hidden]"""
         return torch.from_numpy(self._rows(EMBEDDING, [(token, token + 1) for token in tokens]))
 
-    def _dense(self, names: Sequence[str], size: tuple[int, int]) -> torch.Tensor:
-        dense = torch.empty(size, dtype=torch.bfloat16)
+    def _bias(self, names: Sequence[str]) -> torch.Tensor | None:
+        biases = [each.removesuffix("weight") + "bias" for each in names]
+        return torch.cat([self.vector(each) for each in biases]) if biases[0] in self._model.tensors else None
+
+    def _read(self, names: Sequence[str], size: tuple[int, int], dtype: torch.dtype = torch.bfloat16) -> torch.Tensor:
+        """[outputs, inputs]"""
+        dense = torch.empty(size, dtype=dtype)
         at_once = max(1, _WEIGHTS_AT_ONCE // size[1])
         first = 0
         for name in names:
@@ -78,7 +92,7 @@ class _Tensors:
             places = first + np.argsort(self._model.in_training_order(name, np.arange(num_rows)))
             for start in range(0, num_rows, at_once):
                 rows = torch.from_numpy(self._rows(name, [(start, min(start + at_once, num_rows))]))
-                dense[torch.from_numpy(places[start : start + at_once])] = rows.to(torch.bfloat16)
+                dense[torch.from_numpy(places[start : start + at_once])] = rows.to(dtype)
             first += num_rows
         return dense
 

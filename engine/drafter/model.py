@@ -57,12 +57,12 @@ def rope_tables(rope: Rope, num_positions: int, head_dim: int) -> tuple[torch.Te
     A head x = [first half, second half] becomes x · cosine + [second half, first half] · sine: the minus sign of the
     first half is in the sine.
     """
-    angles = torch.outer(torch.arange(num_positions, dtype=torch.float32), _frequencies(rope, head_dim))
+    angles = torch.outer(torch.arange(num_positions, dtype=torch.float32), frequencies(rope, head_dim))
     sine = angles.sin()
     return torch.cat((angles.cos(), angles.cos()), -1), torch.cat((-sine, sine), -1)
 
 
-def _frequencies(rope: Rope, head_dim: int) -> torch.Tensor:
+def frequencies(rope: Rope, head_dim: int) -> torch.Tensor:
     """Radians per position, shape (head_dim / 2,)."""
     exponents = torch.arange(0, head_dim, 2, dtype=torch.float32) / head_dim
     frequencies = 1.0 / (rope.theta**exponents) / rope.position_divisor

@@ -197,6 +197,12 @@ class LearnedRepository(Transactions):
         with self._reading() as connection:
             return adapters.read_published(connection, (target_fingerprint, drafter_fingerprint))
 
+    def adapter(self, target_fingerprint: str, drafter_fingerprint: str, number: int) -> AdapterRecord | None:
+        """The one of that number; None also when it is damaged."""
+        with self._reading() as connection:
+            found = adapters.read_adapters(connection, (target_fingerprint, drafter_fingerprint))
+        return next((each for each in found if each.number == number), None)
+
     def list_adapters(self, target_fingerprint: str, drafter_fingerprint: str) -> tuple[AdapterSummary, ...]:
         """Newest first, without damaged ones."""
         with self._reading() as connection:

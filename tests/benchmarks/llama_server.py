@@ -97,13 +97,15 @@ class Server:
 
 
 @contextmanager
-def running(binary: Path, model: Path, spec_type: str, threads: int, context_size: int, log: Path) -> Iterator[Server]:
-    """Starts one, and ends it afterwards. Raises ServerFailed with the last words of its log."""
+def running(
+    binary: Path, model: Path, spec_type: str, threads: int, context_size: int, log: Path, more: Sequence[object] = ()
+) -> Iterator[Server]:
+    """Starts one, with `more` options, and ends it afterwards. Raises ServerFailed with the last words of its log."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     options = {"-m": model, "-t": threads, "-tb": threads, "-c": context_size, "-np": 1, "--spec-type": spec_type}
-    arguments = [str(part) for option in options.items() for part in option]
+    arguments = [str(part) for option in options.items() for part in option] + list(map(str, more))
     command = [str(binary), *arguments, "--host", "127.0.0.1", "--port", str(port)]
     with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT) as process:
         try:

@@ -42,7 +42,7 @@ A small Llama-type model that drafts for a target. It is not meant for chats.
 |---|---|
 | {_origin(settings, shape.num_hidden_layers)} |
 | shape | {shape.num_hidden_layers} layers, {shape.hidden_size} wide, {shape.intermediate_size} neurons each |
-| vocabulary | {shape.vocab_size:,} tokens to read, the {cut.num_outputs:,} most frequent of them to guess |
+| vocabulary | {_vocabulary(settings, shape.vocab_size, cut.num_outputs)} |
 | size | {sum(weight.numel() for weight in cut.model.parameters()) / 1e6:.1f} million weights, int8 |
 | data | conversations that the target wrote itself ({origin}): {num_learned:,} reply tokens |
 | loss | the target's own distribution where it is known ({labelled:.0%} of the tokens, the \
@@ -65,6 +65,12 @@ Made with:
 
     {settings.command}
 """
+
+
+def _vocabulary(settings: DistillSettings, size: int, outputs: int) -> str:
+    if settings.target_vocabulary:
+        return f"that of {settings.target}: {size:,} tokens, all of which it can guess"
+    return f"{size:,} tokens to read, the {outputs:,} most frequent of them to guess"
 
 
 def _origin(settings: DistillSettings, num_layers: int) -> str:

@@ -58,8 +58,9 @@ class CutShape:
     """What is kept of a target."""
 
     layers: tuple[int, ...] | None  # None: the first and the last
-    vocabulary: int  # tokens: the specials, the bytes, and what its first merges make of them
-    outputs: int  # of these, the ones that texts of the corpus hold most often
+    # Tokens: the specials, the bytes, and what its first merges make of them. None: those of the target, all of them.
+    vocabulary: int | None
+    outputs: int  # of these, the ones that texts of the corpus hold most often; of the target's, all
     feed_forward: int | None = None  # neurons of a layer; None: all
 
 
@@ -80,12 +81,50 @@ def cut_drafter(source: GgufSource, shape: CutShape, texts: Iterable[str], start
     Raises TargetUnsupported when the target has no such layers, and DrafterUnusable when `start` has another shape.
     """
     layers = check_cut(source, shape)
+    if shape.vocabulary is None:
+        return _with_whole_vocabulary(source, layers, shape.feed_forward, start)
     pieces = _by_frequency(_first_pieces(source.merges, shape.vocabulary), source.merges, texts)
     sources = [source.vocabulary.get(piece, 0) for piece in pieces]  # a byte that it knows only in merges is new
     small = _cut_model(source, layers, shape.feed_forward, sources)
     if start is not None:
         _take_over(small, pieces, start)
     return Cut(small, _tokenizer_json(pieces, source.merges), CHATML, min(shape.outputs, len(pieces)))
+
+
+def _with_whole_vocabulary(
+    source: GgufSource, layers: Sequence[int], feed_forward: int | None, start: Cut | None
+) -> Cut:
+    """Tokens keep their numbers, and any of them can be guessed: as programs need it that do not translate."""
+    tokenizer = source.tokenizer
+    content: dict[str, Any] = json.loads(tokenizer.backend_tokenizer.to_str())
+    end = tokenizer.eos_token
+    if end is None:
+        raise TargetUnsupported("This model has no token that ends a turn; cut a vocabulary of its own.")
+    num_tokens = len(source.embedding)
+    small = _cut_model(
+        source,
+        layers,
+        feed_forward,
+        range(num_tokens),
+        tie_word_embeddings=source.is_tied,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+    )
+    if start is not None:
+        _take_over(small, _pieces_of(content, num_tokens), start)
+    return Cut(small, content, tokenizer.chat_template, num_tokens, end)
+
+
+def _pieces_of(tokenizer: Mapping[str, Any], count: int) -> list[str]:
+    """By id, of the content of a tokenizer.json; empty for padding."""
+    pieces = [""] * count
+    found = [
+        *tokenizer["model"]["vocab"].items(),
+        *((each["content"], each["id"]) for each in tokenizer["added_tokens"]),
+    ]
+    for piece, token in found:
+        pieces[token] = piece
+    return pieces
 
 
 def _first_pieces(merges: Sequence[list[str]], size: int) -> list[str]:
@@ -103,8 +142,9 @@ def _by_frequency(pieces: Sequence[str], merges: Sequence[list[str]], texts: Ite
 
 
 def _cut_model(
-    source: GgufSource, layers: Sequence[int], feed_forward: int | None, sources: Sequence[int]
+    source: GgufSource, layers: Sequence[int], feed_forward: int | None, sources: Sequence[int], **other: Any
 ) -> LlamaForCausalLM:
+    """`sources`: the target's tokens that become its tokens; `other`: what its config says of them."""
     # The rest of the target's configuration speaks of its file.
     shape = {name: value for name, value in source.config.to_dict().items() if name in _KEPT_OF_CONFIG}
     shape.update(
@@ -115,6 +155,7 @@ def _cut_model(
         eos_token_id=SPECIALS.index(END_OF_TURN),
         pad_token_id=None,
     )
+    shape.update(other)
     if feed_forward is not None:
         shape["intermediate_size"] = min(feed_forward, shape["intermediate_size"])
     small = LlamaForCausalLM(LlamaConfig(**shape))
@@ -123,6 +164,8 @@ def _cut_model(
         small.model.norm.weight.copy_(source.norm)
         for kept, layer in zip(small.model.layers, layers, strict=True):
             kept.load_state_dict(_narrowed(source.layer(layer), shape["intermediate_size"]))
+        if not small.config.tie_word_embeddings:
+            small.lm_head.weight.copy_(source.head[torch.tensor(sources)])
     small.tie_weights()
     return small
 
@@ -138,6 +181,8 @@ def _take_over(small: LlamaForCausalLM, pieces: Sequence[str], start: Cut) -> No
     try:
         with torch.no_grad():
             small.model.embed_tokens.weight[here] = old.model.embed_tokens.weight[there]
+            if not small.config.tie_word_embeddings:
+                small.lm_head.weight[here] = old.lm_head.weight[there]
             small.model.norm.load_state_dict(old.model.norm.state_dict())
             for mine, layer in zip(small.model.layers, old.model.layers, strict=True):
                 mine.load_state_dict(_narrowed(layer.state_dict(), inner))

@@ -141,9 +141,15 @@ def _model_maker(settings: DistillSettings, target: TargetSide) -> Callable[[Seq
     making it would raise before anything takes long."""
     start = None if settings.start is None else read_drafter(settings.start)
     if start is not None and settings.layers is None:
+        if settings.target_vocabulary and start.num_outputs < len(target.vocabulary):
+            raise DrafterUnusable(
+                "The drafter to start from has a vocabulary of its own; name the layers to keep with --layers, and its "
+                "weights are taken into a drafter with the vocabulary of the model."
+            )
         return lambda _lessons: start
     source = target.source
-    shape = CutShape(settings.layers, settings.vocabulary_size, settings.num_outputs, settings.feed_forward)
+    vocabulary = None if settings.target_vocabulary else settings.vocabulary_size
+    shape = CutShape(settings.layers, vocabulary, settings.num_outputs, settings.feed_forward)
     check_cut(source, shape)
     return lambda lessons: cut_drafter(source, shape, (_text(lesson, target.vocabulary) for lesson in lessons), start)
 

@@ -70,6 +70,26 @@ def test_a_drafter_to_start_from_gives_its_layers_and_the_tokens_it_has(source: 
 
 
 @pytest.mark.starter
+def test_a_cut_may_keep_the_whole_vocabulary(source: GgufSource) -> None:
+    """Tokens have the target's numbers; what a drafter knows to start from is found by their text."""
+    small = cut_drafter(source, CutShape((0,), 1000, 500), ["some words"])
+    with torch.no_grad():
+        small.model.model.embed_tokens.weight.mul_(0.5)
+    cut = cut_drafter(source, CutShape((0,), None, 500), [], small)
+    assert cut.num_outputs == cut.model.config.vocab_size == len(source.embedding)
+    assert cut.tokenizer["model"]["vocab"] == source.vocabulary
+    assert cut.end_of_turn == source.tokenizer.eos_token
+    assert cut.chat_template == source.tokenizer.chat_template
+    assert cut.model.config.eos_token_id == source.tokenizer.eos_token_id
+    weights, token = cut.model.model.embed_tokens.weight, source.vocabulary["\u0120the"]
+    assert torch.equal(
+        weights[token], small.model.model.embed_tokens.weight[small.tokenizer["model"]["vocab"]["\u0120the"]]
+    )
+    rare = max(source.vocabulary.values())
+    assert torch.equal(weights[rare], source.embedding[rare])
+
+
+@pytest.mark.starter
 def test_layers_that_are_not_there_are_refused(source: GgufSource) -> None:
     assert check_cut(source, CutShape(None, 1000, 500)) == (0, 29)
     with pytest.raises(TargetUnsupported, match="layers 0 to 29"):
