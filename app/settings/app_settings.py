@@ -36,7 +36,6 @@ from engine import (
     TargetSettings,
     read_tool_servers,
 )
-from engine.errors import SettingInvalid
 from engine.messages.tools import ToolServer
 from engine.parameters import Parameter, Scope, parameter, parameters
 from engine.places import SETTINGS, UNREADABLE_SETTINGS, Turn, clear_words
@@ -187,10 +186,7 @@ class AppSettings(BaseModel):
     @field_validator("tool_servers")
     @classmethod
     def _check_servers(cls, text: str) -> str:
-        try:
-            read_tool_servers(text)
-        except SettingInvalid as error:
-            raise ValueError(str(error)) from None
+        read_tool_servers(text)
         return text
 
     @model_serializer(mode="wrap")

@@ -27,7 +27,8 @@ class ToolsButton(IconButton):
     settings_requested = Signal()
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
-        self._name = self._about = ""
+        self._name = ""
+        self._is_told = False  # what the chat may use
         super().__init__(keeper, "tools", self.tr("Tools of this chat"), self.open_menu, kind="tools", parent=parent)
         self._servers: tuple[str, ...] = ()
         self._ticked: tuple[str, ...] = ()
@@ -37,9 +38,9 @@ class ToolsButton(IconButton):
     def set_name(self, name: str) -> None:
         self._name = name
         super().set_name(name)
-        if self._about:
-            self.setToolTip(f"{self.toolTip()}\n{in_tip(self._about)}")
-            self.setAccessibleDescription(self._about)
+        if self._is_told:
+            self.setToolTip(f"{self.toolTip()}\n{in_tip(self._about())}")
+            self.setAccessibleDescription(self._about())
 
     def show_servers(
         self, servers: Sequence[str], ticked: Sequence[str], states: Mapping[str, ServerState], mute: str
@@ -90,13 +91,15 @@ class ToolsButton(IconButton):
                 return self.tr("{server} (failed)").format(server=one_line(server))
         return one_line(server)
 
-    def _tell(self) -> None:
+    def _about(self) -> str:
         if self._mute:
-            self._about = self.tr("{model} knows no tools.").format(model=self._mute)
-        elif self._ticked:
-            self._about = self.tr("The model may ask for tools of: {servers}").format(servers=", ".join(self._ticked))
-        else:
-            self._about = self.tr("The model may use no tools in this chat.")
+            return self.tr("{model} knows no tools.").format(model=self._mute)
+        if self._ticked:
+            return self.tr("The model may ask for tools of: {servers}").format(servers=", ".join(self._ticked))
+        return self.tr("The model may use no tools in this chat.")
+
+    def _tell(self) -> None:
+        self._is_told = True
         self.set_name(self._name)
         is_used = bool(self._ticked) and not self._mute
         self.set_icon("tools", "accent" if is_used else "faint" if self._mute else "quiet")

@@ -468,7 +468,7 @@ class ToolServerChanged(Event):
 
     server: str
     state: ServerState
-    sentence: str = ""  # why it failed, and what to do
+    sentence: Told = ""  # why it failed, and what to do
 
 
 class ToolsListed(Event):

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Row, delete, insert, select, update
 from engine.errors import ConversationMissing, NotPossible, SettingInvalid
 from engine.messages.conversations import ConversationSummary
 from engine.messages.order import FOLDER_NAME_LENGTH, Folder, TargetChoice
+from engine.sentences import template
 from engine.storage.erasing import Due, note
 from engine.storage.schema import ConversationRow, FolderRow, PresetRow
 from engine.storage.summaries import POSSIBLE_IDS, SUMMARIES, summary_of
@@ -21,8 +22,10 @@ from engine.storage.transactions import Database, Transactions, is_incognito
 
 MOST_FOLDERS = 1_000
 _AT_ONCE = 500  # conversations named in one statement
-_NO_INCOGNITO = "An incognito chat leaves nothing on the disk, so it cannot be moved into a folder or archived."
-_NO_FOLDER = "This folder is no longer there."
+_NO_INCOGNITO = template(
+    "An incognito chat leaves nothing on the disk, so it cannot be moved into a folder or archived."
+)
+_NO_FOLDER = template("This folder is no longer there.")
 
 
 class OrderRepository(Transactions):
@@ -277,10 +280,9 @@ def _find_all(
             wanted = wanted.where(ConversationRow.deleted_at.is_(None))
         found.update({row.id: summary_of(row) for row in connection.execute(wanted)})
     if len(found) < len(set(conversation_ids)):
-        one = len(set(conversation_ids)) == 1
-        raise ConversationMissing(
-            "This chat is no longer in the store." if one else "Some of these chats are no longer in the store."
-        )
+        if len(set(conversation_ids)) == 1:
+            raise ConversationMissing("This chat is no longer in the store.")
+        raise ConversationMissing("Some of these chats are no longer in the store.")
     return tuple(found[number] for number in dict.fromkeys(conversation_ids))
 
 

@@ -23,6 +23,7 @@ import psutil
 from engine.errors import Cancelled
 from engine.messages.events import Listener, ToolServerChanged
 from engine.messages.tools import Outcome, ServerState, Tool, ToolServer
+from engine.sentences import say, template
 from engine.stop_signal import StopSignal
 from engine.target.child import begin_child
 from engine.target.tool_format import parsed_object
@@ -34,22 +35,23 @@ _GRACE_S = 15.0  # for the process itself, whose libraries take seconds to load 
 _LOOK_S = 0.05  # at a signal to stop, which wakes nobody
 _END_S = 3.0
 _MOST_ANSWER = 64 << 20  # bytes of the process's answers, which are bounded there
-_STOPPED = "The user stopped this before it was done."
-_MORE = "It said: {detail}"
+_STOPPED = "The user stopped this before it was done."  # told to the model
+_MORE = template("{sentence} It said: {detail}")
 _SENTENCES = {
-    "not_found": "{server} cannot be started: there is no program {detail}. Install it, or give its whole path.",
-    "no_folder": "{server} cannot be started: there is no folder {detail}.",
-    "not_started": "{server} cannot be started ({detail}).",
-    "no_start": "{server} was started and did not say what it offers within a minute; it was ended.",
-    "not_reached": "{server} cannot be reached ({detail}); check its address and the network.",
-    "not_authorized": "{server} refuses access ({detail}); check the headers in its settings.",
-    "ended": "{server} has ended by itself; it is started again when it is used next.",
-    "floods": "{server} sent more than it may, and was ended; it is started again when it is used next.",
-    "hangs": "{server} did not answer in time, and was ended; it is started again when it is used next.",
-    "unreadable": "{server} sent what is no message of the protocol, and was ended.",
-    "asks": "{server} asked for more than this call, which it may not have.",
-    "failed": "{server} failed ({detail}).",
-    "says": "{detail}",
+    "not_found": template(
+        "{server} cannot be started: there is no program {detail}. Install it, or give its whole path."
+    ),
+    "no_folder": template("{server} cannot be started: there is no folder {detail}."),
+    "not_started": template("{server} cannot be started ({detail})."),
+    "no_start": template("{server} was started and did not say what it offers within a minute; it was ended."),
+    "not_reached": template("{server} cannot be reached ({detail}); check its address and the network."),
+    "not_authorized": template("{server} refuses access ({detail}); check the headers in its settings."),
+    "ended": template("{server} has ended by itself; it is started again when it is used next."),
+    "floods": template("{server} sent more than it may, and was ended; it is started again when it is used next."),
+    "hangs": template("{server} did not answer in time, and was ended; it is started again when it is used next."),
+    "unreadable": template("{server} sent what is no message of the protocol, and was ended."),
+    "asks": template("{server} asked for more than this call, which it may not have."),
+    "failed": template("{server} failed ({detail})."),
 }
 _SAYS_MORE = ("ended", "no_start")
 
@@ -284,9 +286,11 @@ def _written(server: ToolServer) -> dict[str, Any]:
 
 
 def _sentence(server: str, question: _Question) -> str:
-    told = _SENTENCES.get(question.kind, _SENTENCES["failed"]).format(server=server, detail=question.detail)
+    if question.kind == "says":
+        return question.detail
+    told = say(_SENTENCES.get(question.kind, _SENTENCES["failed"]), server=server, detail=question.detail)
     if question.kind in _SAYS_MORE and question.detail:
-        told = f"{told} {_MORE.format(detail=question.detail)}"
+        return say(_MORE, sentence=told, detail=question.detail)
     return told
 
 

@@ -35,6 +35,7 @@ UNTRANSLATED_FILES = {
     "commands/bench_table.py": TERMINAL,
     "commands/cli.py": TERMINAL,
     "commands/distill.py": TERMINAL,
+    "commands/drafter.py": TERMINAL,
     "commands/models.py": TERMINAL,
     "commands/profile.py": TERMINAL,
     "commands/chat.py": TERMINAL,

@@ -26,6 +26,11 @@ TERMINAL = "for the command line, which speaks English"
 NOT_TOLD = {
     "lab": TERMINAL,
     "use_cases": TERMINAL,
+    "drafter/export_check.py": TERMINAL,
+    "profile/drafter_export.py": TERMINAL,
+    "server/": "read by programs",
+    "services/answering.py": "read by programs",
+    "services/calling.py": "read by models",
     "tuning/prompts.py": "read by models",
     "tuning/passages.py": "read by models",
     "target/passes.py": "read by models",
@@ -37,6 +42,11 @@ NOT_TOLD = {
 }
 # Words in a row that nobody is shown, or that are collected from where they are declared.
 WORDS_NOT_TOLD = {
+    "This was not carried out.": "read by models",
+    "The user stopped this before it was done.": "read by models",
+    "{} does not offer {} any more.": "read by models",
+    "There is no server {}, or it is switched off.": "read by models",
+    "[This result is left out, because the context is full.]": "read by models",
     "New chat": "written in the store; the window has its own",
     "failed to load model": "found in what llama.cpp says",
     **dict.fromkeys((_TEXT, CHATML), "read by models"),

@@ -44,7 +44,9 @@ def servers(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def host(monkeypatch: pytest.MonkeyPatch) -> FakeToolHost:
-    host = FakeToolHost({Tool("rogue", "echo"): lambda given: str(given["text"])})
+    host = FakeToolHost(
+        {Tool("rogue", "echo", schema='{"properties": {"text": {}}}'): lambda given: str(given["text"])}
+    )
     monkeypatch.setattr(engine.use_cases.tools, "ServerHost", lambda _emit: host)
     return host
 
