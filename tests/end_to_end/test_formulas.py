@@ -15,6 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
+from app.text.unseen import APART, APART_END
 from app.theme import apply_theme
 from app.widgets.prose import Prose
 from app.widgets.reply_view import ReplyView
@@ -72,7 +73,8 @@ def test_formulas_are_drawn_as_they_come_and_copied_and_read_aloud_as_latex(
     def shown() -> str:
         views = window.transcript.findChildren(ReplyView)[-1:]
         blocks = [block for view in views for block in view.block_views]
-        return "\n".join(block.toPlainText() for block in blocks if isinstance(block, Prose))
+        told = "\n".join(block.toPlainText() for block in blocks if isinstance(block, Prose))
+        return told.replace(APART, "").replace(APART_END, "")  # around code
 
     chats.start("starter")
     qtbot.waitUntil(lambda: has_heard(TargetReady), timeout=_PATIENCE_MS)
