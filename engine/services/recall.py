@@ -93,7 +93,7 @@ class Recall:
                 self._load()
 
     def indexes(self) -> Sequence[SuffixIndex]:
-        return (*self._texts.indexes, *self._beside)
+        return (*self._texts.indexes, *self._beside) if self._beside else self._texts.indexes
 
     @contextmanager
     def beside(self, texts: Sequence[str]) -> Iterator[None]:

@@ -159,7 +159,7 @@ def test_a_conversation_that_is_missing_is_neither_forgotten_nor_restored(reposi
     for command in (DeleteConversations((7,)), RestoreConversations((7,))):
         with pytest.raises(ConversationMissing):
             service.handle(command)
-    assert recall.indexes() == before
+    assert recall.indexes() is before
 
 
 def test_branch_settings_and_draft_of_a_conversation_are_changed(repository: Repository) -> None:
