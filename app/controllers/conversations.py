@@ -11,6 +11,7 @@ from app.controllers.controller import Controller
 from app.dialogs.parts import ask, question_box
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
+from app.text.numbers import whole
 from app.widgets.toast import Toast
 from engine import (
     Command,
@@ -139,7 +140,7 @@ class ConversationsController(Controller):
             return
         text = self.tr("Delete “{title}” permanently?").format(title=titles[0])
         if len(titles) > 1:
-            text = self.tr("Delete {number} chat(s) permanently?", "", len(titles)).format(number=f"{len(titles):,}")
+            text = self.tr("Delete {number} chat(s) permanently?", "", len(titles)).format(number=whole(len(titles)))
         goes = self.tr(
             "Its text is erased from this computer now, with what recall and learning keep of it. "
             "This cannot be undone; a chat that is only deleted can be brought back until Slipstream is closed."
@@ -204,10 +205,10 @@ class ConversationsController(Controller):
         number = len(summaries)
         if folder is not None:
             words = self.tr("The folder “{name}” was deleted with its {number} chat(s).", "", number)
-            return words.format(name=folder.name, number=f"{number:,}")
+            return words.format(name=folder.name, number=whole(number))
         if number == 1:
             return self.tr("“{title}” was deleted.").format(title=summaries[0].title)
-        return self.tr("{number} chat(s) were deleted.", "", number).format(number=f"{number:,}")
+        return self.tr("{number} chat(s) were deleted.", "", number).format(number=whole(number))
 
     def _end_deleted(self, *conversation_ids: int) -> None:
         """They can be restored no more, as they are here again or gone for good."""

@@ -17,6 +17,7 @@ from app.dialogs.parts import ask, question_box
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
+from app.text.numbers import whole
 from engine import (
     ArchiveConversations,
     ChangeFolder,
@@ -153,7 +154,7 @@ class OrderController(Controller):
             return
         text = self.tr("Delete the folder “{name}”?").format(name=folder.name)
         stay = self.tr("Its {number} chat(s) (stays|stay) in the list.", "", len(inside))
-        stay = stay.format(number=f"{len(inside):,}")
+        stay = stay.format(number=whole(len(inside)))
         delete = self.tr("Delete this folder")
         box = question_box(self._window, delete, text, stay)
         with_chats = QCheckBox(self.tr("Delete its chats, too"), box)
@@ -194,7 +195,7 @@ class OrderController(Controller):
 
     def _offer_undo(self, words: str, before: _Summaries, folder: str = "") -> None:
         """For all of them at once."""
-        words = words.format(title=before[0].title, number=f"{len(before):,}", folder=folder)
+        words = words.format(title=before[0].title, number=whole(len(before)), folder=folder)
         undo = partial(self._change, ReturnConversations(before))
         self._window.toasts.show_info(words, self.tr("Undo"), undo, UNDO_MS)
 

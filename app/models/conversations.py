@@ -13,6 +13,7 @@ from PySide6.QtCore import QAbstractListModel, QObject, Qt, Signal
 from app.models.chat_filter import ChatFilter
 from app.models.conversation_rows import ChatEntry, Entry, FolderEntry, arranged
 from app.models.rows import ROOT, Index
+from app.text.numbers import whole
 from app.text.translation import QT_TRANSLATE_NOOP, translate
 from app.text.unseen import in_tip, one_line
 from engine.messages.conversations import ConversationSummary
@@ -229,7 +230,7 @@ class ConversationsModel(QAbstractListModel):
                 words = self.tr("Folder {name}, {number} chat(s), closed", "", number)
                 if entry.is_open:
                     words = self.tr("Folder {name}, {number} chat(s), open", "", number)
-                return words.format(name=one_line(entry.folder.name), number=f"{number:,}")
+                return words.format(name=one_line(entry.folder.name), number=whole(number))
         return None
 
     def _of_chat(self, entry: ChatEntry, role: int) -> Any:

@@ -8,6 +8,7 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QLabel, QWidget
 
 from app.text.highlight import Lexing
+from app.text.numbers import whole
 from app.text.tool_calls import formatted
 from app.theme import ThemeKeeper
 from app.widgets.code_block import CodeBlockView
@@ -64,7 +65,7 @@ class CallText(QWidget):
         is_short = max(map(len, self._whole.split("\n"))) <= _LONGEST_LINE
         self._json = json if json is not None and is_short else ""
         self.heading.setText(heading)
-        all_words = self.tr("Show all {number} characters").format(number=f"{len(self._whole):,}")
+        all_words = self.tr("Show all {number} characters").format(number=whole(len(self._whole)))
         self.all_button.setText(all_words)
         self.all_button.setAccessibleName(f"{all_words} – {heading}")
         self._write()

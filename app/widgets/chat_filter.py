@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QDateEdit, QFrame, QWidget
 
 from app.models.chat_filter import ChatFilter
 from app.text.amounts import day_words
+from app.text.numbers import whole
 from app.text.translation import translate
 from app.theme import ThemeKeeper
 from app.widgets.icon_button import IconButton
@@ -147,7 +148,7 @@ class FilterLine(QFrame):
     def show_filter(self, chosen: ChatFilter, num_chats: int) -> None:
         self.setVisible(chosen.is_on)
         if chosen.is_on:
-            number = self.tr("{number} chat(s)", "", num_chats).format(number=f"{num_chats:,}")
+            number = self.tr("{number} chat(s)", "", num_chats).format(number=whole(num_chats))
             self.words.set_words(" · ".join((number, *filter_words(chosen))))
             self.words.setToolTip(self.tr("Only these chats are listed."))
 

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QAbstractItemView, QStyle, QStyledItemDelegate, QS
 from app.models.conversation_rows import ChatEntry, FolderEntry
 from app.models.conversations import ConversationsModel
 from app.models.rows import Index
+from app.text.numbers import whole
 from app.theme import ThemeKeeper
 from app.widgets.rows_view import draw_back, draw_line, has_keyboard
 
@@ -79,7 +80,7 @@ class ConversationDelegate(QStyledItemDelegate):
     def _draw_folder(self, painter: QPainter, area: QRect, entry: FolderEntry, hovered: bool) -> None:
         theme = self._keeper.theme
         self._keeper.icon("folder-open" if entry.is_open else "folder").paint(painter, _sign_area(area))
-        number = f"{entry.num_chats:,}" if entry.num_chats and not hovered else ""
+        number = whole(entry.num_chats) if entry.num_chats and not hovered else ""
         width = painter.fontMetrics().horizontalAdvance(number)
         painter.setPen(QColor(theme.faint))
         painter.drawText(area, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, number)

@@ -9,6 +9,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QWidget
 
 from app.models.rows import Row
+from app.text.numbers import whole
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, in_column
 from app.widgets.parts import button, line, search_line, set_up, words
@@ -97,7 +98,7 @@ class FolderPicker(QFrame):
     def _show_rows(self) -> None:
         sought = self.search.text().split()
         rows = [
-            Row(folder.id, folder.name, self.tr("{number} chat(s)", "", number).format(number=f"{number:,}"))
+            Row(folder.id, folder.name, self.tr("{number} chat(s)", "", number).format(number=whole(number)))
             for folder, number in self._folders
             if all(word.casefold() in folder.name.casefold() for word in sought)
         ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QWidget
 
+from app.text.numbers import whole
 from app.theme import ThemeKeeper
 from app.widgets.icon_button import IconButton
 from app.widgets.layouts import Placed, in_row
@@ -42,7 +43,7 @@ class SelectionBar(QFrame):
     def show_selected(self, num_chats: int, num_incognito: int, is_archive: bool) -> None:
         """`is_archive`: whether they are in the archive."""
         self.setVisible(num_chats > 1)
-        self.words.set_words(self.tr("{number} selected", "", num_chats).format(number=f"{num_chats:,}"))
+        self.words.set_words(self.tr("{number} selected", "", num_chats).format(number=whole(num_chats)))
         self.archive_button.set_name(self.tr("Take out of the archive") if is_archive else self.tr("Archive"))
         for each in (self.move_button, self.archive_button):
             each.setEnabled(num_incognito < num_chats)
