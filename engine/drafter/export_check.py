@@ -78,7 +78,7 @@ def check_vllm(folder: Path) -> ExportCheck:
     except subprocess.TimeoutExpired:
         return ExportCheck(unproven=(f"vLLM did not load it within {_VLLM_S / 60:.0f} minutes.",))
     if done.returncode:
-        raise DrafterUnusable("vLLM refuses the drafter that was written: {strip}", strip=done.stderr.strip()[-400:])
+        raise DrafterUnusable("vLLM refuses the drafter that was written: {reason}", reason=done.stderr.strip()[-400:])
     return ExportCheck(("vLLM loads it.",), ("That vLLM drafts with it is not proven.",))
 
 

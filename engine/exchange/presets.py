@@ -135,10 +135,9 @@ def _entries(
         raise FileUnusable("{name} is damaged; export it again, or choose another file.", name=path.name)
     if len(listed) > MOST_KEPT:
         raise FileUnusable(
-            "{name} holds more than {most_kept:,} {key}; import it in several parts.",
+            "{name} holds more than {most:,} presets or prompts; import it in several parts.",
             name=path.name,
-            most_kept=MOST_KEPT,
-            key=key,
+            most=MOST_KEPT,
         )
     entries = tuple(_readable(listed, read))
     return entries, len(listed) - len(entries)

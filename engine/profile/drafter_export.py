@@ -60,9 +60,9 @@ def export_drafter(
     if order.engine is ExportEngine.LLAMA_CPP and not is_shared:
         raise DrafterUnusable(
             "{name} has a vocabulary of its own, and llama.cpp drafts only in that of the model; make a "
-            "drafter that has it: slipstream distill --target {quote} --vocabulary target --out FOLDER",
+            "drafter that has it: slipstream distill --target {target} --vocabulary target --out FOLDER",
             name=opened.source.name,
-            quote=shlex.quote(order.target),
+            target=shlex.quote(order.target),
         )
     if not is_shared:
         samples = [opened.encode(text) for text in TEXTS]
@@ -252,7 +252,7 @@ def _move(new: Path, out: Path) -> None:
 
 def _unwritable(folder: Path, error: OSError) -> FileUnusable:
     return FileUnusable(
-        "{folder} cannot be written ({strerror}); choose another folder or make room.",
+        "{folder} cannot be written ({reason}); choose another folder or make room.",
         folder=folder,
-        strerror=error.strerror or error,
+        reason=error.strerror or error,
     )

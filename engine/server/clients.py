@@ -55,7 +55,7 @@ class Clients:
         name = " ".join(name.split())
         if not name or len(name) > _LONGEST_NAME or not name.isprintable():
             raise NotPossible(
-                "A program needs a name of at most {longest_name} letters, as in: my editor", longest_name=_LONGEST_NAME
+                "A program needs a name of at most {most} letters, as in: my editor", most=_LONGEST_NAME
             )
         known = self.all()
         if any(each.name == name for each in known):

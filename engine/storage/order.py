@@ -214,7 +214,7 @@ def _names(connection: Connection) -> dict[str, int]:
 
 def _check_room(names: Collection[str]) -> None:
     if len(names) >= MOST_FOLDERS:
-        raise NotPossible("There are {most_folders:,} folders already; delete one first.", most_folders=MOST_FOLDERS)
+        raise NotPossible("There are {most:,} folders already; delete one first.", most=MOST_FOLDERS)
 
 
 def _fit(name: str) -> str:
@@ -227,7 +227,7 @@ def _checked_name(name: str, taken: Iterable[str]) -> str:
         raise SettingInvalid("A folder needs a name.")
     if len(name) > FOLDER_NAME_LENGTH:
         raise SettingInvalid(
-            "The name of a folder has at most {folder_name_length} characters.", folder_name_length=FOLDER_NAME_LENGTH
+            "The name of a folder has at most {most} characters.", most=FOLDER_NAME_LENGTH
         )
     if name.casefold() in {each.casefold() for each in taken}:
         raise SettingInvalid("There is a folder “{name}” already; choose another name.", name=name)

@@ -35,7 +35,7 @@ def read_tool_servers(text: str) -> tuple[ToolServer, ...]:
         found = json.loads(text) if text.strip() else {}
     except json.JSONDecodeError as error:
         raise SettingInvalid(
-            "Line {lineno}, column {colno} is no JSON: {msg}.", lineno=error.lineno, colno=error.colno, msg=error.msg
+            "Line {line}, column {column} is no JSON: {reason}.", line=error.lineno, column=error.colno, reason=error.msg
         ) from None
     except (ValueError, RecursionError):
         raise SettingInvalid("This is no JSON that can be read; it is nested too deeply.") from None
@@ -45,9 +45,9 @@ def read_tool_servers(text: str) -> tuple[ToolServer, ...]:
         raise SettingInvalid('Servers of tools are written as {"mcpServers": {"NAME": {"command": "…"}}}.')
     if len(found) > MOST_SERVERS:
         raise SettingInvalid(
-            "There are {found} servers, more than the {most_servers} that can be used.",
+            "There are {found} servers, more than the {most} that can be used.",
             found=len(found),
-            most_servers=MOST_SERVERS,
+            most=MOST_SERVERS,
         )
     return tuple(_server(name.strip(), each) for name, each in found.items())
 
@@ -60,8 +60,8 @@ def write_tool_servers(servers: Sequence[ToolServer]) -> str:
 def _server(name: str, found: Mapping[str, Any]) -> ToolServer:
     if not 0 < len(name) <= _LONGEST_NAME or not name.isprintable():
         raise SettingInvalid(
-            "A server's name has 1 to {longest_name} letters; “{name}” is none.",
-            longest_name=_LONGEST_NAME,
+            "A server's name has 1 to {most} letters; “{name}” is none.",
+            most=_LONGEST_NAME,
             name=name[:_LONGEST_NAME],
         )
     command, url = _text(name, found, "command"), _text(name, found, "url") or _text(name, found, "serverUrl")
