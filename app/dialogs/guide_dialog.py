@@ -28,7 +28,7 @@ from app.text.translation import QT_TRANSLATE_NOOP
 from app.theme import ThemeKeeper
 from app.widgets.appearance import KeyboardFrame, reading_font
 from app.widgets.layouts import Part, Placed, Stretch, in_column, in_row
-from app.widgets.parts import button, search_line, set_up, words
+from app.widgets.parts import ENTER_KEYS, button, search_line, set_up, words
 from app.widgets.prose import style_sheet
 
 _LANGUAGE = QT_TRANSLATE_NOOP("GuideDialog", "The guide is in English.")  # told in other languages
@@ -85,7 +85,7 @@ class GuideDialog(Dialog):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Enter in the field goes on to the next place, with Shift to the one before."""
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
-            if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            if event.key() in ENTER_KEYS:
                 self._find_next(backwards=bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier))
                 return True
             if event.key() == Qt.Key.Key_Escape and self.search.text():

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QWidget
 from app.text.unseen import one_line
 from app.theme import ThemeKeeper
 from app.widgets.icon_button import IconButton
+from app.widgets.parts import ENTER_KEYS
 from app.widgets.picture_images import SmallImage
 from app.widgets.pictures import Pictures, picture_words, square_pixmap
 from engine.messages.prompts import AttachedPicture
@@ -78,7 +79,7 @@ class PictureButton(IconButton):
         self._show(pictures.small(attached.digest))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+        if event.key() in ENTER_KEYS:
             self.click()
         else:
             super().keyPressEvent(event)

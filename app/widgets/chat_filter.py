@@ -16,8 +16,8 @@ from app.text.translation import translate
 from app.theme import ThemeKeeper
 from app.widgets.icon_button import IconButton
 from app.widgets.layouts import Placed, Stretch, in_column, in_grid, in_row
-from app.widgets.parts import ElidedLabel, button, set_up, words
-from app.widgets.popups import place_below
+from app.widgets.parts import ENTER_KEYS, ElidedLabel, button, set_up, words
+from app.widgets.popups import Popup, place_below
 
 _WIDTH_PX = 320
 _BETWEEN = -1  # the choice of days that names them
@@ -25,7 +25,7 @@ _DAYS = (1, 7, 30, 365)
 _MODEL_LENGTH = 24  # characters that a list of models is at least wide
 
 
-class FilterPopup(QFrame):
+class FilterPopup(Popup):
     """What is chosen applies at once.
 
     Signals:
@@ -35,8 +35,7 @@ class FilterPopup(QFrame):
     chosen = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent, Qt.WindowType.Popup)
-        self.setProperty("kind", "popup")
+        super().__init__(parent)
         self.setAccessibleName(self.tr("Filter chats"))
         self._is_showing = False  # what changes is not the user's choice
         self.target = _combo(self.tr("Model"), self)
@@ -77,7 +76,7 @@ class FilterPopup(QFrame):
         self.target.setFocus(Qt.FocusReason.PopupFocusReason)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Escape, Qt.Key.Key_Return, Qt.Key.Key_Enter):
+        if event.key() in (Qt.Key.Key_Escape, *ENTER_KEYS):
             self.close()
         else:
             super().keyPressEvent(event)

@@ -34,11 +34,11 @@ from app.theme import ThemeKeeper
 from app.widgets.appearance import KeyboardFrame
 from app.widgets.conversation_delegate import ConversationDelegate, cross_area
 from app.widgets.dragged_chats import CHATS, chats_data, dragged_ids, dragged_pixmap
+from app.widgets.parts import ENTER_KEYS
 from app.widgets.rows_view import ListView
 
 _HOVER_MS = 700  # over a closed folder, until it opens
-_ENTER_KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
-_FOLDER_KEYS = (*_ENTER_KEYS, Qt.Key.Key_Space)
+_FOLDER_KEYS = (*ENTER_KEYS, Qt.Key.Key_Space)
 
 
 class ConversationView(KeyboardFrame, ListView):
@@ -226,7 +226,7 @@ class ConversationView(KeyboardFrame, ListView):
             self._step_in()
         elif folder is not None and key in _FOLDER_KEYS and plain:
             self._toggle(folder)
-        elif folder is not None and key in _ENTER_KEYS and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+        elif folder is not None and key in ENTER_KEYS and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             self.new_in_folder_requested.emit(folder)
         else:
             super().keyPressEvent(event)

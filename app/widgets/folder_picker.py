@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.models.rows import Row
 from app.text.numbers import whole
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, in_column
-from app.widgets.parts import button, line, search_line, set_up, words
-from app.widgets.popups import place_below
+from app.widgets.parts import ENTER_KEYS, button, line, search_line, set_up, words
+from app.widgets.popups import SearchedPopup, place_below
 from app.widgets.rows_view import RowsView
 from engine.messages.order import FOLDER_NAME_LENGTH, Folder
 
@@ -22,11 +22,9 @@ _HEIGHT_PX = 420
 _LEAST_HEIGHT_PX = 190
 _SPACES_PX = 60
 _OUT = "out"  # the key of the row that is no folder
-_TO_LIST = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
-_ENTER_KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 
 
-class FolderPicker(QFrame):
+class FolderPicker(SearchedPopup):
     """Signals:
     chosen(object): the folder with this id, or None: no folder.
     new_requested(str): a new one, with this name if it is not empty; it is closed.
@@ -36,8 +34,7 @@ class FolderPicker(QFrame):
     new_requested = Signal(str)
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
-        super().__init__(parent, Qt.WindowType.Popup)
-        self.setProperty("kind", "popup")
+        super().__init__(parent)
         self.setAccessibleName(self.tr("Move to a folder"))
         self._folders: Sequence[tuple[Folder, int]] = ()
         self._has_out = False
@@ -73,24 +70,11 @@ class FolderPicker(QFrame):
 
     # Qt's own
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if watched is self.search and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
-            if event.key() in _TO_LIST:
-                self.view.keyPressEvent(event)
-                return True
-            if event.key() in _ENTER_KEYS:
-                self._enter()
-                return True
-            if event.key() == Qt.Key.Key_Escape:  # the field would only empty itself
-                self.close()
-                return True
-        return super().eventFilter(watched, event)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() == Qt.Key.Key_Escape:
-            self.close()
-        else:
-            super().keyPressEvent(event)
+    def search_key(self, event: QKeyEvent) -> bool:
+        if event.key() in ENTER_KEYS:
+            self._enter()
+            return True
+        return super().search_key(event)
 
     # What happens
 

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QLineEdit, QProgressBar, QPushButt
 from app.text.unseen import in_tip, one_line, sentence
 from app.theme import ThemeKeeper
 
+ENTER_KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _Widget = TypeVar("_Widget", bound=QWidget)
 _STEPS = 1_000  # of a bar from empty to full
 

@@ -1,12 +1,53 @@
-"""Where popups of the window are."""
+"""What popups of the window have in common: where they are, and their keys."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPoint
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QFrame, QLineEdit, QWidget
+
+from app.widgets.parts import ENTER_KEYS
+from app.widgets.rows_view import RowsView
 
 _MARGIN_PX = 8  # between a popup and the border of the window
 _GAP_PX = 4
+_TO_LIST = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown, *ENTER_KEYS)
+
+
+class Popup(QFrame):
+    """Esc closes it."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent, Qt.WindowType.Popup)
+        self.setProperty("kind", "popup")
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.close()
+        else:
+            super().keyPressEvent(event)
+
+
+class SearchedPopup(Popup):
+    """The keyboard is in `search`, whose keys also move in `view` and use the row that it is at."""
+
+    search: QLineEdit
+    view: RowsView
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self.search and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            return self.search_key(event)
+        return super().eventFilter(watched, event)
+
+    def search_key(self, event: QKeyEvent) -> bool:
+        """A key in the field; whether it was used for something else."""
+        if event.key() in _TO_LIST:
+            self.view.keyPressEvent(event)
+        elif event.key() == Qt.Key.Key_Escape:  # the field would only empty itself
+            self.close()
+        else:
+            return False
+        return True
 
 
 def place_below(popup: QWidget, widget: QWidget, width: int, heights: tuple[int, int]) -> None:

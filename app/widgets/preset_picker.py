@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal, SignalInstance
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QPushButton, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.models.rows import Row
 from app.text.presets import preset_words
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, in_column
 from app.widgets.parts import button, line, set_up, words
-from app.widgets.popups import place_below
+from app.widgets.popups import Popup, place_below
 from app.widgets.rows_view import RowsView
 from engine.messages.order import Preset
 
@@ -25,7 +25,7 @@ _MOST_DIGITS = 9
 NONE = 0  # the id of no preset: the settings of all chats
 
 
-class PresetPicker(QFrame):
+class PresetPicker(Popup):
     """Lists presets with the digits that choose them; 0 stands for the settings of all chats.
 
     Signals:
@@ -38,8 +38,7 @@ class PresetPicker(QFrame):
     manage_requested = Signal()
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
-        super().__init__(parent, Qt.WindowType.Popup)
-        self.setProperty("kind", "popup")
+        super().__init__(parent)
         self.setAccessibleName(self.tr("Presets"))
         self._keeper = keeper
         self._presets: Sequence[Preset] = ()
@@ -92,12 +91,6 @@ class PresetPicker(QFrame):
                 self._choose(row.key)
                 return True
         return super().eventFilter(watched, event)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() == Qt.Key.Key_Escape:
-            self.close()
-        else:
-            super().keyPressEvent(event)
 
     def _row_of(self, digit: str) -> Row | None:
         if len(digit) != 1 or digit not in "0123456789":

@@ -21,7 +21,7 @@ from app.theme import ThemeKeeper
 from app.widgets.appearance import reading_font
 from app.widgets.attachment_chips import AttachmentChips
 from app.widgets.layouts import Stretch, in_column, in_row
-from app.widgets.parts import button, set_up, words
+from app.widgets.parts import ENTER_KEYS, button, set_up, words
 from app.widgets.pictures import Pictures
 from app.widgets.prose import wrap_mode
 from engine.messages.prompts import join_prompt, split_pictures
@@ -33,7 +33,6 @@ _MOST_LINES = 5_000
 LONGEST_PASTED = 20_000  # … and of them at once
 _MOST_LINES_PASTED = 1_000
 _MARGIN_PX = 12  # of an earlier prompt
-ENTER_KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _PICTURE_KINDS = ("image/png", "image/jpeg", "image/webp")
 _BREAKING = (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier)
 

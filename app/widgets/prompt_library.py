@@ -10,7 +10,8 @@ from PySide6.QtWidgets import QWidget
 
 from app.text.prompt_variables import has_clipboard, pieces
 from app.theme import ThemeKeeper
-from app.widgets.prompt_editor import ENTER_KEYS, LONGEST_PASTED, PromptEditor, is_too_long
+from app.widgets.parts import ENTER_KEYS
+from app.widgets.prompt_editor import LONGEST_PASTED, PromptEditor, is_too_long
 from app.widgets.prompt_filling import PromptFilling
 from app.widgets.prompt_menu import MANAGE, PromptMenu
 from engine.messages.order import LibraryPrompt

@@ -23,7 +23,7 @@ from app.text.unseen import one_line
 from app.theme import Theme, ThemeKeeper
 from app.widgets.appearance import KeyboardFrame
 from app.widgets.layouts import Placed, Stretch, in_column
-from app.widgets.parts import Sentences, button, set_up
+from app.widgets.parts import ENTER_KEYS, Sentences, button, set_up
 
 _MARGIN_PX = 12
 _GAP_PX = 10
@@ -111,7 +111,7 @@ class RowsView(KeyboardFrame, ListView):
         self._use(self.currentIndex())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+        if event.key() in ENTER_KEYS:
             self.use_current()
         elif event.key() == Qt.Key.Key_Delete:
             self.delete_pressed.emit()

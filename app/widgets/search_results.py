@@ -20,7 +20,7 @@ from app.models.conversations import title_words
 from app.models.rows import Index
 from app.models.search_hits import SearchHitsModel
 from app.theme import ThemeKeeper
-from app.widgets.parts import set_up
+from app.widgets.parts import ENTER_KEYS, set_up
 from app.widgets.rows_view import ListView, draw_back, draw_line, has_keyboard
 from engine.messages.conversations import SearchHit
 from engine.messages.order import Folder
@@ -31,7 +31,6 @@ _ABOVE_PX = 8
 _GAP_PX = 6
 _MOST_PLACE = 0.4  # of a line, for the folder of a chat
 _SMALLER = 0.92
-_ENTER_KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 
 
 class SearchResults(QWidget):
@@ -104,7 +103,7 @@ class _View(ListView):
             self.left.emit()
         elif event.key() == Qt.Key.Key_Up and self.currentIndex().row() <= 0:
             self.up_pressed.emit()
-        elif event.key() in _ENTER_KEYS and self.currentIndex().isValid():
+        elif event.key() in ENTER_KEYS and self.currentIndex().isValid():
             self.clicked.emit(self.currentIndex())  # `activated` differs between platforms
         else:
             super().keyPressEvent(event)

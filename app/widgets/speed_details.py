@@ -7,12 +7,12 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QApplication, QFrame, QLabel, QWidget
 
 from app.widgets.layouts import Placed, in_column
-from app.widgets.parts import button, line
+from app.widgets.parts import ENTER_KEYS, button, line
 
 _MARGIN_PX = 14
 _MOST_CHARACTERS = 60  # of a line
 _ABOVE_PX = 6  # between it and the widget that opens it
-_KEPT = (Qt.Key.Key_Tab, Qt.Key.Key_Backtab, Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
+_KEPT = (Qt.Key.Key_Tab, Qt.Key.Key_Backtab, *ENTER_KEYS, Qt.Key.Key_Space)
 
 
 class SpeedDetails(QFrame):

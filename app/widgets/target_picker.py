@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal, SignalInstance, Slot
-from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QPushButton, QWidget
+from PySide6.QtCore import Qt, QTimer, Signal, SignalInstance, Slot
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.models.target_rows import target_rows
 from app.text.amounts import size_words
@@ -14,7 +13,7 @@ from app.text.translation import QT_TRANSLATE_NOOP, translate
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, in_column, in_grid
 from app.widgets.parts import Sentences, button, line, search_line, set_up
-from app.widgets.popups import place_below
+from app.widgets.popups import SearchedPopup, place_below
 from app.widgets.rows_view import RowsView
 from app.widgets.window_sizes import hold_on_screen
 from engine.messages.targets import LibraryTarget, MemoryEstimate
@@ -29,10 +28,9 @@ ONLY_STARTER = QT_TRANSLATE_NOOP(
     "TargetPicker", "No models yet besides the starter. Add a file of your own, or find one to download."
 )
 NO_MODELS = QT_TRANSLATE_NOOP("TargetPicker", "No models yet. Add a model file, or find one to download.")
-_TO_LIST = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown, Qt.Key.Key_Return, Qt.Key.Key_Enter)
 
 
-class TargetPicker(QFrame):
+class TargetPicker(SearchedPopup):
     """A popup with a search field, the library's models, and buttons to get more of them.
 
     Signals:
@@ -52,8 +50,7 @@ class TargetPicker(QFrame):
     library_requested = Signal()
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
-        super().__init__(parent, Qt.WindowType.Popup)
-        self.setProperty("kind", "popup")
+        super().__init__(parent)
         self.setAccessibleName(self.tr("Choose a model"))
         self._targets: tuple[LibraryTarget, ...] | None = None
         self._in_use: Path | None = None
@@ -98,24 +95,6 @@ class TargetPicker(QFrame):
         self.view.point_at_first()
         self._rest.start()
         self.opened.emit()
-
-    # Qt's own
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if watched is self.search and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
-            if event.key() in _TO_LIST:
-                self.view.keyPressEvent(event)
-                return True
-            if event.key() == Qt.Key.Key_Escape:  # the field would only empty itself
-                self.close()
-                return True
-        return super().eventFilter(watched, event)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() == Qt.Key.Key_Escape:
-            self.close()
-        else:
-            super().keyPressEvent(event)
 
     # Arrangement
 

@@ -54,9 +54,7 @@ class Clients:
         """The key of a new client, which is told this once. Raises NotPossible and FileUnusable."""
         name = " ".join(name.split())
         if not name or len(name) > _LONGEST_NAME or not name.isprintable():
-            raise NotPossible(
-                "A program needs a name of at most {most} letters, as in: my editor", most=_LONGEST_NAME
-            )
+            raise NotPossible("A program needs a name of at most {most} letters, as in: my editor", most=_LONGEST_NAME)
         known = self.all()
         if any(each.name == name for each in known):
             raise NotPossible(

@@ -226,9 +226,7 @@ def _checked_name(name: str, taken: Iterable[str]) -> str:
     if not name:
         raise SettingInvalid("A folder needs a name.")
     if len(name) > FOLDER_NAME_LENGTH:
-        raise SettingInvalid(
-            "The name of a folder has at most {most} characters.", most=FOLDER_NAME_LENGTH
-        )
+        raise SettingInvalid("The name of a folder has at most {most} characters.", most=FOLDER_NAME_LENGTH)
     if name.casefold() in {each.casefold() for each in taken}:
         raise SettingInvalid("There is a folder “{name}” already; choose another name.", name=name)
     return name

@@ -35,7 +35,10 @@ def read_tool_servers(text: str) -> tuple[ToolServer, ...]:
         found = json.loads(text) if text.strip() else {}
     except json.JSONDecodeError as error:
         raise SettingInvalid(
-            "Line {line}, column {column} is no JSON: {reason}.", line=error.lineno, column=error.colno, reason=error.msg
+            "Line {line}, column {column} is no JSON: {reason}.",
+            line=error.lineno,
+            column=error.colno,
+            reason=error.msg,
         ) from None
     except (ValueError, RecursionError):
         raise SettingInvalid("This is no JSON that can be read; it is nested too deeply.") from None
