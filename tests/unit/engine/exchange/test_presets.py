@@ -79,7 +79,10 @@ def refused(path: Path, written: str | bytes) -> str:
         (json.dumps(content()), "holds no presets and no prompts"),
         (json.dumps(content(presets={})), "is damaged"),
         (json.dumps(content(presets=[7, {"name": " "}, {"name": "x", "thinks": 1}])), "holds no presets"),
-        (json.dumps(content(prompts=[{"name": "x", "text": "y"}] * (MOST_KEPT + 1))), "holds more than 1,000 presets or prompts"),
+        (
+            json.dumps(content(prompts=[{"name": "x", "text": "y"}] * (MOST_KEPT + 1))),
+            "holds more than 1,000 presets",
+        ),
     ],
 )
 def test_what_is_no_file_of_presets_is_refused(tmp_path: Path, written: str | bytes, sentence: str) -> None:
