@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
@@ -29,6 +30,7 @@ from engine.server.refusals import RequestRefused
 from engine.stop_signal import StopSignal
 
 Told = AnswerStarted | AnswerText | AnswerThought | AnswerEnded | AnswerRefused
+_GAP_S = 0.025  # between two pieces of a reply: each costs the cores that write it, and nobody reads faster
 _FAULT = "Something went wrong inside Slipstream; ask again."
 
 
@@ -73,6 +75,9 @@ class Desk:
         self._numbers = itertools.count(1)
         self._waiting: deque[Job] = deque()
         self._current: Job | None = None
+        self._lock = threading.Lock()
+        self._told: list[Event] = []  # that was heard, and is not taken yet
+        self._taken_at = 0.0  # when text was taken last, by the loop's clock
         self.target: TargetInfo | None = None
         self.is_loading = False
 
@@ -89,7 +94,12 @@ class Desk:
             isinstance(event, Finished | Failed) and isinstance(event.command, Answer)
         )
         if is_ours and self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._heard, event)
+            is_text = isinstance(event, AnswerText | AnswerThought)
+            with self._lock:
+                is_first = not self._told
+                self._told.append(event)
+            if is_first or not is_text:
+                self._loop.call_soon_threadsafe(self._take_soon if is_text else self._take)
 
     def submit(self, asked: Asked, is_remembered: bool) -> Job:
         """Raises RequestRefused where too many wait, or there is no target."""
@@ -138,6 +148,23 @@ class Desk:
         if self._current is None and self._waiting:
             self._current = job = self._waiting.popleft()
             job.stop = self._post(job.command)
+
+    def _take_soon(self) -> None:
+        assert self._loop is not None
+        wait_s = self._taken_at + _GAP_S - self._loop.time()
+        if wait_s > 0:
+            self._loop.call_later(wait_s, self._take)
+        else:
+            self._take()
+
+    def _take(self) -> None:
+        assert self._loop is not None
+        with self._lock:
+            told, self._told = self._told, []
+        if any(isinstance(each, AnswerText | AnswerThought) for each in told):
+            self._taken_at = self._loop.time()
+        for each in told:
+            self._heard(each)
 
     def _heard(self, event: Event) -> None:
         job = self._current

@@ -3,8 +3,8 @@
     python -m tests.benchmarks.server [--prompts F.jsonl] [--limit 12] [--max-tokens 128]
 
 Tokens per second, greedy: those of the reply, without its prompt, of the writer that `slipstream bench` measures as
-auto, and of the server, streamed to a client in a process of its own. Each has a starter of its own, and nothing is
-remembered or learned.
+auto, of a chat in the window, and of the server, streamed to a client in a process of its own. The writer has a starter
+of its own; chat and server share an engine. Nothing is remembered or learned.
 
 Time to first token: of a chat in the window (from the command to the first event with text, without Qt), and of the
 server (from before the client connects until it has read the first text). `over HTTP` is what HTTP adds within each
@@ -33,7 +33,7 @@ from engine.config import TargetSettings
 from engine.lab.measuring.prompts import read_prompts
 from engine.messages.commands import Command, LoadTarget
 from engine.messages.conversations import ChatTurn, Role
-from engine.messages.events import AnswerText, Event, Failed, Finished, ReplyText
+from engine.messages.events import AnswerText, Event, Failed, Finished, ReplyFinished, ReplyText
 from engine.messages.replies import ReplyListener
 from engine.messages.serving import ServerSettings
 from engine.server.serving import Server
@@ -52,6 +52,7 @@ class Bench:
         self._failure = ""
         self._awaited: Command | None = None
         self.asked_at = self.text_at = 0.0
+        self.tokens_per_s = 0.0  # of the last reply of a chat
         self._engine = Engine(EngineConfig(folder), self._hear)
         self._server = Server(ServerSettings(port=0), folder, self._post)
         self.address = self._server.open().removeprefix("http://")
@@ -77,6 +78,8 @@ class Bench:
     def _hear(self, event: Event) -> None:
         if isinstance(event, ReplyText | AnswerText) and not self.text_at:
             self.text_at = time.monotonic()
+        if isinstance(event, ReplyFinished) and event.message.statistics is not None:
+            self.tokens_per_s = event.message.statistics.tokens_per_s
         self._server.hear(event)
         if isinstance(event, Failed):
             self._failure = event.sentence
@@ -130,6 +133,11 @@ def _measure(bench: Bench, asked: Connection, prompts: Sequence[str], max_tokens
         first_s, timings = asked.recv()
         return timings["predicted_per_second"], first_s, first_s - (bench.text_at - bench.asked_at)
 
+    def chatted(prompt: str) -> tuple[float, float]:
+        """Seconds to the first token, and tokens per second."""
+        settings = ReplySettings(_GREEDY, max_tokens, learns=False)
+        return bench.do(Send(prompt, None, settings, incognito=True)), bench.tokens_per_s
+
     with open_writer(EngineConfig(folder), STARTER, TargetSettings(), lambda _part: None, StopSignal()) as writer:
 
         def written(prompt: str) -> float:
@@ -141,29 +149,27 @@ def _measure(bench: Bench, asked: Connection, prompts: Sequence[str], max_tokens
             runs: list[Any] = [
                 lambda place=place, prompt=prompt: written(f"{place}a. {prompt}"),
                 lambda place=place, prompt=prompt: served(f"{place}b. {prompt}"),
-                lambda place=place, prompt=prompt: bench.do(
-                    Send(f"{place}c. {prompt}", None, ReplySettings(_GREEDY, 8, learns=False), incognito=True)
-                ),
+                lambda place=place, prompt=prompt: chatted(f"{place}c. {prompt}"),
             ]
             found: dict[int, Any] = {}
             for number in (0, 1, 2) if place % 2 else (2, 1, 0):
                 found[number] = runs[number]()
             if place:  # the first one warms up
-                rows.append((found[0], *found[1], found[2]))
+                rows.append((found[0], *found[1], *found[2]))
                 print(_line(str(place), rows[-1]), flush=True)
-    told = tuple(map(mean, list(zip(*rows, strict=True))[:2]))
-    firsts = tuple(median(each) for each in list(zip(*rows, strict=True))[2:])
-    print(_line("all", (*told, *firsts)))
-    shares = [row[1] / row[0] for row in rows]
-    print(f"tokens per second over HTTP: {mean(shares):.3f} of auto (median {median(shares):.3f})")
-    print(f"time to first token: {1000 * firsts[1]:+.1f} ms over HTTP (median; bar 5 ms)")
+    columns = list(zip(*rows, strict=True))
+    print(_line("all", (*map(mean, columns[:2]), *map(median, columns[2:4]), median(columns[4]), mean(columns[5]))))
+    for name, place in (("auto", 0), ("a chat in the same engine", 5)):
+        shares = [row[1] / row[place] for row in rows]
+        print(f"tokens per second over HTTP: {mean(shares):.3f} of {name} (median {median(shares):.3f})")
+    print(f"time to first token: {1000 * median(columns[3]):+.1f} ms over HTTP (median; bar 5 ms)")
 
 
 def _line(name: str, row: Sequence[float]) -> str:
-    auto, server, first_s, over_s, window_s = row
+    auto, server, first_s, over_s, window_s, chat = row
     return (
-        f"{name:>4}  auto {auto:6.1f}/s  server {server:6.1f}/s  first: window {1000 * window_s:7.1f} ms  "
-        f"server {1000 * first_s:7.1f} ms  over HTTP {1000 * over_s:+6.1f} ms"
+        f"{name:>4}  auto {auto:6.1f}/s  chat {chat:6.1f}/s  server {server:6.1f}/s  "
+        f"first: window {1000 * window_s:7.1f} ms  server {1000 * first_s:7.1f} ms  over HTTP {1000 * over_s:+6.1f} ms"
     )
 
 
