@@ -30,7 +30,7 @@ from engine.server.refusals import RequestRefused
 from engine.stop_signal import StopSignal
 
 Told = AnswerStarted | AnswerText | AnswerThought | AnswerEnded | AnswerRefused
-_GAP_S = 0.025  # between two pieces of a reply: each costs the cores that write it, and nobody reads faster
+_GAP_S = 0.05  # between two pieces of a reply: each costs the cores that write it, and nobody reads faster
 _FAULT = "Something went wrong inside Slipstream; ask again."
 
 
@@ -77,7 +77,7 @@ class Desk:
         self._current: Job | None = None
         self._lock = threading.Lock()
         self._told: list[Event] = []  # that was heard, and is not taken yet
-        self._taken_at = 0.0  # when text was taken last, by the loop's clock
+        self._takes_soon: asyncio.TimerHandle | None = None  # by itself; then text need not wake it
         self.target: TargetInfo | None = None
         self.is_loading = False
 
@@ -94,12 +94,11 @@ class Desk:
             isinstance(event, Finished | Failed) and isinstance(event.command, Answer)
         )
         if is_ours and self._loop is not None and not self._loop.is_closed():
-            is_text = isinstance(event, AnswerText | AnswerThought)
             with self._lock:
-                is_first = not self._told
                 self._told.append(event)
-            if is_first or not is_text:
-                self._loop.call_soon_threadsafe(self._take_soon if is_text else self._take)
+                is_awaited = self._takes_soon is not None and isinstance(event, AnswerText | AnswerThought)
+            if not is_awaited:  # waking it takes as long as the engine's own work on a token
+                self._loop.call_soon_threadsafe(self._take)
 
     def submit(self, asked: Asked, is_remembered: bool) -> Job:
         """Raises RequestRefused where too many wait, or there is no target."""
@@ -149,20 +148,15 @@ class Desk:
             self._current = job = self._waiting.popleft()
             job.stop = self._post(job.command)
 
-    def _take_soon(self) -> None:
-        assert self._loop is not None
-        wait_s = self._taken_at + _GAP_S - self._loop.time()
-        if wait_s > 0:
-            self._loop.call_later(wait_s, self._take)
-        else:
-            self._take()
-
     def _take(self) -> None:
+        """Where it is the text of a reply, once more after the gap."""
         assert self._loop is not None
         with self._lock:
             told, self._told = self._told, []
-        if any(isinstance(each, AnswerText | AnswerThought) for each in told):
-            self._taken_at = self._loop.time()
+            if self._takes_soon is not None:
+                self._takes_soon.cancel()
+            goes_on = bool(told) and isinstance(told[-1], AnswerText | AnswerThought)
+            self._takes_soon = self._loop.call_later(_GAP_S, self._take) if goes_on else None
         for each in told:
             self._heard(each)
 

@@ -19,6 +19,7 @@ from engine.server.reading import until_gone
 from engine.server.refusals import RequestRefused, refused
 
 _PING_S = 15  # of silence in a stream, after which a client is told that it goes on
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _T = TypeVar("_T")
 
 
@@ -46,7 +47,7 @@ class Form(Protocol):
 
 def event(data: Any, name: str = "") -> bytes:
     """Of a stream."""
-    told = json.dumps(data, ensure_ascii=False, separators=(",", ":")) if not isinstance(data, str) else data
+    told = _ENCODER.encode(data) if not isinstance(data, str) else data
     head = f"event: {name}\n" if name else ""
     return f"{head}data: {told}\n\n".encode("utf-8", "replace")
 

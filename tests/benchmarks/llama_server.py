@@ -65,8 +65,10 @@ def spec_types(help_text: str) -> list[str]:
 class Server:
     """A llama-server that is ready to answer."""
 
-    def __init__(self, port: int) -> None:
-        self._url = f"http://127.0.0.1:{port}"
+    def __init__(self, port: int, pid: int) -> None:
+        self.address = f"127.0.0.1:{port}"
+        self.pid = pid
+        self._url = f"http://{self.address}"
         self._opener: OpenerDirector = build_opener(ProxyHandler({}))
 
     @property
@@ -109,7 +111,7 @@ def running(
     command = [str(binary), *arguments, "--host", "127.0.0.1", "--port", str(port)]
     with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT) as process:
         try:
-            server, began = Server(port), time.monotonic()
+            server, began = Server(port, process.pid), time.monotonic()
             while not server.is_ready:
                 if process.poll() is not None or time.monotonic() - began > _PATIENCE_S:
                     words = log.read_text("utf-8", "replace")[-400:]

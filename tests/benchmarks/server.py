@@ -1,15 +1,18 @@
 """What the server costs: the starter over HTTP beside the same engine without it, prompt by prompt in turns.
 
-    python -m tests.benchmarks.server [--prompts F.jsonl] [--limit 12] [--max-tokens 128]
+    python -m tests.benchmarks.server [--llama-server BINARY] [--prompts F.jsonl] [--limit 12] [--rounds 1]
+        [--max-tokens 128] [--seed 1]
 
-Tokens per second, greedy: those of the reply, without its prompt, of the writer that `slipstream bench` measures as
-auto, of a chat in the window, and of the server, streamed to a client in a process of its own. The writer has a starter
-of its own; chat and server share an engine. Nothing is remembered or learned.
+Every side writes the same replies to the same prompts, greedily, in a process of its own, which stands still while
+another one is measured: `auto` is the writer that `slipstream bench` measures as such, `server` an engine with a server
+for a client in this process, `chat` that engine without the server, as the window asks it, and `llama` a llama-server
+without drafts, for the same client. Tokens per second are those of the reply, without its prompt, as each side counts
+them. Nothing is remembered or learned. Which side comes first is drawn anew for each prompt. Memory must hold the model
+once for each.
 
-Time to first token: of a chat in the window (from the command to the first event with text, without Qt), and of the
-server (from before the client connects until it has read the first text). `over HTTP` is what HTTP adds within each
-request: the client's time, less the engine's from the command to the first text. It needs no second run for
-comparison, so that what else the machine does hardly shows.
+`over HTTP` is what HTTP adds to the time to the first token within each request: the client's time, from before it
+connects until it has read the first text, less the engine's from the command to the first text, when a window would
+have it. It needs no second run for comparison, so that what else the machine does hardly shows.
 """
 
 from __future__ import annotations
@@ -18,15 +21,19 @@ import argparse
 import http.client
 import json
 import multiprocessing
+import random
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from statistics import mean, median
+from statistics import fmean, median, stdev
 from typing import Any
+
+import psutil
 
 from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, Send, StopSignal, open_writer
 from engine.config import TargetSettings
@@ -37,11 +44,26 @@ from engine.messages.events import AnswerText, Event, Failed, Finished, ReplyFin
 from engine.messages.replies import ReplyListener
 from engine.messages.serving import ServerSettings
 from engine.server.serving import Server
+from engine.target.cpu import usable_cores
 from engine.threads import Engine
+from engine.use_cases.chat import resolve
+from tests.benchmarks.llama_server import running
 
 _PROMPTS = Path(__file__).parent / "prompts" / "repetition.jsonl"
 _GREEDY = SamplingSettings(temperature=0)
 _PATIENCE_S = 300.0
+_LULL_S = 0.4  # after a side wakes: what it does when nobody waits, it does before it is asked
+_CONTEXT_SIZE = 8192
+AUTO, CHAT, SERVER, LLAMA = "auto", "chat", "server", "llama"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One reply."""
+
+    tokens_per_s: float
+    text: str
+    over_http_s: float | None = None
 
 
 class Bench:
@@ -51,8 +73,8 @@ class Bench:
         self._over = threading.Event()
         self._failure = ""
         self._awaited: Command | None = None
+        self._finished: ReplyFinished | None = None
         self.asked_at = self.text_at = 0.0
-        self.tokens_per_s = 0.0  # of the last reply of a chat
         self._engine = Engine(EngineConfig(folder), self._hear)
         self._server = Server(ServerSettings(port=0), folder, self._post)
         self.address = self._server.open().removeprefix("http://")
@@ -62,14 +84,19 @@ class Bench:
         self._server.close()
         self._engine.close()
 
-    def do(self, command: Command) -> float:
-        """Seconds until the first text of a reply."""
+    def do(self, command: Command) -> None:
         self._over.clear()
         self._awaited = command
         self._post(command)
         assert self._over.wait(_PATIENCE_S), "it came to no end"
         assert not self._failure, self._failure
-        return self.text_at - self.asked_at
+
+    def chat(self, prompt: str, max_tokens: int) -> Measured:
+        self.do(Send(prompt, None, ReplySettings(_GREEDY, max_tokens, learns=False), incognito=True))
+        finished = self._finished
+        assert finished is not None
+        assert finished.message.statistics is not None
+        return Measured(finished.message.statistics.tokens_per_s, finished.message.text)
 
     def _post(self, command: Command) -> StopSignal:
         self.asked_at, self.text_at = time.monotonic(), 0.0
@@ -78,8 +105,8 @@ class Bench:
     def _hear(self, event: Event) -> None:
         if isinstance(event, ReplyText | AnswerText) and not self.text_at:
             self.text_at = time.monotonic()
-        if isinstance(event, ReplyFinished) and event.message.statistics is not None:
-            self.tokens_per_s = event.message.statistics.tokens_per_s
+        if isinstance(event, ReplyFinished):
+            self._finished = event
         self._server.hear(event)
         if isinstance(event, Failed):
             self._failure = event.sentence
@@ -87,90 +114,177 @@ class Bench:
             self._over.set()
 
 
-def client(address: str, asked: Connection) -> None:
-    """In a process of its own: answers each body with its times and what the server said of its own."""
-    while (body := asked.recv()) is not None:
-        began, first_at = time.monotonic(), 0.0
-        timings: dict[str, Any] = {}
-        with closing(http.client.HTTPConnection(address, timeout=_PATIENCE_S)) as connection:
-            connection.request("POST", "/v1/chat/completions", json.dumps(body))
-            response = connection.getresponse()
-            assert response.status == 200, response.read()
-            for line in response:
-                if not line.startswith(b"data: {"):
-                    continue
-                told = json.loads(line[6:])
-                timings = told.get("timings") or timings
-                if not first_at and told["choices"] and told["choices"][0]["delta"].get("content"):
-                    first_at = time.monotonic()
-        asked.send((first_at - began, timings))
+def serve(asked: Connection, folder: Path, max_tokens: int) -> None:
+    """In a process of its own: chats with each prompt; to the empty one, says how long the last first text took."""
+    with closing(Bench(folder)) as bench:
+        asked.send(bench.address)
+        while (prompt := asked.recv()) is not None:
+            asked.send(bench.chat(prompt, max_tokens) if prompt else bench.text_at - bench.asked_at)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--prompts", type=Path, default=_PROMPTS)
-    parser.add_argument("--limit", type=int, default=12)
-    parser.add_argument("--max-tokens", type=int, default=128)
-    arguments = parser.parse_args()
-    prompts = [chat.prompts[0] for chat in read_prompts(arguments.prompts, arguments.limit)]
-    with tempfile.TemporaryDirectory() as folder, closing(Bench(Path(folder) / "served")) as bench:
-        here, there = multiprocessing.get_context("spawn").Pipe()
-        process = multiprocessing.get_context("spawn").Process(target=client, args=(bench.address, there), daemon=True)
-        process.start()
-        _measure(bench, here, prompts, arguments.max_tokens, Path(folder) / "bench")
+def write(asked: Connection, folder: Path, max_tokens: int) -> None:
+    """In a process of its own: writes the reply to each prompt."""
+    settings = ReplySettings(_GREEDY, max_tokens, learns=False)
+    with open_writer(EngineConfig(folder), STARTER, TargetSettings(), lambda _part: None, StopSignal()) as writer:
+        asked.send("")
+        while (prompt := asked.recv()) is not None:
+            prepared = writer.prepare([ChatTurn(Role.USER, prompt)])
+            reply = writer.write(prepared, settings, StopSignal(), ReplyListener())
+            asked.send(Measured(reply.statistics.tokens_per_s, reply.text))
+
+
+class Apart:
+    """A process that stands still unless it is asked."""
+
+    def __init__(self, pid: int) -> None:
+        self._process = psutil.Process(pid)
+        self._process.suspend()
+
+    @contextmanager
+    def awake(self) -> Iterator[None]:
+        self._process.resume()
+        time.sleep(_LULL_S)
+        try:
+            yield
+        finally:
+            self._process.suspend()
+
+    def wake(self) -> None:
+        """For good, so that it can end."""
+        self._process.resume()
+
+
+@contextmanager
+def apart(run: Callable[..., None], folder: Path, max_tokens: int) -> Iterator[tuple[Apart, Connection, str]]:
+    """One of ours, its end of a pipe, and what it said at first."""
+    spawn = multiprocessing.get_context("spawn")
+    here, there = spawn.Pipe()
+    process = spawn.Process(target=run, args=(there, folder, max_tokens), daemon=True)
+    process.start()
+    said = here.recv()
+    found = Apart(process.pid or 0)
+    try:
+        yield found, here, said
+    finally:
+        found.wake()
         here.send(None)
         process.join()
 
 
-def _measure(bench: Bench, asked: Connection, prompts: Sequence[str], max_tokens: int, folder: Path) -> None:
-    settings = ReplySettings(_GREEDY, max_tokens, learns=False)
-    rows: list[tuple[float, ...]] = []
+def streamed(address: str, prompt: str, max_tokens: int) -> tuple[float, str, Mapping[str, Any]]:
+    """Seconds until the first text was read, the text, and the timings that the server told."""
+    body = {"messages": [{"role": "user", "content": prompt}], "max_tokens": max_tokens, "temperature": 0}
+    began, first_at = time.monotonic(), 0.0
+    timings: dict[str, Any] = {}
+    pieces: list[str] = []
+    with closing(http.client.HTTPConnection(address, timeout=_PATIENCE_S)) as connection:
+        connection.request("POST", "/v1/chat/completions", json.dumps({**body, "stream": True}))
+        response = connection.getresponse()
+        assert response.status == 200, response.read()
+        for line in response:
+            if not line.startswith(b"data: {"):
+                continue
+            told = json.loads(line[6:])
+            timings = told.get("timings") or timings
+            if told["choices"] and (piece := told["choices"][0]["delta"].get("content")):
+                pieces.append(piece)
+                first_at = first_at or time.monotonic()
+    return first_at - began, "".join(pieces), timings
 
-    def served(prompt: str) -> tuple[float, float, float]:
-        """Tokens per second, seconds to the first, and what HTTP adds to these."""
-        body = {"messages": [{"role": "user", "content": prompt}], "max_tokens": max_tokens}
-        asked.send({**body, "temperature": 0, "stream": True})
-        first_s, timings = asked.recv()
-        return timings["predicted_per_second"], first_s, first_s - (bench.text_at - bench.asked_at)
 
-    def chatted(prompt: str) -> tuple[float, float]:
-        """Seconds to the first token, and tokens per second."""
-        settings = ReplySettings(_GREEDY, max_tokens, learns=False)
-        return bench.do(Send(prompt, None, settings, incognito=True)), bench.tokens_per_s
+def ratio(pairs: Sequence[tuple[float, float]]) -> tuple[float, float, float]:
+    """Of the first over the second of each pair: the mean, its standard error, and the median."""
+    ratios = [ours / theirs for ours, theirs in pairs]
+    error = stdev(ratios) / len(ratios) ** 0.5 if len(ratios) > 1 else float("nan")
+    return fmean(ratios), error, median(ratios)
 
-    with open_writer(EngineConfig(folder), STARTER, TargetSettings(), lambda _part: None, StopSignal()) as writer:
 
-        def written(prompt: str) -> float:
-            prepared = writer.prepare([ChatTurn(Role.USER, prompt)])
-            return writer.write(prepared, settings, StopSignal(), ReplyListener()).statistics.tokens_per_s
-
-        for place, prompt in enumerate(["Say hello.", *prompts]):
-            # Each begins with a number of its own, so that nothing of it was read before.
-            runs: list[Any] = [
-                lambda place=place, prompt=prompt: written(f"{place}a. {prompt}"),
-                lambda place=place, prompt=prompt: served(f"{place}b. {prompt}"),
-                lambda place=place, prompt=prompt: chatted(f"{place}c. {prompt}"),
-            ]
-            found: dict[int, Any] = {}
-            for number in (0, 1, 2) if place % 2 else (2, 1, 0):
-                found[number] = runs[number]()
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--llama-server", type=Path, metavar="BINARY")
+    parser.add_argument("--prompts", type=Path, default=_PROMPTS)
+    parser.add_argument("--limit", type=int, default=12)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--max-tokens", type=int, default=128)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    prompts = [chat.prompts[0] for chat in read_prompts(arguments.prompts, arguments.limit)]
+    dice, rows = random.Random(arguments.seed), list[dict[str, Measured]]()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        sides = _sides(stack, folder, arguments.max_tokens, arguments.llama_server)
+        for place, prompt in enumerate(["Say hello.", *prompts * arguments.rounds]):
+            order = dice.sample(sorted(sides), len(sides))
+            found = {name: sides[name](prompt) for name in order}
             if place:  # the first one warms up
-                rows.append((found[0], *found[1], *found[2]))
-                print(_line(str(place), rows[-1]), flush=True)
-    columns = list(zip(*rows, strict=True))
-    print(_line("all", (*map(mean, columns[:2]), *map(median, columns[2:4]), median(columns[4]), mean(columns[5]))))
-    for name, place in (("auto", 0), ("a chat in the same engine", 5)):
-        shares = [row[1] / row[place] for row in rows]
-        print(f"tokens per second over HTTP: {mean(shares):.3f} of {name} (median {median(shares):.3f})")
-    print(f"time to first token: {1000 * median(columns[3]):+.1f} ms over HTTP (median; bar 5 ms)")
+                rows.append(found)
+                print(_line(place, found), flush=True)
+    _print_ratios(rows)
 
 
-def _line(name: str, row: Sequence[float]) -> str:
-    auto, server, first_s, over_s, window_s, chat = row
-    return (
-        f"{name:>4}  auto {auto:6.1f}/s  chat {chat:6.1f}/s  server {server:6.1f}/s  "
-        f"first: window {1000 * window_s:7.1f} ms  server {1000 * first_s:7.1f} ms  over HTTP {1000 * over_s:+6.1f} ms"
-    )
+def _sides(
+    stack: ExitStack, folder: Path, max_tokens: int, llama_server: Path | None
+) -> dict[str, Callable[[str], Measured]]:
+    served, asked, address = stack.enter_context(apart(serve, folder / "served", max_tokens))
+    writing, written, _ = stack.enter_context(apart(write, folder / "written", max_tokens))
+
+    def auto(prompt: str) -> Measured:
+        with writing.awake():
+            written.send(prompt)
+            return _measured(written)
+
+    def chat(prompt: str) -> Measured:
+        with served.awake():
+            asked.send(prompt)
+            return _measured(asked)
+
+    def server(prompt: str) -> Measured:
+        with served.awake():
+            first_s, text, timings = streamed(address, prompt, max_tokens)
+            asked.send("")
+            return Measured(timings["predicted_per_second"], text, first_s - asked.recv())
+
+    sides: dict[str, Callable[[str], Measured]] = {AUTO: auto, CHAT: chat, SERVER: server}
+    if llama_server is None:
+        return sides
+    model, log = resolve(EngineConfig(folder), STARTER).path, folder / "llama.log"
+    other = stack.enter_context(running(llama_server, model, "none", usable_cores(), _CONTEXT_SIZE, log))
+    standing = Apart(other.pid)
+    stack.callback(standing.wake)
+
+    def llama(prompt: str) -> Measured:
+        with standing.awake():
+            _, text, timings = streamed(other.address, prompt, max_tokens)
+        # The first token comes out of the prompt; its end of a reply is counted, as ours is.
+        return Measured((timings["predicted_n"] - 1) / timings["predicted_ms"] * 1000, text)
+
+    return {**sides, LLAMA: llama}
+
+
+def _measured(asked: Connection) -> Measured:
+    found = asked.recv()
+    assert isinstance(found, Measured)
+    return found
+
+
+def _line(place: int, found: Mapping[str, Measured]) -> str:
+    speeds = "  ".join(f"{name} {found[name].tokens_per_s:6.1f}/s" for name in found)
+    return f"{place:>4}  {speeds}  over HTTP {1000 * (found[SERVER].over_http_s or 0.0):+6.1f} ms"
+
+
+def _print_ratios(rows: Sequence[Mapping[str, Measured]]) -> None:
+    for ours, theirs in ((SERVER, AUTO), (SERVER, CHAT), (CHAT, AUTO), (SERVER, LLAMA)):
+        pairs = [(row[ours], row[theirs]) for row in rows if theirs in row]
+        if not pairs:
+            continue
+        mean, error, middle = ratio([(one.tokens_per_s, other.tokens_per_s) for one, other in pairs])
+        same = sum(one.text == other.text for one, other in pairs)
+        print(
+            f"tokens per second, {ours} over {theirs}: {mean:.3f} ± {error:.3f} (median {middle:.3f}); "
+            f"{same} of {len(pairs)} replies are the same"
+        )
+    added = [1000 * (row[SERVER].over_http_s or 0.0) for row in rows]
+    print(f"time to first token: {median(added):+.1f} ms over HTTP (median; {max(added):+.1f} ms at most; bar 5 ms)")
 
 
 if __name__ == "__main__":
