@@ -61,7 +61,7 @@ _PUBLIC = {
     "use_cases.chat": "open_writer read_prompt",
     "use_cases.exporting": "export_drafter",
     "use_cases.lab": "distill open_bench",
-    "use_cases.serving": "serving",
+    "use_cases.serving": "checked_embedder serving",
     "use_cases.store": """
         download_target export_profile forget_learned import_profile list_hub_files open_library open_tuning
         summarize_learned summarize_profile use_adapter

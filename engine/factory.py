@@ -163,6 +163,7 @@ class Services:
     def close_chat(self) -> None:
         if self._chat.built is not None:
             self._chat.built.target.close()
+            self._chat.built.embedding.close()
 
     def acquit_target(self) -> None:
         if self._chat.built is not None:
@@ -240,10 +241,11 @@ class Services:
         self._post(EraseDeleted())
 
     def _build_chat(self) -> ChatService:
-        from engine.loading import load_target
+        from engine.loading import load_embedder, load_target
         from engine.services.answering import Answering
         from engine.services.calling import Calling
         from engine.services.chat_service import ChatService
+        from engine.services.embedding import Embedding
         from engine.services.remembering import Remembering
         from engine.services.target_in_use import TargetInUse
 
@@ -254,7 +256,8 @@ class Services:
         remembering = Remembering(self._repository(), self._keeper(), self._emit)
         told = self._emit, self._post
         answering = Answering(self._recall(), self._learning, target, self._keeper(), remembering, *told)
-        return ChatService(*shared, target, self._keeper(), readings, calling, answering, *told)
+        embedding = Embedding(load_embedder, self._emit)
+        return ChatService(*shared, target, self._keeper(), readings, calling, answering, embedding, *told)
 
     def _build_store(self) -> StoreService:
         from engine.services.store_service import StoreService

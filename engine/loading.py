@@ -28,8 +28,10 @@ from engine.sentences import say
 from engine.spare_time import SpareTime
 from engine.stop_signal import StopSignal
 from engine.target.batch import BatchTarget
+from engine.target.embedder import Embedder
 from engine.target.interface import ParallelTarget, Target, TargetFeature
 from engine.target.llama_cpp import LlamaCppTarget
+from engine.target.model_files import model_name
 from engine.target.preflight import preflight
 from engine.target.runtime import gpu_support
 
@@ -64,6 +66,13 @@ def load_target(
             raise
         less = replace(settings, gpu_layers=0)
         return LlamaCppTarget.load(path, name, less, on_progress, stop, projector=projector)
+
+
+def load_embedder(path: Path, stop: StopSignal) -> Embedder:
+    """After the first look that every unknown file gets. Raises what `Embedder.load` raises."""
+    _check_header(path)
+    preflight(path, stop, embeds=True)
+    return Embedder.load(path, model_name(path), stop)
 
 
 def open_beside(target: Target, num_slots: int, context_size: int) -> ParallelTarget:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -42,6 +43,10 @@ def serve(
     origins: Annotated[
         list[str] | None, typer.Option("--origin", help="Let scripts of pages from this origin use the server.")
     ] = None,
+    embeddings: Annotated[
+        Path | None,
+        typer.Option(help="A GGUF file of a model that makes embeddings, such as all-MiniLM, for /v1/embeddings."),
+    ] = None,
     context_size: Annotated[int | None, typer.Option("--context", help="Tokens the model can see at once.")] = None,
     threads: Annotated[int | None, typer.Option(help="Threads to compute with.")] = None,
     gpu_layers: Annotated[int | None, typer.Option(help="Layers on the GPU, in a build that has one.")] = None,
@@ -57,7 +62,13 @@ def serve(
     config = EngineConfig(data_dir(), SpeculationSettings(not no_speculation, chosen, drafter_device))
     usual = engine.ServerSettings()
     settings = engine.ServerSettings(
-        host, usual.port if port is None else port, needs_key, remember, tuple(names or ()), tuple(origins or ())
+        host,
+        usual.port if port is None else port,
+        needs_key,
+        remember,
+        tuple(names or ()),
+        tuple(origins or ()),
+        None if embeddings is None else engine.checked_embedder(embeddings),
     )
     with stopped_by_ctrl_c() as stop, engine.serving(config, settings) as serving:
         loaded = serving.load(target, TargetSettings(context_size, threads, gpu_layers), stop)

@@ -61,13 +61,19 @@ def no_chat(header: GgufHeader, name: str) -> str:
         return say(
             "{name} does not say what kind of model it is; download it again, or choose another model file.", name=name
         )
-    if architecture in _ENCODERS or header.values.get(f"{architecture}.pooling_type", 0) not in _NO_POOLING:
+    if finds(header):
         return say("{name} finds and compares texts, but cannot write any; choose a chat model.", name=name)
     if architecture == "t5" or architecture.endswith("-dec"):
         return say("{name} is not a model that writes text on its own; choose a chat model.", name=name)
     if not header.num_tensors:
         return say("{name} holds a vocabulary but no weights; choose the model itself.", name=name)
     return ""
+
+
+def finds(header: GgufHeader) -> bool:
+    """Whether the model was made for finding and comparing texts."""
+    architecture = header.text("general.architecture")
+    return architecture in _ENCODERS or header.values.get(f"{architecture}.pooling_type", 0) not in _NO_POOLING
 
 
 def speculation_of(header: GgufHeader) -> tuple[bool, str]:

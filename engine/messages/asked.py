@@ -36,4 +36,5 @@ class Refusal(StrEnum):
     INVALID = "invalid"  # it asks for what there is not
     TOO_LONG = "too_long"
     NOT_READY = "not_ready"  # there is no target
+    NOT_OFFERED = "not_offered"  # there is no model for it
     FAILED = "failed"  # the target failed, or the engine did

@@ -150,6 +150,17 @@ class Answer(ReplyCommand):
     is_remembered: bool = False  # kept as a chat, as if it had been written in the window
 
 
+class Embed(ChatCommand):
+    """Make embeddings for a client of the server. Answered with `EmbeddingsMade`, or with `AnswerRefused`."""
+
+    number: int  # as of `Answer`, with which it shares them
+    path: Path  # of the model that makes them
+    texts: tuple[str, ...]
+
+
+OfClient = Answer | Embed  # a client of the server waits for what comes of it
+
+
 class UseServer(ServerCommand):
     """Open the server, in place of one that is open; without settings, close it. Answered with `ServerChanged`."""
 

@@ -455,6 +455,13 @@ class AnswerEnded(AnswerEvent):
     failure: str = ""  # a sentence
 
 
+class EmbeddingsMade(AnswerEvent):
+    number: int
+    model: str  # its name
+    vectors: tuple[bytes, ...]  # of each text, in float32, little-endian, of length 1
+    num_tokens: int  # of all texts
+
+
 class AnswerRefused(AnswerEvent):
     """Nothing was written."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 from engine.errors import SettingInvalid
@@ -43,6 +44,7 @@ class ServerSettings:
     is_remembered: bool = False  # what programs without a key ask is kept and learned from, as chats are
     names: tuple[str, ...] = ()  # by which other machines call this one
     origins: tuple[str, ...] = ()  # of pages whose scripts may use it
+    embeddings: Path | None = None  # the model that makes them; None: none are made
     limits: ServerLimits = ServerLimits()
 
     def __post_init__(self) -> None:

@@ -19,6 +19,7 @@ from engine.server.chat_requests import ChatRequest, CompletionRequest, read_cha
 from engine.server.clients import Clients
 from engine.server.completion_replies import CompletionForm
 from engine.server.desk import Desk
+from engine.server.embeddings import NOT_OFFERED, EmbeddingsRequest, embed
 from engine.server.guard import Guard, is_anthropic
 from engine.server.message_replies import MessageForm
 from engine.server.message_requests import MessagesRequest, read_messages
@@ -121,13 +122,11 @@ class _Pages:
         form = MessageForm(self._name, wanted.is_parallel, wanted.replies[0].stop_strings)
         return await respond(request, self.desk, wanted.replies, client.is_remembered, form, wanted.is_streamed)
 
-    async def embed(self, _request: Request) -> Response:
-        raise RequestRefused(
-            501,
-            "Slipstream writes replies, and makes no embeddings: what a chat model says of a text this way is of "
-            "little use for searching. Use a server with a model made for that.",
-            "not_offered",
-        )
+    async def embed(self, request: Request) -> Response:
+        body = checked(EmbeddingsRequest, await read_json(request, self.settings.limits))
+        if self.settings.embeddings is None:
+            raise NOT_OFFERED
+        return await embed(request, self.desk, self.settings.embeddings, body)
 
     @property
     def _name(self) -> str:

@@ -12,7 +12,7 @@ from engine.messages.tools import ToolCall
 from engine.server.desk import Told
 from engine.server.figures import timings_of, usage_of
 from engine.server.refusals import RequestRefused
-from engine.server.streams import created, event
+from engine.server.streams import created, event, fingerprint
 
 FINISH = {
     StopReason.END: "stop",
@@ -28,7 +28,12 @@ class ChatForm:
     """Implements `engine.server.streams.Form`."""
 
     def __init__(self, model: str, tells_usage: bool, with_logs: bool, is_parallel: bool) -> None:
-        self._about = {"id": f"chatcmpl-{secrets.token_hex(12)}", "created": created(), "model": model}
+        self._about = {
+            "id": f"chatcmpl-{secrets.token_hex(12)}",
+            "created": created(),
+            "model": model,
+            "system_fingerprint": fingerprint(),
+        }
         self._tells_usage = tells_usage
         self._with_logs = with_logs
         self._is_parallel = is_parallel

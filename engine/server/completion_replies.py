@@ -12,7 +12,7 @@ from engine.server.chat_replies import DONE, FINISH
 from engine.server.desk import Told
 from engine.server.figures import timings_of, usage_of
 from engine.server.refusals import RequestRefused
-from engine.server.streams import created, event
+from engine.server.streams import created, event, fingerprint
 
 
 class CompletionForm:
@@ -24,6 +24,7 @@ class CompletionForm:
             "object": "text_completion",
             "created": created(),
             "model": model,
+            "system_fingerprint": fingerprint(),
         }
         self._tells_usage = tells_usage
         self._with_logs = with_logs

@@ -6,18 +6,20 @@ import asyncio
 import itertools
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from engine.config import ReplySettings
 from engine.messages.asked import Asked, Refusal
-from engine.messages.commands import Answer, Command
+from engine.messages.commands import Answer, Command, Embed, OfClient
 from engine.messages.events import (
     AnswerEnded,
     AnswerRefused,
     AnswerStarted,
     AnswerText,
     AnswerThought,
+    EmbeddingsMade,
     Event,
     Failed,
     Finished,
@@ -29,7 +31,8 @@ from engine.messages.serving import ServerLimits
 from engine.server.refusals import RequestRefused
 from engine.stop_signal import StopSignal
 
-Told = AnswerStarted | AnswerText | AnswerThought | AnswerEnded | AnswerRefused
+Told = AnswerStarted | AnswerText | AnswerThought | AnswerEnded | AnswerRefused | EmbeddingsMade
+END = AnswerEnded | AnswerRefused | EmbeddingsMade
 _GAP_S = 0.05  # between two pieces of a reply: each costs the cores that write it, and nobody reads faster
 _FAULT = "Something went wrong inside Slipstream; ask again."
 
@@ -38,24 +41,17 @@ _FAULT = "Something went wrong inside Slipstream; ask again."
 class Job:
     """A request, until its reply has ended or its client has gone."""
 
-    command: Answer
+    command: OfClient
     told: asyncio.Queue[Told] = field(default_factory=asyncio.Queue)
     stop: StopSignal | None = None  # None: it waits
     is_over: bool = False
 
     async def next(self) -> list[Told]:
-        """What came since the last call, at least one event. The last of all is AnswerEnded or AnswerRefused."""
+        """What came since the last call, at least one event. The last of all is an `END`."""
         found = [await self.told.get()]
         while not self.told.empty():
             found.append(self.told.get_nowait())
         return found
-
-    async def all(self) -> AsyncIterator[Told]:
-        while True:
-            for event in await self.next():
-                yield event
-                if isinstance(event, AnswerEnded | AnswerRefused):
-                    return
 
 
 class Desk:
@@ -91,7 +87,7 @@ class Desk:
         elif isinstance(event, TargetLoading):
             self.is_loading = True
         is_ours = isinstance(event, Told) or (
-            isinstance(event, Finished | Failed) and isinstance(event.command, Answer)
+            isinstance(event, Finished | Failed) and isinstance(event.command, OfClient)
         )
         if is_ours and self._loop is not None and not self._loop.is_closed():
             with self._lock:
@@ -102,6 +98,13 @@ class Desk:
 
     def submit(self, asked: Asked, is_remembered: bool) -> Job:
         """Raises RequestRefused where too many wait, or there is no target."""
+        return self._enter(Answer(next(self._numbers), asked, self._settings(), is_remembered))
+
+    def submit_texts(self, path: Path, texts: tuple[str, ...]) -> Job:
+        """For embeddings of the model at `path`. Raises as `submit`."""
+        return self._enter(Embed(next(self._numbers), path, texts))
+
+    def _enter(self, command: OfClient) -> Job:
         if self.target is None:
             raise RequestRefused(
                 503,
@@ -118,7 +121,7 @@ class Desk:
                 "queue_full",
                 headers={"Retry-After": "1"},
             )
-        job = Job(Answer(next(self._numbers), asked, self._settings(), is_remembered))
+        job = Job(command)
         self._waiting.append(job)
         self._go_on()
         return job
@@ -163,7 +166,7 @@ class Desk:
     def _heard(self, event: Event) -> None:
         job = self._current
         if isinstance(event, Finished | Failed):
-            number = event.command.number if isinstance(event.command, Answer) else 0
+            number = event.command.number if isinstance(event.command, OfClient) else 0
             if job is None or job.command.number != number:
                 return
             if not job.is_over:
@@ -171,7 +174,7 @@ class Desk:
                 job.told.put_nowait(AnswerRefused(number, Refusal.FAILED, _FAULT))
         elif job is not None and isinstance(event, Told) and event.number == job.command.number:
             job.told.put_nowait(event)
-            if isinstance(event, AnswerEnded | AnswerRefused):
+            if isinstance(event, END):
                 job.is_over = True
             return
         else:

@@ -11,10 +11,10 @@ from engine.config import ReplySettings
 from engine.errors import MendableError
 from engine.messages.commands import (
     AddClient,
-    Answer,
     ChangeClient,
     Command,
     ListClients,
+    OfClient,
     RemoveClient,
     ServerCommand,
     UseServer,
@@ -61,8 +61,8 @@ class Hosting:
         if server is None:
             return False
         server.hear(event)
-        ends_answer = isinstance(event, Finished | Failed) and isinstance(event.command, Answer)
-        return ends_answer or isinstance(event, AnswerEvent)
+        ends_it = isinstance(event, Finished | Failed) and isinstance(event.command, OfClient)
+        return ends_it or isinstance(event, AnswerEvent)
 
     def handle(self, command: ServerCommand, _stop: StopSignal) -> None:
         """Raises NotPossible and FileUnusable."""

@@ -19,9 +19,19 @@ _ANTHROPIC = {
     429: "rate_limit_error",
     503: "overloaded_error",
 }
-_STATUS = {Refusal.INVALID: 400, Refusal.TOO_LONG: 400, Refusal.NOT_READY: 503, Refusal.FAILED: 500}
+_STATUS = {
+    Refusal.INVALID: 400,
+    Refusal.TOO_LONG: 400,
+    Refusal.NOT_READY: 503,
+    Refusal.NOT_OFFERED: 501,
+    Refusal.FAILED: 500,
+}
 _TOO_LONG = " The prompt is too long: it exceeds the available context size."  # words by which clients know it
-_CODES = {Refusal.TOO_LONG: "context_length_exceeded", Refusal.NOT_READY: "model_not_ready"}
+_CODES = {
+    Refusal.TOO_LONG: "context_length_exceeded",
+    Refusal.NOT_READY: "model_not_ready",
+    Refusal.NOT_OFFERED: "not_offered",
+}
 
 
 @dataclass(eq=False)

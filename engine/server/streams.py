@@ -6,6 +6,8 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Sequence
+from functools import cache
+from importlib.metadata import version
 from typing import Any, Protocol, TypeVar
 
 from sse_starlette import EventSourceResponse
@@ -14,7 +16,7 @@ from starlette.responses import JSONResponse, Response
 
 from engine.messages.asked import Asked
 from engine.messages.events import AnswerEnded, AnswerRefused
-from engine.server.desk import Desk, Job, Told
+from engine.server.desk import END, Desk, Job, Told
 from engine.server.reading import until_gone
 from engine.server.refusals import RequestRefused, refused
 
@@ -60,7 +62,7 @@ async def respond(
     first: list[Told] = []
     try:
         first = await while_there(request, job.next())
-        _check(first)
+        check(first)
         if is_streamed:
             content = _stream(desk, replies, is_remembered, form, job, first)
             return EventSourceResponse(content, ping=_PING_S, sep="\n")
@@ -94,12 +96,12 @@ async def _stream(
             if number:
                 job = desk.submit(asked, is_remembered)
                 told = []
-            while not told or not isinstance(told[-1], AnswerEnded | AnswerRefused):
+            while not told or not isinstance(told[-1], END):
                 told = await job.next()
-                _check(told)
+                check(told)
                 if events := form.add(number, told):
                     yield b"".join(events)
-            _check(told)
+            check(told)
         yield b"".join(form.end())
     except RequestRefused as refusal:
         yield b"".join(form.fail(refusal))
@@ -117,9 +119,9 @@ async def _all(
             job = desk.submit(asked, is_remembered)
             told = []
         try:
-            while not told or not isinstance(told[-1], AnswerEnded | AnswerRefused):
+            while not told or not isinstance(told[-1], END):
                 told += await job.next()
-            _check(told)
+            check(told)
         finally:
             desk.leave(job)
         last = told[-1]
@@ -128,7 +130,7 @@ async def _all(
     return found
 
 
-def _check(told: Sequence[Told]) -> None:
+def check(told: Sequence[Told]) -> None:
     """Raises RequestRefused where the reply was refused, or failed."""
     last = told[-1]
     if isinstance(last, AnswerRefused):
@@ -139,3 +141,9 @@ def _check(told: Sequence[Told]) -> None:
 
 def created() -> int:
     return int(time.time())
+
+
+@cache
+def fingerprint() -> str:
+    """Of what writes: replies to the same request with the same seed may differ where it does."""
+    return f"slipstream-{version('slipstream')}"

@@ -17,6 +17,7 @@ from engine.messages.commands import (
     Compare,
     ContinueReply,
     EditPrompt,
+    Embed,
     KeepReply,
     LoadTarget,
     Regenerate,
@@ -48,6 +49,7 @@ from engine.replies.thoughts import joined_replies
 from engine.services.answering import Answering
 from engine.services.calling import Calling, fitted
 from engine.services.comparing import compare
+from engine.services.embedding import Embedding
 from engine.services.learning_service import LearningService
 from engine.services.message_keeper import MessageKeeper
 from engine.services.reading_keeper import ReadingKeeper
@@ -74,6 +76,7 @@ class ChatService:
     _readings: ReadingKeeper
     _calling: Calling
     _answering: Answering
+    embedding: Embedding
     _emit: Listener
     _post: Callable[[Command], object]  # queues a command of the engine's own
 
@@ -94,6 +97,8 @@ class ChatService:
                 case Answer():
                     self._readings.begin()
                     self._answering.answer(command, stop)
+                case Embed():
+                    self.embedding.embed(command, stop)
                 case ReplyCommand() | Compare():
                     self.target.require(stop)
                     self._readings.begin()

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path, PurePath
 
-from engine.sentences import say
+from engine.sentences import say, template
 
+NO_EMBEDDER = template(
+    "{name} makes no embeddings; name a model made for that, such as all-MiniLM, bge or nomic-embed."
+)
 _PART = re.compile(r"(?P<stem>.+)-(?P<part>\d{5})-of-(?P<parts>\d{5})\.gguf", re.IGNORECASE)
 _QUANTIZATION = re.compile(
     r"(?:^|[-_. ])((?:UD-)?I?Q[1-8](?:_[0-9A-Z]{1,3}){0,3}|TQ[12]_0|MXFP4(?:_MOE)?|NVFP4|BF16|F16|FP16|F32|FP32)"

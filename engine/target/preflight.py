@@ -22,8 +22,9 @@ from engine.sentences import as_text, from_text
 from engine.stop_signal import StopSignal
 from engine.target.child import Limits, ask_child
 from engine.target.cpu import usable_cores
+from engine.target.embedder import Embedder
 from engine.target.hard_texts import hard_texts
-from engine.target.llama_cpp import LlamaCppTarget
+from engine.target.llama_cpp import LlamaCppTarget, LoadedModel
 from engine.target.model_files import part_paths
 from engine.target.opening import check_file
 
@@ -39,16 +40,18 @@ _WALL_S, _SLOWEST_DISK = 600.0, 5 << 20  # bytes a second
 
 _STACK_BYTES = 4 << 20  # a fourth of what the app's threads have
 _GLANCE_S = 0.1
+_LETTERS = 16  # of a text that is tried
 
 
-def preflight(path: Path, stop: StopSignal) -> None:
-    """Raises what is wrong with the file, or Cancelled when `stop` gets set."""
+def preflight(path: Path, stop: StopSignal, embeds: bool = False) -> None:
+    """Raises what is wrong with the file, or Cancelled when `stop` gets set. `embeds`: it is looked at as a model that
+    makes embeddings."""
     check_file(path)
     size = sum(part.stat().st_size for part in part_paths(path) if part.is_file())
     opening_s = _OPENING_S + _OPENING_S_PER_GIB * usable_cores() * size / 2**30
     limits = Limits(_MEMORY_BYTES + size // 4, opening_s + _TEXTS_S, _WALL_S + size / _SLOWEST_DISK)
     try:
-        complaint = ask_child(_look, (path, opening_s), stop.is_set, limits)
+        complaint = ask_child(_look, (path, opening_s, embeds), stop.is_set, limits)
     except Cancelled:
         raise Cancelled("Loading {name} was cancelled.", name=path.name) from None
     if complaint is None:
@@ -58,32 +61,42 @@ def preflight(path: Path, stop: StopSignal) -> None:
         raise getattr(errors, kind)(from_text(sentence))
 
 
-def _look(path: Path, opening_s: float) -> str:
+def _look(path: Path, opening_s: float, embeds: bool) -> str:
     """The kind of error and its sentence; empty if there is none. On a stack that is smaller than the app's, so that
     what just fits here fits there."""
     threading.stack_size(_STACK_BYTES)
     with ThreadPoolExecutor(1) as aside:
-        return aside.submit(_complaint, path, opening_s).result()
+        return aside.submit(_complaint, path, opening_s, embeds).result()
 
 
-def _complaint(path: Path, opening_s: float) -> str:
+def _complaint(path: Path, opening_s: float, embeds: bool) -> str:
     try:
         with _processor_limit(opening_s):
-            target = LlamaCppTarget.load(
-                path, path.stem, _SETTINGS, lambda _progress: None, StopSignal(), _MAX_ROWS, is_trial=True
-            )
-        with closing(target), _processor_limit(_TEXTS_S):
-            _try_texts(target, path.name)
+            model = _opened_embedder(path) if embeds else _opened_target(path)
+        with closing(model), _processor_limit(_TEXTS_S):
+            _try_texts(model, path.name)
     except MendableError as error:
         return f"{type(error).__name__}:{as_text(error.sentence)}"
     return ""
 
 
-def _try_texts(target: LlamaCppTarget, name: str) -> None:
+def _opened_target(path: Path) -> LoadedModel:
+    nothing = StopSignal()
+    return LlamaCppTarget.load(path, path.stem, _SETTINGS, lambda _progress: None, nothing, _MAX_ROWS, is_trial=True)
+
+
+def _opened_embedder(path: Path) -> LoadedModel:
+    """It has computed something, as a target has when it is loaded."""
+    embedder = Embedder.load(path, path.stem, StopSignal(), is_trial=True)
+    embedder.embed([embedder.tokenize(path.stem[:_LETTERS])[: embedder.max_tokens]], StopSignal())
+    return embedder
+
+
+def _try_texts(model: LoadedModel, name: str) -> None:
     """Raises TargetUnusable."""
-    known = range(len(target.vocabulary))
-    for text in hard_texts(target.vocabulary):
-        if not all(token in known for token in target.tokenize(text)):
+    known = range(len(model.vocabulary))
+    for text in hard_texts(model.vocabulary):
+        if not all(token in known for token in model.tokenize(text)):
             raise TargetUnusable("{name} has a damaged vocabulary; download it again.", name=name)
 
 

@@ -5,16 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from pathlib import Path
 
 from engine.config import EngineConfig, TargetSettings
-from engine.errors import Cancelled, MendableError
+from engine.errors import Cancelled, MendableError, TargetUnsupported
+from engine.library.architecture import finds
+from engine.library.gguf_header import read_header
 from engine.messages.commands import LoadTarget, UseServer
 from engine.messages.events import Event, Failed, Finished, ServerChanged, TargetReady
 from engine.messages.serving import ServerSettings
 from engine.stop_signal import StopSignal
+from engine.target.model_files import NO_EMBEDDER
 from engine.threads import Engine
 
 _GLANCE_S = 0.05
+
+
+def checked_embedder(path: Path) -> Path:
+    """Absolute, by what the header of the file says. Raises TargetMissing, TargetUnusable or TargetUnsupported."""
+    if not finds(read_header(path)):
+        raise TargetUnsupported(NO_EMBEDDER, name=path.name)
+    return path.absolute()
 
 
 class Serving:

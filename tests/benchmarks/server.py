@@ -10,6 +10,9 @@ without drafts, for the same client. Tokens per second are those of the reply, w
 them. Nothing is remembered or learned. Which side comes first is drawn anew for each prompt. Memory must hold the model
 once for each.
 
+Processor time is that of all threads of a side's process, the server's among them, for a reply whose prompt is held
+already. Where other programs keep the cores busy, it tells more than the clock does.
+
 `over HTTP` is what HTTP adds to the time to the first token within each request: the client's time, from before it
 connects until it has read the first text, less the engine's from the command to the first text, when a window would
 have it. It needs no second run for comparison, so that what else the machine does hardly shows.
@@ -27,7 +30,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import fmean, median, stdev
@@ -41,7 +45,7 @@ from engine.lab.measuring.prompts import read_prompts
 from engine.messages.commands import Command, LoadTarget
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.events import AnswerText, Event, Failed, Finished, ReplyFinished, ReplyText
-from engine.messages.replies import ReplyListener
+from engine.messages.replies import ReplyListener, ReplyStatistics, StopReason
 from engine.messages.serving import ServerSettings
 from engine.server.serving import Server
 from engine.target.cpu import usable_cores
@@ -52,8 +56,9 @@ from tests.benchmarks.llama_server import running
 _PROMPTS = Path(__file__).parent / "prompts" / "repetition.jsonl"
 _GREEDY = SamplingSettings(temperature=0)
 _PATIENCE_S = 300.0
-_LULL_S = 0.4  # after a side wakes: what it does when nobody waits, it does before it is asked
+_LULL_S = 0.8  # before a side is measured, in which it does what it does when nobody waits
 _CONTEXT_SIZE = 8192
+Ask = Callable[[str, int], "Measured"]  # a prompt, and tokens of its reply at most
 AUTO, CHAT, SERVER, LLAMA = "auto", "chat", "server", "llama"
 
 
@@ -62,8 +67,15 @@ class Measured:
     """One reply."""
 
     tokens_per_s: float
+    num_tokens: int
     text: str
-    over_http_s: float | None = None
+    over_http_s: float = 0.0
+    processor_s: float = 0.0
+
+    @property
+    def processor_ms(self) -> float:
+        """Of each token."""
+        return 1000 * self.processor_s / self.num_tokens
 
 
 class Bench:
@@ -96,7 +108,7 @@ class Bench:
         finished = self._finished
         assert finished is not None
         assert finished.message.statistics is not None
-        return Measured(finished.message.statistics.tokens_per_s, finished.message.text)
+        return measured(finished.message.statistics, finished.message.text)
 
     def _post(self, command: Command) -> StopSignal:
         self.asked_at, self.text_at = time.monotonic(), 0.0
@@ -114,23 +126,30 @@ class Bench:
             self._over.set()
 
 
-def serve(asked: Connection, folder: Path, max_tokens: int) -> None:
-    """In a process of its own: chats with each prompt; to the empty one, says how long the last first text took."""
+def measured(statistics: ReplyStatistics, text: str) -> Measured:
+    ended = statistics.stop_reason is StopReason.END
+    return Measured(statistics.tokens_per_s, statistics.reply_tokens + ended, text)
+
+
+def serve(asked: Connection, folder: Path) -> None:
+    """In a process of its own: chats with each prompt; to an empty one, says how long the last first text took."""
     with closing(Bench(folder)) as bench:
         asked.send(bench.address)
-        while (prompt := asked.recv()) is not None:
+        while (question := asked.recv()) is not None:
+            prompt, max_tokens = question
             asked.send(bench.chat(prompt, max_tokens) if prompt else bench.text_at - bench.asked_at)
 
 
-def write(asked: Connection, folder: Path, max_tokens: int) -> None:
+def write(asked: Connection, folder: Path) -> None:
     """In a process of its own: writes the reply to each prompt."""
-    settings = ReplySettings(_GREEDY, max_tokens, learns=False)
     with open_writer(EngineConfig(folder), STARTER, TargetSettings(), lambda _part: None, StopSignal()) as writer:
         asked.send("")
-        while (prompt := asked.recv()) is not None:
+        while (question := asked.recv()) is not None:
+            prompt, max_tokens = question
             prepared = writer.prepare([ChatTurn(Role.USER, prompt)])
+            settings = ReplySettings(_GREEDY, max_tokens, learns=False)
             reply = writer.write(prepared, settings, StopSignal(), ReplyListener())
-            asked.send(Measured(reply.statistics.tokens_per_s, reply.text))
+            asked.send(measured(reply.statistics, reply.text))
 
 
 class Apart:
@@ -140,14 +159,22 @@ class Apart:
         self._process = psutil.Process(pid)
         self._process.suspend()
 
-    @contextmanager
-    def awake(self) -> Iterator[None]:
+    def measure(self, answer: Ask, prompt: str, max_tokens: int) -> Measured:
+        """It holds the prompt by then, and has done what it does when nobody waits."""
         self._process.resume()
-        time.sleep(_LULL_S)
         try:
-            yield
+            answer(prompt, 1)
+            time.sleep(_LULL_S)
+            before = self._processor_s
+            found = answer(prompt, max_tokens)
+            return replace(found, processor_s=self._processor_s - before)
         finally:
             self._process.suspend()
+
+    @property
+    def _processor_s(self) -> float:
+        times = self._process.cpu_times()
+        return float(times.user + times.system)
 
     def wake(self) -> None:
         """For good, so that it can end."""
@@ -155,11 +182,11 @@ class Apart:
 
 
 @contextmanager
-def apart(run: Callable[..., None], folder: Path, max_tokens: int) -> Iterator[tuple[Apart, Connection, str]]:
+def apart(run: Callable[..., None], folder: Path) -> Iterator[tuple[Apart, Connection, str]]:
     """One of ours, its end of a pipe, and what it said at first."""
     spawn = multiprocessing.get_context("spawn")
     here, there = spawn.Pipe()
-    process = spawn.Process(target=run, args=(there, folder, max_tokens), daemon=True)
+    process = spawn.Process(target=run, args=(there, folder), daemon=True)
     process.start()
     said = here.recv()
     found = Apart(process.pid or 0)
@@ -212,39 +239,38 @@ def main() -> None:
     dice, rows = random.Random(arguments.seed), list[dict[str, Measured]]()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        sides = _sides(stack, folder, arguments.max_tokens, arguments.llama_server)
+        sides = _sides(stack, folder, arguments.llama_server)
         for place, prompt in enumerate(["Say hello.", *prompts * arguments.rounds]):
             order = dice.sample(sorted(sides), len(sides))
-            found = {name: sides[name](prompt) for name in order}
+            found = {name: sides[name](prompt, arguments.max_tokens) for name in order}
             if place:  # the first one warms up
                 rows.append(found)
                 print(_line(place, found), flush=True)
     _print_ratios(rows)
 
 
-def _sides(
-    stack: ExitStack, folder: Path, max_tokens: int, llama_server: Path | None
-) -> dict[str, Callable[[str], Measured]]:
-    served, asked, address = stack.enter_context(apart(serve, folder / "served", max_tokens))
-    writing, written, _ = stack.enter_context(apart(write, folder / "written", max_tokens))
+def _sides(stack: ExitStack, folder: Path, llama_server: Path | None) -> dict[str, Ask]:
+    served, asked, address = stack.enter_context(apart(serve, folder / "served"))
+    writing, written, _ = stack.enter_context(apart(write, folder / "written"))
 
-    def auto(prompt: str) -> Measured:
-        with writing.awake():
-            written.send(prompt)
-            return _measured(written)
+    def auto(prompt: str, max_tokens: int) -> Measured:
+        written.send((prompt, max_tokens))
+        return _received(written)
 
-    def chat(prompt: str) -> Measured:
-        with served.awake():
-            asked.send(prompt)
-            return _measured(asked)
+    def chat(prompt: str, max_tokens: int) -> Measured:
+        asked.send((prompt, max_tokens))
+        return _received(asked)
 
-    def server(prompt: str) -> Measured:
-        with served.awake():
-            first_s, text, timings = streamed(address, prompt, max_tokens)
-            asked.send("")
-            return Measured(timings["predicted_per_second"], text, first_s - asked.recv())
+    def server(prompt: str, max_tokens: int) -> Measured:
+        first_s, text, timings = streamed(address, prompt, max_tokens)
+        asked.send(("", 0))
+        return Measured(timings["predicted_per_second"], timings["predicted_n"], text, first_s - asked.recv())
 
-    sides: dict[str, Callable[[str], Measured]] = {AUTO: auto, CHAT: chat, SERVER: server}
+    sides = {
+        AUTO: partial(writing.measure, auto),
+        CHAT: partial(served.measure, chat),
+        SERVER: partial(served.measure, server),
+    }
     if llama_server is None:
         return sides
     model, log = resolve(EngineConfig(folder), STARTER).path, folder / "llama.log"
@@ -252,24 +278,23 @@ def _sides(
     standing = Apart(other.pid)
     stack.callback(standing.wake)
 
-    def llama(prompt: str) -> Measured:
-        with standing.awake():
-            _, text, timings = streamed(other.address, prompt, max_tokens)
-        # The first token comes out of the prompt; its end of a reply is counted, as ours is.
-        return Measured((timings["predicted_n"] - 1) / timings["predicted_ms"] * 1000, text)
+    def llama(prompt: str, max_tokens: int) -> Measured:
+        _, text, timings = streamed(other.address, prompt, max_tokens)
+        num_tokens = int(timings["predicted_n"])  # of which the first comes out of the prompt
+        return Measured(1000 * (num_tokens - 1) / max(1e-9, timings["predicted_ms"]), num_tokens, text)
 
-    return {**sides, LLAMA: llama}
+    return {**sides, LLAMA: partial(standing.measure, llama)}
 
 
-def _measured(asked: Connection) -> Measured:
+def _received(asked: Connection) -> Measured:
     found = asked.recv()
     assert isinstance(found, Measured)
     return found
 
 
 def _line(place: int, found: Mapping[str, Measured]) -> str:
-    speeds = "  ".join(f"{name} {found[name].tokens_per_s:6.1f}/s" for name in found)
-    return f"{place:>4}  {speeds}  over HTTP {1000 * (found[SERVER].over_http_s or 0.0):+6.1f} ms"
+    speeds = "  ".join(f"{name} {one.tokens_per_s:6.1f}/s {one.processor_ms:5.1f} ms" for name, one in found.items())
+    return f"{place:>4}  {speeds}  over HTTP {1000 * found[SERVER].over_http_s:+6.1f} ms"
 
 
 def _print_ratios(rows: Sequence[Mapping[str, Measured]]) -> None:
@@ -277,14 +302,17 @@ def _print_ratios(rows: Sequence[Mapping[str, Measured]]) -> None:
         pairs = [(row[ours], row[theirs]) for row in rows if theirs in row]
         if not pairs:
             continue
-        mean, error, middle = ratio([(one.tokens_per_s, other.tokens_per_s) for one, other in pairs])
         same = sum(one.text == other.text for one, other in pairs)
-        print(
-            f"tokens per second, {ours} over {theirs}: {mean:.3f} ± {error:.3f} (median {middle:.3f}); "
-            f"{same} of {len(pairs)} replies are the same"
-        )
-    added = [1000 * (row[SERVER].over_http_s or 0.0) for row in rows]
+        print(f"{ours} over {theirs}; {same} of {len(pairs)} replies are the same")
+        _print_ratio("tokens per second", [(one.tokens_per_s, other.tokens_per_s) for one, other in pairs])
+        _print_ratio("processor time of a token", [(one.processor_ms, other.processor_ms) for one, other in pairs])
+    added = [1000 * row[SERVER].over_http_s for row in rows]
     print(f"time to first token: {median(added):+.1f} ms over HTTP (median; {max(added):+.1f} ms at most; bar 5 ms)")
+
+
+def _print_ratio(name: str, pairs: Sequence[tuple[float, float]]) -> None:
+    mean, error, middle = ratio(pairs)
+    print(f"    {name:26} {mean:.3f} ± {error:.3f} (median {middle:.3f})")
 
 
 if __name__ == "__main__":

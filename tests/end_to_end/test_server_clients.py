@@ -14,10 +14,12 @@ from typing import Any
 
 import pytest
 
+from engine.messages.serving import ServerSettings
 from tests.fakes.caller import Caller
-from tests.fakes.served import Served, served
+from tests.fakes.served import ANYWHERE, Served, served
 from tests.fakes.target import FakeTarget, says
 from tests.fakes.thinker import ANSWER, THOUGHT, Thinker
+from tests.fakes.tiny_models import tiny_bert
 
 TEXT = "Hello there, you."
 USER: Any = {"role": "user", "content": "Hello."}
@@ -86,6 +88,21 @@ def test_openai(plain: Served, thinker: Served, caller: Served) -> None:
         messages: Any = [USER, message, told]
         answered = to.chat.completions.create(model="x", messages=messages, tools=[TOOL]).choices[0].message
         assert (call.function.name, answered.content) == ("forecast", "Take an umbrella.")
+
+
+def test_openai_embeddings(tmp_path: Path) -> None:
+    openai = pytest.importorskip("openai")
+    settings = ServerSettings(port=ANYWHERE, embeddings=tiny_bert(tmp_path / "tiny.gguf"))
+    with served(tmp_path / "data", FakeTarget(says(TEXT)), settings) as found:
+        to = openai.OpenAI(base_url=f"{found.serving.address}/v1", api_key="none", max_retries=0)
+        made = to.embeddings.create(model="tiny", input=["abc", "a b"])  # asks for base64 by itself
+        told = to.embeddings.create(model="tiny", input="abc", encoding_format="float")
+        with pytest.raises(openai.BadRequestError, match="vectors of 64 numbers"):
+            to.embeddings.create(model="tiny", input="abc", dimensions=8)
+        to.close()
+    assert [len(each.embedding) for each in made.data] == [64, 64]
+    assert made.data[0].embedding == pytest.approx(told.data[0].embedding, abs=1e-6)
+    assert made.usage.prompt_tokens == made.usage.total_tokens > 0
 
 
 def test_anthropic(plain: Served, thinker: Served, caller: Served) -> None:

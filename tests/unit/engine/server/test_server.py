@@ -49,6 +49,7 @@ def test_a_chat_is_answered_with_its_counts_and_times(plain: Served) -> None:
     (choice,) = found["choices"]
     assert choice["message"] == {"role": "assistant", "content": "Hello there, you."}
     assert choice["finish_reason"] == "stop"
+    assert found["system_fingerprint"].startswith("slipstream-")
     usage = found["usage"]
     assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"] > 0
     assert {"prompt_n", "predicted_n", "draft_n", "draft_n_accepted", "speedup", "speedup_error"} <= {*found["timings"]}

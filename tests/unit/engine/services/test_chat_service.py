@@ -46,6 +46,7 @@ from engine.services.answering import Answering
 from engine.services.asking import Asking
 from engine.services.calling import Calling
 from engine.services.chat_service import ChatService
+from engine.services.embedding import Embedding, Embeds
 from engine.services.learning_service import LearningService
 from engine.services.message_keeper import MessageKeeper
 from engine.services.reading_keeper import ReadingKeeper
@@ -91,7 +92,10 @@ class Desk:
         calling = Calling(repository, self.keeper, lambda: self.host, self.asking, self._hear)
         remembering = Remembering(repository, self.keeper, self.events.append)
         answering = Answering(self.recall, self.learning, self.target, self.keeper, remembering, *heard)
-        self.service = ChatService(*shared, self.target, self.keeper, self.readings, calling, answering, *heard)
+        embedding = Embedding(self._load_embedder, self.events.append)
+        self.service = ChatService(
+            *(*shared, self.target, self.keeper, self.readings, calling, answering, embedding), *heard
+        )
 
     def _hear(self, event: Event) -> None:
         self.events.append(event)
@@ -103,6 +107,9 @@ class Desk:
         path.write_bytes(b"GGUF" + name.encode())
         self.targets[str(path)] = target
         return str(path)
+
+    def _load_embedder(self, path: Path, _stop: StopSignal) -> Embeds:
+        raise AssertionError(f"nobody asked for embeddings of {path}")
 
     def _load(
         self, file: TargetSource, settings: TargetSettings, on_progress: Callable[[float], None], _stop: StopSignal

@@ -1,0 +1,74 @@
+"""Makes embeddings for clients of the server, with a model of their own that is opened when the first are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from engine.errors import Cancelled, MendableError, PromptTooLong
+from engine.messages.asked import Refusal
+from engine.messages.commands import Embed
+from engine.messages.events import AnswerRefused, EmbeddingsMade, Listener
+from engine.stop_signal import StopSignal
+from engine.target.interface import FloatRow, Interrupted
+
+
+class Embeds(Protocol):
+    """What `engine.target.embedder.Embedder` does."""
+
+    max_tokens: int
+
+    @property
+    def name(self) -> str: ...
+    def tokenize(self, text: str) -> list[int]: ...
+    def embed(self, texts: Sequence[Sequence[int]], stop: StopSignal) -> list[FloatRow]: ...
+    def close(self) -> None: ...
+
+
+class Embedding:
+    """The chat thread calls all methods: embeddings take their turn among replies."""
+
+    def __init__(self, load: Callable[[Path, StopSignal], Embeds], emit: Listener) -> None:
+        self._load = load
+        self._emit = emit
+        self._opened: tuple[Path, Embeds] | None = None
+
+    def embed(self, command: Embed, stop: StopSignal) -> None:
+        """What the client can mend, or the user, is told to it, and raises nothing."""
+        try:
+            self._embed(command, stop)
+        except (Interrupted, Cancelled):  # it went away
+            return
+        except PromptTooLong as error:
+            self._emit(AnswerRefused(command.number, Refusal.TOO_LONG, str(error)))
+        except MendableError as error:
+            self._emit(AnswerRefused(command.number, Refusal.NOT_OFFERED, str(error)))
+
+    def close(self) -> None:
+        if self._opened is not None:
+            self._opened[1].close()
+            self._opened = None
+
+    def _embed(self, command: Embed, stop: StopSignal) -> None:
+        if stop.is_set():
+            raise Interrupted
+        model = self._model(command.path, stop)
+        texts = [model.tokenize(text) for text in command.texts]
+        for place, text in enumerate(texts):
+            if len(text) > model.max_tokens:
+                raise PromptTooLong(
+                    "Text {place} has {count:,} tokens, but {name} reads {most:,} at once; send shorter texts.",
+                    place=place + 1,
+                    count=len(text),
+                    name=model.name,
+                    most=model.max_tokens,
+                )
+        vectors = tuple(row.astype("<f4").tobytes() for row in model.embed(texts, stop))
+        self._emit(EmbeddingsMade(command.number, model.name, vectors, sum(map(len, texts))))
+
+    def _model(self, path: Path, stop: StopSignal) -> Embeds:
+        if self._opened is None or self._opened[0] != path:
+            self.close()
+            self._opened = path, self._load(path, stop)
+        return self._opened[1]
