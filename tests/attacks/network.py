@@ -1,5 +1,6 @@
 """Commands and the window, with every call of theirs to the kernel's network traced: they reach nobody but the hub that
-they were told to ask. A hub stands ready throughout, so that what asks unbidden finds somebody."""
+they were told to ask, and the server nobody but who asks it. A hub stands ready throughout, so that what asks unbidden
+finds somebody."""
 
 from __future__ import annotations
 
@@ -7,18 +8,26 @@ import json
 import os
 import re
 import shutil
+import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from urllib.parse import urlsplit
 
+import httpx2
+import psutil
+
 from tests.attacks.attack import Outcome, Plan
 from tests.fakes.gguf import write
 from tests.fakes.hub import FakeHub, serving
+from tests.fakes.tiny_models import tiny_bert
 
 _PATIENCE_S = 280
+_GLANCE_S = 0.2
 _STRACE = ("strace", "-f", "--seccomp-bpf", "-qq", "-s", "256", "-e", "trace=network")
 _REACHING = re.compile(r"\b(connect|sendto|sendmsg|sendmmsg|bind|listen)\(")
 _ADDRESS = re.compile(r'sin6?_port=htons\((\d+)\).*?"([0-9a-f:.]+)"')
@@ -44,9 +53,11 @@ def run(plan: Plan) -> Outcome:
             hub.models[_MODEL] = {"tiny-Q8_0.gguf": write(folder / "tiny.gguf").read_bytes()}
             for command in commands(dice, folder):
                 num_commands += 1
-                asks = command[:2] == ("models", "download")
+                asks = command[:2] == ("models", "download") or command[0] == "serve"
                 reached, code, complaint = _traced(command, folder, hub)
                 allowed = {(urlsplit(hub.url).hostname, str(urlsplit(hub.url).port))} if asks else set()
+                if command[0] == "serve":
+                    allowed = {("127.0.0.1", command[2])}
                 outcome.check(code == 0, f"{number}: {name}: {' '.join(command)} ended with {code}: {complaint}")
                 outcome.check(reached <= allowed, f"{number}: {name}: {' '.join(command)} reached {reached - allowed}")
                 outcome.check(bool(reached) == asks, f"{number}: {name}: {' '.join(command)} reached {reached or 0}")
@@ -68,19 +79,41 @@ def _traced(command: Command, folder: Path, hub: FakeHub) -> tuple[set[tuple[str
         "https_proxy": "",
         "all_proxy": "",
     }
-    done = subprocess.run(
+    with subprocess.Popen(
         [*_STRACE, "-o", str(trace), "--", sys.executable, "-m", "app", *command],
         env=environment,
-        capture_output=True,
-        timeout=_PATIENCE_S,
-        check=False,
-    )
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    ) as process:
+        if command[0] == "serve":
+            _ask(f"http://127.0.0.1:{command[2]}", process.pid)
+        _, complaint = process.communicate(timeout=_PATIENCE_S)
     reached: set[tuple[str | None, str]] = set()
     for line in trace.read_text("utf-8", "replace").splitlines():
         if _REACHING.search(line):
             reached |= {(host, port) for port, host in _ADDRESS.findall(line)}
             reached |= {(family, "") for family in _UNKNOWN.findall(line)}
-    return reached, done.returncode, done.stderr.decode(errors="replace")[-300:]
+    return reached, process.returncode, complaint.decode(errors="replace")[-300:]
+
+
+def _ask(address: str, tracer: int) -> None:
+    """A server, when it is ready, for a reply and an embedding; then it is ended as Ctrl+C ends it."""
+    end = time.monotonic() + _PATIENCE_S / 2
+    with httpx2.Client(base_url=address, timeout=60) as http:
+        while time.monotonic() < end:
+            try:
+                if http.get("/health").status_code == 200:
+                    break
+            except httpx2.TransportError:  # it does not listen yet
+                pass
+            time.sleep(_GLANCE_S)
+        messages = [{"role": "user", "content": _WORDS[0]}]
+        for path, body in (
+            ("/v1/chat/completions", {"messages": messages, "max_tokens": 8}),
+            ("/v1/embeddings", {"input": _WORDS[0]}),
+        ):
+            assert http.post(path, json=body).status_code == 200, path
+    psutil.Process(tracer).children()[0].send_signal(signal.SIGINT)
 
 
 def _smoke(_dice: Random, folder: Path) -> tuple[Command, ...]:
@@ -113,6 +146,13 @@ def _download(_dice: Random, _folder: Path) -> tuple[Command, ...]:
     return ("models", "download", _MODEL), ("models", "list")
 
 
+def _serve(_dice: Random, folder: Path) -> tuple[Command, ...]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    return (("serve", "--port", port, "--embeddings", str(tiny_bert(folder / "bert.gguf"))),)
+
+
 _SCENES: tuple[tuple[str, Callable[[Random, Path], tuple[Command, ...]]], ...] = (
     ("smoke", _smoke),
     ("chat", _chat),
@@ -120,4 +160,5 @@ _SCENES: tuple[tuple[str, Callable[[Random, Path], tuple[Command, ...]]], ...] =
     ("profile", _profile),
     ("library", _library),
     ("what was asked for", _download),
+    ("server", _serve),
 )

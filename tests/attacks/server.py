@@ -1,7 +1,8 @@
 """The server: requests as nobody should send them, pages in browsers, and 32 programs at once.
 
 The target is a fake that says back the number it was asked, so that what is measured is the server, and no reply can be
-taken for another one.
+taken for another one. Then the programs come once more, to the starter: each request has a grammar that lets the reply
+be its number alone. Embeddings are made by a tiny model.
 """
 
 from __future__ import annotations
@@ -21,10 +22,15 @@ import hypothesis
 import psutil
 from hypothesis import strategies as st
 
+from engine.config import STARTER, EngineConfig, TargetSettings
 from engine.messages.serving import ServerLimits, ServerSettings
+from engine.server.clients import Clients
+from engine.stop_signal import StopSignal
+from engine.use_cases.serving import serving
 from tests.attacks.attack import Outcome, Plan
 from tests.fakes.served import ANYWHERE, Served, served
 from tests.fakes.target import END, PIECES, FakeTarget
+from tests.fakes.tiny_models import tiny_bert
 
 _PROGRAMS, _CROWD_S, _FOREIGN, _SLOW = 32, 120.0, 100, 16
 _USUAL = 2000  # tries; with fewer, the crowd is there for a shorter time
@@ -40,6 +46,7 @@ _VALID: dict[str, dict[str, Any]] = {
     _PATHS[3]: {"input": "x"},
 }
 _FIELDS = (
+    *("input", "encoding_format", "dimensions"),
     *("messages", "prompt", "model", "max_tokens", "max_completion_tokens", "stream", "stop", "seed", "temperature"),
     *("top_p", "top_k", "min_p", "n", "logprobs", "top_logprobs", "tools", "tool_choice", "response_format", "system"),
     *("prediction", "stream_options", "stop_sequences", "thinking", "grammar", "json_schema", "logit_bias", "echo"),
@@ -79,14 +86,21 @@ def run(plan: Plan) -> Outcome:
     outcome = Outcome()
     limits = ServerLimits(waiting=64, body_bytes=1 << 20, body_s=2.0, head_s=2.0)
     target = FakeTarget(_echo, 8_192, max_tokens=64)
-    with served(plan.folder, target, ServerSettings(port=ANYWHERE, limits=limits)) as found:
+    settings = ServerSettings(port=ANYWHERE, limits=limits, embeddings=tiny_bert(plan.folder / "tiny.gguf"))
+    crowd_s = _CROWD_S * min(1.0, plan.count / _USUAL)
+    data_dir = plan.folder / "data"
+    with served(data_dir, target, settings) as found:
         with httpx2.Client(base_url=found.serving.address, timeout=60) as http:
             _malformed(outcome, plan, http)
             _foreign(outcome, plan, http)
         _slow(outcome, found)
         _huge(outcome, found)
         outcome.check(found.said("7;")["choices"][0]["message"]["content"] == "7", "after all that it does not answer")
-        _crowd(outcome, found, _CROWD_S * min(1.0, plan.count / _USUAL))
+        _crowd(outcome, found.serving.address, crowd_s, "32 programs", {})
+        _key(outcome, found)
+    with serving(EngineConfig(plan.folder / "starter"), settings) as starter:
+        starter.load(STARTER, TargetSettings(), StopSignal())
+        _crowd(outcome, starter.address, crowd_s, "32 programs and the starter", {"temperature": 0})
     return outcome
 
 
@@ -196,18 +210,35 @@ def _connected(found: Served) -> socket.socket:
     return socket.create_connection((host, int(port)), 60)
 
 
-def _crowd(outcome: Outcome, found: Served, seconds: float) -> None:
+def _key(outcome: Outcome, found: Served) -> None:
+    """A program with a key is remembered; of the key, no file knows more than a digest."""
+    key = Clients(found.data_dir).add("editor", is_remembered=True)
+    for name, value in (("Authorization", f"Bearer {key}"), ("x-api-key", key)):
+        said = found.ask({"messages": [_USER]}, headers={name: value})
+        outcome.check(said.status_code == 200, f"{said.status_code} with a key")
+    files = [path for path in found.data_dir.rglob("*") if path.is_file()]
+    having = [path.name for path in files if key.encode() in path.read_bytes()]
+    kept = any(b"editor" in path.read_bytes() for path in files)
+    outcome.check(kept and not having, f"the key is in {having}, or nothing was remembered")
+    outcome.figures["files with a key"] = f"{len(having)} of {len(files)}"
+
+
+def _crowd(outcome: Outcome, address: str, seconds: float, name: str, more: dict[str, Any]) -> None:
+    """`more`: of each request; with it, a grammar has the reply be the number of the request."""
     statuses: Counter[int] = Counter()
     complaints: list[str] = []
     lock = threading.Lock()
     end = time.monotonic() + seconds
 
     def ask(program: int) -> None:
-        with httpx2.Client(base_url=found.serving.address, timeout=120) as http:
+        with httpx2.Client(base_url=address, timeout=120) as http:
             number = program * 10**6
             while time.monotonic() < end:
                 number += 1
-                body = {"messages": [{"role": "user", "content": f"{number};"}], "stream": bool(number % 2)}
+                messages = [{"role": "user", "content": f"{number};"}]
+                body = {"messages": messages, "stream": bool(number % 2), **more}
+                if more:
+                    body["grammar"] = f'root ::= "{number}"'
                 try:
                     response = http.post("/v1/chat/completions", json=body)
                 except httpx2.HTTPError as error:
@@ -232,7 +263,7 @@ def _crowd(outcome: Outcome, found: Served, seconds: float) -> None:
     outcome.check(grown < _MEMORY_BAR, f"{grown / 2**20:.1f} MB more are held after {sum(statuses.values())} requests")
     outcome.check(statuses[200] > 0, "nobody was answered")
     told = ", ".join(f"{status} × {count}" for status, count in sorted(statuses.items()))
-    outcome.figures["32 programs"] = f"{told} in {seconds:.0f} s, {grown / 2**20:+.1f} MB"
+    outcome.figures[name] = f"{told} in {seconds:.0f} s, {grown / 2**20:+.1f} MB"
     outcome.tried += sum(statuses.values())
 
 

@@ -266,7 +266,7 @@ def _sides(stack: ExitStack, folder: Path, llama_server: Path | None) -> dict[st
         asked.send(("", 0))
         return Measured(timings["predicted_per_second"], timings["predicted_n"], text, first_s - asked.recv())
 
-    sides = {
+    sides: dict[str, Ask] = {
         AUTO: partial(writing.measure, auto),
         CHAT: partial(served.measure, chat),
         SERVER: partial(served.measure, server),
