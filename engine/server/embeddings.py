@@ -19,7 +19,7 @@ from engine.server.refusals import RequestRefused, invalid
 from engine.server.sampling import Lenient, Name
 from engine.server.streams import check, while_there
 
-_MOST_TEXTS = 256
+_MOST_TEXTS, _MOST_LETTERS = 256, 100_000  # letters of each: more than any model reads at once
 _NUMBER_BYTES = 4
 
 NOT_OFFERED = RequestRefused(
@@ -46,6 +46,8 @@ class EmbeddingsRequest(Lenient):
             raise invalid("Send texts: numbers of tokens mean something else to every model.", "input")
         if not all(each.strip() for each in found):
             raise invalid("A text must not be empty.", "input")
+        if any(len(each) > _MOST_LETTERS for each in found):
+            raise invalid(f"A text may have {_MOST_LETTERS:,} characters; send shorter ones.", "input")
         return tuple(found)
 
 

@@ -33,9 +33,9 @@ class Embedder(LoadedModel):
         """Use `load`. Owns model and context from here on, also when it raises."""
         self.max_tokens: int = lib.llama_n_ubatch(context)  # of a text, and of one pass
         self.width: int = lib.llama_model_n_embd_out(model)
-        super().__init__(path, name, model, context, _SETTINGS, self.max_tokens)
-        self._batch_outputs[:] = 1
         try:
+            super().__init__(path, name, model, context, _SETTINGS, self.max_tokens)
+            self._batch_outputs[:] = 1
             if lib.llama_pooling_type(context) not in _POOLINGS:
                 raise TargetUnsupported(NO_EMBEDDER, name=path.name)
             self._before, self._after = self._around()

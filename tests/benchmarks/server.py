@@ -1,7 +1,7 @@
 """What the server costs: the starter over HTTP beside the same engine without it, prompt by prompt in turns.
 
     python -m tests.benchmarks.server [--llama-server BINARY] [--prompts F.jsonl] [--limit 12] [--rounds 1]
-        [--max-tokens 128] [--seed 1]
+        [--max-tokens 128] [--sides auto,server] [--seed 1]
 
 Every side writes the same replies to the same prompts, greedily, in a process of its own, which stands still while
 another one is measured: `auto` is the writer that `slipstream bench` measures as such, `server` an engine with a server
@@ -233,6 +233,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=12)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--max-tokens", type=int, default=128)
+    parser.add_argument("--sides", help="only these, with commas between them; the server is among them always")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     prompts = [chat.prompts[0] for chat in read_prompts(arguments.prompts, arguments.limit)]
@@ -240,6 +241,8 @@ def main() -> None:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         sides = _sides(stack, folder, arguments.llama_server)
+        if arguments.sides is not None:
+            sides = {name: side for name, side in sides.items() if name in (SERVER, *arguments.sides.split(","))}
         for place, prompt in enumerate(["Say hello.", *prompts * arguments.rounds]):
             order = dice.sample(sorted(sides), len(sides))
             found = {name: sides[name](prompt, arguments.max_tokens) for name in order}
@@ -299,7 +302,7 @@ def _line(place: int, found: Mapping[str, Measured]) -> str:
 
 def _print_ratios(rows: Sequence[Mapping[str, Measured]]) -> None:
     for ours, theirs in ((SERVER, AUTO), (SERVER, CHAT), (CHAT, AUTO), (SERVER, LLAMA)):
-        pairs = [(row[ours], row[theirs]) for row in rows if theirs in row]
+        pairs = [(row[ours], row[theirs]) for row in rows if ours in row and theirs in row]
         if not pairs:
             continue
         same = sum(one.text == other.text for one, other in pairs)

@@ -44,9 +44,12 @@ def tiny_llama(
     return _write(path, writer, {"token_embd.weight": (_NUM_SPM, _WIDTH), **attention, **inside, **norms})
 
 
-def tiny_qwen2(path: Path, architecture: str = "qwen2") -> Path:
-    """A model that can draft, with a head of its own, biases, and fewer heads of keys than of queries."""
+def tiny_qwen2(path: Path, architecture: str = "qwen2", pooling: PoolingType | None = None) -> Path:
+    """A model that can draft, with a head of its own, biases, and fewer heads of keys than of queries. With `pooling`
+    it makes embeddings instead."""
     writer = _begin(architecture, num_layers=2)
+    if pooling is not None:
+        writer.add_pooling_type(pooling)
     writer.add_head_count(_HEADS)
     writer.add_head_count_kv(_HEADS // 2)
     writer.add_layer_norm_rms_eps(1e-5)

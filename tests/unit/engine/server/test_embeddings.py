@@ -51,6 +51,7 @@ def test_each_text_has_a_vector_in_numbers_or_bytes(finder: Served) -> None:
         ({"input": [[1, 2, 3]]}, "Send texts"),
         ({"input": [1, 2, 3]}, "Send texts"),
         ({"input": ["a", " "]}, "must not be empty"),
+        ({"input": "a" * 100_001}, "100,000 characters"),
         ({"input": "a", "encoding_format": "int8"}, "encoding_format"),
         ({"input": "a", "dimensions": 32}, "vectors of 64 numbers"),
         ({"input": ["a", "a " * 600]}, "Text 2 has 602 tokens, but tiny reads 512 at once"),

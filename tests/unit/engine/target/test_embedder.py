@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from gguf import PoolingType
 
 from engine.errors import TargetMissing, TargetUnsupported, TargetUnusable
 from engine.stop_signal import StopSignal
@@ -15,14 +16,19 @@ from engine.target.embedder import Embedder
 from engine.target.interface import Interrupted
 from engine.target.preflight import preflight
 from engine.use_cases.serving import checked_embedder
-from tests.fakes.tiny_models import tiny_bert, tiny_llama, tiny_mamba
+from tests.fakes.tiny_models import tiny_bert, tiny_llama, tiny_mamba, tiny_qwen2
 
 TEXTS = ("abc", "the quick fox " * 20, "z", "abc")
 
 
-@pytest.fixture(scope="module")
-def embedder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedder]:
-    path = tiny_bert(tmp_path_factory.mktemp("models") / "tiny.gguf")
+def tiny_last(path: Path) -> Path:
+    """One that reads as a chat model does, and tells the state of the last token."""
+    return tiny_qwen2(path, pooling=PoolingType.LAST)
+
+
+@pytest.fixture(scope="module", params=[tiny_bert, tiny_last])
+def embedder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedder]:
+    path = request.param(tmp_path_factory.mktemp("models") / "tiny.gguf")
     with closing(Embedder.load(path, "tiny", StopSignal())) as found:
         yield found
 
@@ -37,15 +43,15 @@ def test_a_text_has_the_same_vector_alone_and_among_others(embedder: Embedder) -
     assert together[0] @ together[1] < 0.99
 
 
-def test_marks_stand_around_a_text_and_are_none_in_it(embedder: Embedder) -> None:
-    begins, *said, ends = embedder.tokenize("[SEP]")
-    assert embedder.tokenize("") == [begins, ends]
-    assert begins != ends not in said
+def test_marks_stand_around_a_text_and_are_none_in_it(tmp_path: Path) -> None:
+    with closing(Embedder.load(tiny_bert(tmp_path / "tiny.gguf"), "tiny", StopSignal())) as embedder:
+        begins, *said, ends = embedder.tokenize("[SEP]")
+        assert embedder.tokenize("") == [begins, ends]
+        assert begins != ends not in said
 
 
 def test_a_text_may_fill_all_places_and_a_stop_ends_it(embedder: Embedder) -> None:
-    longest = embedder.tokenize("a " * (embedder.max_tokens - 2))
-    assert len(longest) == embedder.max_tokens
+    longest = embedder.tokenize("a " * embedder.max_tokens)[: embedder.max_tokens]
     assert np.isfinite(embedder.embed([longest], StopSignal())).all()
     stop = StopSignal()
     stop.set()
