@@ -11,7 +11,9 @@ them. Nothing is remembered or learned. Which side comes first is drawn anew for
 once for each.
 
 Processor time is that of all threads of a side's process, the server's among them, for a reply whose prompt is held
-already. Where other programs keep the cores busy, it tells more than the clock does.
+already. Where other programs keep the cores busy, it tells more than the clock does. The share of the server's thread
+is taken within each reply, and needs no second run for comparison either: on two cores, both of which the target waits
+for, it costs up to twice as large a share of the tokens per second.
 
 `over HTTP` is what HTTP adds to the time to the first token within each request: the client's time, from before it
 connects until it has read the first text, less the engine's from the command to the first text, when a window would
@@ -71,6 +73,7 @@ class Measured:
     text: str
     over_http_s: float = 0.0
     processor_s: float = 0.0
+    server_s: float = 0.0  # of it, in the server's thread
 
     @property
     def processor_ms(self) -> float:
@@ -89,7 +92,10 @@ class Bench:
         self.asked_at = self.text_at = 0.0
         self._engine = Engine(EngineConfig(folder), self._hear)
         self._server = Server(ServerSettings(port=0), folder, self._post)
+        before = {*threading.enumerate()}
         self.address = self._server.open().removeprefix("http://")
+        (thread,) = {*threading.enumerate()} - before
+        self.server_clock = time.pthread_getcpuclockid(thread.ident or 0)
         self.do(LoadTarget(STARTER))
 
     def close(self) -> None:
@@ -132,12 +138,14 @@ def measured(statistics: ReplyStatistics, text: str) -> Measured:
 
 
 def serve(asked: Connection, folder: Path) -> None:
-    """In a process of its own: chats with each prompt; to an empty one, says how long the last first text took."""
+    """In a process of its own: chats with each prompt; to an empty one, says how long the last first text took, and the
+    processor time of the server's thread until now."""
     with closing(Bench(folder)) as bench:
         asked.send(bench.address)
         while (question := asked.recv()) is not None:
             prompt, max_tokens = question
-            asked.send(bench.chat(prompt, max_tokens) if prompt else bench.text_at - bench.asked_at)
+            told = (bench.text_at - bench.asked_at, time.clock_gettime(bench.server_clock))
+            asked.send(bench.chat(prompt, max_tokens) if prompt else told)
 
 
 def write(asked: Connection, folder: Path) -> None:
@@ -265,9 +273,13 @@ def _sides(stack: ExitStack, folder: Path, llama_server: Path | None) -> dict[st
         return _received(asked)
 
     def server(prompt: str, max_tokens: int) -> Measured:
+        asked.send(("", 0))
+        _, before = asked.recv()
         first_s, text, timings = streamed(address, prompt, max_tokens)
         asked.send(("", 0))
-        return Measured(timings["predicted_per_second"], timings["predicted_n"], text, first_s - asked.recv())
+        text_s, after = asked.recv()
+        counts = timings["predicted_per_second"], timings["predicted_n"]
+        return Measured(*counts, text, first_s - text_s, server_s=after - before)
 
     sides: dict[str, Ask] = {
         AUTO: partial(writing.measure, auto),
@@ -309,6 +321,8 @@ def _print_ratios(rows: Sequence[Mapping[str, Measured]]) -> None:
         print(f"{ours} over {theirs}; {same} of {len(pairs)} replies are the same")
         _print_ratio("tokens per second", [(one.tokens_per_s, other.tokens_per_s) for one, other in pairs])
         _print_ratio("processor time of a token", [(one.processor_ms, other.processor_ms) for one, other in pairs])
+    share = sum(row[SERVER].server_s for row in rows) / sum(row[SERVER].processor_s for row in rows)
+    print(f"processor time of replies to the server: {share:.2%} of it in the server's thread")
     added = [1000 * row[SERVER].over_http_s for row in rows]
     print(f"time to first token: {median(added):+.1f} ms over HTTP (median; {max(added):+.1f} ms at most; bar 5 ms)")
 

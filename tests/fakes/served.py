@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -62,7 +61,3 @@ def served(data_dir: Path, target: Target, settings: ServerSettings | None = Non
                 yield Served(serving, http, data_dir)
         finally:
             serving.close()
-
-
-def no_server_threads() -> bool:
-    return not any(thread.name == "slipstream-server" for thread in threading.enumerate())
