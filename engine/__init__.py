@@ -31,19 +31,19 @@ _PUBLIC = {
     "lab.measuring.order": "BenchOrder SimulatedCosts",
     "library.siblings": "sibling_beside",
     "messages.commands": """
-        AddClient AddPresets AddTargets AnswerToolCall ArchiveConversations ChangeClient ChangeConversation
-        ChangeFolder ChangeTargetOptions ChatSampling CheckForUpdate CheckGrammar CheckSuggestions Command Compare
-        ContinueReply CountTokens CreateFolder DeleteConversations DeleteFolder DeleteMessage
+        AddClient AddPresets AddTargets AgreeToServer AnswerToolCall ArchiveConversations ChangeClient
+        ChangeConversation ChangeFolder ChangeTargetOptions ChatSampling CheckForUpdate CheckGrammar CheckSuggestions
+        Command Compare ContinueReply CountTokens CreateFolder DeleteConversations DeleteFolder DeleteMessage
         DeletePreset DeletePrompt DiscardDownload DownloadTarget EditPrompt EndToolServers EstimateMemory
-        ExportConversations ExportPresets ExportProfile FetchDrafter FindPassages ForgetAllowedTools
-        ForgetConversation ForgetEverything ForgetLearned ForgetReadings ImportConversations ImportPresets
-        ImportProfile ListAllowedTools ListClients ListConversations ListDownloads ListFolders ListForms ListHubFiles
-        ListPresets ListPrompts ListSuggestions ListTargets ListTools LoadTarget MakeForm MeasureReadings
+        ExportConversations ExportPresets ExportProfile FetchDrafter FindPassages ForgetAllowedTools ForgetConversation
+        ForgetEverything ForgetLearned ForgetReadings ImportConversations ImportPresets ImportProfile ListAllowedTools
+        ListClients ListConversations ListDownloads ListFolders ListForms ListHubFiles ListPresets ListPrompts
+        ListServers ListSuggestions ListTargets ListTools LoadTarget LookAtServer MakeForm MeasureReadings
         MoveConversations OpenConversation PauseLearning PersonalCommand PinConversations ReadHistory ReadLearned
-        ReadPicture ReadRuntime ReadTextFile Regenerate RemoveClient RemoveTarget RenameConversation ReplyCommand
-        ResetStarter RestoreConversations RestoreFolder RestoreMessage ReturnConversations
-        SaveDraft SavePreset SavePrompt SearchConversations SearchHub Send ShowBranch ShowPicture ShowProfile
-        StoreHeld TuneStarter TuneTarget UseAdapter UseDrafter UseLearning UseReadings UseServer UseTools
+        ReadPicture ReadRuntime ReadTextFile Regenerate RemoveClient RemoveServer RemoveTarget RenameConversation
+        ReplyCommand ResetStarter RestoreConversations RestoreFolder RestoreMessage ReturnConversations SaveDraft
+        SavePreset SavePrompt SaveServer SearchConversations SearchHub Send ShowBranch ShowPicture ShowProfile StoreHeld
+        TuneStarter TuneTarget UseAdapter UseDrafter UseLearning UseReadings UseServer UseTools
     """,
     "messages.exports": "ExportEngine ExportOrder",
     "messages.serving": "Client ServerLimits ServerSettings",

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from engine.errors import MendableError, TargetMissing, TargetSuspect
+from engine.errors import MendableError, ServerNotAgreed, TargetMissing, TargetSuspect
 from engine.messages.commands import Command
 from engine.messages.events import Failed, Finished, Listener
 from engine.sentences import say, template
@@ -129,7 +129,7 @@ class Worker:
             self._handle(command, stop)
         except MendableError as error:
             _logger.info("%s: %s", type(command).__name__, error)
-            kinds = isinstance(error, TargetMissing), isinstance(error, TargetSuspect)
+            kinds = (isinstance(error, kind) for kind in (TargetMissing, TargetSuspect, ServerNotAgreed))
             self._emit(Failed(str(error), command, stop.is_set(), *kinds))
         except Exception as error:
             _logger.exception("%s failed", type(command).__name__)

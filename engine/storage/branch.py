@@ -16,6 +16,7 @@ from typing import Any
 from sqlalchemy import CTE, ColumnElement, Connection, Integer, Row, bindparam, cast, delete, func, insert, select
 
 from engine.messages.conversations import Message
+from engine.messages.remote import server_of
 from engine.messages.replies import ProposerCounts, ReplyStatistics
 from engine.storage.schema import Heads, MessageRow, ReplyProposerRow, ReplyStatisticsRow
 
@@ -55,6 +56,12 @@ _LINKS_OF_ALL = (
     .where(MessageRow.conversation_id == bindparam("conversation"))
     .order_by(MessageRow.id)
 )
+_WRITERS = (
+    select(MessageRow.target_identity)
+    .where(MessageRow.conversation_id == bindparam("conversation"), func.typeof(MessageRow.target_identity) == "text")
+    .group_by(MessageRow.target_identity)
+    .order_by(func.min(MessageRow.id))
+)
 _BESIDE = (
     select(MessageRow.id)
     .where(
@@ -80,6 +87,12 @@ def read_siblings(
     return {
         message.id: tuple(children[message.parent_id]) for message in branch if len(children[message.parent_id]) > 1
     }
+
+
+def read_servers(connection: Connection, conversation_id: int) -> tuple[str, ...]:
+    """As `Conversation.servers` has them."""
+    writers = connection.execute(_WRITERS, {"conversation": conversation_id}).scalars()
+    return tuple(dict.fromkeys(filter(None, map(server_of, writers))))
 
 
 def read_children(connection: Connection, conversation_id: int, parent_id: int | None) -> tuple[int, ...]:
@@ -130,6 +143,7 @@ def _message(row: Row[Any]) -> Message:
         thoughts=row.thoughts,
         calls=row.calls,
         result=row.result,
+        server=server_of(row.target_identity),
     )
 
 
