@@ -159,12 +159,12 @@ class WiredWindow(QObject):
             self.keeper.changed.connect(self._follow)
         self.library.list_all()
 
-    def _use_model(self, path: Path) -> None:
+    def _use_model(self, reference: str) -> None:
         """As if it had been chosen in the library, or dropped on the window before there is one."""
         if self.library is not None:
-            self.library.choose(path)
+            self.library.choose(reference)
         else:
-            self.target.choose(str(path))
+            self.target.choose(reference)
 
     @Slot()
     def _follow(self) -> None:

@@ -101,9 +101,9 @@ class RowsView(KeyboardFrame, ListView):
             self.scrollTo(index)
 
     def point_at_first(self) -> None:
-        """At the first that can be used, where no row is the current one."""
+        """At the first that can be used and is no heading, where no row is the current one."""
         if self.current_key is None:
-            first = next((row for row in self.rows.rows if not row.dimmed), None)
+            first = next((row for row in self.rows.rows if not (row.dimmed or row.is_heading)), None)
             self.point_at(None if first is None else first.key)
 
     @Slot()
@@ -169,7 +169,7 @@ class _RowDelegate(QStyledItemDelegate):
             painter.drawText(upper, right, row.tag)
             upper.setRight(upper.right() - painter.fontMetrics().horizontalAdvance(row.tag) - _GAP_PX)
         painter.setFont(strong)
-        colour = theme.faint if row.dimmed else theme.text
+        colour = theme.faint if row.dimmed else theme.quiet if row.is_heading else theme.text
         draw_line(painter, upper, colour, row.title, Qt.TextElideMode.ElideMiddle)  # the end says much
         painter.setFont(small)
         draw_line(painter, lower, theme.faint if row.dimmed else theme.quiet, row.subtitle)

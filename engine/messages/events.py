@@ -31,7 +31,7 @@ from engine.messages.learned import FingerprintPair, ImportOutcome, LearnedSumma
 from engine.messages.order import Folder, LibraryPrompt, Preset
 from engine.messages.pictures import Picture
 from engine.messages.prompts import Attachment
-from engine.messages.remote import RemoteServer
+from engine.messages.remote import RemoteServer, reference_in
 from engine.messages.replies import OriginRun, ReplyStatistics, Thought, ThoughtPiece, TokenLog
 from engine.messages.serving import Client
 from engine.messages.speed import LiveFigures
@@ -81,6 +81,11 @@ class TargetInfo:
     sees_pictures: bool = False  # whether prompts can hold some
     calls_tools: bool = False  # whether its chat template knows how to, or its server does not deny it
     server: RemoteServer | None = None  # that it is on; None: this program runs it
+
+    @property
+    def reference(self) -> str:
+        """What `LoadTarget.target` takes for it."""
+        return reference_in(self.identity) or self.path
 
 
 class TargetLoading(Event):

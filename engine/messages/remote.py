@@ -92,8 +92,11 @@ def split_reference(reference: str) -> tuple[str, str]:
     return address, model
 
 
+def reference_in(identity: str | None) -> str:
+    """The reference of the model with this identity; empty for one on this machine."""
+    return identity.removeprefix(_SERVER) if identity and identity.startswith(_SERVER) else ""
+
+
 def server_of(identity: str | None) -> str:
     """The address of the server that a target with this identity is on; empty for one on this machine."""
-    if not identity or not identity.startswith(_SERVER):
-        return ""
-    return split_reference(identity.removeprefix(_SERVER))[0]
+    return split_reference(reference_in(identity))[0]

@@ -171,7 +171,7 @@ def library(studio: Studio, folder: Path) -> Iterator[Page]:
     assert library is not None
     dialog = library.dialog
     page = dialog.library
-    page.view.point_at(folder / "models" / f"{LARGE_NAME}.gguf")
+    page.view.point_at(str(folder / "models" / f"{LARGE_NAME}.gguf"))
     studio.until(lambda: _has_number(page.details.form.memory.text()))
     yield "library", dialog
     page.details.verticalScrollBar().setValue(page.details.verticalScrollBar().maximum())

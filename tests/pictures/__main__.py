@@ -237,7 +237,7 @@ def _library(studio: Studio, folder: Path) -> None:
     assert library is not None
     dialog = library.dialog
     studio.rest()
-    dialog.library.view.point_at(folder / "models" / f"{LARGE_NAME}.gguf")
+    dialog.library.view.point_at(str(folder / "models" / f"{LARGE_NAME}.gguf"))
     studio.until(lambda: dialog.library.details.form.memory.text().startswith("Takes"))
     studio.shoot("library", dialog)
     scroll = dialog.library.details.verticalScrollBar()

@@ -190,7 +190,7 @@ def _personalization(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
 def _library(keeper: ThemeKeeper) -> QWidget:
     dialog = LibraryDialog(keeper, SamplingSettings(), "hub.example.org")
     dialog.library.set_targets(TARGETS)
-    dialog.library.set_in_use(TARGETS[0].path, True)
+    dialog.library.set_in_use(TARGETS[0].reference, True)
     return dialog
 
 

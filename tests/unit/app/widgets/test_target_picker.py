@@ -25,7 +25,7 @@ def bar(qtbot: QtBot, keeper: ThemeKeeper) -> TargetBar:
 def picker(bar: TargetBar) -> TargetPicker:
     picker = bar.picker
     picker.set_targets(TARGETS)
-    picker.set_in_use(STARTER_TARGET.path)
+    picker.set_in_use(STARTER_TARGET.reference)
     QTest.mouseClick(bar.name, Qt.MouseButton.LeftButton)
     return picker
 
@@ -33,17 +33,17 @@ def picker(bar: TargetBar) -> TargetPicker:
 def test_the_name_opens_it_at_the_model_in_use(picker: TargetPicker) -> None:
     assert picker.isVisible()
     assert picker.search.hasFocus()
-    assert picker.view.current_key == STARTER_TARGET.path
+    assert picker.view.current_key == STARTER_TARGET.reference
 
 
 def test_words_and_arrows_and_enter_choose(qtbot: QtBot, picker: TargetPicker) -> None:
     QTest.keyClick(picker.search, Qt.Key.Key_Down)
-    assert picker.view.current_key == QWEN.path
+    assert picker.view.current_key == QWEN.reference
     QTest.keyClicks(picker.search, "mamba")
-    assert picker.view.current_key == MAMBA.path
+    assert picker.view.current_key == MAMBA.reference
     with qtbot.waitSignal(picker.chosen) as chosen:
         QTest.keyClick(picker.search, Qt.Key.Key_Return)
-    assert chosen.args == [MAMBA.path]
+    assert chosen.args == [MAMBA.reference]
     assert not picker.isVisible()
 
 
@@ -63,12 +63,12 @@ def test_escape_closes_also_while_words_stand_in_the_field(picker: TargetPicker)
 def test_memory_is_asked_for_and_told(qtbot: QtBot, picker: TargetPicker) -> None:
     with qtbot.waitSignal(picker.estimate_wanted) as wanted:
         QTest.keyClick(picker.search, Qt.Key.Key_Down)
-    assert wanted.args == [QWEN.path]
-    picker.show_estimate(MAMBA.path, LARGE)
+    assert wanted.args == [QWEN.reference]
+    picker.show_estimate(MAMBA.reference, LARGE)
     assert picker.note.text() == "", "it is not pointed at"
-    picker.show_estimate(QWEN.path, SMALL)
+    picker.show_estimate(QWEN.reference, SMALL)
     assert picker.note.text() == "Takes about 4.6 GB of memory; 10.0 GB are free."
-    picker.show_estimate(QWEN.path, LARGE)
+    picker.show_estimate(QWEN.reference, LARGE)
     assert picker.note.text() == "Takes about 45.1 GB of memory, more than the 10.0 GB that are free."
 
 
