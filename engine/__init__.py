@@ -48,7 +48,7 @@ _PUBLIC = {
     "messages.exports": "ExportEngine ExportOrder",
     "messages.serving": "Client ServerLimits ServerSettings",
     "proposers.catalogue": "origins",
-    "replies.reply": "Reply",
+    "replies.writing": "Reply",
     "server.clients": "Clients",
     "services.hub_service": "fetch_drafter",
     "services.tuning_service": "TuningService",
@@ -82,7 +82,7 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.messages.exports import *
     from engine.messages.serving import *
     from engine.proposers.catalogue import *
-    from engine.replies.reply import *
+    from engine.replies.writing import *
     from engine.server.clients import *
     from engine.services.hub_service import *
     from engine.services.tuning_service import *

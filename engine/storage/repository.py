@@ -445,8 +445,7 @@ def _opened(connection: Connection, found: Row[Any], head_message_id: int | None
         messages,
         OwnSampling.from_json(found.sampling),
         found.draft,
-        branch.read_siblings(connection, found.id, messages),
-        branch.read_servers(connection, found.id),
+        *branch.read_siblings_and_servers(connection, found.id, messages),
     )
 
 

@@ -13,7 +13,8 @@ from engine.messages.conversations import ChatTurn, Role
 from engine.messages.events import Listener
 from engine.messages.replies import ReplyListener, joined_thoughts
 from engine.messages.tools import MOST_TURNS, Outcome, Tool, ToolCall, ToolResult
-from engine.replies.reply import Reply, ReplyWriter
+from engine.replies.reply import ReplyWriter
+from engine.replies.writing import Reply
 from engine.stop_signal import StopSignal
 from engine.tools.host import ServerHost
 from engine.tools.interface import ServerUnusable, ToolHost
