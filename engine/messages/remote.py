@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from engine.messages.serving import is_loopback
 
-_SERVER = "server:"
+SERVER_IDENTITY = "server:"  # how identities of models on servers begin
 _SCHEMES = ("http://", "https://")
 
 
@@ -48,7 +48,7 @@ class RemoteModel:
     @property
     def identity(self) -> str:
         """As in `TargetInfo.identity`."""
-        return f"{_SERVER}{self.reference}"
+        return f"{SERVER_IDENTITY}{self.reference}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def split_reference(reference: str) -> tuple[str, str]:
 
 def reference_in(identity: str | None) -> str:
     """The reference of the model with this identity; empty for one on this machine."""
-    return identity.removeprefix(_SERVER) if identity and identity.startswith(_SERVER) else ""
+    return identity.removeprefix(SERVER_IDENTITY) if identity and identity.startswith(SERVER_IDENTITY) else ""
 
 
 def server_of(identity: str | None) -> str:
