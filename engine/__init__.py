@@ -26,7 +26,7 @@ _PUBLIC = {
     "drafter.choice": "BUILT_IN HUB_EXAMPLES SELF STARTER_TORCH built_in_drafter drafter_source hub_name",
     "drafter.first_look": "check_drafter",
     "drafter.heads_folder": "heads_folder",
-    "factory": "open_repository",
+    "factory": "open_repository open_servers",
     "lab.distillation.progress": "DistillProgress InventProgress Judgement LabelProgress TrainingProgress",
     "lab.measuring.order": "BenchOrder SimulatedCosts",
     "library.siblings": "sibling_beside",
@@ -49,6 +49,7 @@ _PUBLIC = {
     "messages.serving": "Client ServerLimits ServerSettings",
     "proposers.catalogue": "origins",
     "replies.writing": "Reply",
+    "remote.keys": "key_of_environment",
     "server.clients": "Clients",
     "services.hub_service": "fetch_drafter",
     "services.tuning_service": "TuningService",
@@ -61,6 +62,7 @@ _PUBLIC = {
     "use_cases.chat": "open_writer read_prompt",
     "use_cases.exporting": "export_drafter",
     "use_cases.lab": "distill open_bench",
+    "use_cases.remote": "certificate_of look_at_server",
     "use_cases.serving": "serving",
     "use_cases.store": """
         download_target export_profile forget_learned import_profile list_hub_files open_library open_tuning
@@ -82,6 +84,7 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.messages.exports import *
     from engine.messages.serving import *
     from engine.proposers.catalogue import *
+    from engine.remote.keys import *
     from engine.replies.writing import *
     from engine.server.clients import *
     from engine.services.hub_service import *
@@ -95,6 +98,7 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.use_cases.chat import *
     from engine.use_cases.exporting import *
     from engine.use_cases.lab import *
+    from engine.use_cases.remote import *
     from engine.use_cases.serving import *
     from engine.use_cases.store import *
     from engine.use_cases.tools import *

@@ -37,12 +37,15 @@ from engine.messages.events import (
     ProfileShown,
 )
 from engine.messages.learned import ImportOutcome, NgramRecord
+from engine.remote.keys import Keys
+from engine.remote.servers import Servers
 from engine.services.learning_service import LearningService
 from engine.services.personal_service import PersonalService
 from engine.services.recall import Recall
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.readings import Readings
+from tests.fakes.keyring import FakeKeyring
 from tests.fakes.target import FakeTarget
 from tests.unit.engine.profile.conftest import DRAFTER, TARGET, TOKENIZER, WEIGHTS
 
@@ -59,7 +62,10 @@ class Desk:
         self.events: list[Event] = []
         self.posted: list[Command] = []
         shared = self.repository, self.recall, self.learning
-        self.service = PersonalService(*shared, Readings(folder), self.events.append, self.posted.append)
+        self.keyring = FakeKeyring()
+        self.servers = Servers(folder, Keys(lambda: self.keyring))
+        heard = self.events.append, self.posted.append
+        self.service = PersonalService(*shared, Readings(folder), self.servers, *heard)
 
     def close(self) -> None:
         self.repository.close()
