@@ -13,7 +13,7 @@ from app.controllers.controller import Controller
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
-from app.text.places import host_words, name_in, on_host
+from app.text.places import host_words, name_in
 from app.widgets.target_bar import model_files
 from engine import STARTER, LoadTarget, TargetSettings
 from engine.messages.events import Event, Failed, TargetInfo, TargetLoading, TargetReady
@@ -222,9 +222,8 @@ class TargetController(Controller):
     # A server that does not answer at the start
 
     def _show_silent(self, command: LoadTarget, sentence: str) -> None:
-        address, _ = split_reference(command.target)
         words = self.tr("{model} cannot be used now. {reason} {answers}").format(
-            model=on_host(name_in(command.target), address), reason=sentence, answers=self._who_answers()
+            model=name_in(command.target), reason=sentence, answers=self._who_answers()
         )
         again = self.tr("Try again"), partial(self.choose, command.target)
         servers = self.tr("Model servers…"), self._window.servers_action.trigger

@@ -154,6 +154,9 @@ class _RowDelegate(QStyledItemDelegate):
         state: QStyle.StateFlag = option.state
         painter.save()
         is_framed = bool(state & QStyle.StateFlag.State_Selected and state & QStyle.StateFlag.State_HasFocus)
+        if row.is_heading and index.row():
+            painter.setPen(QColor(theme.border))
+            painter.drawLine(area.left() + _MARGIN_PX, area.top(), area.right() - _MARGIN_PX, area.top())
         draw_back(painter, QRectF(area).adjusted(2, 1, -2, -1), state, theme, is_framed)
         strong = QFont(option.font)
         strong.setWeight(QFont.Weight.DemiBold)

@@ -22,7 +22,7 @@ from engine.messages.remote import RemoteServer, split_reference
 from engine.messages.targets import LibraryTarget, MemoryEstimate
 
 WIDTH_PX = 480
-HEIGHT_PX = 470
+HEIGHT_PX = 530
 _LEAST_HEIGHT_PX = 260
 _LEAST_ROWS = 2
 _SPACES_PX = 58

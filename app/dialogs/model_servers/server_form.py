@@ -41,6 +41,7 @@ class ModelServerForm(QFrame):
         self._seen: RemoteServer | None = None  # what answered at the address that is typed
         self._certificate = ""  # that the user trusts
         self._untrusted = ""  # that the question is about
+        self._given_name = ""  # by the server, not by the user
         self._is_looking = False
         self._key_about = ""
         self.title = set_up(QLabel(self), kind="title")
@@ -78,7 +79,7 @@ class ModelServerForm(QFrame):
         """For a new server, or to change this one."""
         self._before, self._seen = server, None
         self._certificate = "" if server is None else server.certificate
-        self._is_looking = False
+        self._is_looking, self._given_name = False, ""
         self.address.setText("" if server is None else server.address)
         self.name.setText("" if server is None else server.name)
         self.key.clear()
@@ -121,7 +122,8 @@ class ModelServerForm(QFrame):
         self.state.show()
         self.warning.setText(notice)
         self.warning.setVisible(bool(notice))
-        if not self.name.text().strip():
+        if self.name.text().strip() in ("", self._given_name):
+            self._given_name = server.name
             self.name.setText(server.name)
         self._show_possible()
         self.save_button.setFocus()
