@@ -10,7 +10,7 @@ or command that its callers should know of.
         AdapterUnusable
         TemplateFailed  PromptTooLong  SettingInvalid  NotPossible  ConversationMissing
         FileUnusable  StoreUnusable  FetchFailed  Cancelled
-        ServerFailed (CertificateUntrusted)  ServerNotAgreed
+        RemoteFailed (CertificateUntrusted)  ServerNotAgreed
 """
 
 from __future__ import annotations
@@ -102,11 +102,11 @@ class Cancelled(MendableError):
     """The user cancelled the loading of a target, a download (which can go on where it stopped), or an import."""
 
 
-class ServerFailed(MendableError):
+class RemoteFailed(MendableError):
     """The server that a target is on cannot be reached, refuses, or answers what cannot be used."""
 
 
-class CertificateUntrusted(ServerFailed):
+class CertificateUntrusted(RemoteFailed):
     """No authority vouches for the certificate of the server, or it is not the one that the user trusts."""
 
 

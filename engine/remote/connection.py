@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from engine.errors import CertificateUntrusted, ServerFailed
+from engine.errors import CertificateUntrusted, RemoteFailed
 from engine.remote.certificates import OtherCertificate, context_for, usual_context
 from engine.remote.failures import TooLong, lost, not_reached, reason_of, refused, silent, too_much, unreadable
 from engine.remote.lines import Lines
@@ -55,7 +55,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Streamed:
-    """A reply that has begun. `lines` raises ServerFailed, or Stopped."""
+    """A reply that has begun. `lines` raises RemoteFailed, or Stopped."""
 
     is_stream: bool  # of events, else one whole document
     lines: Iterator[bytes]
@@ -63,7 +63,7 @@ class Streamed:
 
 @dataclass(frozen=True)
 class Connection:
-    """How to reach a server. Every method raises ServerFailed, and Stopped where it is stopped."""
+    """How to reach a server. Every method raises RemoteFailed, and Stopped where it is stopped."""
 
     address: str  # normal form
     key: str = field(default="", repr=False)
@@ -196,7 +196,7 @@ class Connection:
             has_begun = True
             yield from found
 
-    def _explained(self, error: Exception, has_begun: bool = False) -> ServerFailed:
+    def _explained(self, error: Exception, has_begun: bool = False) -> RemoteFailed:
         causes = _causes(error)
         for cause in causes:
             if isinstance(cause, OtherCertificate):
@@ -212,7 +212,7 @@ class Connection:
                     host=self.host,
                 )
         if any(isinstance(cause, ssl.SSLError) for cause in causes) and not has_begun:
-            return ServerFailed("{host} does not speak https; try the address with http.", host=self.host)
+            return RemoteFailed("{host} does not speak https; try the address with http.", host=self.host)
         if isinstance(error, OutOfTime):
             return silent(self.host)
         if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
@@ -223,7 +223,7 @@ class Connection:
 
 
 def shown_certificate(address: str, stop: StopSignal, limits: Limits = Limits()) -> str:
-    """The SHA-256 of the certificate that a server shows; nothing is sent to it. Raises ServerFailed and Stopped."""
+    """The SHA-256 of the certificate that a server shows; nothing is sent to it. Raises RemoteFailed and Stopped."""
     probe = Connection(address, certificate="none", limits=limits)
     try:
         probe.get("/models", stop)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
 
-from engine.errors import ServerFailed
+from engine.errors import RemoteFailed
 from engine.remote.connection import Streamed, parsed
 from engine.remote.failures import reason_of, too_much, unreadable
 from engine.remote.lines import event_data
@@ -92,7 +92,7 @@ class Deltas:
         self.is_done = False  # the server has said that nothing follows
 
     def read(self, streamed: Streamed) -> Iterator[Delta]:
-        """Raises ServerFailed, and Stopped."""
+        """Raises RemoteFailed, and Stopped."""
         if not streamed.is_stream:  # it does not stream, and tells the whole reply at once
             found = parsed(b"\n".join(streamed.lines))
             yield self._taken(found)
@@ -146,9 +146,9 @@ class Deltas:
                 shown += arguments
         return shown
 
-    def _failed(self, error: Any) -> ServerFailed:
+    def _failed(self, error: Any) -> RemoteFailed:
         reason = reason_of(error.get("message", "") if isinstance(error, dict) else error)
-        return ServerFailed(
+        return RemoteFailed(
             "{host} has ended the reply: “{reason}” What has arrived is kept.", host=self._host, reason=reason
         )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
-from engine.errors import ServerFailed
+from engine.errors import RemoteFailed
 from engine.messages.remote import RemoteModel, RemoteServer, ServerKind, reference_of
 from engine.remote.connection import Answer, Connection
 from engine.remote.failures import unreadable
@@ -35,11 +35,11 @@ class _Found:
 
 
 def look_at(connection: Connection, stop: StopSignal) -> RemoteServer:
-    """The server with its models, named after its address. Raises ServerFailed and Stopped."""
+    """The server with its models, named after its address. Raises RemoteFailed and Stopped."""
     answer = connection.get("/models", stop)
     if answer.status != _OK:
         error = connection.refusal(answer)
-        raise error if isinstance(error, ServerFailed) else unreadable(connection.host)
+        raise error if isinstance(error, RemoteFailed) else unreadable(connection.host)
     listed = _listed(answer, connection)
     kinds = {_OWNERS.get(str(each.get("owned_by")), ServerKind.OTHER) for each in listed}
     kind = kinds.pop() if len(kinds) == 1 else ServerKind.OTHER
@@ -93,7 +93,7 @@ def _told(connection: Connection, path: str, stop: StopSignal, body: Mapping[str
             answer = connection.get(path, stop, at_root=True)
         else:
             answer = connection.post(path, body, stop, at_root=True)
-    except ServerFailed:
+    except RemoteFailed:
         return {}
     told = answer.json if answer.status == _OK else None
     return told if isinstance(told, dict) else {}

@@ -15,7 +15,7 @@ class Lines:
         self._begun = bytearray()
 
     def feed(self, piece: bytes) -> list[bytes]:
-        """The lines that end in it. Raises ServerFailed for a line, or a reply, beyond all bounds."""
+        """The lines that end in it. Raises RemoteFailed for a line, or a reply, beyond all bounds."""
         self._left -= len(piece)
         if self._left < 0:
             raise too_much(self._host)
@@ -39,7 +39,7 @@ class Lines:
 
 
 def event_data(lines: Iterable[bytes], most_lines: int, host: str) -> Iterator[bytes]:
-    """The data of each event. The kind of an event, and comments, say nothing that a reply needs. Raises ServerFailed
+    """The data of each event. The kind of an event, and comments, say nothing that a reply needs. Raises RemoteFailed
     for one of more lines."""
     data: list[bytes] = []
     for line in lines:

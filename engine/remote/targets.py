@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.errors import Cancelled, NotPossible, ServerFailed, ServerNotAgreed
+from engine.errors import Cancelled, NotPossible, RemoteFailed, ServerNotAgreed
 from engine.messages.remote import RemoteModel, RemoteServer, split_reference
 from engine.remote.address import normalized, way_notice
 from engine.remote.connection import Connection
@@ -22,7 +22,7 @@ class RemoteTargets:
 
     def open(self, reference: str, stop: StopSignal) -> RemoteWriter:
         """Asks the server whether it has the model, and what that can do; nothing of a chat is sent. Raises NotPossible
-        for a server that is not in the list, ServerFailed, and Cancelled."""
+        for a server that is not in the list, RemoteFailed, and Cancelled."""
         written, model = split_reference(reference)
         address = normalized(written)
         server = self._servers.of(address)
@@ -43,7 +43,7 @@ class RemoteTargets:
 
 
 def looked_at(connection: Connection, stop: StopSignal) -> RemoteServer:
-    """Raises ServerFailed and Cancelled."""
+    """Raises RemoteFailed and Cancelled."""
     try:
         return look_at(connection, stop)
     except Stopped:
@@ -51,16 +51,16 @@ def looked_at(connection: Connection, stop: StopSignal) -> RemoteServer:
 
 
 def chosen_model(server: RemoteServer, model: str) -> RemoteModel:
-    """With this name; without one, the only one. Raises ServerFailed."""
+    """With this name; without one, the only one. Raises RemoteFailed."""
     if not server.models:
-        raise ServerFailed("{host} has no model for chats; load one there first.", host=server.host)
+        raise RemoteFailed("{host} has no model for chats; load one there first.", host=server.host)
     if not model and len(server.models) == 1:
         return server.models[0]
     for each in server.models:
         if model == each.id:
             return each
     listed = ", ".join(each.id for each in server.models[:5])
-    raise ServerFailed(
+    raise RemoteFailed(
         "{host} has no model {model}; it has: {listed}.", host=server.host, model=model or "-", listed=listed
     )
 

@@ -7,14 +7,14 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 
 from engine.config import ReplySettings
-from engine.errors import CertificateUntrusted, MendableError, NotPossible, PromptTooLong, ServerFailed
+from engine.errors import CertificateUntrusted, MendableError, NotPossible, PromptTooLong, RemoteFailed
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.remote import RemoteModel, RemoteServer, ServerKind
 from engine.messages.replies import ReplyListener, StopReason, Thought
 from engine.messages.tools import Tool
 from engine.remote.connection import Connection
 from engine.remote.deltas import Delta, Deltas, Ending
-from engine.remote.failures import Busy, Lost, NotReached, Stopped, TooLong
+from engine.remote.failures import Busy, Lost, NotReached, Stopped, TooLong, halved
 from engine.remote.growing import GrowingReply
 from engine.remote.request import body_of
 from engine.remote.waiting import rest
@@ -130,7 +130,7 @@ class _Run:
         return replace(self._grown.ended(reason, failure), was_sent=self._was_sent)
 
     def _write(self, connection: Connection) -> StopReason:
-        """Asks until the server begins to write. Raises ServerFailed, PromptTooLong, NotPossible and Stopped."""
+        """Asks until the server begins to write. Raises RemoteFailed, PromptTooLong, NotPossible and Stopped."""
         num_tried = num_shortened = 0
         while True:
             try:
@@ -194,13 +194,10 @@ class _Run:
             case Ending.LENGTH:
                 return self._full(deltas)
             case Ending.FILTERED:
-                raise ServerFailed("{host} has ended the reply because of its content.", host=connection.host)
+                raise RemoteFailed("{host} has ended the reply because of its content.", host=connection.host)
         if deltas.is_done:
             return StopReason.END
-        raise Lost(
-            "{host} ended in the middle of the reply. What has arrived is kept; continue the reply to go on.",
-            host=connection.host,
-        )
+        raise halved(connection.host)
 
     def _full(self, deltas: Deltas) -> StopReason:
         most = self._settings.max_tokens

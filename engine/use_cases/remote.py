@@ -22,7 +22,7 @@ Agrees = Callable[[str], bool]  # asks the user this sentence
 
 def look_at_server(address: str, key: str, certificate: str, stop: StopSignal) -> tuple[RemoteServer, str]:
     """What answers there, and what the user should know of the way. An empty key is that of the environment. Keeps
-    nothing. Raises SettingInvalid, ServerFailed, CertificateUntrusted and Cancelled."""
+    nothing. Raises SettingInvalid, RemoteFailed, CertificateUntrusted and Cancelled."""
     connection = Connection(normalized(address), key or key_of_environment(), certificate)
     seen = looked_at(connection, stop)
     return seen, way_notice(seen)
@@ -38,7 +38,7 @@ def certificate_of(address: str, stop: StopSignal) -> str:
 
 def open_remote_writer(config: EngineConfig, reference: str, agrees: Agrees, stop: StopSignal) -> RemoteWriter:
     """Also for a server that is not in the list; then nothing of it is kept. Where no chat was sent there yet, the user
-    has to agree. Raises SettingInvalid, ServerFailed, ServerNotAgreed and Cancelled."""
+    has to agree. Raises SettingInvalid, RemoteFailed, ServerNotAgreed and Cancelled."""
     written, model = split_reference(reference)
     address = normalized(written)
     servers = open_servers(config)

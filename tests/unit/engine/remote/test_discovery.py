@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine.errors import CertificateUntrusted, ServerFailed
+from engine.errors import CertificateUntrusted, RemoteFailed
 from engine.messages.remote import RemoteModel, RemoteServer, ServerKind
 from engine.remote.connection import Connection, Limits, shown_certificate
 from engine.remote.discovery import look_at
@@ -93,7 +93,7 @@ def test_of_a_server_that_nobody_knows_the_models_are_known(server: FakeServer) 
 
 def test_a_key_is_sent_to_the_server_and_a_wrong_one_is_told(server: FakeServer) -> None:
     server.key = "sk-1"
-    with pytest.raises(ServerFailed, match="does not accept the key, or wants one"):
+    with pytest.raises(RemoteFailed, match="does not accept the key, or wants one"):
         seen(server, "sk-2")
     assert seen(server, "sk-1").models
 
@@ -118,7 +118,7 @@ def test_a_key_is_sent_to_the_server_and_a_wrong_one_is_told(server: FakeServer)
 )
 def test_what_is_no_list_of_models_is_told(server: FakeServer, page: object, sentence: str) -> None:
     server.pages["/v1/models"] = page
-    with pytest.raises(ServerFailed, match=sentence):
+    with pytest.raises(RemoteFailed, match=sentence):
         seen(server)
 
 
@@ -131,7 +131,7 @@ def test_absurd_values_count_as_not_told(server: FakeServer) -> None:
 
 
 def test_where_nobody_listens_nothing_is_reached() -> None:
-    with pytest.raises(ServerFailed, match="cannot be reached"):
+    with pytest.raises(RemoteFailed, match="cannot be reached"):
         look_at(Connection("http://127.0.0.1:1/v1", limits=QUICK), NEVER)
 
 
@@ -149,5 +149,5 @@ def test_a_certificate_that_nobody_vouches_for_is_looked_at_and_trusted_alone() 
 
 
 def test_a_server_that_does_not_speak_https_is_told(server: FakeServer) -> None:
-    with pytest.raises(ServerFailed, match="does not speak https"):
+    with pytest.raises(RemoteFailed, match="does not speak https"):
         look_at(Connection(server.address.replace("http:", "https:")), NEVER)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from engine.config import ReplySettings, SamplingSettings
-from engine.errors import NotPossible, PromptTooLong, ServerFailed
+from engine.errors import NotPossible, PromptTooLong, RemoteFailed
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.origins import SERVER
 from engine.messages.pictures import Picture
@@ -401,8 +401,8 @@ def test_a_server_that_is_gone_has_seen_nothing() -> None:
 )
 def test_what_a_server_refuses_is_a_sentence(server: FakeServer, reaction: Reaction, sentence: str) -> None:
     reply = write(server, reaction)
-    assert isinstance(reply.failure, ServerFailed)
-    with pytest.raises(ServerFailed, match=sentence):
+    assert isinstance(reply.failure, RemoteFailed)
+    with pytest.raises(RemoteFailed, match=sentence):
         raise reply.failure
     assert reply.statistics.stop_reason is StopReason.FAILED
     assert len(server.bodies) == 1

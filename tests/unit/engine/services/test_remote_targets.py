@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.config import LearningSettings, ReplySettings, SamplingSettings
-from engine.errors import NotPossible, ServerFailed, ServerNotAgreed
+from engine.errors import NotPossible, RemoteFailed, ServerNotAgreed
 from engine.messages.asked import Asked, Refusal
 from engine.messages.commands import (
     AgreeToServer,
@@ -46,7 +46,7 @@ from engine.services.remote_service import RemoteService
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from tests.fakes.remote import MODEL, FakeServer, Visit, breaking, delta, refusing, serving, streaming
-from tests.fakes.target import VOCABULARY, FakeTarget, says
+from tests.fakes.target import FakeTarget, says
 from tests.unit.engine.services.test_chat_service import Desk
 
 GREEDY = ReplySettings(SamplingSettings(temperature=0))
@@ -144,7 +144,7 @@ def test_replies_are_written_again_and_prompts_edited_on_branches(away: Desk, se
 
 def test_a_reply_is_continued_after_the_connection_was_lost(away: Desk, server: FakeServer) -> None:
     server.replies = [breaking("Once", " upon"), streaming(" a time.")]
-    with pytest.raises(ServerFailed, match=r"was lost\. What has arrived is kept"):
+    with pytest.raises(RemoteFailed, match=r"was lost\. What has arrived is kept"):
         away.do(Send("Tell me a story.", None, GREEDY))
     (finished,) = away.told(ReplyFinished)
     assert isinstance(finished, ReplyFinished)
@@ -162,7 +162,7 @@ def test_a_prompt_that_reached_nobody_is_kept_without_a_reply(away: Desk, server
     server.shutdown()
     server.server_close()
     away.events.clear()
-    with pytest.raises(ServerFailed, match="cannot be reached"):
+    with pytest.raises(RemoteFailed, match="cannot be reached"):
         away.do(Send("Are you there?", first.conversation_id, GREEDY))
     assert len(away.told(ReplyWaits)) == 3
     assert not away.told(ReplyFinished)
@@ -172,7 +172,7 @@ def test_a_prompt_that_reached_nobody_is_kept_without_a_reply(away: Desk, server
 
 def test_a_prompt_that_a_server_has_seen_says_so_also_where_that_failed(away: Desk, server: FakeServer) -> None:
     server.replies = [refusing(500)]
-    with pytest.raises(ServerFailed, match="has failed"):
+    with pytest.raises(RemoteFailed, match="has failed"):
         away.do(Send("Hello?", None, GREEDY))
     (prompt,) = away.told(PromptStored)
     assert isinstance(prompt, PromptStored)
@@ -186,13 +186,15 @@ def test_a_prompt_that_a_server_has_seen_says_so_also_where_that_failed(away: De
 def test_nothing_is_learned_or_recalled_in_the_tokens_of_a_server(away: Desk) -> None:
     ask(away)
     away.do(UpdateRecall())
-    assert not away.repository.load_recall(VOCABULARY.fingerprint, 10**6)
+    assert not away.repository.load_recall(FakeTarget().vocabulary.fingerprint, 10**6)
     assert away.target.count_tokens("Hello?") is None
     away.do(UseDrafter("built-in"))
     away.do(LoadTarget(away.add("fake", FakeTarget(says("Here.")))))
     away.do(UpdateRecall())
     assert away.target.count_tokens("Hello?")
-    assert away.repository.load_recall(VOCABULARY.fingerprint, 10**6), "in the tokens of a target of this machine"
+    assert away.repository.load_recall(FakeTarget().vocabulary.fingerprint, 10**6), (
+        "in the tokens of a target of this machine"
+    )
 
 
 def test_an_incognito_chat_stays_in_memory(away: Desk, server: FakeServer, tmp_path: Path) -> None:
@@ -224,7 +226,7 @@ def test_a_server_that_does_not_answer_leaves_the_target_in_use(desk: Desk) -> N
     desk.do(LoadTarget(desk.add("fake", FakeTarget(says("Here.")))))
     with serving() as gone:
         desk.servers.save(RemoteServer("Desk", gone.address))
-    with pytest.raises(ServerFailed, match="cannot be reached"):
+    with pytest.raises(RemoteFailed, match="cannot be reached"):
         desk.do(LoadTarget(gone.reference))
     assert ask(desk).text == "Here."
 
@@ -233,7 +235,7 @@ def test_a_server_that_does_not_answer_leaves_the_target_in_use(desk: Desk) -> N
 def test_a_model_that_is_gone_is_told(desk: Desk, server: FakeServer, model: str, sentence: str) -> None:
     desk.servers.save(RemoteServer("Desk", server.address))
     if sentence:
-        with pytest.raises(ServerFailed, match=sentence):
+        with pytest.raises(RemoteFailed, match=sentence):
             desk.do(LoadTarget(f"{server.address}#{model}"))
     else:
         desk.do(LoadTarget(server.address))
