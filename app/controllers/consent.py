@@ -13,7 +13,7 @@ from app.controllers.target import TargetController
 from app.dialogs.parts import ask, question_box
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
-from app.text.places import server_words
+from app.text.places import host_words, server_words
 from engine import AgreeToServer
 from engine.messages.events import (
     ConversationOpened,
@@ -25,6 +25,7 @@ from engine.messages.events import (
     TargetReady,
 )
 from engine.messages.remote import RemoteServer
+from engine.messages.serving import is_loopback
 
 
 class Consent(Controller):
@@ -73,7 +74,7 @@ class Consent(Controller):
             "and the replies so far. What is kept of it there, Slipstream cannot know."
         )
         once = self.tr("You are asked once for this address.")
-        return tuple(filter(None, (what, self._way(server), self._so_far(), once)))
+        return tuple(filter(None, (what, self._way(server), self._so_far(server), once)))
 
     def _way(self, server: RemoteServer) -> str:
         if server.is_local:
@@ -82,14 +83,17 @@ class Consent(Controller):
             return self.tr("The way there is NOT encrypted: others in the network between can read all of it.")
         return self.tr("The way there is encrypted.")
 
-    def _so_far(self) -> str:
+    def _so_far(self, server: RemoteServer) -> str:
         """Of the chat that is open."""
         open_id = self._conversations.open_id
         if self._conversations.is_incognito:
             return self.tr("This chat is incognito: Slipstream keeps nothing of it, but the server may.")
-        if open_id is not None and not self._seen_by.get(open_id):
-            return self.tr("So far this chat has not left Slipstream.")
-        return ""
+        if open_id is None:
+            return ""
+        seen_by = self._seen_by.get(open_id, frozenset())
+        if not server.is_local and all(is_loopback(host_words(each)) for each in seen_by):
+            return self.tr("So far this chat has never left this computer.")
+        return "" if seen_by else self.tr("So far this chat has not left Slipstream.")
 
     # What follows
 

@@ -374,7 +374,17 @@ class Process:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "app", "serve", "--target", STARTER, "--port", str(self.port)]
+        command = [
+            sys.executable,
+            "-m",
+            "app",
+            "serve",
+            "--target",
+            STARTER,
+            "--no-speculation",
+            "--port",
+            str(self.port),
+        ]
         self._process = subprocess.Popen(
             command, env=self._environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )

@@ -120,7 +120,7 @@ def test_it_says_what_goes_where_and_how(desk: Desk) -> None:
     assert "Send this chat to Workstation (192.168.1.5:8080)?" in desk.words
     assert "the whole chat goes there: its system prompt" in desk.words
     assert "NOT encrypted" in desk.words
-    assert "not left" not in desk.words, "nothing was said yet"
+    assert "So far" not in desk.words, "nothing was said yet"
     button = desk.question.defaultButton()
     assert isinstance(button, QPushButton)
     assert button.text() == "Cancel", "Enter alone sends nothing"
@@ -130,11 +130,11 @@ def test_a_chat_that_was_never_elsewhere_is_told_of_and_so_is_an_incognito_one(d
     desk.use()
     desk.open()
     desk.say()
-    assert "So far this chat has not left Slipstream." in desk.words
+    assert "So far this chat has never left this computer." in desk.words
     desk.press("Cancel")
     desk.tell(ReplyFinished(replace(reply(4, "Yes."), parent_id=3, server=AGREED.address)))
     desk.say()
-    assert "not left" not in desk.words
+    assert "never left" not in desk.words
     desk.press("Cancel")
     desk.window.incognito_action.trigger()
     desk.say()
