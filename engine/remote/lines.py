@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from engine.remote.failures import too_much
 
+_BYTES_OF_LINE = 64  # that each counts for beside its own: empty ones take time as well
+
 
 class Lines:
     def __init__(self, line_bytes: int, all_bytes: int, host: str) -> None:
@@ -16,7 +18,7 @@ class Lines:
 
     def feed(self, piece: bytes) -> list[bytes]:
         """The lines that end in it. Raises RemoteFailed for a line, or a reply, beyond all bounds."""
-        self._left -= len(piece)
+        self._left -= len(piece) + _BYTES_OF_LINE * piece.count(b"\n")
         if self._left < 0:
             raise too_much(self._host)
         *ended, rest = piece.split(b"\n")

@@ -23,7 +23,7 @@ from engine.sentences import say
 from engine.stop_signal import StopSignal
 
 _PATH = "/chat/completions"
-_PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0)  # between tries where the server does not say how long
+_PAUSES_S: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0, 8.0)  # between tries where the server does not say how long
 _MOST_TRIES_UNREACHED = 3  # of a server that nobody hears: it may be starting just now
 _MOST_SHORTENED = 8  # times that turns are left out before one reply
 _MARGIN = 0.9  # of what fits, by characters

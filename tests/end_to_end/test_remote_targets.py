@@ -1,444 +1,238 @@
-"""Models on servers, in the real window with the real engine, by keyboard alone: a server on loopback that says what it
-is told to, and one of our own in a process that is killed."""
+"""Conversations with real servers: another Slipstream, and llama.cpp's llama-server where one is there
+(`SLIPSTREAM_LLAMA_SERVER` names its file)."""
 
 from __future__ import annotations
 
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
 import time
-import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
+import httpx2
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QAccessible
-from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QMessageBox, QPushButton, QWidget
-from pytestqt.qtbot import QtBot
 
-import engine.loading
-from app.dialogs.model_servers.model_servers_dialog import ModelServersDialog
-from app.main_window import MainWindow
-from app.settings.app_settings import SettingsFile
-from app.startup.first_paint import OpenedWindow
-from app.theme import ThemeKeeper, apply_theme
-from app.widgets.prose import Prose
-from app.widgets.reply_view import ReplyView
-from app.wiring import WiredWindow
-from engine import STARTER
-from engine.config import SpeculationSettings
-from engine.messages.conversations import Message, Role
-from engine.messages.events import Event, ReplyFinished, ReplyText, TargetReady
+from engine import (
+    AgreeToServer,
+    ContinueReply,
+    Engine,
+    EngineConfig,
+    LoadTarget,
+    LookAtServer,
+    OpenConversation,
+    Regenerate,
+    ReplySettings,
+    SamplingSettings,
+    SaveServer,
+    Send,
+    starter_path,
+)
+from engine.messages.commands import Command
+from engine.messages.conversations import Conversation, Message
+from engine.messages.events import (
+    ConversationOpened,
+    Event,
+    Failed,
+    Finished,
+    ReplyFinished,
+    ReplyText,
+    ServerSeen,
+    ServersListed,
+    TargetReady,
+)
+from engine.messages.remote import ServerKind
 from engine.messages.replies import StopReason
-from engine.remote.keys import Keys
-from tests.fakes.ear import Ear
-from tests.fakes.keyring import FakeKeyring
-from tests.fakes.remote import FakeServer, breaking, hanging, refusing, serving, streaming
-from tests.fakes.target import FakeTarget, says
-from tests.unit.app.conftest import OFFSCREEN_NOISE
+from engine.stop_signal import StopSignal
+from tests.fakes.listener import EventQueue
 
-pytestmark = [
-    pytest.mark.starter,  # whose file stands for the local target's
-    pytest.mark.qt_log_ignore(OFFSCREEN_NOISE),
-]
+pytestmark = [pytest.mark.starter, pytest.mark.timeout(600)]
 
-_PATIENCE_MS = 30_000
-_KEY = "sk-right-0123456789"
-_CONTROL = Qt.KeyboardModifier.ControlModifier
-_SHIFT = Qt.KeyboardModifier.ShiftModifier
+_PATIENCE_S = 240.0
+_E = TypeVar("_E", bound=Event)
+GREEDY = ReplySettings(SamplingSettings(temperature=0), max_tokens=12)
+ENDLESS = replace(GREEDY, max_tokens=None)
+STORY = "Write a long story about the sea, with many chapters."
+
+
+def _free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port: int = taken.getsockname()[1]
+        return port
+
+
+@dataclass
+class Machine:
+    """A server in a process of its own, at a port that stays the same."""
+
+    command: Callable[[int], list[str]]
+    log: Path
+    port: int = field(default_factory=_free_port)
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        with self.log.open("ab") as log:
+            environment = {**os.environ, "SLIPSTREAM_DATA_DIR": str(self.log.parent / "served")}
+            self.process = subprocess.Popen(self.command(self.port), stdout=log, stderr=log, env=environment)
+        end = time.monotonic() + _PATIENCE_S
+        while time.monotonic() < end:
+            assert self.process.poll() is None, self.log.read_text(errors="replace")[-2000:]
+            try:
+                if httpx2.get(f"{self.address}/health", timeout=5).status_code == 200:
+                    return
+            except httpx2.HTTPError:
+                pass
+            time.sleep(0.1)
+        raise AssertionError(self.log.read_text(errors="replace")[-2000:])
+
+    def kill(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+
+def _slipstream(port: int) -> list[str]:
+    more = ["--no-speculation", "--context", "2048", "--threads", "2"]
+    return [sys.executable, "-m", "app", "serve", "--target", "starter", "--port", str(port), *more]
+
+
+def _llama_server(port: int) -> list[str]:
+    more = ["--host", "127.0.0.1", "-c", "2048", "-np", "1", "-t", "2"]
+    return [os.environ["SLIPSTREAM_LLAMA_SERVER"], "-m", str(starter_path()), "--port", str(port), *more]
+
+
+@pytest.fixture(params=["slipstream", "llama-server"])
+def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Machine, ServerKind]]:
+    if request.param == "llama-server" and not os.environ.get("SLIPSTREAM_LLAMA_SERVER"):
+        pytest.skip("SLIPSTREAM_LLAMA_SERVER names no llama-server")
+    machine = Machine(_slipstream if request.param == "slipstream" else _llama_server, tmp_path / "server.log")
+    try:
+        machine.start()
+        yield machine, ServerKind(request.param)
+    finally:
+        machine.kill()
 
 
 class Desk:
-    def __init__(self, qtbot: QtBot, theme: ThemeKeeper, folder: Path) -> None:
-        self._qtbot = qtbot
-        self.window = MainWindow(theme)
-        qtbot.addWidget(self.window)
-        self.app = WiredWindow(OpenedWindow(self.window, theme), folder, SpeculationSettings(drafter="none"))
-        self.ear = Ear(self.app.bridge)
-        self._num_done = 0  # replies
-        with qtbot.waitActive(self.window):
-            self.window.show()
-            self.window.activateWindow()
-        self.until(lambda: self.heard(TargetReady) > 0 and self.app.library is not None)
-
-    def until(self, is_so) -> None:  # type: ignore[no-untyped-def]
-        self._qtbot.waitUntil(is_so, timeout=_PATIENCE_MS)
-
-    def heard(self, kind: type[Event]) -> int:
-        return sum(isinstance(each, kind) for each in self.ear.events)
-
-    # The keyboard
-
-    def press(self, *keys: Qt.Key, modifiers: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:
-        """To whatever has the keyboard."""
-        if modifiers and QApplication.activePopupWidget() is None and not self.window.isActiveWindow():
-            with self._qtbot.waitActive(self.window):  # a dialog was closed, and there is no desktop
-                self.window.activateWindow()
-        for key in keys:
-            QTest.keyClick(self.keyboard, key, modifiers)
-
-    def type(self, text: str) -> None:
-        QTest.keyClicks(self.keyboard, text)
-
-    @property
-    def keyboard(self) -> QWidget:
-        """What has the keyboard in the window that is in front, as a desktop would give it."""
-        dialog = self.app.model_servers.dialog
-        front = QApplication.activePopupWidget() or next(iter(self.questions), dialog if dialog.isVisible() else None)
-        front = front or self.window
-        return front.focusWidget() or front
-
-    def tab_to(self, words: str) -> None:
-        """Tab leads to the button with these words."""
-        for _ in range(40):
-            focused = self.keyboard
-            if isinstance(focused, QPushButton) and focused.text() == words:
-                return
-            self.press(Qt.Key.Key_Tab)
-        raise AssertionError(f"Tab does not lead to {words}")
-
-    # What a user does
-
-    def begin_adding(self, address: str, key: str = "") -> ModelServersDialog:
-        """From the list of models to the form, which is filled in and sent off."""
-        self.press(Qt.Key.Key_M, modifiers=_CONTROL)
-        self.until(lambda: QApplication.activePopupWidget() is self.window.target_bar.picker)
-        self.tab_to("Add a server…")
-        self.press(Qt.Key.Key_Return)
-        dialog = self.app.model_servers.dialog
-        self.until(dialog.isVisible)
-        assert self.keyboard is dialog.form.address
-        self.type(address)
-        self.press(Qt.Key.Key_Tab, Qt.Key.Key_Tab)  # past the button
-        assert self.keyboard is dialog.form.key
-        self.type(key)
-        self.press(Qt.Key.Key_Return)
-        return dialog
-
-    def add(self, address: str, key: str = "") -> None:
-        dialog = self.begin_adding(address, key)
-        self.until(dialog.form.save_button.isEnabled)
-        assert self.keyboard is dialog.form.save_button
-        self.press(Qt.Key.Key_Space)
-        self.until(dialog.form.isHidden)
-        assert self.keyboard is dialog.choose_button, "the next thing to do"
-        self.press(Qt.Key.Key_Space)
-        self.until(dialog.isHidden)
-
-    def choose(self, words: str) -> None:
-        """In the list of models, which is open or is opened."""
-        if not self.window.target_bar.picker.isVisible():
-            self.press(Qt.Key.Key_M, modifiers=_CONTROL)
-        self.until(self.window.target_bar.picker.isVisible)
-        num_ready = self.heard(TargetReady)
-        self.type(words)
-        self.press(Qt.Key.Key_Return)
-        self.until(lambda: self.heard(TargetReady) > num_ready)
-
-    def say(self, text: str) -> None:
-        self.window.prompt_box.setFocus()  # where the keyboard is after an action
-        self.type(text)
-        self.press(Qt.Key.Key_Return)
-
-    def answer(self, button: str) -> str:
-        """Of the question for a new place; what it said."""
-        self.until(lambda: bool(self.questions))
-        (box,) = self.questions
-        said = f"{box.text()} {box.informativeText()}"
-        self.tab_to(button)
-        self.press(Qt.Key.Key_Space)
-        return said
-
-    @property
-    def questions(self) -> list[QMessageBox]:
-        return [each for each in self.window.findChildren(QMessageBox) if each.isVisible()]
-
-    def done(self) -> Message:
-        """Another reply has ended."""
-        self._num_done += 1
-        self.until(lambda: self.heard(ReplyFinished) == self._num_done and not self.window.is_busy)
-        return self.window.transcript.messages[-1]
-
-    @property
-    def shown(self) -> str:
-        view = self.window.transcript.column.built_rows()[-1][1]
-        assert isinstance(view, ReplyView)
-        return "\n".join(part.toPlainText() for part in view.block_views if isinstance(part, Prose))
-
-    @property
-    def footer(self) -> str:
-        view = self.window.transcript.column.built_rows()[-1][1]
-        assert isinstance(view, ReplyView)
-        assert view.footer is not None
-        return view.footer.facts.words
-
-    @property
-    def errors(self) -> str:
-        return " ".join(each.words.text() for each in self.window.toasts.shown)
-
-
-@pytest.fixture
-def keyring(monkeypatch: pytest.MonkeyPatch) -> FakeKeyring:
-    """In place of the system's."""
-    found = FakeKeyring()
-    monkeypatch.setattr("engine.remote.keys.Keys", lambda: Keys(lambda: found))
-    return found
-
-
-@pytest.fixture(autouse=True)
-def _local(monkeypatch: pytest.MonkeyPatch) -> None:
-    target = FakeTarget(says("Here."), 4_096)
-    monkeypatch.setattr(engine.loading, "load_target", lambda *_arguments: target)
-
-
-@pytest.fixture
-def theme(qapp: QApplication) -> Iterator[ThemeKeeper]:
-    keeper = apply_theme(qapp)
-    yield keeper
-    keeper.deleteLater()
-
-
-@pytest.fixture
-def desk(qtbot: QtBot, theme: ThemeKeeper, tmp_path: Path, keyring: FakeKeyring) -> Iterator[Desk]:  # noqa: ARG001
-    desk = Desk(qtbot, theme, tmp_path / "store")
-    yield desk
-    desk.window.close()
-
-
-@pytest.fixture
-def server() -> Iterator[FakeServer]:
-    with serving() as found:
-        found.key = _KEY
-        yield found
-
-
-def test_a_server_is_added_with_a_key_a_model_chosen_and_asked_only_after_consent(
-    desk: Desk, server: FakeServer, keyring: FakeKeyring, tmp_path: Path
-) -> None:
-    dialog = desk.begin_adding(f"127.0.0.1:{server.server_port}", "sk-wrong")
-    desk.until(dialog.form.problem.isVisible)
-    assert "key" in dialog.form.problem.text()
-    assert dialog.form.address.text() == f"127.0.0.1:{server.server_port}", "nothing typed is lost"
-    dialog.form.key.selectAll()
-    desk.type(_KEY)
-    desk.press(Qt.Key.Key_Return)
-    desk.until(dialog.form.save_button.isEnabled)
-    assert "llama-server with 1 model: fake-8b" in dialog.form.state.text()
-    desk.press(Qt.Key.Key_Space)
-    desk.until(dialog.form.isHidden)
-    desk.press(Qt.Key.Key_Space)
-    desk.choose("fake-8b")
-    assert desk.window.target_bar.name.words == "fake-8b"
-    assert desk.window.target_bar.state.words == "on 127.0.0.1"
-
-    desk.say("My diary")
-    said = desk.answer("Cancel")
-    assert "this computer" in said
-    assert server.bodies == [], "nothing was sent"
-    assert desk.window.prompt_box.text == "My diary"
-    assert desk.window.transcript.messages == ()
-    desk.press(Qt.Key.Key_Return)
-    desk.answer("Send")
-    reply = desk.done()
-    assert reply.text == "Hello there."
-    assert [each["content"] for each in server.bodies[0]["messages"]] == ["My diary"]
-    assert desk.footer.startswith("fake-8b on 127.0.0.1")
-    desk.say("More")
-    assert desk.done().text == "Hello there."
-    assert desk.questions == [], "it is asked once"
-
-    assert _KEY in keyring.kept.values()
-    desk.window.close()
-    found = [each for each in (tmp_path / "store").rglob("*") if each.is_file() and _KEY.encode() in each.read_bytes()]
-    assert found == [], "a key is in no file"
-
-
-def test_replies_stop_continue_and_branch(desk: Desk, server: FakeServer) -> None:
-    server.replies = [
-        hanging("One, two"),
-        streaming(", three."),
-        streaming("Another way."),
-    ]
-    desk.add(server.address, _KEY)
-    desk.choose("fake-8b")
-    desk.say("Count")
-    desk.answer("Send")
-    desk.until(lambda: desk.heard(ReplyText) > 0)
-    desk.press(Qt.Key.Key_Escape)
-    stopped = desk.done()
-    assert (stopped.text, stopped.statistics and stopped.statistics.stop_reason) == ("One, two", StopReason.STOPPED)
-    assert server.closed.wait(10), "the server need not go on"
-
-    desk.press(Qt.Key.Key_R, modifiers=_CONTROL | _SHIFT)
-    assert desk.done().text == "One, two, three."
-    desk.press(Qt.Key.Key_R, modifiers=_CONTROL)
-    assert desk.done().text == "Another way."
-    view = desk.window.transcript.column.built_rows()[-1][1]
-    assert isinstance(view, ReplyView)
-    assert view.footer is not None
-    assert view.footer.flipper.words.text() == "3 / 3", "beside those before"
-    assert [each["content"] for each in server.bodies[2]["messages"]] == ["Count"]
-
-
-def test_what_goes_wrong_is_a_sentence_and_nothing_is_lost(desk: Desk, server: FakeServer) -> None:
-    server.replies = [breaking("Half a"), streaming(" reply."), refusing(401, "Invalid API key"), streaming("Again.")]
-    desk.add(server.address, _KEY)
-    desk.choose("fake-8b")
-    desk.say("Hello")
-    desk.answer("Send")
-    half = desk.done()
-    assert half.text == "Half a"
-    assert half.statistics is not None
-    assert half.statistics.stop_reason is StopReason.CUT_OFF
-    desk.until(lambda: "127.0.0.1" in desk.errors)
-    desk.press(Qt.Key.Key_R, modifiers=_CONTROL | _SHIFT)
-    assert desk.done().text == "Half a reply."
-
-    desk.say("And now?")
-    refused = desk.done()
-    assert refused.text == ""
-    assert refused.server == server.address, "it may have been read there"
-    desk.until(lambda: "key" in desk.errors)
-    prompts = [each.text for each in desk.window.transcript.messages if each.role is Role.USER]
-    assert prompts == ["Hello", "And now?"], "both are stored"
-    desk.press(Qt.Key.Key_R, modifiers=_CONTROL)
-    assert desk.done().text == "Again."
-
-
-def test_a_certificate_that_nobody_vouches_for_is_trusted_by_hand(desk: Desk) -> None:
-    with serving(is_encrypted=True) as server:
-        dialog = desk.begin_adding(server.address)
-        desk.until(dialog.form.question.isVisible)
-        assert server.asked == [], "nothing was asked, and no key sent"
-        assert desk.keyboard is dialog.form.question.no_button
-        desk.tab_to("Trust this certificate")
-        desk.press(Qt.Key.Key_Space)
-        desk.until(dialog.form.save_button.isEnabled)
-        desk.press(Qt.Key.Key_Space)
-        desk.until(dialog.form.isHidden)
-        desk.press(Qt.Key.Key_Space)
-        desk.choose("fake-8b")
-        desk.say("Hello")
-        assert "encrypted" not in desk.answer("Send"), "it is on this computer"
-        assert desk.done().text == "Hello there."
-
-
-def test_the_next_start_takes_it_again_and_if_it_is_gone_the_starter_answers(
-    qtbot: QtBot, theme: ThemeKeeper, tmp_path: Path, keyring: FakeKeyring
-) -> None:
-    del keyring
-    folder = tmp_path / "store"
-    with serving() as server:
-        first = Desk(qtbot, theme, folder)
-        first.add(server.address)
-        first.choose("fake-8b")
-        first.window.close()
-        assert SettingsFile(folder).load()[0].target == server.reference
-    second = Desk(qtbot, theme, folder)
-    second.until(lambda: "silent-server" in second.window.notices.shown)
-    notice = second.window.notices.shown["silent-server"]
-    assert notice.words.text().endswith("The starter model answers instead.")
-    assert [each.text() for each in notice.buttons] == ["Try again", "Model servers…"]
-    second.say("Hello")
-    assert second.done().text == "Here."
-    assert SettingsFile(folder).load()[0].target == server.reference
-    second.window.close()
-
-
-def test_names_are_said(desk: Desk) -> None:
-    dialog = desk.begin_adding("x")
-    form = dialog.form
-    desk.until(form.problem.isVisible)
-    said = [
-        QAccessible.queryAccessibleInterface(each).text(QAccessible.Text.Name)
-        for each in (form.address, form.key, form.name, form.look_button, form.cancel_button)
-    ]
-    assert said == ["Address", "Key", "Name", "Look", "Cancel"]
-    desk.press(Qt.Key.Key_Escape)
-    desk.until(dialog.isHidden)
-
-
-class Process:
-    """`slipstream serve` with the starter, which can be killed and started again at the same port."""
-
     def __init__(self, folder: Path) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self._environment = os.environ | {"SLIPSTREAM_DATA_DIR": str(folder)}
-        self._process: subprocess.Popen[bytes] | None = None
+        self.events = EventQueue()
+        self.engine = Engine(EngineConfig(folder), self.events)
 
-    def start(self) -> None:
-        command = [
-            sys.executable,
-            "-m",
-            "app",
-            "serve",
-            "--target",
-            STARTER,
-            "--no-speculation",
-            "--port",
-            str(self.port),
-        ]
-        self._process = subprocess.Popen(
-            command, env=self._environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        end = time.monotonic() + _PATIENCE_MS / 1000
-        while not self._answers():
-            assert time.monotonic() < end, "the server does not answer"
-            time.sleep(0.1)
+    def post(self, command: Command) -> StopSignal:
+        self.events.seen.clear()
+        return self.engine.post(command)
 
-    def kill(self) -> None:
-        if self._process is not None:
-            self._process.send_signal(signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
-            self._process.wait()
+    def wait(self, kind: type[_E]) -> _E:
+        return self.events.wait_for(kind, _PATIENCE_S)
 
-    def _answers(self) -> bool:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/v1/models", timeout=1) as answer:
-                return bool(json.load(answer)["data"])
-        except (OSError, ValueError):
-            return False
+    def do(self, command: Command, kind: type[_E]) -> _E:
+        self.post(command)
+        while True:
+            ended = self.wait(Event)
+            if isinstance(ended, Failed) and ended.command is command:
+                raise AssertionError(ended.sentence)
+            if isinstance(ended, Finished) and ended.command is command:
+                return next(each for each in reversed(self.events.seen) if isinstance(each, kind))
+
+    def fails(self, command: Command) -> Failed:
+        self.post(command)
+        while True:
+            failed = self.wait(Failed)
+            if failed.command is command:
+                return failed
+
+    def opened(self, number: int) -> Conversation:
+        return self.do(OpenConversation(number), ConversationOpened).conversation
+
+    def reply(self, command: Command) -> Message:
+        return self.do(command, ReplyFinished).message
 
 
 @pytest.fixture
-def process(tmp_path: Path) -> Iterator[Process]:
-    found = Process(tmp_path / "served")
-    found.start()
-    yield found
-    found.kill()
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    desk = Desk(tmp_path / "data")
+    yield desk
+    assert desk.engine.close()
 
 
-@pytest.mark.timeout(180)
-def test_a_server_of_our_own_is_killed_in_the_middle_of_a_reply_and_comes_back(desk: Desk, process: Process) -> None:
-    desk.add(f"localhost:{process.port}")
-    desk.choose("localhost")
-    assert desk.window.target_bar.state.words == "on localhost"
-    desk.say("Count from one to one thousand, with a word for each number.")
-    desk.answer("Send")
-    desk.until(lambda: desk.heard(ReplyText) > 3)
-    process.kill()
-    half = desk.done()
+def test_a_chat_with_a_real_server(machine: tuple[Machine, ServerKind], desk: Desk) -> None:
+    server, kind = machine
+    # It is found, kept, and agreed to with the first message
+    seen = desk.do(LookAtServer(server.address), ServerSeen).server
+    assert seen.kind is kind
+    (model,) = seen.models
+    assert model.context_size == 2048
+    assert model.sees_pictures is False
+    desk.do(SaveServer(seen), ServersListed)
+    target = desk.do(LoadTarget(model.reference), TargetReady).target
+    assert target.server is not None
+    refused = desk.fails(Send(STORY, None, GREEDY))
+    assert refused.is_not_agreed
+    desk.do(AgreeToServer(target.server.address), ServersListed)
+
+    # A conversation
+    first = desk.reply(Send("Say hello.", None, GREEDY))
+    number = first.conversation_id
+    assert first.text
+    assert first.server == target.server.address
+    assert first.statistics is not None
+    assert first.statistics.prompt_tokens > 5
+    assert 0 < first.statistics.reply_tokens <= 13
+    second = desk.reply(Send("Say it again.", number, GREEDY))
+    assert len(desk.opened(number).messages) == 4
+
+    # Branches
+    again = desk.reply(Regenerate(number, GREEDY))
+    assert again.parent_id == second.parent_id
+    assert again.text == second.text, "both are greedy"
+    assert len(desk.opened(number).siblings[again.id]) == 2
+
+    # Stop, and continue
+    stop = desk.post(Send(STORY, number, ENDLESS))
+    desk.wait(ReplyText)
+    began = time.monotonic()
+    stop.set()
+    stopped = desk.wait(ReplyFinished).message
+    assert time.monotonic() - began < 2
+    desk.wait(Finished)
+    assert stopped.statistics is not None
+    assert stopped.statistics.stop_reason is StopReason.STOPPED
+    longer = desk.reply(ContinueReply(number, GREEDY))
+    assert longer.text.startswith(stopped.text)
+    assert len(longer.text) > len(stopped.text)
+
+    # Killed in the middle of a reply; nothing is lost, and it goes on when the server is there again
+    desk.post(Send(STORY + " Go on.", number, ENDLESS))
+    desk.wait(ReplyText)
+    server.kill()
+    half = desk.wait(ReplyFinished).message
+    failed = desk.wait(Failed)
+    assert "What has arrived is kept" in failed.sentence
     assert half.text
     assert half.statistics is not None
     assert half.statistics.stop_reason is StopReason.CUT_OFF
-    desk.until(lambda: "localhost" in desk.errors)
+    gone = desk.fails(Regenerate(number, GREEDY))
+    assert "cannot be reached" in gone.sentence
+    assert desk.opened(number).messages[-1].text == half.text
+    server.start()
+    whole = desk.reply(ContinueReply(number, GREEDY))
+    assert whole.text.startswith(half.text)
+    assert len(whole.text) > len(half.text)
+    assert desk.opened(number).servers == (target.server.address,)
 
-    process.start()
-    desk.press(Qt.Key.Key_R, modifiers=_CONTROL | _SHIFT)
-    desk.until(lambda: desk.heard(ReplyText) > 6)
-    desk.press(Qt.Key.Key_Escape)
-    more = desk.done()
-    assert more.text.startswith(half.text)
-    assert len(more.text) > len(half.text)
-    desk.press(Qt.Key.Key_R, modifiers=_CONTROL)
-    num_pieces = desk.heard(ReplyText)
-    desk.until(lambda: desk.heard(ReplyText) > num_pieces)
-    desk.press(Qt.Key.Key_Escape)
-    assert desk.done().text
-    assert "localhost" in desk.footer
+    # From the command line, of which the window's list is no part
+    chat = "chat", "--target", model.reference, "--prompt", "Say hello.", "--max-tokens", "8", "--json"
+    command = [sys.executable, "-m", "app", *chat, "--yes-to-server"]
+    told = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE_S, check=False)
+    assert told.returncode == 0, told.stderr
+    assert json.loads(told.stdout)["reply_tokens"] > 0

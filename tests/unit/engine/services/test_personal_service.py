@@ -35,8 +35,10 @@ from engine.messages.events import (
     ProfileExported,
     ProfileImported,
     ProfileShown,
+    ServersListed,
 )
 from engine.messages.learned import ImportOutcome, NgramRecord
+from engine.messages.remote import RemoteServer
 from engine.remote.keys import Keys
 from engine.remote.servers import Servers
 from engine.services.learning_service import LearningService
@@ -201,9 +203,14 @@ def test_everything_is_forgotten(desk: Desk) -> None:
     desk.repository.create_folder("Diary")
     desk.repository.create_conversation("secret", "", incognito=True)
     desk.repository.delete_conversation(desk.repository.create_conversation("deleted", "").id)
+    desk.servers.save(RemoteServer("Desk", "http://192.168.1.5/v1"), "sk-1")
+    assert desk.keyring.kept
     desk.service.handle(ForgetEverything())
-    told = EverythingForgotten, FoldersListed, ConversationsListed, LearnedRead
-    forgotten, folders, listed, read = desk.tells(*told)
+    told = EverythingForgotten, ServersListed, FoldersListed, ConversationsListed, LearnedRead
+    forgotten, servers, folders, listed, read = desk.tells(*told)
+    assert servers == ServersListed(())
+    assert not desk.servers.all()
+    assert not desk.keyring.kept
     assert forgotten == EverythingForgotten(3)
     assert folders == FoldersListed(())
     assert listed == ConversationsListed(())

@@ -206,7 +206,9 @@ def test_while_nobody_waits_earlier_prompts_are_answered_again_and_nothing_shows
 def test_a_chat_goes_on_from_what_the_target_holds(home: Home) -> None:
     home.start()
     first = home.say("Hi there").message
-    held = len(home.target.loaded.target.held)  # type: ignore[attr-defined]
+    assert home.target.local is not None
+    assert isinstance(home.target.local.target, FakeTarget)
+    held = len(home.target.local.target.held)
     home.wait()
     assert home.hears(False)
     statistics = home.say("Why?", first.conversation_id).message.statistics
