@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import QTimer, Signal, Slot
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
 from PySide6.QtWidgets import QWidget
 
@@ -44,6 +45,7 @@ class ModelServersDialog(Dialog):
         self.add_button = button(self.tr("Add a server…"), "outlined", page, self.open_form)
         self.form = ModelServerForm(page)
         self.form.closed.connect(self._on_form_closed)
+        self.form.told.connect(self._on_told)
         self.nothing = words(self.tr("No servers are set up yet."), page, kind="quiet")
         self._column = in_column([], spacing=8)
         in_column(
@@ -102,6 +104,11 @@ class ModelServersDialog(Dialog):
         self.nothing.hide()
         self.form.open_form(server)
         self.page.verticalScrollBar().setValue(0)
+
+    @Slot(QWidget)
+    def _on_told(self, part: QWidget) -> None:
+        """It comes into sight, as soon as it has its place."""
+        QTimer.singleShot(0, self, partial(self.page.ensureWidgetVisible, part))
 
     @Slot()
     def _on_form_closed(self) -> None:

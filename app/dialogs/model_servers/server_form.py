@@ -28,11 +28,13 @@ class ModelServerForm(QFrame):
         saved(RemoteServer, object, str): keep it, with this key (None: the one that is kept; empty: none), in place of
             the one at this address (empty: it is new).
         closed(): the user does not want it any more.
+        told(QWidget): something is shown there now, which is to be seen.
     """
 
     look_requested = Signal(str, object, str)
     saved = Signal(object, object, str)
     closed = Signal()
+    told = Signal(QWidget)
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -127,6 +129,7 @@ class ModelServerForm(QFrame):
             self.name.setText(server.name)
         self._show_possible()
         self.save_button.setFocus()
+        self.told.emit(self.save_button)
 
     def show_untrusted(self, certificate: str, sentence: str) -> None:
         """Asks whether the user trusts it."""
@@ -138,12 +141,14 @@ class ModelServerForm(QFrame):
         ).format(fingerprint=fingerprint_words(certificate))
         self.question.ask(f"{sentence}\n\n{compare}")
         self._show_possible()
+        self.told.emit(self.question)
 
     def show_problem(self, sentence: str) -> None:
         self._end_look()
         self.problem.setText(sentence)
         self.problem.setVisible(bool(sentence))
         self._show_possible()
+        self.told.emit(self.problem)
 
     # Arrangement
 
