@@ -118,6 +118,20 @@ def test_a_target_is_told_by_what_it_is_and_called_as_it_was_last(repository: Re
     assert {each.name: each.num_replies for each in totals} == numbers
 
 
+def test_a_target_on_a_server_is_called_with_its_host_and_never_compared(repository: Repository) -> None:
+    """Its name may have blanks, and its server may claim a speed-up, which nobody has measured here."""
+    desk, cloud = "server:http://192.168.1.5:8080/v1#My Tiny", "server:https://models.example.org/v1#tiny"
+    told = statistics(plain_tokens_per_s=0.0, ratio=0.5)
+    say(repository, told, identity=desk)
+    say(repository, told, identity=cloud)
+    say(repository, statistics())  # of this machine, from before identities were stored
+    history = repository.read_history()
+    assert [each.target_name for each in history.chats] == ["Tiny (192.168.1.5)", "Tiny (models.example.org)", "Tiny"]
+    assert [each.tally.speedup is None for each in history.chats] == [True, True, False]
+    assert [each.tally.num_slow for each in history.chats] == [0, 0, 0]
+    assert history.chats[0].tally.num_accepted == 8
+
+
 def test_an_adapter_is_of_the_targets_that_taught_it(repository: Repository) -> None:
     for identity in ("file:1", "file:2"):
         say(repository, statistics(), identity=identity)
