@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from engine.messages.serving import is_loopback
 
-_SERVER = "server:"
+ELSEWHERE = "server:"  # what the identity of a target on a server begins with
 _SCHEMES = ("http://", "https://")
 
 
@@ -47,8 +47,8 @@ class RemoteModel:
 
     @property
     def identity(self) -> str:
-        """As in `TargetInfo.identity`."""
-        return f"{_SERVER}{self.reference}"
+        """As in `TargetInfo.identity`; without blanks, as all identities are."""
+        return ELSEWHERE + self.reference.replace(" ", "%20")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +94,6 @@ def split_reference(reference: str) -> tuple[str, str]:
 
 def server_of(identity: str | None) -> str:
     """The address of the server that a target with this identity is on; empty for one on this machine."""
-    if not identity or not identity.startswith(_SERVER):
+    if not identity or not identity.startswith(ELSEWHERE):
         return ""
-    return split_reference(identity.removeprefix(_SERVER))[0]
+    return split_reference(identity.removeprefix(ELSEWHERE))[0]

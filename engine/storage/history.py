@@ -14,6 +14,8 @@ from sqlalchemy.dialects.sqlite import insert
 
 from engine.messages.history import NUMBERS, AdapterNote, History, LearningDay, Portion, Tally, total
 from engine.messages.learned import ScoredReplies, TargetStatistics
+from engine.messages.origins import SERVER
+from engine.messages.remote import ELSEWHERE
 from engine.messages.replies import ProposerCounts, TextKind
 from engine.messages.speed import SLOWER
 from engine.storage import adapters, ngrams, recall
@@ -44,6 +46,13 @@ _SUMS = {name: f"{added} FILTER (WHERE NOT repeats)" for name, added in _SUMS.it
 _SUMS["num_repeating"] = "count(*) FILTER (WHERE repeats)"
 # Who wrote a reply: an identity, which may be empty and has no blank, a blank and a name.
 _WRITER = "iif(typeof(target_identity) = 'text', target_identity, '') || ' ' || target_name"
+# What a server guessed, and how fast it would be without that, says nothing of this machine: its replies count with
+# their tokens and seconds alone.
+_IS_ELSEWHERE = f"(typeof(target_identity) = 'text' AND target_identity LIKE '{ELSEWHERE}%')"
+_OWN = ", ".join(
+    f"iif({_IS_ELSEWHERE}, 0, {name}) AS {name}"
+    for name in ("num_rounds", "num_drafted", "num_accepted", "draft_s", "check_s", "plain_tokens_per_s", "ratio")
+)
 # Of all thoughts of a reply, as `schema.Thoughts` writes them.
 _OF_THOUGHTS = """
 iif(thoughts <> '[]' AND json_valid(thoughts),
@@ -55,8 +64,7 @@ _REPLIES = f"""
 WITH replies AS (
     SELECT messages.id AS id, messages.conversation_id AS chat, messages.created_at AS at,
     date(messages.created_at, 'localtime') AS day, {_WRITER} AS target, kind,
-    max(0, reply_tokens - (stop_reason <> 'end')) AS timed, reply_tokens, reply_s, num_rounds, num_drafted,
-    num_accepted, draft_s, check_s, plain_tokens_per_s, ratio, repeats,
+    max(0, reply_tokens - (stop_reason <> 'end')) AS timed, reply_tokens, reply_s, {_OWN}, repeats,
     {_OF_THOUGHTS.format(place=3)} AS num_thought, {_OF_THOUGHTS.format(place=2)} AS thought_s
     FROM reply_statistics JOIN messages ON messages.id = reply_statistics.message_id
     JOIN conversations ON conversations.id = messages.conversation_id
@@ -74,7 +82,7 @@ FROM compared GROUP BY chat, day, target, kind ORDER BY min(at)
 _PROPOSERS = f"""{_REPLIES}
 SELECT chat, day, target, kind, key, total(reply_proposers.num_rounds), total(reply_proposers.num_drafted),
 total(reply_proposers.num_accepted) FROM replies JOIN reply_proposers ON message_id = id
-WHERE typeof(key) = 'text' AND NOT repeats GROUP BY chat, day, target, kind, key ORDER BY key
+WHERE typeof(key) = 'text' AND key <> '{SERVER.key}' AND NOT repeats GROUP BY chat, day, target, kind, key ORDER BY key
 """
 _SCORED = f"""{_REPLIES}
 SELECT chat, day, target, kind, count(*), total(num_tokens), total(rounds_before), total(rounds_after)
