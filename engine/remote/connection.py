@@ -130,7 +130,7 @@ class Connection:
         headers = {"Accept-Encoding": "identity", "User-Agent": "Slipstream", "Connection": "close"}
         if self.key:
             headers["Authorization"] = f"Bearer {self.key}"
-        context = context_for(self.certificate) if self.certificate else usual_context()
+        context = context_for(self.certificate) if self.certificate else self._usual
         waiting = Waiting(stop)
         client = httpx2.AsyncClient(
             headers=headers,
@@ -155,6 +155,11 @@ class Connection:
         finally:
             farewells = [] if response is None else [response.aclose()]
             waiting.close(*farewells, client.aclose())
+
+    @property
+    def _usual(self) -> ssl.SSLContext | bool:
+        """Reading what the system trusts takes long, and is not needed without encryption."""
+        return usual_context() if self.address.startswith("https:") else False
 
     def _whole(self, response: httpx2.Response, waiting: Waiting, limit_s: float) -> bytes:
         found = bytearray()
