@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from engine.messages.serving import is_loopback
 
-ELSEWHERE = "server:"  # what the identity of a target on a server begins with
+SERVER_IDENTITY = "server:"  # how identities of models on servers begin
 _SCHEMES = ("http://", "https://")
 
 
@@ -47,8 +47,8 @@ class RemoteModel:
 
     @property
     def identity(self) -> str:
-        """As in `TargetInfo.identity`; without blanks, as all identities are."""
-        return ELSEWHERE + self.reference.replace(" ", "%20")
+        """As in `TargetInfo.identity`."""
+        return f"{SERVER_IDENTITY}{self.reference}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +92,11 @@ def split_reference(reference: str) -> tuple[str, str]:
     return address, model
 
 
+def reference_in(identity: str | None) -> str:
+    """The reference of the model with this identity; empty for one on this machine."""
+    return identity.removeprefix(SERVER_IDENTITY) if identity and identity.startswith(SERVER_IDENTITY) else ""
+
+
 def server_of(identity: str | None) -> str:
     """The address of the server that a target with this identity is on; empty for one on this machine."""
-    if not identity or not identity.startswith(ELSEWHERE):
-        return ""
-    return split_reference(identity.removeprefix(ELSEWHERE))[0]
+    return split_reference(reference_in(identity))[0]

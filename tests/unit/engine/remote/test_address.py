@@ -60,7 +60,6 @@ def test_the_reference_of_a_model_is_no_path_and_its_identity_names_the_server()
     assert not is_reference("/home/me/http.gguf")
     assert split_reference(model.reference) == (address, "org/llama#3")
     assert server_of(model.identity) == address
-    assert " " not in RemoteModel("my model", reference_of(address, "my model")).identity
     assert server_of("0123abcd") == server_of(None) == server_of("") == ""
 
 

@@ -146,7 +146,7 @@ def test_what_a_server_guesses_counts_for_nobody_here(repository: Repository) ->
     guessed = statistics(proposers=(ProposerCounts(SERVER.key, 5, 10, 5),), ratio=2.0)
     say(repository, guessed, identity="server:http://192.168.1.5:8080/v1#llama", target="llama")
     (portion,) = repository.read_history().days
-    assert portion.target_name == "llama"
+    assert portion.target_name == "llama (192.168.1.5)"
     assert portion.tally.num_tokens == guessed.reply_tokens
     assert portion.tally.seconds == guessed.reply_s
     assert portion.tally.num_rounds == portion.tally.num_drafted == portion.tally.saved_s == 0
