@@ -143,7 +143,8 @@ def test_a_reply_that_was_not_compared_counts_for_all_but_the_ratio(repository: 
 
 
 def test_what_a_server_guesses_counts_for_nobody_here(repository: Repository) -> None:
-    guessed = statistics(proposers=(ProposerCounts(SERVER.key, 5, 10, 5),), ratio=2.0)
+    told = ProposerCounts(SERVER.key, 5, 10, 5)
+    guessed = statistics(proposers=(told,), ratio=2.0, plain_tokens_per_s=0.0, plain_error=0.0)
     say(repository, guessed, identity="server:http://192.168.1.5:8080/v1#llama", target="llama")
     (portion,) = repository.read_history().days
     assert portion.target_name == "llama (192.168.1.5)"
