@@ -16,7 +16,7 @@ import httpx2
 
 from engine.errors import CertificateUntrusted, RemoteFailed
 from engine.remote.certificates import OtherCertificate, context_for, usual_context
-from engine.remote.failures import TooLong, lost, not_reached, reason_of, refused, silent, too_much, unreadable
+from engine.remote.failures import TooLong, Unsent, lost, not_reached, reason_of, refused, silent, too_much, unreadable
 from engine.remote.lines import Lines
 from engine.remote.waiting import OutOfTime, Waiting
 from engine.sentences import say
@@ -130,7 +130,7 @@ class Connection:
         headers = {"Accept-Encoding": "identity", "User-Agent": "Slipstream", "Connection": "close"}
         if self.key:
             headers["Authorization"] = f"Bearer {self.key}"
-        context = context_for(self.certificate) if self.certificate else usual_context()
+        context = context_for(self.certificate) if self.certificate else self._usual
         waiting = Waiting(stop)
         client = httpx2.AsyncClient(
             headers=headers,
@@ -155,6 +155,11 @@ class Connection:
         finally:
             farewells = [] if response is None else [response.aclose()]
             waiting.close(*farewells, client.aclose())
+
+    @property
+    def _usual(self) -> ssl.SSLContext | bool:
+        """Reading what the system trusts takes long, and is not needed without encryption."""
+        return usual_context() if self.address.startswith("https:") else False
 
     def _whole(self, response: httpx2.Response, waiting: Waiting, limit_s: float) -> bytes:
         found = bytearray()
@@ -212,7 +217,7 @@ class Connection:
                     host=self.host,
                 )
         if any(isinstance(cause, ssl.SSLError) for cause in causes) and not has_begun:
-            return RemoteFailed("{host} does not speak https; try the address with http.", host=self.host)
+            return Unsent(say("{host} does not speak https; try the address with http.", host=self.host))
         if isinstance(error, OutOfTime):
             return silent(self.host)
         if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
@@ -264,7 +269,7 @@ def _wait_of(headers: Mapping[str, str]) -> float | None:
 
 
 def _fitting(error: Any) -> float:
-    """The share of the prompt that fits, as llama-server and Slipstream tell it."""
+    """The share of the prompt that fits, as llama-server tells it."""
     if isinstance(error, dict):
         has, fits = error.get("n_prompt_tokens"), error.get("n_ctx")
         if isinstance(has, int) and isinstance(fits, int) and 0 < fits < has:

@@ -47,7 +47,7 @@ def look_at(connection: Connection, stop: StopSignal) -> RemoteServer:
     found = _Found(kind, models)
     if kind in (ServerKind.LLAMA_SERVER, ServerKind.SLIPSTREAM):
         found = _with_props(found, connection, stop)
-    elif kind is ServerKind.OTHER and (models or not listed):
+    elif kind is ServerKind.OTHER:
         found = _of_lm_studio(connection, stop) or _of_ollama(found, connection, stop) or found
     server = RemoteServer(connection.host, connection.address, found.kind, certificate=connection.certificate)
     return replace(server, models=tuple(each for each in found.models if not _is_no_chat(each)))

@@ -8,8 +8,12 @@ from engine.sentences import Sentence, say
 _LONGEST_REASON = 200  # characters of a server's own words
 
 
-class NotReached(RemoteFailed):
-    """Nothing was sent: it is safe to try again."""
+class Unsent(RemoteFailed):
+    """Nothing was sent."""
+
+
+class NotReached(Unsent):
+    """Nobody answers: it is safe to try again."""
 
 
 class Busy(RemoteFailed):

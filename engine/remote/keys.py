@@ -73,6 +73,7 @@ class Keys:
         self._find = find
         self._lock = threading.Lock()
         self._in_memory: dict[str, str] = {}
+        self._read: dict[str, str] = {}  # from the keyring, which may be locked later, and need not be asked twice
         self._keyring: Keyring | None = None
         self._was_looked_for = False
 
@@ -92,11 +93,14 @@ class Keys:
 
     def get(self, name: str) -> str:
         """Empty where there is none."""
-        kept = self._in_memory.get(name)
-        if kept is not None:
-            return kept
-        keyring = self._found()
-        return "" if keyring is None else self._asked(lambda: keyring.get_password(_SERVICE, name) or "", "")
+        kept = self._in_memory.get(name) or self._read.get(name)
+        keyring = None if kept else self._found()
+        if kept or keyring is None:
+            return kept or ""
+        found = self._asked(lambda: keyring.get_password(_SERVICE, name) or "", "")
+        with self._lock:
+            self._read[name] = found
+        return found
 
     def put(self, name: str, key: str) -> bool:
         """Whether it outlives the program."""
@@ -109,6 +113,7 @@ class Keys:
 
         is_kept = keyring is not None and self._asked(keep, False)
         with self._lock:
+            self._read.pop(name, None)
             if is_kept:
                 self._in_memory.pop(name, None)
             else:
@@ -118,6 +123,7 @@ class Keys:
     def remove(self, name: str) -> None:
         with self._lock:
             self._in_memory.pop(name, None)
+            self._read.pop(name, None)
         keyring = self._found()
         if keyring is not None:
             self._asked(lambda: keyring.delete_password(_SERVICE, name), None)

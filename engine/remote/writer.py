@@ -14,7 +14,7 @@ from engine.messages.replies import ReplyListener, StopReason, Thought
 from engine.messages.tools import Tool
 from engine.remote.connection import Connection
 from engine.remote.deltas import Delta, Deltas, Ending
-from engine.remote.failures import Busy, Lost, NotReached, Stopped, TooLong, halved
+from engine.remote.failures import Busy, Lost, NotReached, Stopped, TooLong, Unsent, halved
 from engine.remote.growing import GrowingReply
 from engine.remote.request import body_of
 from engine.remote.waiting import rest
@@ -171,7 +171,7 @@ class _Run:
                 self._was_sent = True
                 for delta in self._until_lost(deltas.read(streamed), deltas):
                     self._grown.add(delta)
-        except (NotReached, CertificateUntrusted):
+        except (Unsent, CertificateUntrusted):
             raise
         except BaseException:
             self._was_sent = True

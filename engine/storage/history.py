@@ -24,6 +24,8 @@ from engine.storage.schema import LearningDayRow, read_time
 from engine.storage.scores import SOUND
 from engine.storage.texts import unique
 
+# What a server guesses says nothing of this machine.
+_OWN = f"target NOT LIKE '{SERVER_IDENTITY}%'"
 # By the names of the fields of `Tally`.
 _SUMS = {
     "num_replies": "count(*)",
@@ -32,10 +34,10 @@ _SUMS = {
     "seconds": "total(reply_s)",
     "num_thought": "total(num_thought)",
     "thought_s": "total(thought_s)",
-    "num_rounds": "total(num_rounds)",
-    "num_in_rounds": "total(num_rounds + num_accepted)",
-    "num_drafted": "total(num_drafted)",
-    "num_accepted": "total(num_accepted)",
+    "num_rounds": f"total(iif({_OWN}, num_rounds, 0))",
+    "num_in_rounds": f"total(iif({_OWN}, num_rounds + num_accepted, 0))",
+    "num_drafted": f"total(iif({_OWN}, num_drafted, 0))",
+    "num_accepted": f"total(iif({_OWN}, num_accepted, 0))",
     "parted_s": "total(iif(check_s > 0, reply_s, 0))",
     "draft_s": "total(iif(check_s > 0, draft_s, 0))",
     "check_s": "total(check_s)",
@@ -78,7 +80,7 @@ FROM compared GROUP BY chat, day, target, kind ORDER BY min(at)
 _PROPOSERS = f"""{_REPLIES}
 SELECT chat, day, target, kind, key, total(reply_proposers.num_rounds), total(reply_proposers.num_drafted),
 total(reply_proposers.num_accepted) FROM replies JOIN reply_proposers ON message_id = id
-WHERE typeof(key) = 'text' AND NOT repeats GROUP BY chat, day, target, kind, key ORDER BY key
+WHERE typeof(key) = 'text' AND NOT repeats AND {_OWN} GROUP BY chat, day, target, kind, key ORDER BY key
 """
 _SCORED = f"""{_REPLIES}
 SELECT chat, day, target, kind, count(*), total(num_tokens), total(rounds_before), total(rounds_after)

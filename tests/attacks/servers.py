@@ -16,7 +16,7 @@ from typing import Any
 import engine.factory
 from engine.config import EngineConfig, ReplySettings, SamplingSettings
 from engine.messages.commands import AgreeToServer, Command, LoadTarget, LookAtServer, SaveServer, Send
-from engine.messages.events import Event, Failed, Finished, ReplyFinished, ServerSeen
+from engine.messages.events import Event, Failed, Finished, PromptStored, ReplyFinished, ServerSeen
 from engine.remote import writer
 from engine.remote.connection import Connection, Limits
 from engine.remote.keys import Keys
@@ -43,14 +43,14 @@ def run(plan: Plan) -> Outcome:
         server.key = _KEY
         desk = _Desk(EngineConfig(plan.folder))
         try:
-            number = desk.set_up(server)
+            desk.set_up(server)
             for place in range(plan.count):
                 dice = plan.dice(place)
                 name, make = _KINDS[place % len(_KINDS)]
                 server.replies = [make(dice, trap)]
                 began = time.monotonic()
                 with memory.watched():
-                    ended = desk.send(f"Try {place}.", number)
+                    ended = desk.send(f"Try {place}.")
                 longest_s = max(longest_s, time.monotonic() - began)
                 outcome.check(ended is not None, f"{place}: {name}: nothing ended it")
                 if isinstance(ended, Failed):
@@ -59,7 +59,8 @@ def run(plan: Plan) -> Outcome:
                         "Something went wrong inside" not in ended.sentence, f"{place}: {name}: {ended.sentence}"
                     )
                 server.replies = [streaming("All is well.")]
-                after = desk.send("And now?", number)
+                after = desk.send("And now?", desk.chat)
+                server.asked.clear()
                 outcome.check(isinstance(after, Finished), f"{place}: {name}: the chat did not go on: {after}")
                 outcome.check(desk.last_text == "All is well.", f"{place}: {name}: the chat said {desk.last_text!r}")
                 outcome.tried += 1
@@ -79,17 +80,14 @@ class _Desk:
         self.events = EventQueue()
         self.engine = Engine(config, self.events)
         self.last_text = ""
+        self.chat: int | None = None  # the last one
 
-    def set_up(self, server: FakeServer) -> int:
-        """The number of a chat with it."""
+    def set_up(self, server: FakeServer) -> None:
         self.do(LookAtServer(server.address, _KEY))
         (seen,) = (each for each in self.events.seen if isinstance(each, ServerSeen))
         self.do(SaveServer(seen.server, _KEY))
         self.do(AgreeToServer(server.address))
         self.do(LoadTarget(server.reference))
-        self.do(Send("Hello?", None, _GREEDY))
-        (reply,) = (each for each in self.events.seen if isinstance(each, ReplyFinished))
-        return reply.message.conversation_id
 
     def do(self, command: Command) -> Event | None:
         """Its end, unless that takes too long."""
@@ -104,10 +102,13 @@ class _Desk:
             if isinstance(event, Finished | Failed) and event.command is command:
                 return event
 
-    def send(self, prompt: str, number: int) -> Event | None:
-        ended = self.do(Send(prompt, number, _GREEDY))
+    def send(self, prompt: str, chat: int | None = None) -> Event | None:
+        """Without a chat, in a new one."""
+        ended = self.do(Send(prompt, chat, _GREEDY))
         replies = [each for each in self.events.seen if isinstance(each, ReplyFinished)]
         self.last_text = replies[-1].message.text if replies else ""
+        prompts = [each for each in self.events.seen if isinstance(each, PromptStored)]
+        self.chat = prompts[-1].message.conversation_id if prompts else self.chat
         return ended
 
 

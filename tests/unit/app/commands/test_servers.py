@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 import engine.remote.keys
+from engine.config import EngineConfig
+from engine.errors import NotPossible
 from engine.remote.keys import KEY_VARIABLE
+from engine.use_cases.chat import resolve
 from tests.fakes.keyring import FakeKeyring
 from tests.fakes.remote import FakeServer, serving
 from tests.unit.app.commands.test_chat_tools import Terminal
@@ -115,10 +118,10 @@ def test_whoever_sits_there_is_asked_once(monkeypatch: Patch, capsys: Output, se
 def test_what_needs_a_model_here_says_so(
     monkeypatch: Patch, capsys: Output, server: FakeServer, tmp_path: Path
 ) -> None:
-    prompts = tmp_path / "prompts.jsonl"
-    prompts.write_text('{"id": "1", "turns": ["Hello"]}\n')
-    assert run(monkeypatch, "replay", "--target", server.reference, "--prompts", str(prompts)) == 2
-    assert "needs a model on this machine" in capsys.readouterr().err
+    assert run(monkeypatch, "serve", "--target", server.reference) == 2
+    assert "is on a server already" in capsys.readouterr().err
+    with pytest.raises(NotPossible, match="needs a model on this machine"):  # so `bench`, `replay` and `distill`
+        resolve(EngineConfig(tmp_path), server.reference)
     assert not server.asked
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ssl
 from collections.abc import Iterator
 from typing import Any
 
@@ -7,13 +8,14 @@ import pytest
 
 from engine.errors import CertificateUntrusted, RemoteFailed
 from engine.messages.remote import RemoteModel, RemoteServer, ServerKind
+from engine.remote import connection as connecting
 from engine.remote.connection import Connection, Limits, shown_certificate
 from engine.remote.discovery import look_at
 from engine.stop_signal import StopSignal
-from tests.fakes.remote import FakeServer, refusing, serving
+from tests.fakes.remote import CERTIFICATE, FakeServer, refusing, serving
 
 NEVER = StopSignal()
-QUICK = Limits(connect_s=2, answer_s=0.3)
+LIMITS = Limits(answer_bytes=1 << 20)
 
 
 @pytest.fixture
@@ -23,7 +25,7 @@ def server() -> Iterator[FakeServer]:
 
 
 def seen(server: FakeServer, key: str = "") -> RemoteServer:
-    return look_at(Connection(server.address, key, limits=QUICK), NEVER)
+    return look_at(Connection(server.address, key, limits=LIMITS), NEVER)
 
 
 def the_model(server: FakeServer) -> RemoteModel:
@@ -110,8 +112,7 @@ def test_a_key_is_sent_to_the_server_and_a_wrong_one_is_told(server: FakeServer)
         (lambda visit: visit.tell(b'{"data": [{"id": "a", "max_model_len": NaN}]}'), "answers in a way that no server"),
         (lambda visit: visit.tell(b"", 302, Location="http://127.0.0.1:9/v1/models"), "sends elsewhere"),
         (lambda visit: visit.tell(b"{}", Content_Encoding="gzip"), "answers in a way that no server"),
-        (lambda visit: visit.tell(b" " * (17 << 20)), "sends more than a reply can be"),
-        (lambda visit: visit.server.over.wait(), "has fallen silent"),
+        (lambda visit: visit.tell(b" " * (2 << 20)), "sends more than a reply can be"),
         (refusing(500), "has failed"),
         (refusing(404), "refuses this"),
     ],
@@ -120,6 +121,12 @@ def test_what_is_no_list_of_models_is_told(server: FakeServer, page: object, sen
     server.pages["/v1/models"] = page
     with pytest.raises(RemoteFailed, match=sentence):
         seen(server)
+
+
+def test_a_server_that_says_nothing_is_not_waited_for_for_ever(server: FakeServer) -> None:
+    server.pages["/v1/models"] = lambda visit: visit.server.over.wait()
+    with pytest.raises(RemoteFailed, match="has fallen silent"):
+        look_at(Connection(server.address, limits=Limits(answer_s=0.2)), NEVER)
 
 
 def test_absurd_values_count_as_not_told(server: FakeServer) -> None:
@@ -132,7 +139,7 @@ def test_absurd_values_count_as_not_told(server: FakeServer) -> None:
 
 def test_where_nobody_listens_nothing_is_reached() -> None:
     with pytest.raises(RemoteFailed, match="cannot be reached"):
-        look_at(Connection("http://127.0.0.1:1/v1", limits=QUICK), NEVER)
+        look_at(Connection("http://127.0.0.1:1/v1", limits=LIMITS), NEVER)
 
 
 def test_a_certificate_that_nobody_vouches_for_is_looked_at_and_trusted_alone() -> None:
@@ -151,3 +158,13 @@ def test_a_certificate_that_nobody_vouches_for_is_looked_at_and_trusted_alone() 
 def test_a_server_that_does_not_speak_https_is_told(server: FakeServer) -> None:
     with pytest.raises(RemoteFailed, match="does not speak https"):
         look_at(Connection(server.address.replace("http:", "https:")), NEVER)
+
+
+def test_a_certificate_that_an_authority_vouches_for_needs_no_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    vouched = ssl.create_default_context(cafile=str(CERTIFICATE))
+    monkeypatch.setattr(connecting, "usual_context", lambda: vouched)
+    with serving(is_encrypted=True) as server:
+        assert look_at(Connection(server.address, "sk-1", limits=LIMITS), NEVER).models
+        elsewhere = server.address.replace("127.0.0.1", "localhost")  # which is not its name
+        with pytest.raises(CertificateUntrusted):
+            look_at(Connection(elsewhere, "sk-1", limits=LIMITS), NEVER)

@@ -62,6 +62,17 @@ def test_a_key_that_no_keyring_takes_is_held_until_the_program_ends(found: FakeK
     assert not held.get("a")
 
 
+def test_a_keyring_is_asked_once_for_a_key() -> None:
+    fake = FakeKeyring()
+    Keys(lambda: fake).put("a", "sk-1")
+    held = Keys(lambda: fake)
+    assert held.get("a") == "sk-1"
+    fake.kept.clear()  # as one that is locked meanwhile
+    assert held.get("a") == "sk-1"
+    held.put("a", "sk-2")
+    assert held.get("a") == "sk-2"
+
+
 def test_the_user_is_told_that_keys_are_not_kept() -> None:
     assert "kept in memory until Slipstream ends" in Keys(lambda: None).notice
 

@@ -48,7 +48,8 @@ from tests.fakes.remote import (
 
 ASKED = (ChatTurn(Role.SYSTEM, "Be kind."), ChatTurn(Role.USER, "Hello?"))
 GREEDY = ReplySettings(SamplingSettings(temperature=0))
-QUICK = Limits(connect_s=2, answer_s=2, first_s=1, silence_s=0.3, line_bytes=10_000, reply_bytes=300_000)
+LIMITS = Limits(line_bytes=10_000, reply_bytes=300_000)
+IMPATIENT = Limits(silence_s=0.3)
 FORECAST = Tool("weather", "forecast", "Tells the weather.", '{"type": "object", "properties": {}}')
 
 
@@ -60,7 +61,6 @@ class Heard(ReplyListener):
     figures: list[LiveFigures] = field(default_factory=list)
     waits: list[str] = field(default_factory=list)
     left_out: list[int] = field(default_factory=list)
-    on_first: Any = None
 
     def on_prompt(self, num_tokens: int, num_left_out: int) -> None:  # noqa: ARG002
         self.left_out.append(num_left_out)
@@ -69,8 +69,6 @@ class Heard(ReplyListener):
         assert not origins
         self.texts.append(text)
         self.figures.append(figures)
-        if self.on_first is not None:
-            self.on_first()
 
     def on_thought(self, piece: ThoughtPiece, figures: LiveFigures) -> None:  # noqa: ARG002
         self.thoughts.append(piece)
@@ -96,10 +94,10 @@ def server() -> Iterator[FakeServer]:
         yield server
 
 
-def writer_of(server: FakeServer, kind: ServerKind = ServerKind.LLAMA_SERVER, **model: Any) -> RemoteWriter:
-    found = RemoteModel(MODEL, server.reference, **model)
+def writer_of(server: FakeServer, kind: ServerKind = ServerKind.LLAMA_SERVER, limits: Limits = LIMITS) -> RemoteWriter:
+    found = RemoteModel(MODEL, server.reference)
     at = RemoteServer("Desk", server.address, kind, models=(found,))
-    return RemoteWriter(at, found, lambda: Connection(server.address, "sk-1", limits=QUICK))
+    return RemoteWriter(at, found, lambda: Connection(server.address, "sk-1", limits=limits))
 
 
 def write(
@@ -110,10 +108,11 @@ def write(
     settings: ReplySettings = GREEDY,
     stop: StopSignal | None = None,
     turns: tuple[ChatTurn, ...] = ASKED,
+    limits: Limits = LIMITS,
     **more: Any,
 ) -> Reply:
     server.replies = [*replies] or server.replies
-    writer = writer_of(server, kind)
+    writer = writer_of(server, kind, limits)
     return writer.write(writer.prepare(turns, 1, **more), settings, stop or StopSignal(), heard or Heard())
 
 
@@ -289,7 +288,9 @@ def test_a_server_that_does_not_stream_is_read_all_the_same(server: FakeServer) 
 # Stopping
 
 
-@pytest.mark.parametrize("reaction", [silent, hanging(), hanging("Once")])
+@pytest.mark.parametrize(
+    "reaction", [silent, hanging(), hanging("Once")], ids=["no status", "no byte", "in the middle"]
+)
 def test_a_reply_is_stopped_at_once(server: FakeServer, reaction: Reaction) -> None:
     stop = StopSignal()
     set_at: list[float] = []
@@ -298,15 +299,13 @@ def test_a_reply_is_stopped_at_once(server: FakeServer, reaction: Reaction) -> N
         set_at.append(time.monotonic())
         stop.set()
 
-    heard = Heard(on_first=end)
-    if reaction is silent or len(heard.texts) == 0:
-        timer = threading.Timer(0.15, end)
-        timer.start()
-    reply = write(server, reaction, heard=heard, stop=stop)
+    timer = threading.Timer(0.2, end)
+    timer.start()
+    reply = write(server, reaction, stop=stop)
     took = time.monotonic() - set_at[0]
-    timer.cancel()
+    timer.join()
     assert (reply.failure, reply.statistics.stop_reason) == (None, StopReason.STOPPED)
-    assert took < 0.5  # usually 20 ms: what it may be is measured elsewhere
+    assert took < 5  # usually some milliseconds, but a busy machine has no clock
     if reaction is not silent:
         assert server.closed.wait(5), "the server hears of it"
 
@@ -437,7 +436,7 @@ def test_a_server_that_falls_silent_is_told(server: FakeServer) -> None:
         visit.event(delta("Once"))
         visit.server.over.wait()
 
-    reply = write(server, react)
+    reply = write(server, react, limits=IMPATIENT)
     assert (reply.text, reply.statistics.stop_reason) == ("Once", StopReason.CUT_OFF)
     assert "has fallen silent" in failed(reply)
 
@@ -452,7 +451,7 @@ def test_a_server_that_drips_is_silent_as_well(server: FakeServer) -> None:
             visit.send(b"x")
             time.sleep(0.02)
 
-    assert "has fallen silent" in failed(write(server, react))
+    assert "has fallen silent" in failed(write(server, react, limits=IMPATIENT))
 
 
 @pytest.mark.parametrize(

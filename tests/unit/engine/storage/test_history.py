@@ -16,6 +16,7 @@ from sqlalchemy import insert
 from engine.messages.conversations import Role
 from engine.messages.history import Tally, total
 from engine.messages.learned import NgramRecord
+from engine.messages.origins import SERVER
 from engine.messages.replies import ProposerCounts, ReplyStatistics, StopReason, TextKind, Thought
 from engine.storage import Repository
 from engine.storage.schema import ConversationRow, MessageRow, ReplyProposerRow, ReplyStatisticsRow
@@ -153,6 +154,19 @@ def test_a_reply_that_was_not_compared_counts_for_all_but_the_ratio(repository: 
     assert portion.tally.num_timed == 20
     assert portion.tally.speedup is None
     assert portion.tally.parted_s == 0.0, "nothing is known of where its time went"
+
+
+def test_what_a_server_guesses_counts_for_nobody_here(repository: Repository) -> None:
+    told = ProposerCounts(SERVER.key, 5, 10, 5)
+    guessed = statistics(proposers=(told,), ratio=2.0, plain_tokens_per_s=0.0, plain_error=0.0)
+    say(repository, guessed, identity="server:http://192.168.1.5:8080/v1#llama", target="llama")
+    (portion,) = repository.read_history().days
+    assert portion.target_name == "llama (192.168.1.5)"
+    assert portion.tally.num_tokens == guessed.reply_tokens
+    assert portion.tally.seconds == guessed.reply_s
+    assert portion.tally.num_rounds == portion.tally.num_drafted == portion.tally.saved_s == 0
+    assert portion.tally.proposers == ()
+    assert portion.tally.ratios == ()
 
 
 def test_deleted_and_incognito_chats_are_not_told_of(repository: Repository) -> None:
