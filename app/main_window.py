@@ -252,6 +252,7 @@ class MainWindow(QMainWindow):
         self.choose_action = self._action(self.tr("Choose a model"), choose, self.target_bar.open_picker)
         self.library_action = self._action(self.tr("Library…"))
         self.models_action = self._action(self.tr("Find models…"))
+        self.servers_action = self._action(self.tr("Model servers…"), role=role.NoRole)
         self.open_action = self._action(self.tr("Open a model file…"), "Ctrl+O", self.target_bar.choose)
         leave = QKeySequence(QKeySequence.StandardKey.Quit)
         self.quit_action = self._action(self.tr("Quit"), leave, self.close, role.QuitRole)
@@ -344,7 +345,7 @@ class MainWindow(QMainWindow):
                 self.tr("&Model"),
                 (
                     (self.choose_action, self.starter_action),
-                    (self.open_action, self.models_action),
+                    (self.open_action, self.models_action, self.servers_action),
                     (self.drafter_action, self.compare_action),
                 ),
             ),

@@ -14,6 +14,7 @@ from app.controllers.chat import ChatController
 from app.controllers.chat_settings import ChatSettingsController
 from app.controllers.chat_tools import ChatTools
 from app.controllers.compare import CompareController
+from app.controllers.consent import Consent
 from app.controllers.conversations import ConversationsController
 from app.controllers.draft_keeper import DraftKeeper
 from app.controllers.drafter import DrafterController
@@ -22,6 +23,7 @@ from app.controllers.folder_start import FolderStart
 from app.controllers.help import HelpController
 from app.controllers.history import HistoryController
 from app.controllers.library import LibraryController, connect_library
+from app.controllers.model_servers import ModelServersController
 from app.controllers.notifier import Notifier
 from app.controllers.nudge import Nudge
 from app.controllers.order import OrderController
@@ -91,7 +93,8 @@ class WiredWindow(QObject):
         self.order = OrderController(window, bridge, self.conversations, self.target, keeper)
         ToolCallsController(window, bridge, self.conversations)
         self.tools = ToolsController(window, self.theme, bridge, keeper)
-        BranchController(window, bridge, self.conversations, chat)
+        self.consent = Consent(window, bridge, self.conversations, self.target)
+        BranchController(window, bridge, self.conversations, chat, self.consent)
         RepetitionController(window, bridge, self.conversations)
         StoreNotice(window, bridge)
         self.chat_settings = ChatSettingsController(window, bridge, self.conversations, chat)
@@ -121,6 +124,7 @@ class WiredWindow(QObject):
         HelpController(window, self.theme, bridge, folder)
         UpdateController(window, bridge, keeper, update_url())
         self.server = ServerController(window, bridge, keeper)
+        self.model_servers = ModelServersController(window, bridge, self.target)
         self.settings = SettingsController(window, self.theme, keeper, self.target)
         ReadingsController(window, self.theme, bridge, keeper, self.settings)
         FirstStart(window, bridge, keeper)
@@ -145,6 +149,7 @@ class WiredWindow(QObject):
         """Also once more, when the store could not be opened and is tried again."""
         self.drafters.start()
         self.order.list_all()
+        self.model_servers.list_all()
         self.conversations.list_all()
         target, identity = self._start_target
         self.target.load(target, identity=identity, by_itself=True)
@@ -159,12 +164,12 @@ class WiredWindow(QObject):
             self.keeper.changed.connect(self._follow)
         self.library.list_all()
 
-    def _use_model(self, path: Path) -> None:
+    def _use_model(self, reference: str) -> None:
         """As if it had been chosen in the library, or dropped on the window before there is one."""
         if self.library is not None:
-            self.library.choose(path)
+            self.library.choose(reference)
         else:
-            self.target.choose(str(path))
+            self.target.choose(reference)
 
     @Slot()
     def _follow(self) -> None:

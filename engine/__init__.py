@@ -26,29 +26,30 @@ _PUBLIC = {
     "drafter.choice": "BUILT_IN HUB_EXAMPLES SELF STARTER_TORCH built_in_drafter drafter_source hub_name",
     "drafter.first_look": "check_drafter",
     "drafter.heads_folder": "heads_folder",
-    "factory": "open_repository",
+    "factory": "open_repository open_servers",
     "lab.distillation.progress": "DistillProgress InventProgress Judgement LabelProgress TrainingProgress",
     "lab.measuring.order": "BenchOrder SimulatedCosts",
     "library.siblings": "sibling_beside",
     "messages.commands": """
-        AddClient AddPresets AddTargets AnswerToolCall ArchiveConversations ChangeClient ChangeConversation
-        ChangeFolder ChangeTargetOptions ChatSampling CheckForUpdate CheckGrammar CheckSuggestions Command Compare
-        ContinueReply CountTokens CreateFolder DeleteConversations DeleteFolder DeleteMessage
+        AddClient AddPresets AddTargets AgreeToServer AnswerToolCall ArchiveConversations ChangeClient
+        ChangeConversation ChangeFolder ChangeTargetOptions ChatSampling CheckForUpdate CheckGrammar CheckSuggestions
+        Command Compare ContinueReply CountTokens CreateFolder DeleteConversations DeleteFolder DeleteMessage
         DeletePreset DeletePrompt DiscardDownload DownloadTarget EditPrompt EndToolServers EstimateMemory
-        ExportConversations ExportPresets ExportProfile FetchDrafter FindPassages ForgetAllowedTools
-        ForgetConversation ForgetEverything ForgetLearned ForgetReadings ImportConversations ImportPresets
-        ImportProfile ListAllowedTools ListClients ListConversations ListDownloads ListFolders ListForms ListHubFiles
-        ListPresets ListPrompts ListSuggestions ListTargets ListTools LoadTarget MakeForm MeasureReadings
+        ExportConversations ExportPresets ExportProfile FetchDrafter FindPassages ForgetAllowedTools ForgetConversation
+        ForgetEverything ForgetLearned ForgetReadings ImportConversations ImportPresets ImportProfile ListAllowedTools
+        ListClients ListConversations ListDownloads ListFolders ListForms ListHubFiles ListPresets ListPrompts
+        ListServers ListSuggestions ListTargets ListTools LoadTarget LookAtServer MakeForm MeasureReadings
         MoveConversations OpenConversation PauseLearning PersonalCommand PinConversations ReadHistory ReadLearned
-        ReadPicture ReadRuntime ReadTextFile Regenerate RemoveClient RemoveTarget RenameConversation ReplyCommand
-        ResetStarter RestoreConversations RestoreFolder RestoreMessage ReturnConversations
-        SaveDraft SavePreset SavePrompt SearchConversations SearchHub Send ShowBranch ShowPicture ShowProfile
-        StoreHeld TuneStarter TuneTarget UseAdapter UseDrafter UseLearning UseReadings UseServer UseTools
+        ReadPicture ReadRuntime ReadTextFile Regenerate RemoveClient RemoveServer RemoveTarget RenameConversation
+        ReplyCommand ResetStarter RestoreConversations RestoreFolder RestoreMessage ReturnConversations SaveDraft
+        SavePreset SavePrompt SaveServer SearchConversations SearchHub Send ShowBranch ShowPicture ShowProfile StoreHeld
+        TuneStarter TuneTarget UseAdapter UseDrafter UseLearning UseReadings UseServer UseTools
     """,
     "messages.exports": "ExportEngine ExportOrder",
     "messages.serving": "Client ServerLimits ServerSettings",
     "proposers.catalogue": "origins",
-    "replies.reply": "Reply",
+    "remote.keys": "key_of_environment",
+    "replies.writing": "Reply",
     "server.clients": "Clients",
     "services.hub_service": "fetch_drafter",
     "services.tuning_service": "TuningService",
@@ -61,6 +62,7 @@ _PUBLIC = {
     "use_cases.chat": "open_writer read_prompt",
     "use_cases.exporting": "export_drafter",
     "use_cases.lab": "distill open_bench",
+    "use_cases.remote": "certificate_of look_at_server",
     "use_cases.serving": "checked_embedder serving",
     "use_cases.store": """
         download_target export_profile forget_learned import_profile list_hub_files open_library open_tuning
@@ -82,7 +84,8 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.messages.exports import *
     from engine.messages.serving import *
     from engine.proposers.catalogue import *
-    from engine.replies.reply import *
+    from engine.remote.keys import *
+    from engine.replies.writing import *
     from engine.server.clients import *
     from engine.services.hub_service import *
     from engine.services.tuning_service import *
@@ -95,6 +98,7 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.use_cases.chat import *
     from engine.use_cases.exporting import *
     from engine.use_cases.lab import *
+    from engine.use_cases.remote import *
     from engine.use_cases.serving import *
     from engine.use_cases.store import *
     from engine.use_cases.tools import *

@@ -10,6 +10,7 @@ or command that its callers should know of.
         AdapterUnusable
         TemplateFailed  PromptTooLong  SettingInvalid  NotPossible  ConversationMissing
         FileUnusable  StoreUnusable  FetchFailed  Cancelled
+        RemoteFailed (CertificateUntrusted)  ServerNotAgreed
 """
 
 from __future__ import annotations
@@ -99,3 +100,15 @@ class FetchFailed(MendableError):
 
 class Cancelled(MendableError):
     """The user cancelled the loading of a target, a download (which can go on where it stopped), or an import."""
+
+
+class RemoteFailed(MendableError):
+    """The server that a target is on cannot be reached, refuses, or answers what cannot be used."""
+
+
+class CertificateUntrusted(RemoteFailed):
+    """No authority vouches for the certificate of the server, or it is not the one that the user trusts."""
+
+
+class ServerNotAgreed(MendableError):
+    """The user has not agreed yet to send chats to the server that the target is on."""

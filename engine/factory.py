@@ -32,6 +32,7 @@ from engine.messages.commands import (
     PresetCommand,
     ReadingCommand,
     ReadRuntime,
+    RemoteCommand,
     ServerCommand,
     StoreCommand,
     ToolCommand,
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from engine.hub.saved import SavedDownloads
     from engine.messages.targets import GpuSupport
     from engine.proposers.drafting import Drafting
+    from engine.remote.servers import Servers
     from engine.services.chat_service import ChatService
     from engine.services.erasing import ErasingService
     from engine.services.file_service import FileService
@@ -70,6 +72,7 @@ if TYPE_CHECKING:
     from engine.services.quiet import Quiet
     from engine.services.reading_keeper import ReadingKeeper
     from engine.services.recall import Recall
+    from engine.services.remote_service import RemoteService
     from engine.services.store_service import StoreService
     from engine.services.tool_service import ToolService
     from engine.services.tuning_service import TuningService
@@ -135,6 +138,7 @@ class Services:
         self._library: Lazy[LibraryService] = Lazy(self._build_library)
         self._asking = Asking()
         self._tools: Lazy[ToolHost] = Lazy(lambda: make_tool_host(config, emit))
+        self._servers: Lazy[Servers] = Lazy(lambda: open_servers(config))
         self._chat: Lazy[ChatService] = Lazy(self._build_chat)
         self._handlers: dict[type, _Handle] = {
             ChatCommand: self._handle_chat,
@@ -149,6 +153,7 @@ class Services:
             **dict.fromkeys((PresetCommand, ExportPresets, ImportPresets), _with(Lazy(self._build_presets))),
             HubCommand: _with(Lazy(self._build_hub)),
             ToolCommand: _with(Lazy(self._build_tools)),
+            RemoteCommand: _with(Lazy(self._build_remote)),
             ServerCommand: _with(lambda: self.hosting),
             AnswerToolCall: self._answer_call,
             CountTokens: self._count_tokens,
@@ -198,13 +203,13 @@ class Services:
     def _copy_reading(self, _command: CopyReading, _stop: StopSignal) -> None:
         """Disturbs nobody who works while nobody waits."""
         target = None if self._chat.built is None else self._chat.built.target
-        loaded = target.loaded if target is not None and target.is_loaded else None
-        self._readings().copy(None if loaded is None else loaded.writer)
+        local = None if target is None else target.local
+        self._readings().copy(None if local is None else local.writer)
 
     def _count_tokens(self, command: CountTokens, stop: StopSignal) -> None:
         """Unless another command took its place meanwhile."""
         chat = self._chat.built
-        if chat is None or not chat.target.is_loaded or stop.is_set():
+        if chat is None or chat.target.local is None or stop.is_set():
             return
         text, about = command.text, 0
         number = chat.target.count_tokens(text)
@@ -242,6 +247,7 @@ class Services:
 
     def _build_chat(self) -> ChatService:
         from engine.loading import load_embedder, load_target
+        from engine.remote.targets import RemoteTargets
         from engine.services.answering import Answering
         from engine.services.calling import Calling
         from engine.services.chat_service import ChatService
@@ -251,7 +257,8 @@ class Services:
 
         shared = self._repository(), self._recall(), self._learning
         readings = self._readings()
-        target = TargetInUse(*shared, load_target, self._speculate, self._emit, self._post, readings.readings)
+        remote = RemoteTargets(self._servers())
+        target = TargetInUse(*shared, load_target, self._speculate, self._emit, self._post, readings.readings, remote)
         calling = Calling(self._repository(), self._keeper(), self._tools, self._asking, self._emit)
         remembering = Remembering(self._repository(), self._keeper(), self._emit)
         told = self._emit, self._post
@@ -287,11 +294,16 @@ class Services:
 
         return ToolService(self._tools(), self._emit)
 
+    def _build_remote(self) -> RemoteService:
+        from engine.services.remote_service import RemoteService
+
+        return RemoteService(self._servers(), self._emit)
+
     def _build_personal(self) -> PersonalService:
         from engine.services.personal_service import PersonalService
 
         shared = self._repository(), self._recall(), self._learning
-        return PersonalService(*shared, self._readings().readings, self._emit, self._post)
+        return PersonalService(*shared, self._readings().readings, self._servers(), self._emit, self._post)
 
     def _build_files(self) -> FileService:
         from engine.services.file_service import FileService
@@ -426,6 +438,14 @@ def _gpu_support() -> GpuSupport:
     from engine.target.runtime import gpu_support
 
     return gpu_support()
+
+
+def open_servers(config: EngineConfig) -> Servers:
+    """Those that targets can be on; asks nobody."""
+    from engine.remote.keys import Keys
+    from engine.remote.servers import Servers
+
+    return Servers(config.data_dir, Keys())
 
 
 def saved_downloads(config: EngineConfig) -> SavedDownloads:

@@ -15,6 +15,7 @@ UNFINISHED_COPY = f"{STORE}.part"
 SETTINGS = "settings.json"
 UNREADABLE_SETTINGS = "settings.unreadable.json"
 CLIENTS = "clients.json"
+SERVERS = "servers.json"
 LOG = "logs/slipstream.log"
 
 
@@ -53,6 +54,8 @@ PLACES = (
     Place(SETTINGS, Fate.REWRITTEN, Turn.SETTINGS),
     Place(f".{CLIENTS}.*.part", Fate.REMOVED),
     Place(CLIENTS, Fate.REMOVED),  # names that a user gave to programs; their keys are worth nothing then
+    Place(f".{SERVERS}.*.part", Fate.REMOVED),
+    Place(SERVERS, Fate.REMOVED),  # addresses and names; their keys leave the keyring with them
     Place(f"{LOG}.*", Fate.REMOVED),
     Place(LOG, Fate.EMPTIED),
     Place("crashes/*.native", Fate.EMPTIED),

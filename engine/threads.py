@@ -30,6 +30,7 @@ from engine.messages.commands import (
     PersonalCommand,
     ReadingCommand,
     ReadRuntime,
+    RemoteCommand,
     ReplyCommand,
     SaveNgrams,
     ServerCommand,
@@ -58,7 +59,7 @@ _STORE_THREADS = (
     "tools",
     "answers",
 )
-_NETWORK_THREADS = ("hub", "search", "download", "server")
+_NETWORK_THREADS = ("hub", "search", "download", "server", "servers")
 _THREADS: dict[type, str] = {
     ChatCommand: "chat",
     ForgetEverything: "chat",  # so that no reply follows it
@@ -72,6 +73,7 @@ _THREADS: dict[type, str] = {
     PauseLearning: "store",
     ToolCommand: "tools",
     ServerCommand: "server",
+    RemoteCommand: "servers",
     AnswerToolCall: "answers",
     ReadingCommand: "personal",
     KeepReading: "readings",
@@ -96,7 +98,7 @@ class Engine:
     """A listener, and a thread for each kind of command that must not wait for the others: answering, reading stored
     conversations, changing them, the library of targets, forms of their weights, files of chats, what is learned as a
     whole, erasing what was deleted, keeping what was read, servers of tools, what the user answers about their calls,
-    searching the hub, fetching from it, and the server for other programs.
+    searching the hub, fetching from it, the server for other programs, and the servers that targets are on.
 
     The threads call `listener`. Nothing slow happens in the constructor or in `post`.
     """

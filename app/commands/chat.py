@@ -11,7 +11,14 @@ from typing import Annotated, Literal
 import typer
 
 import engine
-from app.commands.options import DrafterDeviceOption, DrafterOption, NoSpeculationOption, TargetOption, takes_sampling
+from app.commands.options import (
+    AnyTargetOption,
+    DrafterDeviceOption,
+    DrafterOption,
+    NoSpeculationOption,
+    takes_sampling,
+)
+from app.commands.servers import agrees_at_terminal
 from app.commands.terminal import INTERRUPTED, chosen_drafter, json_line, stopped_by_ctrl_c
 from app.commands.tools import opened_desk
 from engine.config import (
@@ -46,7 +53,7 @@ def chat(
     attach: Annotated[
         list[Path] | None, typer.Option(help="A file or picture to send with it; may be given several times.")
     ] = None,
-    target: TargetOption = STARTER,
+    target: AnyTargetOption = STARTER,
     system: Annotated[str, typer.Option("--system", help="System prompt.")] = "",
     sampling: SamplingSettings = SamplingSettings(),  # noqa: B008
     max_tokens: Annotated[int, typer.Option(min=0, help="Length of the reply at most; 0 = no limit.")] = 1024,
@@ -69,6 +76,9 @@ def chat(
         list[str] | None,
         typer.Option(help="Call this tool (NAME, or SERVER/NAME) without asking; may be given several times."),
     ] = None,
+    yes_to_server: Annotated[
+        bool, typer.Option("--yes-to-server", help="Send it to the server of the model without asking first.")
+    ] = False,
     no_speculation: NoSpeculationOption = False,
     drafter: DrafterOption = AUTOMATIC,
     drafter_device: DrafterDeviceOption = None,
@@ -92,13 +102,16 @@ def chat(
         sampling, max_tokens or None, max_thought, tuple(stop or ()), think and think == "on"
     )
     told = [ChatTurn(Role.SYSTEM, system)] if system else []
-    listener = ReplyListener() if as_json else _Terminal()
+    listener = _Quiet() if as_json else _Terminal()
+
+    def agrees(sentence: str) -> bool:
+        return yes_to_server or agrees_at_terminal(sentence)
 
     def write(stopped: engine.StopSignal) -> _Written:
         asked = engine.read_prompt(text, attach or (), stopped)
         with (
             opened_desk(tools, yes_to or (), stopped, tells=not as_json) as desk,
-            engine.open_writer(config, target, target_settings, lambda _progress: None, stopped) as writer,
+            engine.open_writer(config, target, target_settings, lambda _progress: None, stopped, agrees) as writer,
         ):
             asking, calling = desk or (None, None)
             reply = engine.answer(writer, [*told, asked], reply_settings, stopped, listener, calling)
@@ -107,7 +120,12 @@ def chat(
     _show(*_stoppable(write), as_json)
 
 
-class _Terminal(ReplyListener):
+class _Quiet(ReplyListener):
+    def on_waiting(self, sentence: str) -> None:
+        print(sentence, file=sys.stderr)
+
+
+class _Terminal(_Quiet):
     """Writes a reply to standard output as it grows."""
 
     def on_text(self, text: str, figures: LiveFigures, origins: tuple[OriginRun, ...]) -> None:  # noqa: ARG002

@@ -24,6 +24,7 @@ from app.commands.models import models
 from app.commands.options import NoSpeculationOption
 from app.commands.profile import profile
 from app.commands.serve import clients, serve
+from app.commands.servers import servers
 from app.commands.terminal import mark_output
 from app.crash.images import leave_no_image
 from app.startup.open_request import OpenRequest, is_there
@@ -120,6 +121,7 @@ for _command in (chat, bench, replay, distill, serve):
 application.add_typer(models, name="models")
 application.add_typer(profile, name="profile")
 application.add_typer(clients, name="clients")
+application.add_typer(servers, name="servers")
 application.add_typer(drafter, name="drafter")
 
 if __name__ == "__main__":

@@ -17,6 +17,15 @@ from engine.parameters import Parameter, Scope, TextParameter, parameter, parame
 TargetOption = Annotated[
     str, typer.Option("--target", "-t", help="`starter`, the name of a model used before, or the path of a GGUF file.")
 ]
+AnyTargetOption = Annotated[
+    str,
+    typer.Option(
+        "--target",
+        "-t",
+        help="`starter`, the name of a model used before, the path of a GGUF file, or a model on a server as in "
+        "http://127.0.0.1:8080/v1#NAME.",
+    ),
+]
 DrafterOption = Annotated[
     str,
     typer.Option(

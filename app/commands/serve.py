@@ -14,6 +14,8 @@ import engine
 from app.commands.options import DrafterDeviceOption, DrafterOption, NoSpeculationOption, TargetOption
 from app.commands.terminal import chosen_drafter, stopped_by_ctrl_c
 from engine.config import AUTOMATIC, STARTER, EngineConfig, SpeculationSettings, TargetSettings, data_dir
+from engine.errors import NotPossible
+from engine.messages.remote import is_reference
 
 _GLANCE_S = 0.2  # between two looks for Ctrl+C
 
@@ -58,6 +60,8 @@ def serve(
 
     Example: slipstream serve --target starter --port 8642
     """
+    if is_reference(target):
+        raise NotPossible(f"{target} is on a server already; other programs ask that one, or choose a model here.")
     chosen = AUTOMATIC if no_speculation else chosen_drafter(drafter, data_dir())
     config = EngineConfig(data_dir(), SpeculationSettings(not no_speculation, chosen, drafter_device))
     usual = engine.ServerSettings()

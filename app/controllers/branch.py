@@ -8,6 +8,7 @@ from functools import partial
 from PySide6.QtCore import Slot
 
 from app.controllers.chat import ChatController
+from app.controllers.consent import Consent
 from app.controllers.controller import Controller
 from app.controllers.conversations import UNDO_MS, ConversationsController
 from app.engine_bridge import EngineBridge
@@ -23,11 +24,17 @@ class BranchController(Controller):
     """Turns what is pressed beside messages of the transcript into commands; `chat` has the replies written."""
 
     def __init__(
-        self, window: MainWindow, bridge: EngineBridge, conversations: ConversationsController, chat: ChatController
+        self,
+        window: MainWindow,
+        bridge: EngineBridge,
+        conversations: ConversationsController,
+        chat: ChatController,
+        consent: Consent,
     ) -> None:
         super().__init__(window, bridge)
         self._conversations = conversations
         self._chat = chat
+        self._consent = consent
         self._transcript = window.transcript
         self._undo: Toast | None = None  # of the last message that was deleted
         self._deleted: list[tuple[int, int]] = []  # conversations and messages, last deleted last
@@ -41,7 +48,8 @@ class BranchController(Controller):
     @Slot(int)
     @Slot(int, object)
     def _regenerate(self, message_id: int, seed: int | None = None) -> None:
-        if message := self._shown(message_id):
+        message = self._shown(message_id)
+        if message is not None and not self._consent.is_asked_first(partial(self._regenerate, message_id, seed)):
             command = Regenerate(message.conversation_id, self._chat.reply_settings, message_id, seed)
             self._write(command, self._prompt_of(message))
 
@@ -55,7 +63,7 @@ class BranchController(Controller):
     @Slot()
     def _continue(self) -> None:
         messages = self._transcript.messages
-        if not messages or messages[-1].role is Role.USER:
+        if not messages or messages[-1].role is Role.USER or self._consent.is_asked_first(self._continue):
             return
         last = messages[-1]
         command = ContinueReply(last.conversation_id, self._chat.reply_settings)
@@ -80,6 +88,8 @@ class BranchController(Controller):
         if message is None:
             return
         if prompt != message.text:
+            if self._consent.is_asked_first(partial(self._edit_prompt, message_id, prompt)):
+                return
             pictures = self._window.pictures.fresh_in(prompt)
             command = EditPrompt(message.conversation_id, message_id, prompt, self._chat.reply_settings, pictures)
             request = self._chat.answer(command)

@@ -15,6 +15,7 @@ from app.controllers.target import TargetController
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
+from app.text.places import host_words
 from app.text.tool_calls import CallPhase
 from engine import ChatSampling, Command, ContinueReply, EditPrompt, OwnSampling, Regenerate, ReplySettings, Send
 from engine.messages.conversations import Conversation, Message
@@ -34,6 +35,7 @@ from engine.messages.events import (
     ReplyStarted,
     ReplyText,
     ReplyThought,
+    ReplyWaits,
     ToolFinished,
 )
 from engine.messages.prompts import MOST_FILES, MOST_PASTED, with_names
@@ -219,6 +221,9 @@ class ChatController(Controller):
             case PromptProgress():
                 if event.conversation_id == self._conversations.open_id:
                     self._window.transcript.show_prompt_progress(event.num_evaluated, event.num_total)
+            case ReplyWaits(conversation_id, sentence):
+                if conversation_id == self._conversations.open_id:
+                    self._window.transcript.show_waiting(sentence)
             case ReplyText() | ReplyThought():
                 self._on_piece(event)
             case ReplyCall():
@@ -307,7 +312,9 @@ class ChatController(Controller):
         if event.conversation_id == self._conversations.open_id:
             self._show_piece(event)
             if self._target.in_use is not None and self._reply is not None:
-                self._window.meter.show_live(event.figures, self._target.in_use.context_size, self._reply.origins)
+                target = self._target.in_use
+                host = "" if target.server is None else target.server.host
+                self._window.meter.show_live(event.figures, target.context_size, self._reply.origins, host)
 
     def _show_piece(self, event: ReplyText | ReplyThought) -> None:
         if isinstance(event, ReplyText):
@@ -464,4 +471,4 @@ class ChatController(Controller):
         elif answer is None:
             self._window.meter.clear()
         else:
-            self._window.meter.show_reply(answer.statistics)
+            self._window.meter.show_reply(answer.statistics, host_words(answer.server))

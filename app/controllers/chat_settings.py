@@ -11,6 +11,7 @@ from app.dialogs.conversation_dialog import ConversationDialog
 from app.dialogs.parts import show_in_front
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
+from app.text.places import place_words
 from engine import ChangeConversation, CheckGrammar, OwnSampling
 from engine.messages.conversations import Conversation
 from engine.messages.events import ConversationOpened, Event, GrammarChecked
@@ -52,6 +53,9 @@ class ChatSettingsController(Controller):
                 self._awaited, self._shown = None, self._awaited
                 about = self.tr("Applies only to the chat “{title}”, from its next reply on.")
                 about = about.format(title=conversation.summary.title)
+                if conversation.servers:
+                    places = ", ".join(map(place_words, conversation.servers))
+                    about = f"{about}\n{self.tr('Sent to: {places}').format(places=places)}"
                 self._show(self.tr("Settings of this chat"), about, conversation)
             case GrammarChecked(text, sentence):
                 self.dialog.show_grammar_check(text, sentence)

@@ -300,8 +300,8 @@ class DrafterController(Controller):
 
     def _listed(self) -> LibraryTarget | None:
         """The target in use, as the library knows it."""
-        path = None if self._in_use is None else Path(self._in_use.path)
-        return next((each for each in self._targets if each.path == path), None)
+        reference = "" if self._in_use is None else self._in_use.reference
+        return next((each for each in self._targets if each.reference == reference), None)
 
     def _tell(self, words: str) -> None:
         if not self.dialog.isVisible():

@@ -53,15 +53,15 @@ class FormsController(Controller):
     starter is ever used in another form unless the user chooses it.
 
     Signals:
-        use_requested(object): the model with this path is to be used.
+        use_requested(str): the model with this reference is to be used.
     """
 
-    use_requested = Signal(object)
+    use_requested = Signal(str)
 
     def __init__(self, window: MainWindow, page: LibraryPage, bridge: EngineBridge) -> None:
         super().__init__(window, bridge)
         self._targets: tuple[LibraryTarget, ...] = ()
-        self._in_use: Path | None = None
+        self._in_use = ""  # a reference
         self._shown: LibraryTarget | None = None
         self._offers: tuple[FormOffer, ...] = ()
         self._work: _Work | None = None
@@ -130,7 +130,7 @@ class FormsController(Controller):
             case TargetsListed(targets):
                 self._on_listed(targets)
             case TargetReady(target):
-                self._in_use = Path(target.path)
+                self._in_use = target.reference
             case FormsListed(command, offers) if self._shown is not None and command.path == self._shown.path:
                 self._on_offers(offers)
             case TuneProgress() if self._work is not None:
@@ -176,8 +176,8 @@ class FormsController(Controller):
         self._end(words)
         self._tell(words)
         is_another = self._shown is not None and self._shown.path != work.target.path
-        if is_another and self._shown is not None and self._in_use == work.target.path:
-            self.use_requested.emit(self._shown.path)
+        if is_another and self._shown is not None and self._in_use == work.target.reference:
+            self.use_requested.emit(self._shown.reference)
 
     @Slot(object)
     def _on_failed(self, failed: Failed) -> None:
@@ -210,7 +210,7 @@ class FormsController(Controller):
         if made is None:
             self._window.toasts.show_info(words)
         else:
-            self._window.toasts.show_info(words, self.tr("Use it now"), partial(self.use_requested.emit, made))
+            self._window.toasts.show_info(words, self.tr("Use it now"), partial(self.use_requested.emit, str(made)))
 
     def _show(self, is_new: bool = False) -> None:
         target = self._shown

@@ -50,10 +50,10 @@ class HubController(Controller):
     """Decides what the page of the hub shows, and knows all downloads. Uses the network only if the user asks.
 
     Signals:
-        use_requested(object): the model with this path is to be used.
+        use_requested(str): the model with this reference is to be used.
     """
 
-    use_requested = Signal(object)
+    use_requested = Signal(str)
 
     def __init__(self, window: MainWindow, dialog: LibraryDialog, bridge: EngineBridge, folder: Path) -> None:
         """`folder` is on the disk where models are stored."""
@@ -136,7 +136,7 @@ class HubController(Controller):
     def _use(self, download: Download) -> None:
         if download.path is not None:
             self._forget(download)
-            self.use_requested.emit(download.path)
+            self.use_requested.emit(str(download.path))
 
     @Slot(Download)
     def _forget(self, download: Download) -> None:

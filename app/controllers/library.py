@@ -46,6 +46,7 @@ from engine.messages.events import (
     TargetReady,
     TargetsListed,
 )
+from engine.messages.remote import is_reference
 from engine.messages.targets import LibraryTarget, MemoryEstimate
 
 _HUB = "https://huggingface.co"
@@ -61,7 +62,7 @@ class LibraryController(Controller):
         super().__init__(window, bridge)
         self._target = target
         self._targets: tuple[LibraryTarget, ...] | None = None  # with options that the engine may not have stored yet
-        self._in_use: Path | None = None
+        self._in_use = ""  # a reference
         self._loaded_with: TargetSettings | None = None  # its own settings when it was loaded; None: not known yet
         self._chosen: EstimateMemory | None = None  # for a target that is loaded as soon as the answer comes
         self._refused: EstimateMemory | None = None  # for a target that could not be loaded
@@ -70,7 +71,7 @@ class LibraryController(Controller):
         self.dialog = dialog
         picker, page = window.target_bar.picker, dialog.library
         picker.chosen.connect(self.choose)
-        picker.estimate_wanted.connect(self._estimate)
+        picker.estimate_wanted.connect(self._estimate_by_reference)
         picker.add_files_requested.connect(self._add_files)
         picker.add_folder_requested.connect(self._add_folder)
         picker.find_requested.connect(dialog.open_hub)
@@ -87,6 +88,7 @@ class LibraryController(Controller):
         page.folder_requested.connect(lambda path: open_folder(path.parent))
         page.remove_requested.connect(self._ask_remove)
         page.drafter_requested.connect(window.drafter_action.trigger)
+        page.servers_requested.connect(window.servers_action.trigger)
         page.add_files_requested.connect(self._add_files)
         page.add_folder_requested.connect(self._add_folder)
         dialog.dropped.connect(self._add)
@@ -100,13 +102,13 @@ class LibraryController(Controller):
 
     # What the user wants
 
-    @Slot(object)
-    def choose(self, path: Path) -> None:
+    @Slot(str)
+    def choose(self, reference: str) -> None:
         """Has the model loaded, after a question if it may not fit."""
-        if path == self._in_use:
+        if reference == self._in_use:
             self._window.target_bar.cancel_requested.emit()  # of what is being loaded in its place
         else:
-            self._load(path)
+            self._load(reference)
 
     @Slot()
     def _give_up(self) -> None:
@@ -146,19 +148,27 @@ class LibraryController(Controller):
         self._bridge.post(command).failed.connect(self._on_estimate_failed)
         return command
 
+    @Slot(str)
+    def _estimate_by_reference(self, reference: str) -> None:
+        self._estimate(Path(reference))
+
     @Slot(object)
     def _ask_remove(self, path: Path) -> None:
         target = self._find(path)
         if target is not None:
-            ask_remove(target, path == self._in_use, self.dialog, partial(self._remove, path))
+            ask_remove(target, target.reference == self._in_use, self.dialog, partial(self._remove, path))
 
     def _remove(self, path: Path, delete_file: bool) -> None:
-        self._post(RemoveTarget(path, delete_file and path != self._in_use))
+        self._post(RemoveTarget(path, delete_file and str(path) != self._in_use))
 
-    @Slot(object)
-    def _load(self, path: Path) -> None:
-        self._refused = None  # another target is wanted now
-        self._chosen = self._estimate(path)
+    @Slot(str)
+    def _load(self, reference: str) -> None:
+        """A model on a server takes no memory here."""
+        self._chosen = self._refused = None  # another target is wanted now
+        if is_reference(reference):
+            self._target.choose(reference)
+        else:
+            self._chosen = self._estimate(Path(reference))
 
     def _post(self, command: Command) -> None:
         self._bridge.post(command).failed.connect(self._on_failed)
@@ -166,7 +176,7 @@ class LibraryController(Controller):
     @Slot(object)
     def _on_refused(self, command: LoadTarget) -> None:
         """A target could not be loaded: was there too little memory?"""
-        if not command.anyway and command.target != STARTER:
+        if not command.anyway and command.target != STARTER and not is_reference(command.target):
             self._refused = self._estimate(Path(command.target))
 
     # What the engine says
@@ -179,8 +189,8 @@ class LibraryController(Controller):
                 self._on_estimated(command, estimate)
             case TargetReady(target):
                 self._refused = None
-                self._in_use = Path(target.path)
-                self._loaded_with = None if self._targets is None else self._own_settings(self._in_use)
+                self._in_use = target.reference
+                self._loaded_with = None if self._targets is None else self._settings_in_use()
                 self._show_in_use()
                 if self._targets is not None:
                     self.list_all()  # the last used one is first
@@ -197,8 +207,8 @@ class LibraryController(Controller):
     def _on_listed(self, targets: tuple[LibraryTarget, ...], left_out: tuple[str, ...]) -> None:
         is_first = self._targets is None
         self._targets = self._target.library = targets
-        if is_first and self._in_use is not None:
-            self._loaded_with = self._own_settings(self._in_use)
+        if is_first and self._in_use:
+            self._loaded_with = self._settings_in_use()
         self._window.target_bar.picker.set_targets(targets)
         self.dialog.library.set_targets(targets)
         self._show_in_use()
@@ -211,7 +221,7 @@ class LibraryController(Controller):
 
     def _show_added(self, new: list[LibraryTarget], left_out: tuple[str, ...]) -> None:
         if new:
-            self.dialog.library.point_at(new[0].path)
+            self.dialog.library.point_at(new[0].reference)
         if len(new) == 1:
             words = self.tr("{name} is in the library now.").format(name=target_title(new[0]))
         elif new:
@@ -225,12 +235,12 @@ class LibraryController(Controller):
         if self.dialog.isVisible():
             return
         if len(new) == 1 and not new[0].problem:
-            self._window.toasts.show_info(words, self.tr("Use it now"), partial(self.choose, new[0].path))
+            self._window.toasts.show_info(words, self.tr("Use it now"), partial(self.choose, new[0].reference))
         else:
             self._window.toasts.show_info(words)
 
     def _on_estimated(self, command: EstimateMemory, estimate: MemoryEstimate) -> None:
-        self._window.target_bar.picker.show_estimate(command.path, estimate)
+        self._window.target_bar.picker.show_estimate(str(command.path), estimate)
         own = self._own_settings(command.path)
         if command.settings == own.filled_up(self._target.settings):
             self.dialog.library.show_estimate(command.path, own, estimate)
@@ -274,11 +284,14 @@ class LibraryController(Controller):
     def _find(self, path: Path) -> LibraryTarget | None:
         return next((target for target in self._targets or () if target.path == path), None)
 
+    def _settings_in_use(self) -> TargetSettings:
+        """Its own, as they are now; of a model on a server there are none."""
+        return self._own_settings(Path(self._in_use))
+
     def _show_in_use(self) -> None:
-        path = self._in_use
-        differs = path is not None and self._loaded_with not in (None, self._own_settings(path))
-        self._window.target_bar.picker.set_in_use(path)
-        self.dialog.library.set_in_use(path, differs)
+        differs = self._in_use != "" and self._loaded_with not in (None, self._settings_in_use())
+        self._window.target_bar.picker.set_in_use(self._in_use)
+        self.dialog.library.set_in_use(self._in_use, differs)
 
     def _show_drafter(self) -> None:
         in_use = self._target.in_use

@@ -8,7 +8,7 @@ from app.controllers.controller import Controller
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
-from engine.messages.events import Event, ReplyFinished, TargetDownloading, TargetsListed
+from engine.messages.events import Event, ReplyFinished, ServersListed, TargetDownloading, TargetsListed
 
 SUBJECT = "models"  # of the notice
 
@@ -20,12 +20,15 @@ class Nudge(Controller):
     def __init__(self, window: MainWindow, bridge: EngineBridge, keeper: SettingsKeeper) -> None:
         super().__init__(window, bridge)
         self._keeper = keeper
-        self._is_starter_alone = False
+        self._is_starter_alone = self._has_servers = False
 
     def _on_event(self, event: Event) -> None:
         match event:
             case TargetsListed(targets):
                 self._is_starter_alone = bool(targets) and all(target.is_starter for target in targets)
+                self._show()
+            case ServersListed(servers):
+                self._has_servers = any(each.models for each in servers)
                 self._show()
             case ReplyFinished():
                 self._show()
@@ -34,7 +37,7 @@ class Nudge(Controller):
 
     def _show(self) -> None:
         settings, notices = self._keeper.settings, self._window.notices
-        if not self._is_starter_alone or settings.nudge_dismissed or not settings.has_chatted:
+        if not self._is_starter_alone or self._has_servers or settings.nudge_dismissed or not settings.has_chatted:
             notices.dismiss(SUBJECT)
         elif SUBJECT not in notices.shown:
             sentence = self.tr("Only the small starter model is here. A bigger one answers far better.")

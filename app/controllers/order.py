@@ -39,7 +39,7 @@ from engine.messages.events import (
     FoldersListed,
     PresetsListed,
 )
-from engine.messages.order import Folder, Preset, TargetChoice
+from engine.messages.order import Folder, Preset
 
 _Summaries = tuple[ConversationSummary, ...]
 
@@ -123,7 +123,7 @@ class OrderController(Controller):
             self._show_dialog(folder)
 
     def _show_dialog(self, folder: Folder, about: str = "") -> None:
-        targets = tuple(TargetChoice(each.name, each.identity) for each in self._target.library)
+        targets = tuple(choice for choice, _ in self._target.choices)
         self.dialog.show_folder(folder, self.presets, targets, about)
 
     @Slot(object)

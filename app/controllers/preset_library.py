@@ -218,4 +218,4 @@ class PresetLibraryController(Controller):
         return " ".join(filter(None, (presets, prompts, known, unreadable if added.num_unreadable else "")))
 
     def _targets(self) -> tuple[TargetChoice, ...]:
-        return tuple(TargetChoice(each.name, each.identity) for each in self._target.library)
+        return tuple(choice for choice, _ in self._target.choices)

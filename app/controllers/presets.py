@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from PySide6.QtCore import Signal, Slot
 
@@ -28,10 +27,12 @@ from engine.messages.events import (
     Event,
     EverythingForgotten,
     PresetsListed,
+    ServersListed,
     TargetReady,
     TargetsListed,
 )
 from engine.messages.order import Preset, TargetChoice
+from engine.messages.remote import server_of
 
 _UseValues = Callable[[ChatValues], object]
 
@@ -54,7 +55,7 @@ class PresetsController(Controller):
         chat: ChatController,
         target: TargetController,
         settings_of_chat: ConversationDialog,
-        use_model: Callable[[Path], None],
+        use_model: Callable[[str], None],
     ) -> None:
         super().__init__(window, bridge)
         self.presets: tuple[Preset, ...] = ()
@@ -159,7 +160,7 @@ class PresetsController(Controller):
                 _, use = self._awaited
                 self._awaited = None
                 use(self._values(conversation.system_prompt, conversation.sampling))
-            case TargetsListed():
+            case TargetsListed() | ServersListed():
                 if self._left is not None and self._left.target is not None:
                     self._use_rest()
             case TargetReady():
@@ -189,24 +190,24 @@ class PresetsController(Controller):
         if preset.target is None:
             self._left = None if in_use is not None else preset
             self._think(preset.thinks)
-        elif self._target.library:
+        elif self._target.library and (self._target.servers is not None or not server_of(preset.target.identity)):
             self._left = None
             self._load(preset, preset.target)
 
     def _load(self, preset: Preset, wanted: TargetChoice) -> None:
         """The model in use is chosen, too: another one may be on its way."""
         is_here = is_same_target(wanted, self._in_use())
-        choices = [(TargetChoice(each.name, each.identity), each.path) for each in self._target.library]
-        path = next((path for choice, path in choices if is_same_target(wanted, choice)), None)
+        choices = self._target.choices
+        reference = next((reference for choice, reference in choices if is_same_target(wanted, choice)), None)
         if is_here:
             self._think(preset.thinks)
-        elif path is None:
+        elif reference is None:
             words = self.tr("The library has no model {name}, which “{preset}” is for.")
             self._window.toasts.show_info(words.format(name=wanted.name, preset=preset.name))
         elif preset.thinks is not None:
             self._left = replace(preset, target=None)
-        if path is not None:
-            self._use_model(path)
+        if reference is not None:
+            self._use_model(reference)
 
     def _think(self, thinks: bool | None) -> None:
         in_use = self._target.in_use

@@ -191,8 +191,9 @@ class PromptController(Controller):
                 if self._context_size is not None and text and text == self._box.counted_text:
                     self._box.show_count(num_tokens, self._context_size)
             case TargetReady(target):
-                self._context_size = target.context_size
-                self._box.show_sight(target.name, target.sees_pictures)
+                self._context_size = target.context_size if target.server is None else None  # nobody counts there
+                self._box.clear_count()
+                self._box.show_sight(target.name, target.sees_pictures, target.server is not None)
                 self._box.chips.forget_tokens()
                 self._on_chips_changed()
                 self._on_edited()

@@ -41,7 +41,11 @@ class SpeedUpController(Controller):
         match event:
             case TargetReady(target):
                 self._target = target.name
-                self._show(target.can_draft, target.awaits_drafter, target.speculation)
+                self._window.speed_up_action.setEnabled(target.server is None)
+                if target.server is None:
+                    self._show(target.can_draft, target.awaits_drafter, target.speculation)
+                else:
+                    self._window.meter.show_readiness(Readiness.ELSEWHERE, target.speculation)
             case SpeculationChanged() if event.target_name == self._target:
                 self._show(event.can_draft, event.awaits_drafter, event.sentence)
             case LearningChanged(is_learning, is_paused, _, is_practising):

@@ -108,9 +108,9 @@ class StoreTrouble(Controller):
 
 class FileOpening(QObject):
     """Opens the files of this start, of further starts, and on macOS of a double-click, as if they had been dropped on
-    the window. `use_model` takes a model file, which may be in use already."""
+    the window. `use_model` takes the reference of a model, which may be in use already."""
 
-    def __init__(self, window: MainWindow, use_model: Callable[[Path], None]) -> None:
+    def __init__(self, window: MainWindow, use_model: Callable[[str], None]) -> None:
         super().__init__(window)
         self._window = window
         self._use_model = use_model
@@ -133,6 +133,6 @@ class FileOpening(QObject):
                 self.tr("A model or a profile is opened alone; open these files one after the other.")
             )
         elif dropped.model:
-            self._use_model(Path(dropped.model))
+            self._use_model(dropped.model)
         else:
             self._window.take_files(dropped)

@@ -13,12 +13,15 @@ from app.controllers.controller import Controller
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
+from app.text.places import host_words, name_in
 from app.widgets.target_bar import model_files
 from engine import STARTER, LoadTarget, TargetSettings
 from engine.messages.events import Event, Failed, TargetInfo, TargetLoading, TargetReady
+from engine.messages.order import TargetChoice
+from engine.messages.remote import RemoteServer, is_reference, split_reference
 from engine.messages.targets import LibraryTarget
 
-_MISSING, _SUSPECT = "missing-model", "suspect-model"  # subjects of notices
+_MISSING, _SUSPECT, _SILENT = "missing-model", "suspect-model", "silent-server"  # subjects of notices
 
 
 @dataclass
@@ -30,7 +33,10 @@ class _Loading:
 
 class TargetController(Controller):
     """Has targets loaded, one at a time, and shows in the window which one is in use: the starter, if the first one
-    cannot be loaded. One whose file is gone can be shown where it is.
+    cannot be loaded. One whose file is gone can be shown where it is; one whose server does not answer at the start is
+    asked for again when the user wants it.
+
+    A target is known by its reference: what `LoadTarget` takes, a path or that of a model on a server.
 
     Signals:
         loading_begun(TargetSettings): a target is being loaded, with these settings for all targets.
@@ -44,6 +50,7 @@ class TargetController(Controller):
         super().__init__(window, bridge)
         self._keeper = keeper
         self.library: tuple[LibraryTarget, ...] = ()  # whose own settings count from their next loading on
+        self.servers: tuple[RemoteServer, ...] | None = None  # with models to use in place of those; None: not listed
         self.in_use: TargetInfo | None = None
         self._is_starter = False  # the one in use
         self._loading: _Loading | None = None
@@ -60,13 +67,20 @@ class TargetController(Controller):
         """Of all targets, from the next loading on."""
         return self._keeper.settings.target_settings()
 
+    @property
+    def choices(self) -> tuple[tuple[TargetChoice, str], ...]:
+        """All targets that there are, with their references: first those of the library."""
+        here = ((TargetChoice(each.name, each.identity), each.reference) for each in self.library)
+        models = (model for server in self.servers or () for model in server.models)
+        return (*here, *((TargetChoice(each.name, each.identity), each.reference) for each in models))
+
     def load(
         self, target: str, anyway: bool = False, is_chosen: bool = False, identity: str = "", by_itself: bool = False
     ) -> None:
         """`identity` is what the target was when the user chose it, see `LoadTarget`; the library may know better.
         `by_itself`: as at every start, unless the program did not survive it."""
         self._cancel()
-        named = (each for each in self.library if target == str(each.path) or (target == STARTER and each.is_starter))
+        named = (each for each in self.library if target == each.reference or (target == STARTER and each.is_starter))
         listed = next(named, None)
         own = listed.options.settings if listed else TargetSettings()
         identity = listed.identity if listed else identity
@@ -75,9 +89,9 @@ class TargetController(Controller):
         self._loading.request.failed.connect(self._on_failed)
         self.loading_begun.emit(self.settings)
         if self._window.is_busy:
-            self._window.target_bar.show_waiting(Path(target).stem)
+            self._window.target_bar.show_waiting(name_in(target))
         else:
-            self._window.target_bar.show_loading(Path(target).stem, 0.0)
+            self._show_progress(name_in(target), 0.0)
         self._window.prompt_box.set_ready(False)  # a prompt sent now would wait, unseen, for the new target
 
     @Slot(str)
@@ -98,7 +112,7 @@ class TargetController(Controller):
             command = self._loading.command
             self.load(command.target, is_chosen=self._loading.is_chosen, identity=command.identity)
         elif self.in_use is not None:  # of the starter there may be another form by now, elsewhere
-            target = STARTER if self._is_starter else self.in_use.path
+            target = STARTER if self._is_starter else self.in_use.reference
             self.load(target, identity=self.in_use.identity)
 
     @Slot()
@@ -116,9 +130,17 @@ class TargetController(Controller):
     def _on_event(self, event: Event) -> None:
         match event:
             case TargetLoading(name, progress):
-                self._window.target_bar.show_loading(name, progress)
+                self._show_progress(name, progress)
             case TargetReady(target, command):
                 self._on_ready(target, command)
+
+    def _show_progress(self, name: str, progress: float) -> None:
+        """A server is asked, and nothing is loaded."""
+        wanted = "" if self._loading is None else self._loading.command.target
+        if is_reference(wanted):
+            self._window.target_bar.show_asking(name, host_words(split_reference(wanted)[0]))
+        else:
+            self._window.target_bar.show_loading(name, progress)
 
     def _on_ready(self, target: TargetInfo, command: LoadTarget) -> None:
         self.in_use, self._is_starter = target, command.target == STARTER
@@ -127,11 +149,12 @@ class TargetController(Controller):
         window = self._window
         stored = self._keeper.settings.target
         if self._loading is not None and self._loading.is_chosen:
-            stored = STARTER if command.target == STARTER else target.path
+            stored = STARTER if command.target == STARTER else target.reference
             window.toasts.clear_errors()
             self._end_missing(target)
             window.notices.dismiss(_SUSPECT)
-        if stored in (STARTER, target.path):
+            window.notices.dismiss(_SILENT)
+        if stored in (STARTER, target.reference):
             self._keeper.note(target=stored, target_identity="" if stored == STARTER else target.identity)
         self._loading = None
         window.target_bar.set_target(target)
@@ -157,6 +180,8 @@ class TargetController(Controller):
             self._show_missing(command)
         elif failed.is_suspect:
             self._show_suspect(command)
+        elif command.by_itself and is_reference(command.target):
+            self._show_silent(command, failed.sentence)
         else:
             window.toasts.show_error(failed.sentence)
         if self.in_use is not None:
@@ -174,7 +199,7 @@ class TargetController(Controller):
         words = self.tr(
             "Slipstream ended unexpectedly while {model} was being loaded or wrote its first reply, so it was not "
             "opened this time. {answers}"
-        ).format(model=Path(command.target).stem, answers=self._who_answers())
+        ).format(model=name_in(command.target), answers=self._who_answers())
         open_again = partial(self.choose, command.target, command.anyway)
         self._window.notices.show_notice(_SUSPECT, words, ((self.tr("Open it again"), open_again),))
 
@@ -194,6 +219,16 @@ class TargetController(Controller):
             return self.tr("The starter model answers instead.")
         return self.tr("{model} goes on answering.").format(model=self.in_use.name)
 
+    # A server that does not answer at the start
+
+    def _show_silent(self, command: LoadTarget, sentence: str) -> None:
+        words = self.tr("{model} cannot be used now. {reason} {answers}").format(
+            model=name_in(command.target), reason=sentence, answers=self._who_answers()
+        )
+        again = self.tr("Try again"), partial(self.choose, command.target)
+        servers = self.tr("Model servers…"), self._window.servers_action.trigger
+        self._window.notices.show_notice(_SILENT, words, (again, servers))
+
     @Slot()
     def _locate(self) -> None:
         """The library keeps what was set for the model if the file is that model, and adds it if it is another one."""
@@ -211,7 +246,7 @@ class TargetController(Controller):
         """The user has chosen a model that is there."""
         missing, self._missing = self._missing, None
         self._window.notices.dismiss(_MISSING)
-        is_located = missing is not None and Path(self._located) == Path(target.path)
+        is_located = missing is not None and self._located != "" and Path(self._located) == Path(target.path)
         if is_located and missing is not None and missing.identity not in ("", target.identity):
             words = self.tr("{model} is another model than {missing}; it was added to the library.")
             words = words.format(model=target.name, missing=Path(missing.target).stem)

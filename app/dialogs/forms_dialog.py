@@ -40,7 +40,7 @@ class FormsDialog(Dialog):
     Signals:
         measure_requested(tuple, bool): measure these forms, by their names; whether along the user's own prompts.
         keep_requested(str): make this form for the library.
-        use_requested(object): load the model with this path.
+        use_requested(str): load the model with this reference.
         starter_tune_requested(): use the starter in its fastest form that says the same.
         starter_reset_requested(): use the starter as it came.
         cancel_requested(): end what is being done.
@@ -48,7 +48,7 @@ class FormsDialog(Dialog):
 
     measure_requested = Signal(tuple, bool)
     keep_requested = Signal(str)
-    use_requested = Signal(object)
+    use_requested = Signal(str)
     starter_tune_requested = Signal()
     starter_reset_requested = Signal()
     cancel_requested = Signal()
@@ -186,7 +186,7 @@ class FormsDialog(Dialog):
         if row is None:
             return
         if row.here is not None:
-            self.use_requested.emit(row.here)
+            self.use_requested.emit(str(row.here))
         else:
             self.keep_requested.emit(row.form)
 

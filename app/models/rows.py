@@ -25,6 +25,7 @@ class Row:
     tag_token: str = "quiet"  # the theme's colour of it
     dimmed: bool = False  # cannot be used
     tooltip: str = ""
+    is_heading: bool = False  # of the rows below it
 
     @property
     def about(self) -> str:

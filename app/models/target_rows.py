@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from app.models.rows import Row
 from app.text.amounts import count_words, day_words, size_words
@@ -28,9 +27,9 @@ Hub = Words("Hub")
 Library = Words("Library")
 
 
-def target_rows(targets: Sequence[LibraryTarget], in_use: Path | None, words: str = "") -> tuple[Row, ...]:
-    """Those that match all the words, in their order."""
-    return tuple(target_row(target, target.path == in_use) for target in targets if _fits(target, words))
+def target_rows(targets: Sequence[LibraryTarget], in_use: str, words: str = "") -> tuple[Row, ...]:
+    """Those that match all the words, in their order; their keys are references. `in_use` is one, or empty."""
+    return tuple(target_row(target, target.reference == in_use) for target in targets if _fits(target, words))
 
 
 def target_row(target: LibraryTarget, is_in_use: bool = False) -> Row:
@@ -38,7 +37,7 @@ def target_row(target: LibraryTarget, is_in_use: bool = False) -> Row:
     tag, token = (Library.tr("In use"), "accent") if is_in_use else ("", "quiet")
     no_drafts = [] if can_draft else [Library.tr("no speed-up")]
     return Row(
-        key=target.path,
+        key=target.reference,
         title=target_title(target),
         subtitle=target.problem or " · ".join([*_kinds(target), *no_drafts]),
         tag=tag,

@@ -9,6 +9,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel, QMenu, QWidget
 
 from app.text.numbers import decimal, whole
+from app.text.places import on_host, place_words
 from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
 from app.theme import ThemeKeeper
 from app.widgets.fitting_label import FittingLabel, shorter
@@ -135,7 +136,7 @@ class ReplyFooter(QWidget):
     def set_message(self, message: Message) -> None:
         self.facts.set_words(*facts(message))
         if message.statistics is not None:
-            about = details(message.statistics, message.thoughts)
+            about = details(message.statistics, message.thoughts, message.server)
             set_up(self.facts, tip=about, about=about)
             self._seed = message.statistics.seed
             self.seed_button.set_name(self.tr("Seed {seed}").format(seed=self._seed))
@@ -193,22 +194,48 @@ class PromptFooter(QWidget):
 
 def facts(message: Message) -> tuple[str, ...]:
     """`SmolLM2 · 214 tokens · 31.4 tok/s · 1.5× faster · stopped`, as far as it is known, and then ever shorter:
-    numbers leave first, then the name, and why the reply ended never."""
-    parts = [(message.target_name, 1)] if message.target_name else []
+    numbers leave first, then the name, and why the reply ended never. Of a reply by a server: `llama-3 on 192.168.1.5`
+    in place of the name."""
+    parts = [(on_host(message.target_name, message.server), 1)] if message.target_name else []
     statistics = message.statistics
     if statistics is not None:
-        parts.append((Facts.tr("{number} token(s)", "", statistics.reply_tokens), 4))
+        if statistics.reply_tokens or not message.server:  # which may not tell it
+            parts.append((Facts.tr("{number} token(s)", "", statistics.reply_tokens), 4))
         if statistics.tokens_per_s:
             parts.append((speed_words(statistics.tokens_per_s), 3))
-        if statistics.shown_speedup is not None and statistics.shown_speedup.is_gain:
-            parts.append((faster(statistics.shown_speedup), 2))
+        speedup = None if message.server else statistics.shown_speedup  # that of a server was not measured here
+        if speedup is not None and speedup.is_gain:
+            parts.append((faster(speedup), 2))
         if statistics.stop_reason in _ENDINGS:
             parts.append((translate("Facts", _ENDINGS[statistics.stop_reason]), 0))
     return shorter(parts, "  ·  ")
 
 
-def details(statistics: ReplyStatistics, thoughts: tuple[Thought, ...] = ()) -> str:
+def details(statistics: ReplyStatistics, thoughts: tuple[Thought, ...] = (), server: str = "") -> str:
+    """`server`: the address of the one that wrote it; empty: it was written here."""
+    if server:
+        return "\n".join(_details_elsewhere(statistics, server))
     return "\n".join((*_details(statistics), *_parts(statistics, thoughts)))
+
+
+def _details_elsewhere(statistics: ReplyStatistics, server: str) -> Iterator[str]:
+    """As far as the server tells it."""
+    yield Facts.tr("Written on {place}", place=place_words(server))
+    if statistics.prompt_tokens:
+        yield Facts.tr("Prompt: {prompt} tokens", prompt=statistics.prompt_tokens)
+    yield Facts.tr("From sending to the first word: {seconds} s", seconds=decimal(statistics.prompt_s, 2))
+    if statistics.reply_tokens:
+        seconds = decimal(statistics.reply_s, 2)
+        yield Facts.tr(
+            "Writing the reply: {number} token(s) in {seconds} s", "", statistics.reply_tokens, seconds=seconds
+        )
+    if statistics.num_drafted:
+        yield Facts.tr(
+            "Guessed ahead there: {drafted} tokens, {accepted} of them accepted, as the server counts",
+            drafted=statistics.num_drafted,
+            accepted=statistics.num_accepted,
+        )
+    yield from _left_out(statistics)
 
 
 def _parts(statistics: ReplyStatistics, thoughts: tuple[Thought, ...]) -> Iterator[str]:
@@ -263,6 +290,10 @@ def _details(statistics: ReplyStatistics) -> Iterator[str]:
         yield Facts.tr("Against that: {ratio} as fast", ratio=ratio_number(statistics.shown_speedup))
     if statistics.seed:
         yield Facts.tr("Seed: {seed}", seed=statistics.seed)
+    yield from _left_out(statistics)
+
+
+def _left_out(statistics: ReplyStatistics) -> Iterator[str]:
     if statistics.left_out_messages == 1:
         yield Facts.tr("No longer read: the oldest message")
     elif statistics.left_out_messages:

@@ -33,6 +33,7 @@ class Readiness(Enum):
     AWAITED = "awaited"  # a drafter is being loaded
     IMPOSSIBLE = "impossible"  # with this model
     OFF = "off"  # the user has switched it off
+    ELSEWHERE = "elsewhere"  # the model runs on a server, which guesses by itself or not
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +52,12 @@ class MeterFigures:
     shares: dict[str, float] = field(default_factory=dict)  # of its text, by the keys of origins
     reused: float = 0.0  # share of earlier text; lately, while it is written
     is_live: bool = False
+    host: str = ""  # of the server that writes it; empty: it is written here
 
     @classmethod
-    def of_live(cls, live: LiveFigures, context_size: int, origins: Sequence[OriginRun]) -> MeterFigures:
+    def of_live(
+        cls, live: LiveFigures, context_size: int, origins: Sequence[OriginRun], host: str = ""
+    ) -> MeterFigures:
         """`origins`: of all text so far."""
         return cls(
             live.mean_tokens_per_s or live.tokens_per_s,
@@ -68,10 +72,11 @@ class MeterFigures:
             shares_of(origins),
             shares_of(_last(origins)).get(_RECALL, 0.0),
             is_live=True,
+            host=host,
         )
 
     @classmethod
-    def of_reply(cls, reply: ReplyStatistics) -> MeterFigures:
+    def of_reply(cls, reply: ReplyStatistics, host: str = "") -> MeterFigures:
         shares = shares_of(reply.origins)
         return cls(
             reply.tokens_per_s,
@@ -85,6 +90,7 @@ class MeterFigures:
             reply.context_size,
             shares,
             shares.get(_RECALL, 0.0),
+            host=host,
         )
 
     @property
@@ -110,7 +116,17 @@ def _last(origins: Sequence[OriginRun]) -> Iterator[OriginRun]:
 
 
 def headline(figures: MeterFigures | None, readiness: Readiness) -> tuple[str, str]:
-    """The one thing to say, and why, which may be empty. Without figures, whether the next reply can be sped up."""
+    """The one thing to say, and why, which may be empty. Without figures, whether the next reply can be sped up.
+
+    Of a reply that a server writes, its speed: how it compares with that of another way, nobody here has measured.
+    """
+    if figures is not None and figures.host:
+        where = Meter.tr("written on {host}", host=figures.host)
+        return (
+            (_written(figures), where)
+            if figures.tokens_per_s
+            else (Meter.tr("Written on {host}", host=figures.host), "")
+        )
     is_begun_with_it = figures is not None and figures.is_live and figures.num_drafted > 0
     if readiness is Readiness.OFF and not is_begun_with_it:
         return Meter.tr("Speed-up off"), ""
@@ -136,6 +152,7 @@ def _ready(readiness: Readiness) -> str:
         Readiness.AWAITED: Meter.tr("Getting ready…"),
         Readiness.IMPOSSIBLE: Meter.tr("No speed-up with this model"),
         Readiness.OFF: Meter.tr("Speed-up off"),
+        Readiness.ELSEWHERE: Meter.tr("Runs on a server"),
     }[readiness]
 
 
@@ -172,6 +189,9 @@ def faster(speedup: Speedup) -> str:
 
 def rows(figures: MeterFigures) -> Iterator[tuple[str, str]]:
     """All else that is known of the reply: names, and what they stand for."""
+    if figures.host:
+        yield from _rows_elsewhere(figures)
+        return
     if figures.speedup is not None and not figures.is_plain:
         ratio = Meter.tr("{ratio} as fast", ratio=ratio_number(figures.speedup))
         if figures.speedup.value < _MUCH_SLOWER:
@@ -211,6 +231,25 @@ def rows(figures: MeterFigures) -> Iterator[tuple[str, str]]:
         yield Meter.tr("Context in use"), context_words(figures.context_used, figures.context_size)
 
 
+def _rows_elsewhere(figures: MeterFigures) -> Iterator[tuple[str, str]]:
+    """Of a reply that a server writes: what it tells."""
+    yield Meter.tr("Written on"), figures.host
+    if figures.tokens_per_s:
+        yield Meter.tr("Speed"), _written(figures)
+    told = Meter.tr("not told by the server")
+    if figures.num_drafted:
+        told = Meter.tr(
+            "{accepted} of {number} token(s) ({share}), as the server counts",
+            "",
+            figures.num_drafted,
+            accepted=figures.num_accepted,
+            share=percent_words(figures.num_accepted / figures.num_drafted),
+        )
+    yield Meter.tr("Guesses accepted"), told
+    if figures.context_size:
+        yield Meter.tr("Context in use"), context_words(figures.context_used, figures.context_size)
+
+
 def context_words(used: int, size: int) -> str:
     share = percent_words(used / size if size else 0.0)
     return Meter.tr("{used} of {size} tokens ({share})", used=used, size=size, share=share)
@@ -218,6 +257,8 @@ def context_words(used: int, size: int) -> str:
 
 def note(figures: MeterFigures | None, readiness: Readiness, sentence: str) -> str:
     """What the headline means, where rows do not say; `sentence` is the engine's own of who drafts, or why nobody."""
+    if (figures is not None and figures.host) or (figures is None and readiness is Readiness.ELSEWHERE):
+        return Meter.tr("The model runs on a server. Guesses, if any, are made there; Slipstream makes none for it.")
     match readiness:
         case Readiness.OFF if figures is not None and figures.num_drafted:
             return Meter.tr("Speed-up is off from the next reply on. The switch turns it on again.")

@@ -34,6 +34,7 @@ class PromptBox(QWidget):
 
     Signals:
         submitted(str): a prompt to answer; the box is empty again.
+        consent_wanted(str): a prompt to answer that stays in the box, which is guarded: the user must be asked first.
         stop_requested(): stop the reply under way.
         pages_requested(int): scroll the conversation by so many pages.
         edit_last_requested(): edit the prompt that was sent last.
@@ -48,6 +49,7 @@ class PromptBox(QWidget):
     passages_requested = Signal()
     long_pasted = Signal(object)  # a str that Qt need not copy
     submitted = Signal(object)  # a str that Qt need not copy
+    consent_wanted = Signal(object)  # likewise
     stop_requested = Signal()
     pages_requested = Signal(int)
     edit_last_requested = Signal()
@@ -58,6 +60,7 @@ class PromptBox(QWidget):
         super().__init__(parent)
         self._ready = False
         self._busy = False
+        self._is_guarded = False
         self._keeper = keeper
         self._reason = ""
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
@@ -146,12 +149,16 @@ class PromptBox(QWidget):
         words = self.tr("Message {name}…").format(name=one_line(name)) if name else self.tr("Write a message…")
         self.editor.set_hint(words)
 
-    def show_sight(self, name: str, sees: bool) -> None:
-        """Whether the model of this name sees pictures."""
+    def show_sight(self, name: str, sees: bool, is_elsewhere: bool = False) -> None:
+        """Whether the model of this name sees pictures. `is_elsewhere`: it runs on a server."""
         words = self.tr(
             "{model} cannot see pictures. Choose a model that has a projector file (mmproj) beside it, or remove the "
             "picture."
         )
+        if is_elsewhere:
+            words = self.tr(
+                "{model} cannot see pictures, by what its server tells. Choose another model, or remove the picture."
+            )
         self.chips.set_blindness("" if sees else words.format(model=one_line(name)))
 
     def show_thinking(self, thinks: bool | None) -> None:
@@ -185,6 +192,10 @@ class PromptBox(QWidget):
             self.hint.hide()
         self._update_button()
 
+    def set_guarded(self, is_guarded: bool) -> None:
+        """Whether nothing is to be sent before the user was asked."""
+        self._is_guarded = is_guarded
+
     def set_busy(self, busy: bool) -> None:
         """While a reply is under way, the Send button is a Stop button."""
         self._busy = busy
@@ -213,6 +224,10 @@ class PromptBox(QWidget):
 
     def send(self, text: str) -> None:
         """And what was attached is not any more."""
+        if self._is_guarded:
+            self.hint.hide()
+            self.consent_wanted.emit(text)
+            return
         self.editor.clear()
         self.chips.set_attachments(())
         self.submitted.emit(text)

@@ -101,9 +101,9 @@ class RowsView(KeyboardFrame, ListView):
             self.scrollTo(index)
 
     def point_at_first(self) -> None:
-        """At the first that can be used, where no row is the current one."""
+        """At the first that can be used and is no heading, where no row is the current one."""
         if self.current_key is None:
-            first = next((row for row in self.rows.rows if not row.dimmed), None)
+            first = next((row for row in self.rows.rows if not (row.dimmed or row.is_heading)), None)
             self.point_at(None if first is None else first.key)
 
     @Slot()
@@ -154,6 +154,9 @@ class _RowDelegate(QStyledItemDelegate):
         state: QStyle.StateFlag = option.state
         painter.save()
         is_framed = bool(state & QStyle.StateFlag.State_Selected and state & QStyle.StateFlag.State_HasFocus)
+        if row.is_heading and index.row():
+            painter.setPen(QColor(theme.border))
+            painter.drawLine(area.left() + _MARGIN_PX, area.top(), area.right() - _MARGIN_PX, area.top())
         draw_back(painter, QRectF(area).adjusted(2, 1, -2, -1), state, theme, is_framed)
         strong = QFont(option.font)
         strong.setWeight(QFont.Weight.DemiBold)
@@ -169,7 +172,7 @@ class _RowDelegate(QStyledItemDelegate):
             painter.drawText(upper, right, row.tag)
             upper.setRight(upper.right() - painter.fontMetrics().horizontalAdvance(row.tag) - _GAP_PX)
         painter.setFont(strong)
-        colour = theme.faint if row.dimmed else theme.text
+        colour = theme.faint if row.dimmed else theme.quiet if row.is_heading else theme.text
         draw_line(painter, upper, colour, row.title, Qt.TextElideMode.ElideMiddle)  # the end says much
         painter.setFont(small)
         draw_line(painter, lower, theme.faint if row.dimmed else theme.quiet, row.subtitle)

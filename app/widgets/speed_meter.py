@@ -50,7 +50,7 @@ class SpeedMeter(QFrame):
         super().__init__(parent)
         self._keeper = keeper
         self._figures: MeterFigures | None = None  # of the reply shown; None: there is none
-        self._latest: tuple[LiveFigures, int, Sequence[OriginRun]] | None = None
+        self._latest: tuple[LiveFigures, int, Sequence[OriginRun], str] | None = None
         self._readiness, self._sentence = Readiness.UNKNOWN, ""
         self._is_on = True
         self._wordings: tuple[str, ...] = ("",)  # of the headline
@@ -78,15 +78,16 @@ class SpeedMeter(QFrame):
 
     # Of the reply
 
-    def show_live(self, figures: LiveFigures, context_size: int, origins: Sequence[OriginRun]) -> None:
-        """Of a reply that is being written, with the origins of all its text; may be called at any rate."""
-        self._latest = figures, context_size, origins
+    def show_live(self, figures: LiveFigures, context_size: int, origins: Sequence[OriginRun], host: str = "") -> None:
+        """Of a reply that is being written, with the origins of all its text; may be called at any rate. `host`: of the
+        server that writes it, if one does."""
+        self._latest = figures, context_size, origins, host
         self._repaint.request()
 
-    def show_reply(self, statistics: ReplyStatistics | None) -> None:
-        """Of a reply that is finished; None: of which nothing is known, such as an imported one."""
+    def show_reply(self, statistics: ReplyStatistics | None, host: str = "") -> None:
+        """Of a reply that is finished; None: of which nothing is known, such as an imported one. `host`: as above."""
         self._end_live()
-        self._figures = MeterFigures() if statistics is None else MeterFigures.of_reply(statistics)
+        self._figures = MeterFigures() if statistics is None else MeterFigures.of_reply(statistics, host)
         self._show()
 
     def begin_reply(self) -> None:
@@ -114,15 +115,26 @@ class SpeedMeter(QFrame):
     def show_readiness(self, readiness: Readiness, sentence: str) -> None:
         """Whether replies can be sped up while it is on; `sentence`: who drafts, or why nobody does."""
         self._readiness, self._sentence = readiness, sentence
+        self._show_switch()
         self._show()
 
     @Slot(bool)
     def set_speed_up(self, is_on: bool) -> None:
         self._is_on = is_on
         self.switch.setChecked(is_on)
-        off, on = self.tr("Turn speed-up off"), self.tr("Turn speed-up on")
-        self.switch.setToolTip(off if is_on else on)
+        self._show_switch()
         self._show()
+
+    @property
+    def _is_elsewhere(self) -> bool:
+        return self._readiness is Readiness.ELSEWHERE
+
+    def _show_switch(self) -> None:
+        """It does nothing for a model that runs on a server."""
+        off, on = self.tr("Turn speed-up off"), self.tr("Turn speed-up on")
+        none = self.tr("Speed-up is for models that run on this computer")
+        self.switch.setEnabled(not self._is_elsewhere)
+        self.switch.setToolTip(none if self._is_elsewhere else off if self._is_on else on)
 
     def show_learning(self, is_learning: bool, is_paused: bool, share: float, is_practising: bool = False) -> None:
         """`share`: of the processor's time, the most that learning takes."""
@@ -159,7 +171,8 @@ class SpeedMeter(QFrame):
 
     @Slot()
     def _show(self) -> None:
-        figures, readiness = self._figures, self._readiness if self._is_on else Readiness.OFF
+        figures = self._figures
+        readiness = self._readiness if self._is_on or self._is_elsewhere else Readiness.OFF
         told, why = meter_text.headline(figures, readiness)
         self._wordings = (f"{told}: {why}", told) if why else (told,)
         restyle(self.headline, live=figures is not None and figures.is_live)

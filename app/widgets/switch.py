@@ -11,6 +11,7 @@ from app.theme import ThemeKeeper
 _WIDTH_PX = 26
 _HEIGHT_PX = 14
 _AROUND_PX = 3  # for the frame of keyboard focus
+_DISABLED = 0.35  # opacity
 
 
 class Switch(QCheckBox):
@@ -44,6 +45,7 @@ class Switch(QCheckBox):
         if self.hasFocus():
             painter.setPen(QPen(QColor(theme.accent), 1))
             painter.drawRoundedRect(inside.adjusted(0.5, 0.5, -0.5, -0.5), inside.height() / 2, inside.height() / 2)
+        painter.setOpacity(1.0 if self.isEnabled() else _DISABLED)
         track = inside.adjusted(_AROUND_PX, _AROUND_PX, -_AROUND_PX, -_AROUND_PX)
         is_on = self.isChecked()
         painter.setPen(Qt.PenStyle.NoPen)

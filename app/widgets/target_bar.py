@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 
 from app.text.amounts import percent_words, size_words
 from app.text.numbers import whole
+from app.text.places import host_words
 from app.text.translation import translate
 from app.text.unseen import in_tip, one_line
 from app.theme import ThemeKeeper
@@ -42,7 +43,7 @@ class TargetBar(QWidget):
     its own.
 
     Signals:
-        target_chosen(str): load the model file at this path.
+        target_chosen(str): load the model with this reference.
         cancel_requested(): stop loading.
         sidebar_requested(): show or hide the sidebar.
     """
@@ -81,6 +82,10 @@ class TargetBar(QWidget):
         if target is None:
             self._set_name(self.tr("No model"), "")
             self.state.set_words(self.tr("Choose a model to begin"), "")
+        elif target.server is not None:
+            facts = f"{target.reference}\n{target.description}\n{self._context(target)}"
+            self._set_name(target.name, facts.strip())
+            self.state.set_words(self.tr("on {host}").format(host=host_words(target.server.address)), "")
         else:
             facts = f"{target.path}\n{target.description}\n{self._facts(target)}"
             if target.num_gpu_layers:
@@ -96,6 +101,12 @@ class TargetBar(QWidget):
         self.progress.show_share(progress)
         self.progress.show()
         self.cancel_button.show()
+
+    def show_asking(self, name: str, host: str) -> None:
+        """Shows that a server is being asked for a target."""
+        self.show_loading(name, 0.0)
+        self.progress.hide()
+        self.state.set_words(self.tr("Asking {host}…").format(host=host), "")
 
     def show_waiting(self, name: str) -> None:
         """Shows that a target will be loaded when the reply under way is finished."""
@@ -115,6 +126,12 @@ class TargetBar(QWidget):
     def _facts(self, target: TargetInfo) -> str:
         words = self.tr("{size} on disk, {context} tokens of context, %n thread(s)", "", target.threads)
         return words.format(size=size_words(target.size_bytes), context=whole(target.context_size))
+
+    def _context(self, target: TargetInfo) -> str:
+        """Of a target on a server, which may not tell it."""
+        if not target.context_size:
+            return ""
+        return self.tr("{context} tokens of context").format(context=whole(target.context_size))
 
     def _set_name(self, name: str, facts: str) -> None:
         self.name.set_words(name)

@@ -1,14 +1,16 @@
-"""The popup below the name of the model in use: the library, to choose another one from."""
+"""The popup below the name of the model in use: the library and the servers, to choose another one from."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Mapping
 
 from PySide6.QtCore import Qt, QTimer, Signal, SignalInstance, Slot
 from PySide6.QtWidgets import QPushButton, QWidget
 
+from app.models.server_rows import ServerKey, Sighting, server_rows
 from app.models.target_rows import target_rows
 from app.text.amounts import size_words
+from app.text.places import server_words
 from app.text.translation import QT_TRANSLATE_NOOP, translate
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, in_column, in_grid
@@ -16,13 +18,15 @@ from app.widgets.parts import Sentences, button, line, search_line, set_up
 from app.widgets.popups import SearchedPopup, place_below
 from app.widgets.rows_view import RowsView
 from app.widgets.window_sizes import hold_on_screen
+from engine.messages.remote import RemoteServer, split_reference
 from engine.messages.targets import LibraryTarget, MemoryEstimate
 
 WIDTH_PX = 480
-HEIGHT_PX = 470
+HEIGHT_PX = 530
 _LEAST_HEIGHT_PX = 260
 _LEAST_ROWS = 2
-_SPACES_PX = 56
+_SPACES_PX = 58
+_BUTTON_ROWS = 3
 _REST_MS = 120  # from pointing at a model to the estimate of its memory
 ONLY_STARTER = QT_TRANSLATE_NOOP(
     "TargetPicker", "No models yet besides the starter. Add a file of your own, or find one to download."
@@ -31,33 +35,39 @@ NO_MODELS = QT_TRANSLATE_NOOP("TargetPicker", "No models yet. Add a model file, 
 
 
 class TargetPicker(SearchedPopup):
-    """A popup with a search field, the library's models, and buttons to get more of them.
+    """A popup with a search field, the library's models, below them servers with theirs, and buttons to get more.
 
     Signals:
-        chosen(object): use the model with this path.
-        estimate_wanted(object): show how much memory the model with this path takes.
+        chosen(str): use the model with this reference.
+        estimate_wanted(str): show how much memory the model with this reference takes, which is in the library.
+        refresh_requested(str): ask the server at this address which models it has; the popup stays open.
         opened(): it is open now.
-        add_files_requested(), add_folder_requested(), find_requested(), library_requested(): its buttons were pressed;
-            it is closed.
+        add_files_requested(), add_folder_requested(), find_requested(), library_requested(), add_server_requested(),
+            servers_requested(): its buttons were pressed; it is closed.
     """
 
-    chosen = Signal(object)
-    estimate_wanted = Signal(object)
+    chosen = Signal(str)
+    estimate_wanted = Signal(str)
+    refresh_requested = Signal(str)
     opened = Signal()
     add_files_requested = Signal()
     add_folder_requested = Signal()
     find_requested = Signal()
     library_requested = Signal()
+    add_server_requested = Signal()
+    servers_requested = Signal()
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAccessibleName(self.tr("Choose a model"))
         self._targets: tuple[LibraryTarget, ...] | None = None
-        self._in_use: Path | None = None
+        self._servers: tuple[RemoteServer, ...] = ()
+        self._sightings: Mapping[str, Sighting] = {}
+        self._in_use = ""  # a reference
         self.search = search_line(self.tr("Search your models"), self, self._show_rows)
         self.search.installEventFilter(self)
         self.view = RowsView(keeper, self.tr("Models"), parent=self)
-        self.view.used.connect(self._choose)
+        self.view.used.connect(self._use)
         self.view.pointed_at.connect(self._on_pointed_at)
         label = Sentences("", self)
         self.note = set_up(label, kind="quiet")
@@ -65,6 +75,8 @@ class TargetPicker(SearchedPopup):
         self.add_folder_button = self._button(self.tr("Add a folder…"), self.add_folder_requested)
         self.find_button = self._button(self.tr("Find models…"), self.find_requested)
         self.library_button = self._button(self.tr("Library…"), self.library_requested)
+        self.add_server_button = self._button(self.tr("Add a server…"), self.add_server_requested)
+        self.servers_button = self._button(self.tr("Model servers…"), self.servers_requested)
         self._rest = QTimer(self, singleShot=True, interval=_REST_MS)
         self._rest.timeout.connect(self._ask_for_estimate)
         self._arrange()
@@ -73,13 +85,19 @@ class TargetPicker(SearchedPopup):
         self._targets = targets
         self._show_rows()
 
-    def set_in_use(self, path: Path | None) -> None:
-        self._in_use = path
+    def set_servers(self, servers: tuple[RemoteServer, ...], sightings: Mapping[str, Sighting]) -> None:
+        """`sightings`: what came of asking them, by address."""
+        self._servers, self._sightings = servers, sightings
+        self._show_rows()
+        self._note_current()
+
+    def set_in_use(self, reference: str) -> None:
+        self._in_use = reference
         self._show_rows()
 
-    def show_estimate(self, path: Path, estimate: MemoryEstimate) -> None:
-        """Says how much memory the model with this path takes, if it is still the current one."""
-        if path == self.view.current_key:
+    def show_estimate(self, reference: str, estimate: MemoryEstimate) -> None:
+        """Says how much memory the model with this reference takes, if it is still the current one."""
+        if reference == self.view.current_key:
             self.note.setText(" ".join(filter(None, (memory_words(estimate), self._hint()))))
 
     def open_below(self, widget: QWidget) -> None:
@@ -91,7 +109,7 @@ class TargetPicker(SearchedPopup):
         self.show()
         hold_on_screen(self)  # its words may need more height
         self.search.setFocus(Qt.FocusReason.PopupFocusReason)
-        self.view.point_at(self._in_use)
+        self.view.point_at(self._in_use or None)
         self.view.point_at_first()
         self._rest.start()
         self.opened.emit()
@@ -106,7 +124,12 @@ class TargetPicker(SearchedPopup):
 
     def _arrange(self) -> None:
         buttons = in_grid(
-            [[self.add_files_button, self.add_folder_button], [self.find_button, self.library_button]], spacing=(2, 2)
+            [
+                [self.add_files_button, self.add_folder_button],
+                [self.find_button, self.library_button],
+                [self.add_server_button, self.servers_button],
+            ],
+            spacing=(2, 2),
         )
         in_column(
             [self.search, Placed(self.view, 1), self.note, line(self), buttons],
@@ -117,7 +140,7 @@ class TargetPicker(SearchedPopup):
 
     def _besides_px(self) -> int:
         """The part of its height that is not the list, with two lines of the note."""
-        buttons = 2 * self.library_button.sizeHint().height()
+        buttons = _BUTTON_ROWS * self.library_button.sizeHint().height()
         return self.search.sizeHint().height() + 2 * self.note.fontMetrics().height() + buttons + _SPACES_PX
 
     # What happens
@@ -128,7 +151,8 @@ class TargetPicker(SearchedPopup):
             self.note.setText(self.tr("Looking through the library…"))
             return
         words = self.search.text()
-        rows = target_rows(self._targets, self._in_use, words)
+        servers = server_rows(self._servers, self._sightings, self._in_use, words)
+        rows = (*target_rows(self._targets, self._in_use, words), *servers)
         self.view.set_rows(rows)
         if self.isVisible() and words:
             self.view.point_at_first()
@@ -138,7 +162,7 @@ class TargetPicker(SearchedPopup):
             self.note.setText(self._hint())
 
     def _hint(self) -> str:
-        if self._targets and all(target.is_starter for target in self._targets):
+        if self._targets and not self._servers and all(target.is_starter for target in self._targets):
             return translate("TargetPicker", ONLY_STARTER)
         return ""
 
@@ -150,19 +174,45 @@ class TargetPicker(SearchedPopup):
     @Slot(object)
     def _on_pointed_at(self, key: object) -> None:
         self._rest.stop()
-        if key is not None and self.isVisible():
-            self.note.setText("")
+        if key is None or not self.isVisible():
+            return
+        self.note.setText("")
+        self._note_current()
+        if not self._is_elsewhere(key):
             self._rest.start()
 
     @Slot()
     def _ask_for_estimate(self) -> None:
-        if self.isVisible() and self.view.current_key is not None:
-            self.estimate_wanted.emit(self.view.current_key)
+        key = self.view.current_key
+        if self.isVisible() and isinstance(key, str) and not self._is_elsewhere(key):
+            self.estimate_wanted.emit(key)
+
+    def _note_current(self) -> None:
+        """Of a server, what came of asking it; of its models, where they run. Both say so by their key."""
+        key = self.view.current_key
+        if (server := self._server_of(key)) is None:
+            return
+        if isinstance(key, ServerKey):
+            found = self._sightings.get(server.address, Sighting())
+            again = self.tr("Enter asks {server} which models it has.").format(server=server_words(server))
+            self.note.setText(found.sentence or again)
+        else:
+            self.note.setText(self.tr("Runs on {server}: chats go there.").format(server=server_words(server)))
+
+    def _server_of(self, key: object) -> RemoteServer | None:
+        address = key.address if isinstance(key, ServerKey) else split_reference(key)[0] if isinstance(key, str) else ""
+        return next((each for each in self._servers if each.address == address), None)
+
+    def _is_elsewhere(self, key: object) -> bool:
+        return self._server_of(key) is not None
 
     @Slot(object)
-    def _choose(self, path: object) -> None:
-        self.close()
-        self.chosen.emit(path)
+    def _use(self, key: object) -> None:
+        if isinstance(key, ServerKey):
+            self.refresh_requested.emit(key.address)
+        else:
+            self.close()
+            self.chosen.emit(str(key))
 
 
 def memory_words(estimate: MemoryEstimate) -> str:

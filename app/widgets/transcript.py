@@ -228,6 +228,12 @@ class Transcript(QWidget):
             self._growing.wait_for(self.tr("Reading the prompt… {share}").format(share=share))
             self._refresh_growing()
 
+    def show_waiting(self, sentence: str) -> None:
+        """Why the reply has not begun."""
+        if self._growing is not None:
+            self._growing.wait_for(sentence)
+            self._refresh_growing()
+
     def append_reply_text(self, text: str, origins: tuple[OriginRun, ...] = ()) -> None:
         """`origins`: who guessed it, if that is known."""
         if self._growing is not None:

@@ -27,6 +27,7 @@ from engine.errors import FileUnusable
 from engine.exchange.attached import readable
 from engine.exchange.writing import write_file
 from engine.messages.order import MOST_CHARACTERS, MOST_KEPT, LibraryPrompt, Preset, TargetChoice
+from engine.messages.remote import server_of
 
 FORMAT = "slipstream-presets"
 VERSION = 1
@@ -158,5 +159,10 @@ def _written(preset: Preset) -> dict[str, Any]:
         "system_prompt": preset.system_prompt,
         "sampling": dict(preset.sampling.chosen),
         "thinks": preset.thinks,
-        "model": None if target is None else {"name": target.name, "identity": target.identity},
+        "model": None if target is None else {"name": target.name, "identity": _told_identity(target)},
     }
+
+
+def _told_identity(target: TargetChoice) -> str:
+    """The address of a server is nobody else's."""
+    return "" if server_of(target.identity) else target.identity

@@ -48,6 +48,7 @@ class Message:
     thoughts: tuple[Thought, ...] = ()  # of a reply, whose text is without them
     calls: tuple[ToolCall, ...] = ()  # of a reply, whose text is without them
     result: ToolResult | None = None  # of a message of `Role.TOOL`, whose text is what the model is told
+    server: str = ""  # of a reply: address of the server that wrote it; empty: this program did
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ class Conversation:
     sampling: OwnSampling = OwnSampling()
     draft: str = ""  # the unsent prompt
     siblings: Mapping[int, tuple[int, ...]] = field(default_factory=dict)  # of messages with any; ids, oldest first
+    servers: tuple[str, ...] = ()  # addresses of those that have seen any branch of it, the first one first
 
 
 @dataclass(frozen=True, slots=True)

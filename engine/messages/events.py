@@ -17,6 +17,7 @@ from engine.messages.commands import (
     ImportPresets,
     ListForms,
     LoadTarget,
+    LookAtServer,
     MakeForm,
     TuneTarget,
     UseAdapter,
@@ -30,6 +31,7 @@ from engine.messages.learned import FingerprintPair, ImportOutcome, LearnedSumma
 from engine.messages.order import Folder, LibraryPrompt, Preset
 from engine.messages.pictures import Picture
 from engine.messages.prompts import Attachment
+from engine.messages.remote import RemoteServer, reference_in
 from engine.messages.replies import OriginRun, ReplyStatistics, Thought, ThoughtPiece, TokenLog
 from engine.messages.serving import Client
 from engine.messages.speed import LiveFigures
@@ -59,12 +61,13 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class TargetInfo:
-    """A loaded target, in words and numbers for the interface."""
+    """A loaded target, in words and numbers for the interface. Of one on a server, `path` and `gpu` are empty, sizes
+    and threads 0, and nobody drafts for it here (`can_draft`, `speculation`)."""
 
     name: str
     path: str
     description: str  # architecture, size and quantization as llama.cpp names them
-    context_size: int  # tokens
+    context_size: int  # tokens; 0: a server does not tell
     size_bytes: int
     threads: int
     notice: Told = ""  # what the user should know about this target, in sentences; usually empty
@@ -73,10 +76,16 @@ class TargetInfo:
     can_draft: bool = True  # whether anybody may draft for it, now or later
     num_gpu_layers: int = 0  # on graphics cards
     gpu: str = ""  # names of these; empty if there are none
-    identity: str = ""  # as in `TargetSource`
+    identity: str = ""  # as in `TargetSource`, or `RemoteModel.identity`
     thinks: bool | None = None  # whether it thinks before it answers, unless it is told; None: it cannot be told
     sees_pictures: bool = False  # whether prompts can hold some
-    calls_tools: bool = False  # whether its chat template knows how to
+    calls_tools: bool = False  # whether its chat template knows how to, or its server does not deny it
+    server: RemoteServer | None = None  # that it is on; None: this program runs it
+
+    @property
+    def reference(self) -> str:
+        """What `LoadTarget.target` takes for it."""
+        return reference_in(self.identity) or self.path
 
 
 class TargetLoading(Event):
@@ -358,6 +367,14 @@ class ReplyStarted(Event):
     left_out_messages: int  # oldest messages that no longer fit into the context
 
 
+class ReplyWaits(Event):
+    """The server that is to write the reply has not begun, and is asked again by itself: until then the reply can be
+    stopped as any other. Told once for each time."""
+
+    conversation_id: int
+    sentence: Told  # what it waits for, and how long
+
+
 class PromptProgress(Event):
     conversation_id: int
     num_evaluated: int
@@ -468,6 +485,32 @@ class AnswerRefused(AnswerEvent):
     number: int
     refusal: Refusal
     sentence: str
+
+
+class ServersListed(Event):
+    """All servers for targets, by name: on request, and after every change."""
+
+    servers: tuple[RemoteServer, ...]
+    notice: Told = ""  # what the user should know of their keys: that they cannot be kept, and why; usually empty
+
+
+class ServerSeen(Event):
+    """What answers at an address. Of a server that is kept, with its name and what was agreed."""
+
+    command: LookAtServer
+    server: RemoteServer  # else named after its address
+    notice: Told = ""  # what the user should know before chats are sent there: that the way is not encrypted
+
+
+class ServerUntrusted(Event):
+    """No authority vouches for the certificate of this address, or it is another one than the user chose to trust. No
+    key was sent. If the user trusts it, the command is posted again with it."""
+
+    command: LookAtServer
+    address: str  # normal form
+    certificate: str  # SHA-256 of the one that was shown now, in digits and small letters
+    sentence: Told
+    has_changed: bool = False  # the user chose to trust another one before
 
 
 class ToolServerChanged(Event):
@@ -625,3 +668,5 @@ class Failed(Event):
     is_stopped: bool = False  # its stop signal was set
     is_missing: bool = False  # the model file that it needs is not there
     is_suspect: bool = False  # the program ended when the model was opened last; it is opened only if the user asks
+    # Chats may be sent to the server of this target only after `AgreeToServer`. Nothing was sent or stored
+    is_not_agreed: bool = False

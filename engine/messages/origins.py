@@ -14,3 +14,5 @@ class Origin:
 
 
 TARGET = Origin("target", "Model itself", "", "")
+# What a server of a target tells of its own guesses. It has no colour, as nobody tells which characters these were
+SERVER = Origin("server", "Guesses of the server", "", "")

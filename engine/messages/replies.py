@@ -165,6 +165,9 @@ class ReplyListener:
     def on_prompt(self, num_tokens: int, num_left_out: int) -> None:
         """The prompt is rendered, without the oldest turns that did not fit."""
 
+    def on_waiting(self, sentence: str) -> None:
+        """The server has not begun, and is asked again; the sentence says what it waits for."""
+
     def on_prompt_progress(self, num_evaluated: int, num_total: int) -> None:
         """More of its tokens are evaluated."""
 

@@ -51,7 +51,7 @@ class LiveFigures:
     """Figures of a reply in progress, as in `ReplyStatistics`. The mean leaves out the tokens written while the drafter
     was being loaded, which slows down the machine."""
 
-    num_tokens: int = 0
+    num_tokens: int = 0  # 0 also where a server does not tell it yet
     tokens_per_s: float = 0.0  # in the last second or so; 0 = not known yet
     mean_tokens_per_s: float = 0.0  # of the reply so far; 0 = not known yet
     mean_error: float = 0.0  # standard error of that, as a share of it

@@ -75,6 +75,11 @@ class LibraryTarget:
     starter_form: str = ""  # of the starter, where it is not used as it was installed: the form it is used in
     sees_pictures: bool = False  # a projector is beside it
 
+    @property
+    def reference(self) -> str:
+        """What `LoadTarget.target` takes for it."""
+        return str(self.path)
+
 
 class DeviceKind(StrEnum):
     GPU = "gpu"  # with memory of its own

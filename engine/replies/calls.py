@@ -123,7 +123,7 @@ class CallSplitter:
         for each in found:
             tool = self._tools.get(each.name)
             server, name = ("", each.name) if tool is None else (tool.server, tool.name)
-            calls.append(ToolCall(_new_id(), server, name, each.arguments))
+            calls.append(ToolCall(new_call_id(), server, name, each.arguments))
         return tuple(calls)
 
 
@@ -133,5 +133,6 @@ def _may_become(begun: str) -> bool:
     return any(start.startswith(bare) for start in ('{"name":"', '{"function":"', '{"tool_name":"', '{"type":"'))
 
 
-def _new_id() -> str:
+def new_call_id() -> str:
+    """As `ToolCall.id` has it."""
     return "".join(secrets.choice(_LETTERS) for _ in range(_ID_LENGTH))

@@ -7,18 +7,16 @@ import secrets
 from collections import deque
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from engine.clock import now
 from engine.config import ReplySettings
-from engine.decoding.figures import DecodingFigures
 from engine.decoding.loop import Decoder
 from engine.decoding.session import Session, before_pictures
 from engine.decoding.speculation import Speculation
 from engine.errors import PromptTooLong, SettingInvalid
 from engine.messages.conversations import ChatTurn
-from engine.messages.learned import VerifiedReply
 from engine.messages.origins import TARGET
 from engine.messages.replies import (
     ProposerCounts,
@@ -30,7 +28,7 @@ from engine.messages.replies import (
     TokenLog,
 )
 from engine.messages.speed import LiveFigures
-from engine.messages.tools import Tool, ToolCall
+from engine.messages.tools import Tool
 from engine.numerics.draft import common_prefix_length
 from engine.numerics.draft_length import PassCosts
 from engine.numerics.likeliest import DistributionNotes
@@ -44,6 +42,7 @@ from engine.replies.reopening import Reopening, UnkeptPart
 from engine.replies.speed import ReplyClock, ratio_by_counts
 from engine.replies.text import TextOrigins, TextStream, fitted_runs, num_whole, origin_of, text_kind
 from engine.replies.thoughts import GrowingThoughts, Part, PartKind, ThoughtSplitter, add_parts
+from engine.replies.writing import Prepared, Reply
 from engine.stop_signal import StopSignal
 from engine.target.call_grammar import CallGrammar
 from engine.target.grammar import Grammar
@@ -55,30 +54,9 @@ _SEED_BITS = 32  # of one that nobody chose: short enough to be typed
 _PART_S = 2.0  # from one part that is told to the next: so much of a reply may be lost, and some tenths of a second
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
-    text: str  # the answer
-    statistics: ReplyStatistics
-    failure: Exception | None = None  # the error that ended it, if the stop reason is FAILED
-    thoughts: tuple[Thought, ...] = ()
-    tokens: tuple[int, ...] = ()  # the target's; without those that belong to a stop string, wholly or partly
-    figures: DecodingFigures = field(default_factory=DecodingFigures)
-    verified: VerifiedReply | None = None  # if the settings asked for it
-    calls: tuple[ToolCall, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedReply:
-    """The input of `ReplyWriter.write`; valid until something else is written."""
-
-    turns: tuple[ChatTurn, ...]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedReply(Prepared):
     prompt: Prompt
-    conversation: Hashable
-    begun: str = ""  # beginning of the reply, which continues from there
-    thoughts: tuple[Thought, ...] = ()  # of that beginning
-    thinks: bool | None = None  # what the target is told, where it has a switch; None: nothing
-    tools: tuple[Tool, ...] = ()  # that it may call
-    keeps_all: bool = False  # no turn is left out, also where the context fills up
     opens: str = ""  # the beginning of a call, with which it goes on
     is_bare: bool = False  # no template made the prompt: the reply has no thoughts, and calls nothing
 
@@ -169,13 +147,22 @@ class ReplyWriter:
                 other = built(kept)
                 if common_prefix_length(kept, other.tokens) > common_prefix_length(held, prompt.tokens):
                     prompt = other
-        asked = tuple(turns), prompt, conversation, begun, thoughts, thinks
-        return PreparedReply(*asked, tuple(tools), keeps_all, opens)
+        return PreparedReply(
+            turns=tuple(turns),
+            prompt=prompt,
+            conversation=conversation,
+            begun=begun,
+            thoughts=thoughts,
+            thinks=thinks,
+            tools=tuple(tools),
+            keeps_all=keeps_all,
+            opens=opens,
+        )
 
     def prepare_bare(self, text: str | Sequence[int]) -> PreparedReply:
         """For a prompt that needs no chat template. Raises PromptTooLong and TargetUnusable."""
         prompt = self._prompts.build_bare(text, self._session.tokens)
-        return PreparedReply((), prompt, None, keeps_all=True, is_bare=True)
+        return PreparedReply(turns=(), prompt=prompt, keeps_all=True, is_bare=True)
 
     def write(
         self, prepared: PreparedReply, settings: ReplySettings, stop: StopSignal, listener: ReplyListener

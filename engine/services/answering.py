@@ -22,12 +22,14 @@ from engine.messages.events import (
 )
 from engine.messages.replies import OriginRun, ReplyListener, ThoughtPiece, TokenLog
 from engine.messages.speed import LiveFigures
-from engine.replies.reply import PreparedReply, Reply, ReplyWriter
+from engine.replies.reply import PreparedReply, ReplyWriter
+from engine.replies.writing import Reply
+from engine.sentences import say
 from engine.services.learning_service import LearningService
 from engine.services.message_keeper import MessageKeeper
 from engine.services.recall import Recall
 from engine.services.remembering import Kept, Remembering
-from engine.services.target_in_use import TargetInUse
+from engine.services.target_in_use import Local, TargetInUse
 from engine.stop_signal import StopSignal
 
 _logger = logging.getLogger("slipstream.answering")
@@ -55,13 +57,17 @@ class Answering:
         except MendableError as error:
             self._emit(AnswerRefused(command.number, Refusal.NOT_READY, str(error)))
             return
+        if self._target.local is None:  # the user agreed to send chats there, not what other programs ask
+            sentence = say("The model in use is on another server; ask that one, or choose a model on this machine.")
+            self._emit(AnswerRefused(command.number, Refusal.NOT_READY, sentence))
+            return
         try:
-            self._answer(command, stop)
+            self._answer(command, self._target.local, stop)
         except MendableError as error:
             self._emit(AnswerRefused(command.number, _refusal_of(error), str(error)))
 
-    def _answer(self, command: Answer, stop: StopSignal) -> None:
-        asked, writer = command.asked, self._target.loaded.writer
+    def _answer(self, command: Answer, local: Local, stop: StopSignal) -> None:
+        asked, writer = command.asked, local.writer
         settings = self._settings(command)
         prepared = _prepared(asked, settings, writer)
         kept = self._keep(asked) if command.is_remembered and prepared.turns else None
@@ -74,7 +80,7 @@ class Answering:
         with self._target.watched(), self._recall.beside(asked.expected):
             reply = writer.write(prepared, settings, stop, _AnswerEvents(command.number, self._emit))
         if kept is not None:
-            self._remember(asked, kept, prepared, reply, learns)
+            self._remember(asked, local, kept, prepared, reply, learns)
         failure = "" if reply.failure is None else str(reply.failure)
         if reply.failure is not None and not isinstance(reply.failure, MendableError):
             failure = _LOST
@@ -108,12 +114,14 @@ class Answering:
             _logger.warning("a request was not kept: %s", error)
             return None
 
-    def _remember(self, asked: Asked, kept: Kept, prepared: PreparedReply, reply: Reply, learns: bool) -> None:
-        loaded, number = self._target.loaded, self._keeper.begin_reply()
+    def _remember(
+        self, asked: Asked, local: Local, kept: Kept, prepared: PreparedReply, reply: Reply, learns: bool
+    ) -> None:
+        number = self._keeper.begin_reply()
         whole = KeepReply(
             *(number, kept.conversation_id, kept.prompt.id, asked.begun + reply.text, reply.thoughts),
             replace(reply.statistics, origins=() if asked.begun else reply.statistics.origins),
-            *(loaded.writer.target_name, loaded.source.identity or None, reply.calls),
+            *(local.writer.target_name, local.source.identity or None, reply.calls),
         )
         try:
             message = self._keeper.finish(whole)
@@ -125,7 +133,7 @@ class Answering:
         if learns and message.id > 0 and not asked.begun:
             self._recall.add(kept.prompt)
             self._recall.add(message, reply.tokens)
-            self._learning.take(message, prepared.turns, reply.verified, loaded.target.vocabulary)
+            self._learning.take(message, prepared.turns, reply.verified, local.target.vocabulary)
             self._post(UpdateRecall())
 
 

@@ -26,6 +26,7 @@ _UNKNOWN = "There is no tool called {name}. The tools are: {names}."
 
 _RESULT_PARTS = 4  # of the context: so much of it may one result fill
 _LEAST_RESULT = 64  # tokens
+_MOST_ANYWHERE = 20_000  # characters
 _LONGEST_TOKEN = 16  # characters, about; more of a text need not be tokenized
 
 Fit = Callable[[str], tuple[str, int]]  # a text that a prompt has room for, and how many characters that leaves out
@@ -150,3 +151,8 @@ def fitted(target: PromptReader, text: str) -> tuple[str, int]:
     while (num_tokens := len(target.tokenize(PromptText(kept)))) > most:
         kept = kept[: min(len(kept) - 1, len(kept) * most // num_tokens)]
     return kept, len(text) - len(kept)
+
+
+def fitted_anywhere(text: str) -> tuple[str, int]:
+    """Likewise, where nobody counts the tokens of the target: a server's."""
+    return text[:_MOST_ANYWHERE], max(0, len(text) - _MOST_ANYWHERE)

@@ -44,10 +44,11 @@ from engine.messages.replies import (
     Thought,
 )
 from engine.messages.tools import MOST_TURNS, Tool
-from engine.replies.reply import PreparedReply, Reply, ReplyWriter
+from engine.replies.reply import PreparedReply
 from engine.replies.thoughts import joined_replies
+from engine.replies.writing import AnyWriter, Prepared, Reply
 from engine.services.answering import Answering
-from engine.services.calling import Calling, fitted
+from engine.services.calling import Calling, fitted, fitted_anywhere
 from engine.services.comparing import compare
 from engine.services.embedding import Embedding
 from engine.services.learning_service import LearningService
@@ -85,7 +86,7 @@ class ChatService:
             if command.restarts:
                 self._recall.restart()
             with self.target.watched():
-                if self.target.is_loaded and self._recall.catch_up():
+                if self.target.local is not None and self._recall.catch_up():
                     self._post(UpdateRecall())
             return
         with self._learning.pause():
@@ -101,6 +102,7 @@ class ChatService:
                     self.embedding.embed(command, stop)
                 case ReplyCommand() | Compare():
                     self.target.require(stop)
+                    self.target.check_agreed()
                     self._readings.begin()
                     with self.target.watched():
                         self._write(command, stop)
@@ -120,7 +122,7 @@ class ChatService:
                 self._compare(command, stop)
 
     @property
-    def _writer(self) -> ReplyWriter:
+    def _writer(self) -> AnyWriter:
         return self.target.loaded.writer
 
     def _send(self, command: Send, stop: StopSignal) -> None:
@@ -157,7 +159,7 @@ class ChatService:
         branch: Sequence[Message],
         command: Send | EditPrompt,
         stop: StopSignal,
-        begun: tuple[PreparedReply, _Offer] | None = None,
+        begun: tuple[Prepared, _Offer] | None = None,
     ) -> None:
         """Stores a prompt at the end of the branch, and answers it."""
         conversation_id = conversation.summary.id
@@ -180,11 +182,12 @@ class ChatService:
         command: Send | EditPrompt,
         conversation_id: int | None,
         offer: _Offer,
-    ) -> PreparedReply:
+    ) -> Prepared:
         """Raises if the prompt cannot be answered; it must not be stored then."""
         turns = self._turns(conversation_id, command.pictures)
         asked = [*turns.of(system_prompt, branch), turns.asked(command.prompt)]
-        return self._writer.prepare(asked, conversation_id, thinks=offer.thinks, tools=offer.tools)
+        prepared: Prepared = self._writer.prepare(asked, conversation_id, thinks=offer.thinks, tools=offer.tools)
+        return prepared
 
     def _regenerate(self, command: Regenerate, stop: StopSignal) -> None:
         conversation = (
@@ -239,7 +242,7 @@ class ChatService:
 
     def _answer(
         self,
-        prepared: PreparedReply,
+        prepared: Prepared,
         branch: Sequence[Message],
         conversation: Conversation,
         offer: _Offer,
@@ -254,7 +257,8 @@ class ChatService:
 
     def _go_on(self, branch: list[Message], conversation: Conversation, offer: _Offer, stop: StopSignal) -> None:
         """From a branch that ends with calls, or with results."""
-        fit = partial(fitted, self.target.loaded.target)
+        local = self.target.local
+        fit = fitted_anywhere if local is None else partial(fitted, local.target)
         for _ in range(MOST_TURNS):
             *_, reply = (each for each in branch if each.role is Role.ASSISTANT)
             done = {each.result.call for each in branch if each.result is not None}
@@ -268,14 +272,15 @@ class ChatService:
                 return
             branch.append(next_one)
 
-    def _prepare_next(self, conversation: Conversation, branch: Sequence[Message], offer: _Offer) -> PreparedReply:
+    def _prepare_next(self, conversation: Conversation, branch: Sequence[Message], offer: _Offer) -> Prepared:
         """Where results leave no room, the oldest of this answer are told no more. Raises what `prepare` raises."""
         number = conversation.summary.id
         told = list(branch)
         while True:
             turns = self._turns(number).of(conversation.system_prompt, told)
             try:
-                return self._writer.prepare(turns, number, thinks=offer.thinks, tools=offer.tools)
+                prepared: Prepared = self._writer.prepare(turns, number, thinks=offer.thinks, tools=offer.tools)
+                return prepared
             except PromptTooLong:
                 results = [
                     place for place, each in enumerate(told) if each.role is Role.TOOL and each.text != _LEFT_OUT
@@ -286,7 +291,7 @@ class ChatService:
 
     def _reply(
         self,
-        prepared: PreparedReply,
+        prepared: Prepared,
         prompt: Message,
         conversation: Conversation,
         settings: ReplySettings,
@@ -296,7 +301,8 @@ class ChatService:
     ) -> Message | None:
         """The reply, unless nothing was written. `before` is the reply to continue. The drafter does not learn from the
         continuation, which answers more than the turns. `seed`: for this reply alone."""
-        learns = settings.learns and not conversation.summary.incognito
+        local = self.target.local
+        learns = settings.learns and not conversation.summary.incognito and local is not None
         self.target.loaded.sampling = settings.sampling
         settings = replace(
             self._sampled(settings, conversation.sampling),
@@ -306,7 +312,7 @@ class ChatService:
         if seed is not None:
             settings = replace(settings, sampling=replace(settings.sampling, seed=seed))
         loaded = self.target.loaded
-        name, identity = loaded.writer.target_name, loaded.source.identity or None
+        name, identity = loaded.writer.target_name, loaded.identity or None
         number, chat = self._keeper.begin_reply(), self._readings.chat_of(conversation.summary)
 
         def part(text: str, thoughts: tuple[Thought, ...], statistics: ReplyStatistics) -> KeepReply:
@@ -320,20 +326,24 @@ class ChatService:
                 self._post(part(text, thoughts, statistics))
 
         reply = loaded.writer.write(prepared, settings, stop, ReplyEvents(prompt, self._emit, keep))
-        if before is not None and not reply.text and not reply.thoughts and not reply.calls:
+        if reply.is_empty and before is not None:
             self._end_unchanged(before, reply)
             return None
+        if reply.is_empty and reply.failure is not None and not reply.was_sent:
+            raise reply.failure
         message = self._keeper.finish(replace(part(reply.text, reply.thoughts, reply.statistics), calls=reply.calls))
         self._emit(ReplyFinished(message, self._keeper.siblings_of(message)))
         self._announce(conversation.summary.id)
         if reply.statistics.is_slow and not conversation.summary.incognito:
             _logger.warning("reply %d was slower than without drafts: %s", message.id, _why_slow(reply))
-        if learns and message.id > 0:
-            self._recall_reply(prepared, prompt, message, reply, before)
-            if before is None:
-                self._learning.take(message, prepared.turns, reply.verified, loaded.target.vocabulary)
-            self._post(UpdateRecall())
-        self._readings.keep(chat)
+        if local is not None:
+            if learns and message.id > 0:
+                assert isinstance(prepared, PreparedReply)
+                self._recall_reply(prepared, prompt, message, reply, before)
+                if before is None:
+                    self._learning.take(message, prepared.turns, reply.verified, local.target.vocabulary)
+                self._post(UpdateRecall())
+            self._readings.keep(chat)
         if reply.failure is not None:
             raise reply.failure
         return message
@@ -351,6 +361,12 @@ class ChatService:
 
     def _compare(self, command: Compare, stop: StopSignal) -> None:
         """Chats that already have an answer to this prompt are not recalled: repeating it would prove nothing."""
+        local = self.target.local
+        if local is None:
+            raise NotPossible(
+                "Guesses for this model are made by its server, where nothing can be compared; choose a model on this "
+                "machine."
+            )
         conversation = self._opened(command.conversation_id)
         before = before_last_prompt(conversation.messages) if conversation else ()
         system_prompt = conversation.system_prompt if conversation else command.system_prompt
@@ -364,7 +380,7 @@ class ChatService:
             chat = self._opened(command.sampled_as.conversation_id)
             settings = self._sampled(settings, chat.sampling if chat else command.sampled_as.own)
         with self._recall.without(sorted(answered)):
-            comparison = compare(self._writer, asked, replace(command, settings=settings), stop, self._emit)
+            comparison = compare(local.writer, asked, replace(command, settings=settings), stop, self._emit)
         self._emit(CompareFinished(command, comparison))
 
     def _end_unchanged(self, before: Message, reply: Reply) -> None:

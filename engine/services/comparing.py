@@ -16,7 +16,8 @@ from engine.messages.learned import VerifiedReply
 from engine.messages.replies import OriginRun, ReplyListener, StopReason
 from engine.messages.speed import LiveFigures
 from engine.numerics.draft import common_prefix_length
-from engine.replies.reply import Reply, ReplyWriter
+from engine.replies.reply import ReplyWriter
+from engine.replies.writing import Reply
 from engine.stop_signal import StopSignal
 
 # In this order, a machine that becomes slower or faster meanwhile does so for both sides alike.

@@ -208,7 +208,7 @@ class LibraryService:
 
     def _delete(self, path: Path) -> None:
         loaded = self._loaded()
-        if loaded is not None and _are_same(Path(loaded.path), path):
+        if loaded is not None and loaded.server is None and _are_same(Path(loaded.path), path):
             raise NotPossible(
                 "{name} is loaded; choose another model first, then delete its file.", name=model_name(path)
             )
@@ -276,7 +276,7 @@ class LibraryService:
 
     def _loaded_estimate(self, support: GpuSupport) -> MemoryEstimate | None:
         loaded = self._loaded()
-        if loaded is None:
+        if loaded is None or loaded.server is not None:
             return None
         settings = TargetSettings(max(32, loaded.context_size), gpu_layers=loaded.num_gpu_layers)
         try:

@@ -14,6 +14,7 @@ from engine.messages.commands import Command, KeepReply, StoreHeld
 from engine.messages.conversations import Conversation, Message, Role
 from engine.messages.events import Listener, MessageStored, StoreBehind
 from engine.messages.pictures import Picture
+from engine.messages.remote import server_of
 from engine.messages.tools import ToolResult
 from engine.sentences import say, template
 from engine.storage import Repository
@@ -182,6 +183,7 @@ class MessageKeeper:
             calls=reply.calls,
             target_name=reply.target_name,
             statistics=reply.statistics,
+            server=server_of(reply.target_identity),
         )
         return _Written(message, reply.target_identity)
 

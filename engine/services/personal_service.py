@@ -31,8 +31,10 @@ from engine.messages.events import (
     ProfileExported,
     ProfileImported,
     ProfileShown,
+    ServersListed,
 )
 from engine.profile.transfer import export_profile, read_profile, summarize_profile
+from engine.remote.servers import Servers
 from engine.services.learning_service import LearningService
 from engine.services.recall import Recall
 from engine.stop_signal import StopSignal
@@ -48,6 +50,7 @@ class PersonalService:
     _recall: Recall
     _learning: LearningService
     _readings: Readings
+    _servers: Servers
     _emit: Listener
     _post: Callable[[Command], object]  # queues a command of the engine's own
 
@@ -75,8 +78,10 @@ class PersonalService:
                 with self._exchanging():
                     num_conversations = self._repository.forget_everything()
                 self._readings.forget_all()
+                self._servers.forget()
                 self._post(EraseDeleted())
                 self._emit(EverythingForgotten(num_conversations))
+                self._emit(ServersListed(()))
                 self._emit(FoldersListed(self._repository.list_folders()))
                 self._emit(ConversationsListed(self._repository.list_conversations()))
                 self._report()

@@ -15,6 +15,7 @@ from engine.messages.events import (
     ReplyStarted,
     ReplyText,
     ReplyThought,
+    ReplyWaits,
 )
 from engine.messages.replies import OriginRun, ReplyListener, ReplyStatistics, Thought, ThoughtPiece
 from engine.messages.speed import LiveFigures
@@ -30,6 +31,9 @@ class ReplyEvents(ReplyListener):
 
     def on_prompt(self, num_tokens: int, num_left_out: int) -> None:
         self.emit(ReplyStarted(self.prompt.conversation_id, self.prompt.id, num_tokens, num_left_out))
+
+    def on_waiting(self, sentence: str) -> None:
+        self.emit(ReplyWaits(self.prompt.conversation_id, sentence))
 
     def on_prompt_progress(self, num_evaluated: int, num_total: int) -> None:
         self.emit(PromptProgress(self.prompt.conversation_id, num_evaluated, num_total))

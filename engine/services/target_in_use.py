@@ -14,9 +14,13 @@ from engine.errors import Cancelled, NotPossible, TargetSuspect
 from engine.library.loading import check_memory
 from engine.messages.commands import Command, LoadTarget, UpdateRecall
 from engine.messages.events import Listener, SpeculationChanged, TargetInfo, TargetLoading, TargetReady
+from engine.messages.remote import is_reference, split_reference
 from engine.messages.targets import TargetSource
+from engine.remote.targets import RemoteTargets
+from engine.remote.writer import RemoteWriter
 from engine.replies.reopening import Reopening
 from engine.replies.reply import ReplyWriter
+from engine.replies.writing import AnyWriter
 from engine.sentences import say, template, together
 from engine.services.learning_service import LearningService
 from engine.services.practice import TargetAtHand
@@ -43,15 +47,36 @@ _NONE_ON_CARD = template(
 
 
 @dataclass(slots=True)
-class Loaded:
-    """A loaded target, and what was built on it."""
+class Local:
+    """A target that this program runs, and what was built on it."""
 
     source: TargetSource
     target: Target
     writer: ReplyWriter
-    command: LoadTarget
     is_proven: bool = False  # it has written a reply
+
+
+@dataclass(slots=True)
+class Loaded:
+    """A target in use: one of this program's, or one on a server."""
+
+    on: Local | RemoteWriter
+    command: LoadTarget
     sampling: SamplingSettings = SamplingSettings()  # of the last reply, where neither chat nor target has its own
+
+    @property
+    def local(self) -> Local | None:
+        """None where the target is on a server: nothing is drafted, recalled or learned here then."""
+        return self.on if isinstance(self.on, Local) else None
+
+    @property
+    def writer(self) -> AnyWriter:
+        return self.on.writer if isinstance(self.on, Local) else self.on
+
+    @property
+    def identity(self) -> str:
+        """As in `TargetInfo`."""
+        return self.on.source.identity if isinstance(self.on, Local) else self.on.model.identity
 
 
 class TargetInUse:
@@ -71,7 +96,9 @@ class TargetInUse:
         emit: Listener,
         post: Callable[[Command], object],
         readings: Readings,
+        remote: RemoteTargets,
     ) -> None:
+        self._remote = remote
         self._repository = repository
         self._recall = recall
         self._learning = learning
@@ -96,21 +123,34 @@ class TargetInUse:
         return self._loaded
 
     @property
+    def local(self) -> Local | None:
+        """The loaded target, if this program runs it."""
+        return None if self._loaded is None else self._loaded.local
+
+    @property
     def options(self) -> TargetOptions:
-        """What the user set for this target."""
-        return self._options_of(self.loaded.source)
+        """What the user set for this target; nothing is set for one on a server."""
+        local = self.loaded.local
+        return TargetOptions() if local is None else self._options_of(local.source)
+
+    def check_agreed(self) -> None:
+        """Raises ServerNotAgreed where the target is on a server that the user sends no chats to yet."""
+        on = self.loaded.on
+        if isinstance(on, RemoteWriter):
+            self._remote.check_agreed(on.server.address)
 
     def _options_of(self, source: TargetSource) -> TargetOptions:
         record = self._repository.target_of(source)
         return record.options if record else TargetOptions()
 
     def count_tokens(self, text: str) -> int | None:
-        """None if no target is loaded, or the text is too long for its context. Any thread may call it, as tokenizing
-        reads only the vocabulary, which never changes."""
+        """None if no target of this program's is loaded, or the text is too long for its context. Any thread may call
+        it, as tokenizing reads only the vocabulary, which never changes."""
         with self._counting:
-            if self._loaded is None:
+            local = self.local
+            if local is None:
                 return None
-            target = self._loaded.target
+            target = local.target
             limit = target.limits.max_bytes
             if len(text) > limit or len(text.encode("utf-8", "replace")) > limit:
                 return None
@@ -120,6 +160,9 @@ class TargetInUse:
     def load(self, command: LoadTarget, stop: StopSignal) -> None:
         """Raises MendableError."""
         _check_cancelled(command, stop)
+        if is_reference(command.target):
+            self._load_remote(command, stop)
+            return
         source = resolve_target(command.target, self._repository, command.identity)
         record = self._repository.target_of(source)
         has_changed = command.identity not in ("", source.identity)
@@ -143,7 +186,7 @@ class TargetInUse:
             target = self._load_source(source, settings, _in_percents(source.name, self._emit), stop)
             speculation, writer = self._open_writer(source, target, command, stop)
         self.close()
-        self._loaded, self._unloaded = Loaded(source, target, writer, command), None
+        self._loaded, self._unloaded = Loaded(Local(source, target, writer), command), None
         self._recall.open(target)
         try:
             self._repository.remember_target(source)  # first: who hears of the target lists the library at once
@@ -152,6 +195,17 @@ class TargetInUse:
                 lambda now: self._emit(TargetReady(_describe(source, target, now, settings, writer), command))
             )
         self._post(UpdateRecall())
+
+    def _load_remote(self, command: LoadTarget, stop: StopSignal) -> None:
+        """The target before makes room once the server has answered: what is on the other machine needs none here."""
+        _, name = split_reference(command.target)
+        self._emit(TargetLoading(name or command.target, 0.0))
+        writer = self._remote.open(command.target, stop)
+        self._learning.end_practice()
+        self._learning.detach()
+        self.close()
+        self._loaded, self._unloaded = Loaded(writer, command), None
+        self._emit(TargetReady(_described(writer), command))
 
     def require(self, stop: StopSignal) -> None:
         """Loads the target again that left its graphics cards for one that could not be loaded: the window still shows
@@ -165,24 +219,24 @@ class TargetInUse:
     def watched(self) -> Iterator[None]:
         """While the target does something: the next start is to know if this program does not survive it. Where it has
         written a reply already, it may be relied on."""
-        loaded = self._loaded
-        if loaded is None or loaded.is_proven:
+        local = self.local
+        if local is None or local.is_proven:
             yield
             return
-        with self._suspects.watched(loaded.source.identity):
+        with self._suspects.watched(local.source.identity):
             yield
 
     def prove(self) -> None:
         """It has written a reply. From now on it may practise, too."""
-        loaded = self.loaded
-        if loaded.is_proven:
+        loaded, local = self.loaded, self.local
+        if local is None or local.is_proven:
             return
-        loaded.is_proven = True
+        local.is_proven = True
 
         def sampling() -> SamplingSettings:
-            return self._options_of(loaded.source).sampling or loaded.sampling
+            return self._options_of(local.source).sampling or loaded.sampling
 
-        self._learning.practise_with(TargetAtHand(loaded.target, sampling, lambda: loaded.writer.passes))
+        self._learning.practise_with(TargetAtHand(local.target, sampling, lambda: local.writer.passes))
 
     def acquit(self) -> None:
         """The app closes in good order, also where the chat thread is busy with a target. Any thread may call it."""
@@ -191,19 +245,19 @@ class TargetInUse:
     def use_drafter(self, drafter: str, stop: StopSignal) -> None:
         """The target stays loaded, and reads the next prompt from its beginning."""
         self._drafter = drafter
-        loaded = self._loaded
-        if loaded is None:
+        local = self.local
+        if local is None:
             return
-        loaded.writer.close()
+        local.writer.close()
         self._learning.detach()
-        loaded.target.roll_back(0)
-        loaded.writer = ReplyWriter(loaded.target)  # stays if the costs of the new drafter cannot be measured
+        local.target.roll_back(0)
+        local.writer = ReplyWriter(local.target)  # stays if the costs of the new drafter cannot be measured
         try:
-            speculation = self._speculation(loaded.target, loaded.source, stop)
+            speculation = self._speculation(local.target, local.source, stop)
         except Interrupted:
             return  # the app is closing
-        loaded.writer = self._writer(loaded.target, speculation, loaded.source)
-        name = loaded.target.description.name
+        local.writer = self._writer(local.target, speculation, local.source)
+        name = local.target.description.name
         speculation.tell(lambda now: self._emit(speculation_changed(name, now)))
 
     def close(self) -> None:
@@ -213,11 +267,13 @@ class TargetInUse:
             self._learning.practise_with(None)
             with self._counting:
                 self._loaded = None
-            loaded.target.close()
+            if loaded.local is not None:
+                loaded.local.target.close()
 
     def _leave_cards(self) -> None:
         """Graphics cards rarely have room for two targets."""
-        if self._loaded is not None and self._loaded.target.description.num_gpu_layers:
+        local = self.local
+        if self._loaded is not None and local is not None and local.target.description.num_gpu_layers:
             self._unloaded = self._loaded.command
             self._learning.detach()
             self.close()
@@ -294,6 +350,25 @@ def _describe(
         thinks=writer.thinks_unless_told,
         calls_tools=writer.calls_tools,
         sees_pictures=TargetFeature.PICTURES in target.features,
+    )
+
+
+def _described(writer: RemoteWriter) -> TargetInfo:
+    """Of a target on a server."""
+    return TargetInfo(
+        name=writer.target_name,
+        path="",
+        description=writer.server.name,
+        context_size=writer.model.context_size,
+        size_bytes=0,
+        threads=0,
+        speculation=say("{name} guesses ahead by itself, if it does; Slipstream cannot.", name=writer.server.name),
+        can_draft=False,
+        identity=writer.model.identity,
+        thinks=writer.thinks_unless_told,
+        calls_tools=writer.calls_tools,
+        sees_pictures=writer.sees_pictures,
+        server=writer.server,
     )
 
 

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from engine.errors import MendableError, TargetMissing, TargetSuspect
+from engine.errors import MendableError, RemoteFailed, ServerNotAgreed, TargetMissing, TargetSuspect
 from engine.messages.commands import Command
 from engine.messages.events import Failed, Finished, Listener
 from engine.sentences import say, template
@@ -128,8 +128,8 @@ class Worker:
         try:
             self._handle(command, stop)
         except MendableError as error:
-            _logger.info("%s: %s", type(command).__name__, error)
-            kinds = isinstance(error, TargetMissing), isinstance(error, TargetSuspect)
+            _logger.info("%s: %s", type(command).__name__, _logged(error))
+            kinds = (isinstance(error, kind) for kind in (TargetMissing, TargetSuspect, ServerNotAgreed))
             self._emit(Failed(str(error), command, stop.is_set(), *kinds))
         except Exception as error:
             _logger.exception("%s failed", type(command).__name__)
@@ -138,3 +138,8 @@ class Worker:
             self._emit(Failed(sentence, command, stop.is_set()))
         else:
             self._emit(Finished(command))
+
+
+def _logged(error: MendableError) -> str:
+    """What a server says may repeat what it was sent, which no log is to have."""
+    return error.sentence.template if isinstance(error, RemoteFailed) else str(error)

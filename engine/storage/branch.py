@@ -16,6 +16,7 @@ from typing import Any
 from sqlalchemy import CTE, ColumnElement, Connection, Integer, Row, bindparam, cast, delete, func, insert, select
 
 from engine.messages.conversations import Message
+from engine.messages.remote import server_of
 from engine.messages.replies import ProposerCounts, ReplyStatistics
 from engine.storage.schema import Heads, MessageRow, ReplyProposerRow, ReplyStatisticsRow
 
@@ -50,8 +51,9 @@ _BRANCH = (
 _below = select(MessageRow.id).where(MessageRow.id == bindparam("top")).cte("below", recursive=True)
 _below = _below.union(select(MessageRow.id).join(_below, MessageRow.parent_id == _below.c.id))
 _IDS_BELOW = select(_below.c.id)
+_writer = func.iif(func.typeof(MessageRow.target_identity) == "text", MessageRow.target_identity, None)
 _LINKS_OF_ALL = (
-    select(MessageRow.parent_id, MessageRow.id)
+    select(MessageRow.parent_id, MessageRow.id, _writer)
     .where(MessageRow.conversation_id == bindparam("conversation"))
     .order_by(MessageRow.id)
 )
@@ -70,16 +72,19 @@ def read_branch(connection: Connection, head_message_id: int | None) -> tuple[Me
     return tuple(map(_message, connection.execute(_BRANCH, {"head": head_message_id})))
 
 
-def read_siblings(
+def read_siblings_and_servers(
     connection: Connection, conversation_id: int, branch: Sequence[Message]
-) -> dict[int, tuple[int, ...]]:
-    """As `Conversation.siblings` has them."""
+) -> tuple[dict[int, tuple[int, ...]], tuple[str, ...]]:
+    """As `Conversation.siblings` and `Conversation.servers` have them."""
     children: dict[int | None, list[int]] = defaultdict(list)
-    for parent_id, message_id in connection.execute(_LINKS_OF_ALL, {"conversation": conversation_id}):
+    writers: dict[str, None] = {}  # in their order
+    for parent_id, message_id, writer in connection.execute(_LINKS_OF_ALL, {"conversation": conversation_id}):
         children[parent_id].append(message_id)
-    return {
+        writers.setdefault(writer)
+    siblings = {
         message.id: tuple(children[message.parent_id]) for message in branch if len(children[message.parent_id]) > 1
     }
+    return siblings, tuple(dict.fromkeys(filter(None, map(server_of, writers))))
 
 
 def read_children(connection: Connection, conversation_id: int, parent_id: int | None) -> tuple[int, ...]:
@@ -130,6 +135,7 @@ def _message(row: Row[Any]) -> Message:
         thoughts=row.thoughts,
         calls=row.calls,
         result=row.result,
+        server=server_of(row.target_identity),
     )
 
 

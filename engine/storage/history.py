@@ -8,12 +8,14 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import fields, replace
 from datetime import date
 from typing import Any
+from urllib.parse import urlsplit
 
 from sqlalchemy import Connection
 from sqlalchemy.dialects.sqlite import insert
 
 from engine.messages.history import NUMBERS, AdapterNote, History, LearningDay, Portion, Tally, total
 from engine.messages.learned import ScoredReplies, TargetStatistics
+from engine.messages.remote import SERVER_IDENTITY, server_of
 from engine.messages.replies import ProposerCounts, TextKind
 from engine.messages.speed import SLOWER
 from engine.storage import adapters, ngrams, recall
@@ -22,6 +24,8 @@ from engine.storage.schema import LearningDayRow, read_time
 from engine.storage.scores import SOUND
 from engine.storage.texts import unique
 
+# What a server guesses says nothing of this machine.
+_OWN = f"target NOT LIKE '{SERVER_IDENTITY}%'"
 # By the names of the fields of `Tally`.
 _SUMS = {
     "num_replies": "count(*)",
@@ -30,10 +34,10 @@ _SUMS = {
     "seconds": "total(reply_s)",
     "num_thought": "total(num_thought)",
     "thought_s": "total(thought_s)",
-    "num_rounds": "total(num_rounds)",
-    "num_in_rounds": "total(num_rounds + num_accepted)",
-    "num_drafted": "total(num_drafted)",
-    "num_accepted": "total(num_accepted)",
+    "num_rounds": f"total(iif({_OWN}, num_rounds, 0))",
+    "num_in_rounds": f"total(iif({_OWN}, num_rounds + num_accepted, 0))",
+    "num_drafted": f"total(iif({_OWN}, num_drafted, 0))",
+    "num_accepted": f"total(iif({_OWN}, num_accepted, 0))",
     "parted_s": "total(iif(check_s > 0, reply_s, 0))",
     "draft_s": "total(iif(check_s > 0, draft_s, 0))",
     "check_s": "total(check_s)",
@@ -42,21 +46,23 @@ _SUMS = {
 }
 _SUMS = {name: f"{added} FILTER (WHERE NOT repeats)" for name, added in _SUMS.items()}
 _SUMS["num_repeating"] = "count(*) FILTER (WHERE repeats)"
-# Who wrote a reply: an identity, which may be empty and has no blank, a blank and a name.
-_WRITER = "iif(typeof(target_identity) = 'text', target_identity, '') || ' ' || target_name"
+# Who wrote a reply: an identity, which may be empty, a sign that is in none, and a name.
+_BETWEEN = "\x1f"
+_WRITER = f"iif(typeof(target_identity) = 'text', target_identity, '') || char({ord(_BETWEEN)}) || target_name"
 # Of all thoughts of a reply, as `schema.Thoughts` writes them.
 _OF_THOUGHTS = """
 iif(thoughts <> '[]' AND json_valid(thoughts),
 (SELECT total(json_extract(value, '$[{place}]')) FROM json_each(thoughts)), 0)
 """
 # SQLite adds up faster than the rows can be read. `timed`: see `ReplyStatistics.tokens_per_s`; `over_plain`: see
-# `ReplyStatistics.speedup`.
+# `ReplyStatistics.speedup`. What a server says of its own speed-up, nobody has measured here.
 _REPLIES = f"""
 WITH replies AS (
     SELECT messages.id AS id, messages.conversation_id AS chat, messages.created_at AS at,
     date(messages.created_at, 'localtime') AS day, {_WRITER} AS target, kind,
     max(0, reply_tokens - (stop_reason <> 'end')) AS timed, reply_tokens, reply_s, num_rounds, num_drafted,
-    num_accepted, draft_s, check_s, plain_tokens_per_s, ratio, repeats,
+    num_accepted, draft_s, check_s, plain_tokens_per_s, repeats,
+    iif(target_identity LIKE '{SERVER_IDENTITY}%', 0, ratio) AS ratio,
     {_OF_THOUGHTS.format(place=3)} AS num_thought, {_OF_THOUGHTS.format(place=2)} AS thought_s
     FROM reply_statistics JOIN messages ON messages.id = reply_statistics.message_id
     JOIN conversations ON conversations.id = messages.conversation_id
@@ -74,7 +80,7 @@ FROM compared GROUP BY chat, day, target, kind ORDER BY min(at)
 _PROPOSERS = f"""{_REPLIES}
 SELECT chat, day, target, kind, key, total(reply_proposers.num_rounds), total(reply_proposers.num_drafted),
 total(reply_proposers.num_accepted) FROM replies JOIN reply_proposers ON message_id = id
-WHERE typeof(key) = 'text' AND NOT repeats GROUP BY chat, day, target, kind, key ORDER BY key
+WHERE typeof(key) = 'text' AND NOT repeats AND {_OWN} GROUP BY chat, day, target, kind, key ORDER BY key
 """
 _SCORED = f"""{_REPLIES}
 SELECT chat, day, target, kind, count(*), total(num_tokens), total(rounds_before), total(rounds_after)
@@ -156,13 +162,16 @@ def _read_portions(connection: Connection) -> tuple[list[Portion], dict[str, str
 
 def _names(writers: Sequence[str]) -> dict[str, str]:
     """What to call the writers, which come oldest first: a target as in its latest reply, with a number where an
-    earlier target is called so. Replies without an identity count for the first target of their name."""
+    earlier target is called so, and with the host where it is on a server. Replies without an identity count for the
+    first target of their name on this machine."""
     names: dict[str, str] = {}  # by identity
     first: dict[str, str] = {}  # identities by name
     for identity, name in map(_parted, writers):
         if identity:
-            names[identity] = name
-            first.setdefault(name, identity)
+            host = urlsplit(server_of(identity)).hostname
+            names[identity] = f"{name} ({host})" if host else name
+            if not host:
+                first.setdefault(name, identity)
     taken: set[str] = set()
     for identity, name in names.items():
         names[identity] = unique(name, taken)
@@ -172,7 +181,7 @@ def _names(writers: Sequence[str]) -> dict[str, str]:
 
 
 def _parted(writer: str) -> tuple[str, str]:
-    identity, _, name = writer.partition(" ")
+    identity, _, name = writer.partition(_BETWEEN)
     return identity, name
 
 

@@ -17,6 +17,7 @@ from engine.errors import ConversationMissing
 from engine.messages.conversations import Conversation, ConversationSummary, ConversationTree, Message, Role, SearchHit
 from engine.messages.pictures import Picture
 from engine.messages.prompts import NAMES_PICTURE, pictures_in, title_of
+from engine.messages.remote import server_of
 from engine.messages.replies import ReplyStatistics, Thought
 from engine.messages.tools import ToolCall, ToolResult
 from engine.places import STORE
@@ -402,7 +403,7 @@ class Repository(
                 values["archived_at"] = None  # it is in use again
             _change(connection, conversation_id, even_deleted=True, **values)
             add_pictures(connection, conversation_id, pictures)
-        told = target_name, statistics, thoughts, calls, result
+        told = target_name, statistics, thoughts, calls, result, server_of(target_identity)
         return Message(message_id, conversation_id, parent_id, role, text, now, *told)
 
     def rewrite_message(self, message: Message) -> Message:
@@ -444,7 +445,7 @@ def _opened(connection: Connection, found: Row[Any], head_message_id: int | None
         messages,
         OwnSampling.from_json(found.sampling),
         found.draft,
-        branch.read_siblings(connection, found.id, messages),
+        *branch.read_siblings_and_servers(connection, found.id, messages),
     )
 
 

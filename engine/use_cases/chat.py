@@ -8,19 +8,22 @@ from pathlib import Path
 
 from engine.config import AUTOMATIC, EngineConfig, TargetSettings
 from engine.documents import read_attached
-from engine.errors import Cancelled
+from engine.errors import Cancelled, NotPossible
 from engine.factory import open_repository
 from engine.loading import load_target, speculate
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.pictures import Picture
 from engine.messages.prompts import Attachment, join_prompt
+from engine.messages.remote import is_reference
 from engine.messages.targets import TargetRecord, TargetSource
 from engine.proposers.supply import DrafterSupply, Known
 from engine.replies.reply import ReplyWriter
+from engine.replies.writing import AnyWriter
 from engine.stop_signal import StopSignal
 from engine.storage import FILE_NAME
 from engine.target.interface import Interrupted
 from engine.target.sources import named_source, resolve_target
+from engine.use_cases.remote import Agrees, open_remote_writer
 
 
 def read_prompt(words: str, paths: Iterable[Path], stop: StopSignal) -> ChatTurn:
@@ -43,13 +46,18 @@ def open_writer(
     settings: TargetSettings,
     on_progress: Callable[[float], None],
     stop: StopSignal,
-) -> Iterator[ReplyWriter]:
+    agrees: Agrees = lambda _sentence: False,
+) -> Iterator[AnyWriter]:
     """A writer of replies without threads or stored conversations; its target is closed with it. It leaves the store as
-    it is, and opens it only for the name of a target used before.
+    it is, and opens it only for the name of a target used before. `agrees`: for a target on a server that no chat was
+    sent to yet.
 
     Raises what resolving and loading the target raise, TemplateFailed and StoreUnusable; DrafterUnusable for a drafter
-    that was requested by name.
+    that was requested by name; for a server what `open_remote_writer` raises.
     """
+    if is_reference(target):
+        yield open_remote_writer(config, target, agrees, stop)
+        return
     requested = config.speculation.drafter != AUTOMATIC or config.speculation.device is not None  # so fail loudly
     with ExitStack() as opened:
         try:
@@ -62,7 +70,10 @@ def open_writer(
 
 
 def resolve(config: EngineConfig, target: str) -> TargetSource:
-    """The source of `starter`, of a path, or of a target used before. Raises TargetMissing and StoreUnusable."""
+    """The source of `starter`, of a path, or of a target used before. Raises TargetMissing and StoreUnusable, and
+    NotPossible for one on a server."""
+    if is_reference(target):
+        raise NotPossible(f"{target} is on a server, and this needs a model on this machine; choose a GGUF file.")
     source = named_source(target, config.data_dir)
     if source is None:
         with closing(open_repository(config)) as repository:

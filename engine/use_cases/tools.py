@@ -13,7 +13,7 @@ from engine.messages.conversations import ChatTurn, Role
 from engine.messages.events import Listener
 from engine.messages.replies import ReplyListener, joined_thoughts
 from engine.messages.tools import MOST_TURNS, Outcome, Tool, ToolCall, ToolResult
-from engine.replies.reply import Reply, ReplyWriter
+from engine.replies.writing import AnyWriter, Reply
 from engine.stop_signal import StopSignal
 from engine.tools.host import ServerHost
 from engine.tools.interface import ServerUnusable, ToolHost
@@ -62,7 +62,7 @@ def list_tools(host: ToolHost, stop: StopSignal) -> tuple[Tool, ...]:
 
 
 def answer(
-    writer: ReplyWriter,
+    writer: AnyWriter,
     turns: Sequence[ChatTurn],
     settings: ReplySettings,
     stop: StopSignal,

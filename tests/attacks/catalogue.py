@@ -20,8 +20,9 @@ _ALL = (
     Attack("documents", "documents and pictures that are bombs, cycles, far too long, locked or damaged", 120),
     Attack("profiles", "profiles with more than anybody learned, damaged, or lying", 400, 3600.0),
     Attack("messages", "huge and tangled messages in the window", 60, 3600.0),
-    Attack("network", "the window and commands, traced: nobody is reached but a hub that was asked", 7, 1800.0),
+    Attack("network", "the window and commands, traced: nobody is reached but who was to be asked", 8, 1800.0),
     Attack("tools", "calls of tools, with servers that are killed, hang, flood and ask for more", 100, 1800.0),
+    Attack("servers", "servers of targets that send bombs, lies, nonsense or no end", 200, 1800.0),
     Attack("tooltips", "words that look like HTML wherever the window shows words: nothing is opened", 20),
 )
 ATTACKS = {each.name: each for each in _ALL}

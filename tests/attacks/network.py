@@ -1,6 +1,6 @@
-"""Commands and the window, with every call of theirs to the kernel's network traced: they reach nobody but the hub that
-they were told to ask, and the server nobody but who asks it. A hub stands ready throughout, so that what asks unbidden
-finds somebody."""
+"""Commands and the window, with every call of theirs to the kernel's network traced: they reach nobody but the hub, or
+the server of targets, that they were told to ask, and the server for programs nobody but who asks it. Hub and server
+stand ready throughout, so that what asks unbidden finds somebody."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ import httpx2
 import psutil
 
 from tests.attacks.attack import Outcome, Plan
+from tests.fakes import remote
 from tests.fakes.gguf import write
 from tests.fakes.hub import FakeHub, serving
+from tests.fakes.remote import FakeServer
 from tests.fakes.tiny_models import tiny_bert
 
 _PATIENCE_S = 280
@@ -49,22 +51,28 @@ def run(plan: Plan) -> Outcome:
         name, commands = _SCENES[number % len(_SCENES)]
         folder = plan.folder / str(number)
         folder.mkdir()
-        with serving() as hub:
+        with serving() as hub, remote.serving() as server:
             hub.models[_MODEL] = {"tiny-Q8_0.gguf": write(folder / "tiny.gguf").read_bytes()}
-            for command in commands(dice, folder):
+            for command in commands(dice, folder, server):
                 num_commands += 1
-                asks = command[:2] == ("models", "download") or command[0] == "serve"
+                url = f"http://127.0.0.1:{command[2]}" if command[0] == "serve" else _chosen(command, hub, server)
+                asks = bool(url)
                 reached, code, complaint = _traced(command, folder, hub)
-                allowed = {(urlsplit(hub.url).hostname, str(urlsplit(hub.url).port))} if asks else set()
-                if command[0] == "serve":
-                    allowed = {("127.0.0.1", command[2])}
+                allowed = {(urlsplit(url).hostname, str(urlsplit(url).port))} if asks else set()
                 outcome.check(code == 0, f"{number}: {name}: {' '.join(command)} ended with {code}: {complaint}")
                 outcome.check(reached <= allowed, f"{number}: {name}: {' '.join(command)} reached {reached - allowed}")
                 outcome.check(bool(reached) == asks, f"{number}: {name}: {' '.join(command)} reached {reached or 0}")
-            num_asked += len(hub.asked)
+            num_asked += len(hub.asked) + len(server.asked)
         outcome.tried += 1
-    outcome.figures = {"commands": str(num_commands), "answers of the hub that was asked": str(num_asked)}
+    outcome.figures = {"commands": str(num_commands), "answers of who was asked": str(num_asked)}
     return outcome
+
+
+def _chosen(command: Command, hub: FakeHub, server: FakeServer) -> str:
+    """The address that it may call; empty: none."""
+    if command[:2] == ("models", "download"):
+        return hub.url
+    return server.address if command[:2] == ("servers", "add") or server.reference in command else ""
 
 
 def _traced(command: Command, folder: Path, hub: FakeHub) -> tuple[set[tuple[str | None, str]], int, str]:
@@ -116,44 +124,51 @@ def _ask(address: str, tracer: int) -> None:
     psutil.Process(tracer).children()[0].send_signal(signal.SIGINT)
 
 
-def _smoke(_dice: Random, folder: Path) -> tuple[Command, ...]:
+def _smoke(_dice: Random, folder: Path, _server: FakeServer) -> tuple[Command, ...]:
     return (("--smoke", str(folder / "picture.png")),)
 
 
-def _chat(dice: Random, _folder: Path) -> tuple[Command, ...]:
+def _chat(dice: Random, _folder: Path, _server: FakeServer) -> tuple[Command, ...]:
     options = dice.choice(((), ("--no-speculation",), ("--drafter", "built-in"), ("--json",)))
     return (("chat", "--prompt", dice.choice(_WORDS), "--max-tokens", str(dice.randint(4, 16)), *options),)
 
 
-def _replay(dice: Random, folder: Path) -> tuple[Command, ...]:
+def _replay(dice: Random, folder: Path, _server: FakeServer) -> tuple[Command, ...]:
     prompts = folder / "prompts.jsonl"
     prompts.write_text("".join(json.dumps({"id": str(n), "turns": [dice.choice(_WORDS)]}) + "\n" for n in range(3)))
     return (("replay", "--prompts", str(prompts), "--max-tokens", "8"),)
 
 
-def _profile(_dice: Random, folder: Path) -> tuple[Command, ...]:
+def _profile(_dice: Random, folder: Path, _server: FakeServer) -> tuple[Command, ...]:
     file = str(folder / "me.slipstream")
     return ("profile", "export", file), ("profile", "show", file), ("profile", "import", file), ("profile", "show")
 
 
-def _library(dice: Random, folder: Path) -> tuple[Command, ...]:
+def _library(dice: Random, folder: Path, _server: FakeServer) -> tuple[Command, ...]:
     file = write(folder / f"model-{dice.randrange(10**6)}.gguf", {"general.name": dice.choice(_WORDS)})
     removed = ("models", "remove", str(file), *dice.choice(((), ("--delete-file",))))
     return ("models", "add", str(folder)), ("models", "list"), removed
 
 
-def _download(_dice: Random, _folder: Path) -> tuple[Command, ...]:
+def _download(_dice: Random, _folder: Path, _server: FakeServer) -> tuple[Command, ...]:
     return ("models", "download", _MODEL), ("models", "list")
 
 
-def _serve(_dice: Random, folder: Path) -> tuple[Command, ...]:
+def _serve(_dice: Random, folder: Path, _server: FakeServer) -> tuple[Command, ...]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     return (("serve", "--port", port, "--embeddings", str(tiny_bert(folder / "bert.gguf"))),)
 
 
-_SCENES: tuple[tuple[str, Callable[[Random, Path], tuple[Command, ...]]], ...] = (
+def _elsewhere(dice: Random, _folder: Path, server: FakeServer) -> tuple[Command, ...]:
+    server.pages["/v1/models"]["data"][0]["owned_by"] = dice.choice(("llamacpp", "vllm", "nobody"))
+    said = "--prompt", dice.choice(_WORDS)
+    chat = ("chat", "--target", server.reference, *said, "--yes-to-server")
+    return ("servers", "add", server.address), ("servers", "list"), chat, ("servers", "remove", server.address)
+
+
+_SCENES: tuple[tuple[str, Callable[[Random, Path, FakeServer], tuple[Command, ...]]], ...] = (
     ("smoke", _smoke),
     ("chat", _chat),
     ("replay", _replay),
@@ -161,4 +176,5 @@ _SCENES: tuple[tuple[str, Callable[[Random, Path], tuple[Command, ...]]], ...] =
     ("library", _library),
     ("what was asked for", _download),
     ("server", _serve),
+    ("a server of targets", _elsewhere),
 )

@@ -187,7 +187,7 @@ def _showing(desk: Desk, words: str, folder: Path, dice: Random) -> Iterator[Cal
     download = Download(HubFile(words, words, 1_000, "Q4_0"), DownloadState.FAILED, problem=words)
     yield lambda: model.setData(model.index(0), words)
     yield lambda: library.library.set_targets((target,))
-    yield lambda: library.library.view.point_at(folder / name)
+    yield lambda: library.library.view.point_at(str(folder / name))
     yield lambda: library.hub.show_models((HubModel(words, 7, 8, datetime.now(UTC)),), words)
     yield lambda: library.hub.show_asking(words)
     yield lambda: library.hub.downloads.show_downloads((download,))

@@ -30,7 +30,8 @@ from engine.drafter.choice import built_in_source
 from engine.loading import load_target
 from engine.messages.conversations import ChatTurn, Role
 from engine.proposers.supply import open_drafting
-from engine.replies.reply import Reply, ReplyWriter
+from engine.replies.reply import ReplyWriter
+from engine.replies.writing import Reply
 from engine.services.learning_service import LearningService
 from engine.stop_signal import StopSignal
 from engine.storage import Repository

@@ -120,11 +120,11 @@ def test_a_model_is_added_chosen_during_a_reply_set_up_and_removed(desk: Desk, t
     desk.until(lambda: not page.details.form.load_again_button.isVisible())
 
     # back to the starter, and away with the file
-    page.view.point_at(starter_path())
+    page.view.point_at(str(starter_path()))
     QTest.mouseClick(page.details.use_button, Qt.MouseButton.LeftButton)
     desk.until(lambda: len(desk.heard(TargetReady)) == 4)
     assert desk.window.target_bar.name.text() == starter.removesuffix(" (starter)")
-    page.view.point_at(copy)
+    page.view.point_at(str(copy))
     QTest.mouseClick(page.details.remove_button, Qt.MouseButton.LeftButton)
     (box,) = desk.dialog.findChildren(QMessageBox)
     check = box.checkBox()
@@ -144,7 +144,7 @@ def test_a_model_whose_file_moved_is_located_and_keeps_its_settings(
     shutil.copyfile(starter_path(), copy)
     with copy.open("ab") as file:  # another model than the starter
         file.write(bytes(32))
-    desk.library.choose(copy)
+    desk.library.choose(str(copy))
     desk.until(lambda: len(desk.heard(TargetReady)) == 2)
     desk.until(lambda: "second-Q8_0" in desk.listed)
     desk.dialog.library.options_changed.emit(copy, TargetOptions(TargetSettings(context_size=2048)))
@@ -152,7 +152,7 @@ def test_a_model_whose_file_moved_is_located_and_keeps_its_settings(
     desk.until(lambda: len(desk.heard(TargetReady)) == 3)
 
     moved = copy.rename(tmp_path / "moved.gguf")
-    desk.library.choose(copy)
+    desk.library.choose(str(copy))
     desk.until(lambda: bool(desk.window.notices.shown))
     (notice,) = desk.window.notices.shown.values()
     starter = desk.loaded.target.name

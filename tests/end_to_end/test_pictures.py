@@ -51,7 +51,7 @@ class Desk:
         self.chats = Chats(self.window, self.bridge, *settings)
         PromptController(self.window, self.bridge)
         PicturesController(self.window, self.bridge, self.chats.conversations)
-        BranchController(self.window, self.bridge, self.chats.conversations, self.chats.chat)
+        BranchController(self.window, self.bridge, self.chats.conversations, self.chats.chat, self.chats.consent)
         self.ear = Ear(self.bridge)
         self.box = self.window.prompt_box
         with qtbot.waitExposed(self.window):

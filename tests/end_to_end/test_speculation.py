@@ -22,7 +22,8 @@ from engine.numerics.draft_length import FixedCosts
 from engine.proposers.candidate import Always
 from engine.proposers.chooser import Chooser
 from engine.proposers.supply import open_drafting
-from engine.replies.reply import Reply, ReplyWriter
+from engine.replies.reply import ReplyWriter
+from engine.replies.writing import Reply
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target
 from engine.target.llama_cpp import LlamaCppTarget

@@ -19,7 +19,8 @@ from engine.messages.replies import StopReason
 from engine.numerics.likeliest import RowScan
 from engine.numerics.rules import Rules, Spelling, has_rules
 from engine.numerics.sampling import distribution_of
-from engine.replies.reply import Reply, ReplyWriter
+from engine.replies.reply import ReplyWriter
+from engine.replies.writing import Reply
 from engine.stop_signal import StopSignal
 from engine.target.interface import Interrupted, Target, TargetFeature
 from engine.target.llama_cpp import LlamaCppTarget

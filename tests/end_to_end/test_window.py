@@ -41,7 +41,7 @@ class Desk:
         self.window = MainWindow(keeper)
         self.bridge = EngineBridge(EngineConfig(folder))
         self.chats = Chats(self.window, self.bridge, ReplySettings(GREEDY, max_tokens))
-        BranchController(self.window, self.bridge, self.chats.conversations, self.chats.chat)
+        BranchController(self.window, self.bridge, self.chats.conversations, self.chats.chat, self.chats.consent)
         self._ear = Ear(self.bridge)  # after the controllers: what the test hears, the window has heard
         qtbot.addWidget(self.window)
         with qtbot.waitExposed(self.window):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from app.controllers.chat import ChatController
 from app.controllers.chat_tools import ChatTools
+from app.controllers.consent import Consent
 from app.controllers.conversations import ConversationsController
 from app.controllers.speed_up import SpeedUpController
 from app.controllers.target import TargetController
@@ -55,6 +56,7 @@ class Chats:
         self.target = TargetController(window, bridge, self.keeper)
         self.tools = ChatTools(window, bridge, self.conversations, self.target, self.keeper)
         self.chat = ChatController(window, bridge, self.conversations, self.target, self.keeper, self.tools)
+        self.consent = Consent(window, bridge, self.conversations, self.target)
         SpeedUpController(window, bridge, self.keeper)
 
     def start(self, target: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
@@ -26,6 +27,7 @@ from app.dialogs.shortcuts_dialog import ShortcutsDialog
 from app.dialogs.store_dialog import StoreDialog
 from app.text.hub_files import Download, DownloadState
 from app.text.tool_calls import CallPhase
+from app.widgets.meter_text import Readiness
 from app.widgets.reply_view import ReplyView
 from engine import CreateFolder, DeleteFolder, write_tool_servers
 from engine.messages.conversations import Message, Role
@@ -33,6 +35,7 @@ from engine.messages.events import (
     ConversationsFound,
     HistoryRead,
     LearnedRead,
+    ServersListed,
     SpeculationChanged,
     TargetReady,
     TargetsListed,
@@ -48,6 +51,7 @@ from tests.pictures.content import (
     COMPARED_PROMPT,
     HUB_FILES,
     LARGE_NAME,
+    SERVERS,
     Chat,
 )
 from tests.pictures.studio import Studio
@@ -171,7 +175,7 @@ def library(studio: Studio, folder: Path) -> Iterator[Page]:
     assert library is not None
     dialog = library.dialog
     page = dialog.library
-    page.view.point_at(folder / "models" / f"{LARGE_NAME}.gguf")
+    page.view.point_at(str(folder / "models" / f"{LARGE_NAME}.gguf"))
     studio.until(lambda: _has_number(page.details.form.memory.text()))
     yield "library", dialog
     page.details.verticalScrollBar().setValue(page.details.verticalScrollBar().maximum())
@@ -299,6 +303,51 @@ def tools(studio: Studio, _folder: Path) -> Iterator[Page]:
     yield "a call is asked for", window
     window.transcript.calls.clear()
     window.transcript.clear()
+
+
+def servers(studio: Studio, _folder: Path) -> Iterator[Page]:
+    """Models on servers: where they are chosen, set up and asked for."""
+    window, app = studio.window, studio.app
+    window.new_action.trigger()
+    app.bridge.happened.emit(ServersListed(SERVERS))
+    window.target_bar.open_picker()
+    picker = window.target_bar.picker
+    picker.view.point_at(SERVERS[-1].models[0].reference)
+    yield "choose a model of a server", picker
+    picker.close()
+    window.servers_action.trigger()
+    dialog = app.model_servers.dialog
+    yield "model servers", dialog
+    dialog.change(SERVERS[0].address)
+    dialog.form.show_problem(_SENTENCE)
+    yield "change a server", dialog
+    dialog.open_form()
+    dialog.form.address.setText("https://box.local:8443")
+    dialog.form.show_untrusted("ab12" * 16, "No authority vouches for the certificate of box.local.")
+    yield "trust a certificate", dialog
+    dialog.form.show_seen(SERVERS[-1], "The way is not encrypted: others in the network can read along.")
+    yield "a server was found", dialog
+    dialog.form.close_form()
+    dialog.cards[SERVERS[0].address].remove_button.click()
+    (box,) = _message_boxes()
+    yield "remove a server of models", box
+    box.close()
+    dialog.close()
+    here = app.target.in_use
+    assert here is not None
+    model = SERVERS[-1].models[0]
+    app.target.in_use = replace(here, name=model.name, path="", identity=model.identity, server=SERVERS[-1])
+    window.target_bar.set_target(app.target.in_use)
+    app.consent.is_asked_first(print)
+    (box,) = _message_boxes()
+    yield "a new place", box
+    box.close()
+    window.meter.show_readiness(Readiness.ELSEWHERE, "")
+    yield "a model on a server", window
+    app.target.in_use = here
+    window.target_bar.set_target(here)
+    window.meter.show_readiness(Readiness.READY, "")
+    app.bridge.happened.emit(ServersListed(()))
 
 
 def settings(studio: Studio, _folder: Path) -> Iterator[Page]:
@@ -440,7 +489,7 @@ def order(studio: Studio, _folder: Path) -> Iterator[Page]:
 
 
 PAGES: tuple[Callable[[Studio, Path], Iterator[Page]], ...] = (
-    welcome, chat, branches, notes, lists, library, speed, personal, tools, settings, presets, order, others,
+    welcome, chat, branches, notes, lists, library, speed, personal, tools, servers, settings, presets, order, others,
 )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ import argparse
 import tempfile
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, qInstallMessageHandler
@@ -27,10 +28,12 @@ from engine.messages.events import (
     ConversationsFound,
     HistoryRead,
     LearnedRead,
+    ServersListed,
     SpeculationChanged,
     TargetReady,
     TargetsListed,
 )
+from engine.remote.address import way_notice
 from tests.pictures.content import (
     BRANCHED_CHAT,
     CODE_CHAT,
@@ -38,6 +41,7 @@ from tests.pictures.content import (
     LARGE_NAME,
     NOTES_FILE,
     SEEN_CHAT,
+    SERVERS,
     Chat,
     fill_store,
     keep_adapters,
@@ -130,6 +134,25 @@ def _picker(studio: Studio, _folder: Path) -> None:
     studio.until(lambda: picker.note.text().startswith("Takes"))
     studio.shoot("picker", studio.window, picker)
     picker.close()
+
+
+def _servers(studio: Studio, _folder: Path) -> None:
+    app = studio.app
+    app.bridge.happened.emit(ServersListed(SERVERS))
+    studio.window.target_bar.open_picker()
+    picker = studio.window.target_bar.picker
+    picker.view.point_at(SERVERS[-1].models[0].reference)
+    studio.shoot("picker-servers", studio.window, picker)
+    picker.close()
+    studio.window.servers_action.trigger()
+    dialog = app.model_servers.dialog
+    dialog.open_form()
+    dialog.form.address.setText("192.168.1.7:8000")
+    found = replace(SERVERS[-1], name="192.168.1.7:8000", address="http://192.168.1.7:8000/v1")
+    dialog.form.show_seen(found, way_notice(found))
+    studio.shoot("model-servers", dialog)
+    dialog.close()
+    app.bridge.happened.emit(ServersListed(()))
 
 
 def _branches(studio: Studio, _folder: Path) -> None:
@@ -237,7 +260,7 @@ def _library(studio: Studio, folder: Path) -> None:
     assert library is not None
     dialog = library.dialog
     studio.rest()
-    dialog.library.view.point_at(folder / "models" / f"{LARGE_NAME}.gguf")
+    dialog.library.view.point_at(str(folder / "models" / f"{LARGE_NAME}.gguf"))
     studio.until(lambda: dialog.library.details.form.memory.text().startswith("Takes"))
     studio.shoot("library", dialog)
     scroll = dialog.library.details.verticalScrollBar()
@@ -311,8 +334,8 @@ def _settings(studio: Studio, _folder: Path) -> None:
 
 
 _TAKES: tuple[Callable[[Studio, Path], None], ...] = (
-    _menu, _picker, _branches, _presets, _search, _folders, _attached, _seen, _incognito, _error, _library, _speed,
-    _personal, _settings,
+    _menu, _picker, _servers, _branches, _presets, _search, _folders, _attached, _seen, _incognito, _error, _library,
+    _speed, _personal, _settings,
 )  # fmt: skip
 
 

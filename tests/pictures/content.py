@@ -25,6 +25,7 @@ from engine.messages.forms import Distance, FormFigures, FormOffer, FormSpeed, T
 from engine.messages.learned import VerifiedReply
 from engine.messages.pictures import Picture
 from engine.messages.prompts import AttachedPicture, join_prompt
+from engine.messages.remote import RemoteModel, RemoteServer, ServerKind, reference_of
 from engine.messages.replies import OriginRun, ProposerCounts, ReplyStatistics, StopReason, TextKind, Thought
 from engine.messages.targets import HubFile, HubModel, TargetSource
 from engine.storage import Repository
@@ -235,6 +236,20 @@ HUB_MODELS = (
     HubModel("unsloth/Qwen2.5-7B-Instruct-GGUF", 96_400, 37, datetime(2025, 12, 2, tzinfo=UTC)),
     HubModel("lmstudio-community/Qwen2.5-7B-Instruct-GGUF", 61_200, 22, datetime(2025, 11, 14, tzinfo=UTC)),
 )
+_WORKSTATION, _UNIVERSITY = "http://192.168.1.5:8080/v1", "https://models.example.org/v1"
+SERVERS = (
+    RemoteServer(
+        "University", _UNIVERSITY, ServerKind.VLLM, True, is_agreed=True, models=(
+            RemoteModel("gpt-oss-120b", reference_of(_UNIVERSITY, "gpt-oss-120b"), 131_072),
+        ),
+    ),
+    RemoteServer(
+        "Workstation", _WORKSTATION, ServerKind.LLAMA_SERVER, models=(
+            RemoteModel("Qwen2.5-72B-Instruct", reference_of(_WORKSTATION, "Qwen2.5-72B-Instruct"), 32_768),
+            RemoteModel("Qwen2.5-VL-32B", reference_of(_WORKSTATION, "Qwen2.5-VL-32B"), 32_768, True),
+        ),
+    ),
+)  # fmt: skip
 HUB_FILES = tuple(
     HubFile("Qwen/Qwen2.5-7B-Instruct-GGUF", f"qwen2.5-7b-instruct-{kind.lower()}.gguf", round(size * 1e9), kind)
     for kind, size in (

@@ -22,7 +22,7 @@ from app.text.translation import ENGINE
 from engine import errors, origins
 from engine.config import OWN_PARAMETERS, OWN_TEXTS, SamplingSettings, TargetSettings
 from engine.errors import MendableError
-from engine.messages.origins import TARGET
+from engine.messages.origins import SERVER, TARGET
 from engine.parameters import Scope, parameters
 from engine.sentences import placeholders
 
@@ -81,6 +81,7 @@ def declared_words() -> set[str]:
 def _declared() -> Iterator[Message]:
     for words in sorted(declared_words()):
         yield Message("Settings", words, places=("settings and parameters",))
+    yield Message("Origin", SERVER.label, places=("who guessed, of what a server counts",))
     for origin in (*origins(), TARGET):
         yield Message("Origin", origin.label, places=("who guessed a piece of text",))
         yield Message(ENGINE, origin.label.lower(), places=("who guesses, within a sentence",))

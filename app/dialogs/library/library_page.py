@@ -27,18 +27,18 @@ _LIST_PX = 300
 class LibraryPage(QWidget):
     """The library: a list with a search field, and the details and options of the current model.
 
-    Signals, most of them with the path of a model:
-        use_requested(object), load_again_requested(object): load it; load it again, as it is in use.
+    Signals, most of them with the path of a model's file:
+        use_requested(str), load_again_requested(str): load it; load it again, as it is in use. Its reference.
         options_changed(object, TargetOptions): these are its options from now on.
         estimate_wanted(object, TargetSettings): show how much memory it takes with these settings.
         folder_requested(object), remove_requested(object): open the folder of its file; remove it from the library.
         forms_requested(object): measure and compare its forms.
         drafter_requested(): show who drafts for the model in use.
-        add_files_requested(), add_folder_requested(), find_requested(): the buttons were pressed.
+        add_files_requested(), add_folder_requested(), find_requested(), servers_requested(): the buttons were pressed.
     """
 
-    use_requested = Signal(object)
-    load_again_requested = Signal(object)
+    use_requested = Signal(str)
+    load_again_requested = Signal(str)
     options_changed = Signal(object, TargetOptions)
     estimate_wanted = Signal(object, TargetSettings)
     folder_requested = Signal(object)
@@ -48,16 +48,17 @@ class LibraryPage(QWidget):
     add_files_requested = Signal()
     add_folder_requested = Signal()
     find_requested = Signal()
+    servers_requested = Signal()
 
     def __init__(self, keeper: ThemeKeeper, sampling_for_all: SamplingSettings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._targets: tuple[LibraryTarget, ...] | None = None
-        self._in_use: Path | None = None
+        self._in_use = ""  # a reference
         self._differs = False
         self.search = search_line(self.tr("Search your models"), self, self._show_rows)
         self.view = RowsView(keeper, self.tr("Models"), uses_on_click=False, parent=self)
         self.view.pointed_at.connect(self._show_pointed_at)
-        self.view.used.connect(self.use_requested)
+        self.view.used.connect(self._on_used)
         self.view.delete_pressed.connect(self._on_remove)
         self.list = RowsOrWords(self.view, self)
         self.hint = words("", self, kind="quiet")
@@ -68,6 +69,8 @@ class LibraryPage(QWidget):
         menu.addAction(self.tr("A folder…")).triggered.connect(self.add_folder_requested)
         self.add_button.setMenu(menu)
         self.find_button = button(self.tr("Find models…"), "outlined", self, self.find_requested)
+        elsewhere = self.tr("Models that run on another machine, or in another program")
+        self.servers_button = button(self.tr("Model servers…"), "outlined", self, self.servers_requested, tip=elsewhere)
         self.details = TargetDetailsView(sampling_for_all, self)
         self.details.use_button.clicked.connect(self._on_use)
         self.details.folder_button.clicked.connect(lambda: self._emit(self.folder_requested))
@@ -75,7 +78,7 @@ class LibraryPage(QWidget):
         self.details.drafter_button.clicked.connect(self.drafter_requested)
         self.details.forms_button.clicked.connect(lambda: self._emit(self.forms_requested))
         self.details.form.changed.connect(self._on_options)
-        self.details.form.load_again_requested.connect(lambda: self._emit(self.load_again_requested))
+        self.details.form.load_again_requested.connect(self._on_load_again)
         self._arrange()
         self.details.hide()
 
@@ -92,9 +95,9 @@ class LibraryPage(QWidget):
         self.hint.setVisible(is_starter_alone)
         self._show_pointed_at()
 
-    def set_in_use(self, path: Path | None, differs: bool) -> None:
+    def set_in_use(self, reference: str, differs: bool) -> None:
         """`differs`: it was loaded with other settings than it has now."""
-        self._in_use, self._differs = path, differs
+        self._in_use, self._differs = reference, differs
         self._show_rows()
         self._show_pointed_at()
 
@@ -119,12 +122,12 @@ class LibraryPage(QWidget):
             self.details.form.show_no_estimate(sentence)
 
     def point_at_in_use(self) -> None:
-        if self._in_use is not None:
+        if self._in_use:
             self.view.point_at(self._in_use)
 
-    def point_at(self, path: Path) -> None:
+    def point_at(self, reference: str) -> None:
         self.search.clear()
-        self.view.point_at(path)
+        self.view.point_at(reference)
 
     # Qt's own
 
@@ -136,7 +139,7 @@ class LibraryPage(QWidget):
 
     def _arrange(self) -> None:
         left = QWidget(self)
-        buttons = Flow([self.add_button, self.find_button])
+        buttons = Flow([self.add_button, self.find_button, self.servers_button])
         in_column(
             [self.search, Placed(self.list, 1), self.hint, buttons], inside=left, margins=(0, 0, 10, 0), spacing=8
         )
@@ -166,12 +169,12 @@ class LibraryPage(QWidget):
     @Slot()
     def _show_pointed_at(self) -> None:
         key = self.view.current_key
-        target = next((target for target in self._targets or () if target.path == key), None)
+        target = next((target for target in self._targets or () if target.reference == key), None)
         self.details.setVisible(target is not None)
         if target is None:
             return
         is_another = self.details.target is None or self.details.target.path != target.path
-        is_in_use = target.path == self._in_use
+        is_in_use = target.reference == self._in_use
         self.details.show_target(target, is_in_use)
         self.details.form.show_loaded(is_in_use, self._differs)
         if is_another:
@@ -196,7 +199,17 @@ class LibraryPage(QWidget):
     @Slot()
     def _on_use(self) -> None:
         self.details.form.flush()
-        self._emit(self.use_requested)
+        if self.target is not None:
+            self.use_requested.emit(self.target.reference)
+
+    @Slot(object)
+    def _on_used(self, key: object) -> None:
+        self.use_requested.emit(str(key))
+
+    @Slot()
+    def _on_load_again(self) -> None:
+        if self.target is not None:
+            self.load_again_requested.emit(self.target.reference)
 
     @Slot()
     def _on_remove(self) -> None:

@@ -25,7 +25,8 @@ from engine.messages.history import History
 from engine.proposers import catalogue
 from engine.proposers.chooser import Chooser
 from engine.proposers.interface import Supplies
-from engine.replies.reply import Reply, ReplyWriter
+from engine.replies.reply import ReplyWriter
+from engine.replies.writing import Reply
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from tests.fakes.listener import RecordingListener

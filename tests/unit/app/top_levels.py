@@ -20,6 +20,7 @@ from app.dialogs.forms_dialog import FormsDialog
 from app.dialogs.guide_dialog import GuideDialog
 from app.dialogs.history.page import HistoryPage
 from app.dialogs.library.library_dialog import LibraryDialog
+from app.dialogs.model_servers.model_servers_dialog import ModelServersDialog
 from app.dialogs.personal_dialog import PersonalDialog
 from app.dialogs.picture_dialog import PictureDialog
 from app.dialogs.presets.presets_dialog import PresetsDialog
@@ -31,6 +32,7 @@ from app.dialogs.store_dialog import StoreDialog
 from app.dialogs.tools.tools_dialog import ToolsDialog
 from app.main_window import MainWindow
 from app.models.chat_filter import ChatFilter
+from app.models.server_rows import Sighting
 from app.settings.app_settings import AppSettings
 from app.settings.declaration import Group, shown_settings
 from app.settings.shortcuts import KeyProblem, Shortcuts, fixed_keys
@@ -40,6 +42,7 @@ from app.text.preset_examples import example_presets, example_prompts
 from app.text.presets import ChatValues
 from app.text.tool_calls import CallPhase
 from app.theme import ThemeKeeper
+from app.widgets.meter_text import Readiness
 from app.widgets.option_row import LinkRow
 from app.widgets.pictures import picture_words
 from app.widgets.tour import Step, Tour
@@ -57,6 +60,7 @@ from tests.unit.app.drafter_samples import CHOICE
 from tests.unit.app.form_samples import OFFERS, REPORT
 from tests.unit.app.learned_made import IN_USE, benefit, learned
 from tests.unit.app.library_samples import QWEN, TARGETS
+from tests.unit.app.server_samples import AGREED, DESK, on_server
 from tests.unit.app.widgets.calls import FORECAST, call, calling
 from tests.unit.app.widgets.calls import conversation as calls
 from tests.unit.app.widgets.messages import prompt, reply
@@ -190,7 +194,7 @@ def _personalization(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
 def _library(keeper: ThemeKeeper) -> QWidget:
     dialog = LibraryDialog(keeper, SamplingSettings(), "hub.example.org")
     dialog.library.set_targets(TARGETS)
-    dialog.library.set_in_use(TARGETS[0].path, True)
+    dialog.library.set_in_use(TARGETS[0].reference, True)
     return dialog
 
 
@@ -306,6 +310,31 @@ def _server(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
     return dialog
 
 
+def _elsewhere(keeper: ThemeKeeper) -> QWidget:
+    """A model on a server, with a reply of it."""
+    window = main_window(keeper)
+    window.target_bar.set_target(on_server(DESK))
+    written = replace(reply(1), server=DESK.address, target_name=DESK.models[0].name)
+    window.transcript.show_messages((prompt(0, "Why is the sky blue?"), written))
+    window.meter.show_readiness(Readiness.ELSEWHERE, "Workstation guesses ahead by itself, if it does.")
+    window.meter.show_reply(written.statistics, DESK.host)
+    return window
+
+
+def _model_servers(keeper: ThemeKeeper, has_question: bool = False) -> QWidget:  # noqa: ARG001
+    dialog = ModelServersDialog()
+    sightings = {DESK.address: Sighting(sentence="192.168.1.5 cannot be reached."), AGREED.address: Sighting(True)}
+    dialog.show_servers((AGREED, DESK), sightings)
+    dialog.change(AGREED.address)
+    dialog.form.show_key_note("")
+    if has_question:
+        dialog.form.show_untrusted("ab12" * 16, "No authority vouches for the certificate of models.example.org.")
+    else:
+        dialog.form.show_seen(AGREED, "The way there is not encrypted.")
+    dialog.show_words("Example was changed.")
+    return dialog
+
+
 TOP_LEVELS: dict[str, Callable[[ThemeKeeper], QWidget]] = {
     "main window, empty": main_window,
     "main window, chat": _chat,
@@ -334,6 +363,9 @@ TOP_LEVELS: dict[str, Callable[[ThemeKeeper], QWidget]] = {
     "tools": _tools,
     "tools, as JSON": lambda keeper: _tools(keeper, 1),
     "tools, always allowed": lambda keeper: _tools(keeper, 2),
+    "main window, model on a server": _elsewhere,
+    "model servers": _model_servers,
+    "model servers, certificate": lambda keeper: _model_servers(keeper, True),
     "user guide": lambda keeper: GuideDialog(keeper, read_guide()),
     "settings, chat": lambda keeper: _settings(keeper, Group.CHAT),
     "settings, shortcuts": lambda keeper: _settings(keeper, Group.SHORTCUTS),

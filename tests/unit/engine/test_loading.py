@@ -23,7 +23,8 @@ from engine.numerics.draft_length import FixedCosts, PassCosts
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers import catalogue
 from engine.proposers.interface import Supplies
-from engine.replies.reply import Reply, ReplyWriter
+from engine.replies.reply import ReplyWriter
+from engine.replies.writing import Reply
 from engine.spare_time import SpareTime
 from engine.stop_signal import StopSignal
 from engine.target.interface import FloatRows

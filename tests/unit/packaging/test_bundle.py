@@ -40,7 +40,7 @@ def test_nothing_is_installed_without_its_digest(file: Path) -> None:
     entries = re.split(r"\n(?=\S)", file.read_text().strip())
     pinned = [entry for entry in entries if not entry.startswith("#")]
     assert pinned
-    whole = re.compile(r"[\w.-]+==[\w.]+( ; sys_platform == 'win32')?( \\\n    --hash=sha256:[0-9a-f]{64})+")
+    whole = re.compile(r"[\w.-]+==[\w.]+( ; sys_platform == '(?:linux|win32)')?( \\\n    --hash=sha256:[0-9a-f]{64})+")
     assert [entry for entry in pinned if not whole.fullmatch(entry)] == []
 
 

@@ -78,7 +78,7 @@ class Desk:
         self.bridge = FakeBridge()
         self.settings = ReplySettings()
         chats = Chats(window, self.bridge, self.settings)
-        BranchController(window, self.bridge, chats.conversations, chats.chat)
+        BranchController(window, self.bridge, chats.conversations, chats.chat, chats.consent)
         chats.start("starter")
         self.tell(TargetReady(TARGET, self.bridge.loads[-1]))
         window.conversations.chosen.emit(7)

@@ -90,7 +90,7 @@ class Desk:
         self.bridge = FakeBridge()
         self.settings = ReplySettings()
         self.chats = Chats(window, self.bridge, self.settings, TARGET_SETTINGS, "Be kind.")
-        BranchController(window, self.bridge, self.chats.conversations, self.chats.chat)
+        BranchController(window, self.bridge, self.chats.conversations, self.chats.chat, self.chats.consent)
 
     def tell(self, *events: Event) -> None:
         self.bridge.tell(*events)

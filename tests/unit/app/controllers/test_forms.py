@@ -60,7 +60,7 @@ class Desk:
         self.page = LibraryPage(keeper, SamplingSettings(), window)
         self.controller = FormsController(window, self.page, bridge)
         self.dialog = self.controller.dialog
-        self.used: list[Path] = []
+        self.used: list[str] = []
         self.controller.use_requested.connect(self.used.append)
 
     def open(self, target: LibraryTarget | Path) -> None:
@@ -194,7 +194,7 @@ def test_a_form_is_kept_and_used_only_if_the_user_wants_it(desk: Desk, bridge: F
     assert desk.used == []
     assert desk.dialog.keep_button.text() == "Use Q4_0"
     QTest.mouseClick(desk.dialog.keep_button, LEFT)
-    assert desk.used == [made]
+    assert desk.used == [str(made)]
 
 
 def test_a_kept_form_is_offered_in_a_toast_while_the_dialog_is_closed(desk: Desk, bridge: FakeBridge) -> None:
@@ -204,7 +204,7 @@ def test_a_kept_form_is_offered_in_a_toast_while_the_dialog_is_closed(desk: Desk
     (toast,) = desk.window.toasts.shown
     assert toast.action_button is not None
     QTest.mouseClick(toast.action_button, LEFT)
-    assert desk.used == [OFFERS[-1].path]
+    assert desk.used == [str(OFFERS[-1].path)]
 
 
 def test_the_starter_is_used_in_its_fastest_form_and_as_it_came_again(starter: Desk, bridge: FakeBridge) -> None:
@@ -214,13 +214,13 @@ def test_the_starter_is_used_in_its_fastest_form_and_as_it_came_again(starter: D
     bridge.tell(TargetsListed((STARTER_IN_Q8, QWEN)), StarterTuned("Q8_0", STARTER_REPORT), Finished(TuneStarter()))
     assert starter.words == "The starter is used in Q8_0 from now on."
     assert "1.24 times as fast as its original form, Q4_1" in starter.dialog.starter_words.text()
-    assert starter.used == [STARTER_IN_Q8.path], "it was in use"
+    assert starter.used == [STARTER_IN_Q8.reference], "it was in use"
     ready(bridge, STARTER_IN_Q8)
     assert starter.dialog.reset_button.isVisible()
     starter.dialog.starter_reset_requested.emit()
     bridge.tell(TargetsListed((STARTER_MEASURED, QWEN)), StarterTuned("", None), Finished(ResetStarter()))
     assert starter.words == "The starter is used in its original form from now on."
-    assert starter.used[1:] == [STARTER_TARGET.path]
+    assert starter.used[1:] == [STARTER_TARGET.reference]
     assert not starter.dialog.reset_button.isVisible()
 
 

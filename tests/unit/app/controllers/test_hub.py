@@ -224,7 +224,7 @@ def test_a_finished_one_can_be_used(qtbot: QtBot, downloading: Desk) -> None:
     assert downloading.row.words.words == "Downloaded and checked, 4.0 GB"
     with qtbot.waitSignal(downloading.controller.use_requested) as used:
         downloading.press(downloading.row.use_button)
-    assert used.args == [PATH]
+    assert used.args == [str(PATH)]
     assert downloading.page.downloads.rows == ()
 
 

@@ -96,15 +96,15 @@ def desk(window: MainWindow, keeper: ThemeKeeper, tmp_path: Path) -> Desk:
 
 
 def test_a_model_that_fits_is_loaded_with_its_own_settings(desk: Desk) -> None:
-    desk.window.target_bar.picker.chosen.emit(QWEN.path)
+    desk.window.target_bar.picker.chosen.emit(QWEN.reference)
     assert desk.bridge.posted == [EstimateMemory(QWEN.path, QWEN_SETTINGS)]
     desk.estimated(QWEN.path, SMALL)
     assert desk.bridge.loads[-1] == LoadTarget(str(QWEN.path), QWEN.options.settings, for_all=FOR_ALL)
     desk.tell(ready(QWEN, desk.bridge.loads[-1]))
     assert desk.chats.keeper.settings.target == str(QWEN.path)
     rows = {row.key: row.tag for row in desk.window.target_bar.picker.view.rows.rows}
-    assert rows[QWEN.path] == "In use"
-    assert rows[STARTER_TARGET.path] == ""
+    assert rows[QWEN.reference] == "In use"
+    assert rows[STARTER_TARGET.reference] == ""
 
 
 def test_a_model_is_loaded_as_what_it_was_when_it_was_listed(desk: Desk) -> None:
@@ -117,7 +117,7 @@ def test_a_model_is_loaded_as_what_it_was_when_it_was_listed(desk: Desk) -> None
 
 
 def test_one_that_does_not_fit_is_asked_about_in_numbers(desk: Desk) -> None:
-    desk.window.target_bar.picker.chosen.emit(MAMBA.path)
+    desk.window.target_bar.picker.chosen.emit(MAMBA.reference)
     desk.estimated(MAMBA.path, LARGE)
     assert desk.question().text() == "mamba takes about 45.1 GB of memory, and 10.0 GB are free."
     num_loads = len(desk.bridge.loads)
@@ -144,12 +144,12 @@ def test_a_loading_that_was_cancelled_is_not_asked_about(desk: Desk) -> None:
 
 
 def test_who_cancels_before_the_answer_comes_is_not_asked_either(desk: Desk) -> None:
-    desk.window.target_bar.picker.chosen.emit(MAMBA.path)
+    desk.window.target_bar.picker.chosen.emit(MAMBA.reference)
     desk.window.target_bar.cancel_requested.emit()
     desk.estimated(MAMBA.path, LARGE)
     desk.window.target_bar.target_chosen.emit("/elsewhere/huge.gguf")
     desk.tell(Failed("huge takes more memory than there is.", desk.bridge.loads[-1]))
-    desk.window.target_bar.picker.chosen.emit(QWEN.path)  # something else is wanted
+    desk.window.target_bar.picker.chosen.emit(QWEN.reference)  # something else is wanted
     desk.estimated(Path("/elsewhere/huge.gguf"), LARGE)
     assert not any(box.isVisible() for box in desk.window.findChildren(QMessageBox))
 
@@ -165,7 +165,7 @@ def test_one_that_failed_for_other_reasons_is_not_asked_about(desk: Desk) -> Non
 
 def test_nothing_is_loaded_where_the_question_is_declined(desk: Desk) -> None:
     num_loads = len(desk.bridge.loads)
-    desk.window.target_bar.picker.chosen.emit(MAMBA.path)
+    desk.window.target_bar.picker.chosen.emit(MAMBA.reference)
     desk.estimated(MAMBA.path, LARGE)
     desk.answer("Cancel")
     assert len(desk.bridge.loads) == num_loads
@@ -174,15 +174,15 @@ def test_nothing_is_loaded_where_the_question_is_declined(desk: Desk) -> None:
 
 def test_the_latest_choice_counts(desk: Desk) -> None:
     num_loads = len(desk.bridge.loads)
-    desk.window.target_bar.picker.chosen.emit(MAMBA.path)
-    desk.window.target_bar.picker.chosen.emit(QWEN.path)
+    desk.window.target_bar.picker.chosen.emit(MAMBA.reference)
+    desk.window.target_bar.picker.chosen.emit(QWEN.reference)
     desk.estimated(MAMBA.path, SMALL)
     desk.estimated(QWEN.path, SMALL)
     assert [load.target for load in desk.bridge.loads[num_loads:]] == [str(QWEN.path)]
 
 
 def test_where_memory_cannot_be_estimated_loading_says_what_is_wrong(desk: Desk) -> None:
-    desk.window.target_bar.picker.chosen.emit(MAMBA.path)
+    desk.window.target_bar.picker.chosen.emit(MAMBA.reference)
     desk.tell(Failed("The file is gone.", desk.bridge.posted[0]))
     assert desk.bridge.loads[-1].target == str(MAMBA.path)
     assert desk.window.toasts.shown == ()
@@ -191,21 +191,21 @@ def test_where_memory_cannot_be_estimated_loading_says_what_is_wrong(desk: Desk)
 def test_the_model_in_use_is_not_loaded_again_but_ends_another_loading(desk: Desk) -> None:
     desk.window.target_bar.target_chosen.emit(str(MAMBA.path))
     stop = desk.bridge.stops[-1]
-    desk.window.target_bar.picker.chosen.emit(STARTER_TARGET.path)
+    desk.window.target_bar.picker.chosen.emit(STARTER_TARGET.reference)
     assert stop.is_set()
     assert desk.posted(EstimateMemory) == []
 
 
 def test_the_starter_is_loaded_by_its_name(desk: Desk) -> None:
     desk.tell(ready(QWEN, LoadTarget(str(QWEN.path))))
-    desk.window.target_bar.picker.chosen.emit(STARTER_TARGET.path)
+    desk.window.target_bar.picker.chosen.emit(STARTER_TARGET.reference)
     desk.estimated(STARTER_TARGET.path, SMALL)
     assert desk.bridge.loads[-1].target == STARTER
 
 
 def test_a_choice_during_a_reply_waits_for_it_and_can_be_taken_back(desk: Desk) -> None:
     desk.window.prompt_box.submitted.emit("Hi")
-    desk.window.target_bar.picker.chosen.emit(QWEN.path)
+    desk.window.target_bar.picker.chosen.emit(QWEN.reference)
     desk.estimated(QWEN.path, SMALL)
     assert desk.window.target_bar.state.words == "Loads when the reply is finished"
     QTest.mouseClick(desk.window.target_bar.cancel_button, Qt.MouseButton.LeftButton)
@@ -269,7 +269,7 @@ def test_a_listing_does_not_change_what_is_being_typed(desk: Desk) -> None:
     form.prompt.setPlainText("Answer in ver")
     desk.tell(TargetsListed(TARGETS))
     assert form.prompt.toPlainText() == "Answer in ver"
-    desk.dialog.library.view.point_at(QWEN.path)
+    desk.dialog.library.view.point_at(QWEN.reference)
     last = desk.posted(ChangeTargetOptions)[-1]
     assert last == ChangeTargetOptions(STARTER_TARGET.path, TargetOptions(system_prompt="Answer in ver"))
     assert form.prompt.toPlainText() == "Be brief."
@@ -332,7 +332,7 @@ def test_removing_asks_and_deletes_only_what_was_ticked(desk: Desk) -> None:
     desk.window.library_action.trigger()
     page = desk.dialog.library
     assert not page.details.remove_button.isEnabled(), "the starter stays"
-    page.view.point_at(QWEN.path)
+    page.view.point_at(QWEN.reference)
     QTest.keyClick(page.view, Qt.Key.Key_Delete)
     box = desk.question().checkBox()
     assert box is not None
@@ -358,7 +358,7 @@ def test_the_file_of_the_model_in_use_is_not_deleted(desk: Desk) -> None:
 def test_a_file_that_is_gone_can_be_removed_but_not_used(desk: Desk) -> None:
     desk.window.library_action.trigger()
     details = desk.dialog.library.details
-    desk.dialog.library.view.point_at(GONE.path)
+    desk.dialog.library.view.point_at(GONE.reference)
     assert details.state.text() == "The file is gone; plug it in."
     assert not details.use_button.isEnabled()
     assert details.remove_button.isEnabled()
@@ -391,8 +391,8 @@ def test_what_holds_for_all_may_change_meanwhile(desk: Desk) -> None:
 
 def test_a_model_that_is_still_looked_at_gives_way_to_the_one_in_use(desk: Desk) -> None:
     num_loads = len(desk.bridge.loads)
-    desk.library.choose(QWEN.path)
-    desk.library.choose(STARTER_TARGET.path)
+    desk.library.choose(QWEN.reference)
+    desk.library.choose(STARTER_TARGET.reference)
     desk.estimated(QWEN.path, SMALL)
     assert len(desk.bridge.loads) == num_loads
 
@@ -408,13 +408,13 @@ def test_it_says_who_drafts_for_each_model(desk: Desk) -> None:
     assert details.drafter.text() == "the starter, chosen for all models"
     desk.tell(DrafterChosen(STARTER_TARGET.name, DrafterChoice(None, "No drafter pays.")))
     assert details.drafter.text() == "automatic (none)"
-    desk.dialog.library.view.point_at(QWEN.path)
+    desk.dialog.library.view.point_at(QWEN.reference)
     assert details.drafter.text() == "default"
     assert not details.drafter_button.isVisible()
     own = replace(QWEN, options=replace(QWEN.options, drafter="/d/owner--tiny"))
     desk.tell(TargetsListed((STARTER_TARGET, own)))
     assert details.drafter.text() == "owner--tiny, chosen for this model"
-    desk.dialog.library.view.point_at(STARTER_TARGET.path)
+    desk.dialog.library.view.point_at(STARTER_TARGET.reference)
     opened: list[bool] = []
     desk.window.drafter_action.triggered.connect(lambda: opened.append(True))
     QTest.mouseClick(details.drafter_button, Qt.MouseButton.LeftButton)
@@ -423,7 +423,7 @@ def test_it_says_who_drafts_for_each_model(desk: Desk) -> None:
 
 def test_other_options_leave_the_drafter_of_a_model_alone(desk: Desk) -> None:
     desk.window.library_action.trigger()
-    desk.dialog.library.view.point_at(QWEN.path)
+    desk.dialog.library.view.point_at(QWEN.reference)
     own = replace(QWEN, options=replace(QWEN.options, drafter="starter"))
     desk.tell(TargetsListed((STARTER_TARGET, own)))  # chosen in the dialog of drafters meanwhile
     form = desk.dialog.library.details.form
@@ -441,12 +441,12 @@ def test_other_options_leave_the_drafter_of_a_model_alone(desk: Desk) -> None:
 
 def test_forms_are_looked_at_from_a_model_and_one_of_them_is_used(desk: Desk) -> None:
     desk.window.library_action.trigger()
-    desk.dialog.library.view.point_at(QWEN.path)
+    desk.dialog.library.view.point_at(QWEN.reference)
     desk.dialog.library.details.forms_button.click()
     assert desk.posted(ListForms) == [ListForms(QWEN.path)]
     (forms,) = desk.window.findChildren(FormsDialog)
     assert forms.isVisible()
     assert forms.heading.text() == QWEN.name
-    forms.use_requested.emit(MAMBA.path)
+    forms.use_requested.emit(MAMBA.reference)
     desk.estimated(MAMBA.path, SMALL)
     assert desk.bridge.loads[-1].target == str(MAMBA.path)

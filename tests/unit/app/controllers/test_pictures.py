@@ -57,7 +57,7 @@ class Desk:
         self.bridge = FakeBridge()
         self.chats = Chats(window, self.bridge)
         PicturesController(window, self.bridge, self.chats.conversations)
-        BranchController(window, self.bridge, self.chats.conversations, self.chats.chat)
+        BranchController(window, self.bridge, self.chats.conversations, self.chats.chat, self.chats.consent)
         PromptController(window, self.bridge)._pause.setInterval(1)
         self.drafts = DraftKeeper(window, self.bridge, self.chats.conversations, unsaved(AppSettings(draft=draft)))
         self.chats.start("starter")

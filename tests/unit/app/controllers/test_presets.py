@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
@@ -53,7 +52,7 @@ QUIET = Preset(2, "Quiet", None, OwnSampling(), thinks=False, target=TargetChoic
 class Desk:
     def __init__(self, window: MainWindow, theme: ThemeKeeper) -> None:
         self.window, self.bridge = window, FakeBridge()
-        self.used: list[Path] = []
+        self.used: list[str] = []
         self.chats = Chats(window, self.bridge, system_prompt="Be kind.")
         settings = ChatSettingsController(window, self.bridge, self.chats.conversations, self.chats.chat)
         self.settings = settings.dialog
@@ -142,7 +141,7 @@ def test_the_model_is_loaded_and_told_whether_to_think(desk: Desk) -> None:
     desk.ready()
     desk.list_targets()
     desk.presets.apply(QUIET)
-    assert desk.used == [OTHER.path]
+    assert desk.used == [OTHER.reference]
     assert desk.window.prompt_box.think_button.isChecked(), "the model in use is another one"
     desk.chats.target.choose(str(OTHER.path))
     desk.ready(TargetInfo("q", str(OTHER.path), "", 1000, 10, 2, identity="file:qwen", thinks=True))
@@ -158,7 +157,7 @@ def test_what_comes_before_the_library_is_there_waits_for_it(desk: Desk) -> None
     desk.ready()
     assert desk.used == []
     desk.list_targets()
-    assert desk.used == [OTHER.path]
+    assert desk.used == [OTHER.reference]
     desk.list_targets()
     assert len(desk.used) == 1
 

@@ -203,22 +203,22 @@ def test_what_the_user_mends_is_tried_again(
 
 
 @pytest.fixture
-def used() -> list[Path]:
+def used() -> list[str]:
     return []
 
 
 @pytest.fixture
-def opening(window: MainWindow, used: list[Path]) -> FileOpening:
+def opening(window: MainWindow, used: list[str]) -> FileOpening:
     return FileOpening(window, used.append)
 
 
-def test_a_model_is_used(opening: FileOpening, used: list[Path]) -> None:
+def test_a_model_is_used(opening: FileOpening, used: list[str]) -> None:
     opening.open((Path("/models/x.GGUF"),))
-    assert used == [Path("/models/x.GGUF")]
+    assert used == ["/models/x.GGUF"]
 
 
 def test_profiles_chats_and_texts_go_where_they_go_when_they_are_dropped(
-    qtbot: QtBot, opening: FileOpening, window: MainWindow, used: list[Path]
+    qtbot: QtBot, opening: FileOpening, window: MainWindow, used: list[str]
 ) -> None:
     with qtbot.waitSignal(window.profile_dropped) as profile:
         opening.open((Path("/me.slipstream"),))
@@ -231,7 +231,7 @@ def test_profiles_chats_and_texts_go_where_they_go_when_they_are_dropped(
 
 
 def test_two_models_at_once_are_refused_in_a_sentence(
-    opening: FileOpening, window: MainWindow, used: list[Path]
+    opening: FileOpening, window: MainWindow, used: list[str]
 ) -> None:
     opening.open((Path("/a.gguf"), Path("/b.gguf")))
     assert used == []

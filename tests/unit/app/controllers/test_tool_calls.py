@@ -62,7 +62,7 @@ class Desk:
         self.keeper = unsaved(AppSettings(tool_servers=write_tool_servers(SERVERS), tools_last=("weather",)))
         self.chats = Chats(window, self.bridge, keeper=self.keeper)
         ToolCallsController(window, self.bridge, self.chats.conversations)
-        BranchController(window, self.bridge, self.chats.conversations, self.chats.chat)
+        BranchController(window, self.bridge, self.chats.conversations, self.chats.chat, self.chats.consent)
         self.chats.start("starter")
         summaries = tuple(ConversationSummary(number, f"Chat {number}", NOW) for number in (1, 2))
         self.tell(TargetReady(TARGET, self.bridge.loads[-1]), ConversationsListed(summaries))

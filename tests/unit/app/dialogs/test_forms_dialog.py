@@ -106,7 +106,7 @@ def test_one_is_kept_or_used_if_it_is_in_the_library(qtbot: QtBot, dialog: Forms
     assert dialog.keep_button.text() == "Use Q6_K"
     with qtbot.waitSignal(dialog.use_requested) as used:
         QTest.mouseClick(dialog.keep_button, LEFT)
-    assert used.args == [OFFERS[2].path]
+    assert used.args == [str(OFFERS[2].path)]
     point_at(dialog, "F16")
     assert not dialog.keep_button.isEnabled()
     assert dialog.keep_button.toolTip() == OFFERS[0].problem

@@ -27,7 +27,7 @@ def test_what_cannot_be_drafted_for_is_marked() -> None:
 
 def test_words_find_names_kinds_and_sizes() -> None:
     def found(words: str) -> list[str]:
-        return [row.title for row in target_rows(TARGETS, None, words)]
+        return [row.title for row in target_rows(TARGETS, "", words)]
 
     assert found("") == ["smol (starter)", "qwen2.5-7b", "mamba", "gone"]
     assert found("QWEN 4.7") == ["qwen2.5-7b"]

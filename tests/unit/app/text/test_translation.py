@@ -46,7 +46,7 @@ from engine.messages.events import (
     TargetReady,
     TargetsListed,
 )
-from engine.messages.origins import TARGET
+from engine.messages.origins import SERVER, TARGET
 from engine.messages.targets import LibraryTarget
 from engine.sentences import say
 from tests.translations.collecting import collected
@@ -138,7 +138,7 @@ def test_brackets_without_a_number_stay() -> None:
 
 def test_the_labels_of_origins_are_collected_with_the_words_of_the_window() -> None:
     labels = {each.source for each in collected() if each.context == "Origin"}
-    assert labels == {each.label for each in (*origins(), TARGET)}
+    assert labels == {each.label for each in (*origins(), TARGET, SERVER)}
 
 
 def test_what_the_engine_says_is_translated(speak: Speak, tmp_path: Path) -> None:

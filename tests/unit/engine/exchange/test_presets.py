@@ -52,6 +52,14 @@ def test_what_is_written_is_read_again(tmp_path: Path, some: list[Preset], promp
     assert (read.presets, read.prompts, read.num_unreadable) == (tuple(some), tuple(prompts), 0)
 
 
+def test_a_file_of_presets_holds_no_address_of_a_server(tmp_path: Path) -> None:
+    path = tmp_path / "presets.json"
+    target = TargetChoice("llama", "server:http://192.168.1.5:8080/v1#llama")
+    write_presets(path, [Preset(1, "Far", target=target)], [], overwrite=True)
+    assert "192.168" not in path.read_text("utf-8")
+    assert read_presets(path).presets[0].target == TargetChoice("llama")
+
+
 def content(**values: object) -> dict[str, object]:
     return {"format": "slipstream-presets", "version": 1, **values}
 

@@ -19,7 +19,8 @@ from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.catalogue import HEADS, LOOKAHEAD, PROPOSERS, RECALL, Listed, paying
 from engine.proposers.heads import HeadsProposer
 from engine.proposers.interface import Proposer, Supplies, label_of
-from engine.replies.reply import Reply, ReplyWriter
+from engine.replies.reply import ReplyWriter
+from engine.replies.writing import Reply
 from engine.sentences import capitalized
 from engine.stop_signal import StopSignal
 from tests.fakes.drafter import guesses

@@ -28,7 +28,8 @@ from engine.proposers.gguf_drafting import TeachableGgufDrafting
 from engine.proposers.selection import Applicant, Pair
 from engine.proposers.supply import DrafterSupply, Known, open_drafting
 from engine.proposers.teachable import TeachableDrafting
-from engine.replies.reply import Reply, ReplyWriter
+from engine.replies.reply import ReplyWriter
+from engine.replies.writing import Reply
 from engine.spare_time import SpareTime
 from engine.stop_signal import StopSignal
 from engine.storage import Repository

@@ -19,7 +19,8 @@ from engine.numerics.draft import Draft
 from engine.proposers.catalogue import PROPOSERS, RECALL, Listed, origins
 from engine.proposers.interface import Context, Proposer, Supplies, Worth
 from engine.proposers.supply import DrafterSupply
-from engine.replies.reply import Reply, ReplyWriter
+from engine.replies.reply import ReplyWriter
+from engine.replies.writing import Reply
 from engine.target.interface import TargetFeature
 from tests.fakes.listener import RecordingListener
 from tests.fakes.proposers import FREE

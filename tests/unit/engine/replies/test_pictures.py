@@ -12,7 +12,8 @@ from engine.errors import TargetUnusable
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.pictures import Picture
 from engine.messages.replies import StopReason
-from engine.replies.reply import Reply, ReplyWriter
+from engine.replies.reply import ReplyWriter
+from engine.replies.writing import Reply
 from engine.stop_signal import StopSignal
 from tests.fakes.listener import RecordingListener
 from tests.fakes.seer import MARK, Seer, picture

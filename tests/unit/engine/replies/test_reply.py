@@ -11,7 +11,8 @@ from engine.config import ReplySettings, SamplingSettings
 from engine.errors import PromptTooLong, TargetUnusable, TemplateFailed
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.replies import StopReason
-from engine.replies.reply import Reply, ReplyWriter
+from engine.replies.reply import ReplyWriter
+from engine.replies.writing import Reply
 from engine.stop_signal import StopSignal
 from tests.fakes.listener import RecordingListener
 from tests.fakes.target import END, PIECES, START, FakeTarget, NextToken, failing, says

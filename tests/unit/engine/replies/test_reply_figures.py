@@ -16,7 +16,8 @@ from engine.proposers.catalogue import DRAFTER
 from engine.proposers.chooser import Chooser
 from engine.proposers.interface import Supplies
 from engine.proposers.recall import RecallProposer
-from engine.replies.reply import Reply, ReplyWriter
+from engine.replies.reply import ReplyWriter
+from engine.replies.writing import Reply
 from engine.stop_signal import StopSignal
 from tests.fakes.drafter import guesses
 from tests.fakes.listener import RecordingListener

@@ -14,7 +14,8 @@ from engine.numerics.draft_length import FixedCosts
 from engine.proposers import catalogue
 from engine.proposers.chooser import Chooser
 from engine.proposers.interface import Supplies
-from engine.replies.reply import Reply, ReplyWriter
+from engine.replies.reply import ReplyWriter
+from engine.replies.writing import Reply
 from engine.stop_signal import StopSignal
 from tests.fakes.listener import RecordingListener
 from tests.fakes.thinker import ANSWER, THOUGHT, Thinker

@@ -42,6 +42,9 @@ from engine.numerics.draft_length import FixedCosts
 from engine.proposers.chooser import Chooser
 from engine.proposers.interface import Supplies
 from engine.proposers.recall import RecallProposer
+from engine.remote.keys import Keys
+from engine.remote.servers import Servers
+from engine.remote.targets import RemoteTargets
 from engine.services.answering import Answering
 from engine.services.asking import Asking
 from engine.services.calling import Calling
@@ -56,6 +59,7 @@ from engine.services.target_in_use import TargetInUse
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.interface import Interrupted, Target
+from tests.fakes.keyring import FakeKeyring
 from tests.fakes.proposers import FREE, FakeRecall, FakeSlow
 from tests.fakes.seer import Seer, picture
 from tests.fakes.target import FakeTarget, failing, says
@@ -83,7 +87,10 @@ class Desk:
         shared = repository, self.recall, self.learning
         heard = self.events.append, self.posted.append
         self.readings = ReadingKeeper(repository.data_dir, ReadingSettings(), *heard)
-        self.target = TargetInUse(*shared, self._load, self._speculate, *heard, self.readings.readings)
+        self.keyring = FakeKeyring()
+        self.servers = Servers(repository.data_dir, Keys(lambda: self.keyring))
+        remote = RemoteTargets(self.servers)
+        self.target = TargetInUse(*shared, self._load, self._speculate, *heard, self.readings.readings, remote)
         self.keeper = MessageKeeper(repository, *heard)
         self.asking = Asking()
         self.host = FakeToolHost(emit=self.events.append)

@@ -35,14 +35,19 @@ from engine.messages.events import (
     ProfileExported,
     ProfileImported,
     ProfileShown,
+    ServersListed,
 )
 from engine.messages.learned import ImportOutcome, NgramRecord
+from engine.messages.remote import RemoteServer
+from engine.remote.keys import Keys
+from engine.remote.servers import Servers
 from engine.services.learning_service import LearningService
 from engine.services.personal_service import PersonalService
 from engine.services.recall import Recall
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.readings import Readings
+from tests.fakes.keyring import FakeKeyring
 from tests.fakes.target import FakeTarget
 from tests.unit.engine.profile.conftest import DRAFTER, TARGET, TOKENIZER, WEIGHTS
 
@@ -59,7 +64,10 @@ class Desk:
         self.events: list[Event] = []
         self.posted: list[Command] = []
         shared = self.repository, self.recall, self.learning
-        self.service = PersonalService(*shared, Readings(folder), self.events.append, self.posted.append)
+        self.keyring = FakeKeyring()
+        self.servers = Servers(folder, Keys(lambda: self.keyring))
+        heard = self.events.append, self.posted.append
+        self.service = PersonalService(*shared, Readings(folder), self.servers, *heard)
 
     def close(self) -> None:
         self.repository.close()
@@ -195,9 +203,14 @@ def test_everything_is_forgotten(desk: Desk) -> None:
     desk.repository.create_folder("Diary")
     desk.repository.create_conversation("secret", "", incognito=True)
     desk.repository.delete_conversation(desk.repository.create_conversation("deleted", "").id)
+    desk.servers.save(RemoteServer("Desk", "http://192.168.1.5/v1"), "sk-1")
+    assert desk.keyring.kept
     desk.service.handle(ForgetEverything())
-    told = EverythingForgotten, FoldersListed, ConversationsListed, LearnedRead
-    forgotten, folders, listed, read = desk.tells(*told)
+    told = EverythingForgotten, ServersListed, FoldersListed, ConversationsListed, LearnedRead
+    forgotten, servers, folders, listed, read = desk.tells(*told)
+    assert servers == ServersListed(())
+    assert not desk.servers.all()
+    assert not desk.keyring.kept
     assert forgotten == EverythingForgotten(3)
     assert folders == FoldersListed(())
     assert listed == ConversationsListed(())

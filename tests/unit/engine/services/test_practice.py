@@ -111,7 +111,8 @@ class Home(Desk):
             self._news.notify_all()
 
     def _open_beside(self, target: Target, num_slots: int, context_size: int) -> ParallelTarget:
-        assert target is self.target.loaded.target
+        assert self.target.local is not None
+        assert target is self.target.local.target
         if self.trouble is not None:
             self.opened.append(FakeParallelTarget())
             raise self.trouble
@@ -169,7 +170,8 @@ def test_while_nobody_waits_earlier_prompts_are_answered_again_and_nothing_shows
     before = home.repository.open_conversation(number), replace(home.repository.read_history(), learning=())
     statistics = home.repository.summarize_learned().statistics
     recalled = home.repository.load_recall(VOCABULARY.fingerprint, 10**6)
-    target = home.target.loaded.target
+    assert home.target.local is not None
+    target = home.target.local.target
     assert isinstance(target, FakeTarget)
     held = [*target.held]
 
@@ -204,7 +206,9 @@ def test_while_nobody_waits_earlier_prompts_are_answered_again_and_nothing_shows
 def test_a_chat_goes_on_from_what_the_target_holds(home: Home) -> None:
     home.start()
     first = home.say("Hi there").message
-    held = len(home.target.loaded.target.held)  # type: ignore[attr-defined]
+    assert home.target.local is not None
+    assert isinstance(home.target.local.target, FakeTarget)
+    held = len(home.target.local.target.held)
     home.wait()
     assert home.hears(False)
     statistics = home.say("Why?", first.conversation_id).message.statistics

@@ -60,7 +60,8 @@ def ask(desk: Desk, prompt: str, chat: int | None = None, incognito: bool = Fals
 
 def copy(desk: Desk) -> None:
     """As the chat thread does when it is asked."""
-    desk.readings.copy(desk.target.loaded.writer)
+    local = desk.target.local
+    desk.readings.copy(None if local is None else local.writer)
 
 
 def keep(desk: Desk) -> None:

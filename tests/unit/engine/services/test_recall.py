@@ -19,7 +19,8 @@ from engine.messages.learned import RecallText
 from engine.messages.prompts import AttachedPicture, join_prompt
 from engine.proposers.chooser import Chooser
 from engine.proposers.recall import RecallProposer
-from engine.replies.reply import Reply, ReplyWriter
+from engine.replies.reply import ReplyWriter
+from engine.replies.writing import Reply
 from engine.services.recall import Recall
 from engine.stop_signal import StopSignal
 from engine.storage import Repository

@@ -91,7 +91,7 @@ def test_a_target_that_the_program_did_not_survive_is_opened_only_if_somebody_as
     desk.do(LoadTarget(path, by_itself=True))
     desk.do(LoadTarget(path, by_itself=True))
     assert desk.trusted["fake"], "it was loaded before"
-    identity = desk.target.loaded.source.identity
+    identity = desk.target.loaded.identity
     with Suspects(desk.repository.data_dir).watched(identity):  # as a process that ends leaves it behind
         with pytest.raises(TargetSuspect, match="while fake was being loaded or wrote its first reply; open it again"):
             desk.do(LoadTarget(path, by_itself=True))

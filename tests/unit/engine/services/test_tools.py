@@ -295,7 +295,9 @@ def test_old_results_make_room_for_new_ones(desk: Desk) -> None:
 
 
 def test_recall_knows_calls_and_results(calling: Desk) -> None:
-    target = calling.target.loaded.target
+    local = calling.target.local
+    assert local is not None
+    target = local.target
     assert isinstance(target, FakeTarget)
     ask(calling)
     known = calling.remembered(target)

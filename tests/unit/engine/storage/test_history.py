@@ -16,6 +16,7 @@ from sqlalchemy import insert
 from engine.messages.conversations import Role
 from engine.messages.history import Tally, total
 from engine.messages.learned import NgramRecord
+from engine.messages.origins import SERVER
 from engine.messages.replies import ProposerCounts, ReplyStatistics, StopReason, TextKind, Thought
 from engine.storage import Repository
 from engine.storage.schema import ConversationRow, MessageRow, ReplyProposerRow, ReplyStatisticsRow
@@ -118,6 +119,20 @@ def test_a_target_is_told_by_what_it_is_and_called_as_it_was_last(repository: Re
     assert {each.name: each.num_replies for each in totals} == numbers
 
 
+def test_a_target_on_a_server_is_called_with_its_host_and_never_compared(repository: Repository) -> None:
+    """Its name may have blanks, and its server may claim a speed-up, which nobody has measured here."""
+    desk, cloud = "server:http://192.168.1.5:8080/v1#My Tiny", "server:https://models.example.org/v1#tiny"
+    told = statistics(plain_tokens_per_s=0.0, ratio=0.5)
+    say(repository, told, identity=desk)
+    say(repository, told, identity=cloud)
+    say(repository, statistics())  # of this machine, from before identities were stored
+    history = repository.read_history()
+    assert [each.target_name for each in history.chats] == ["Tiny (192.168.1.5)", "Tiny (models.example.org)", "Tiny"]
+    assert [each.tally.speedup is None for each in history.chats] == [True, True, False]
+    assert [each.tally.num_slow for each in history.chats] == [0, 0, 0]
+    assert history.chats[0].tally.num_accepted == 8
+
+
 def test_an_adapter_is_of_the_targets_that_taught_it(repository: Repository) -> None:
     for identity in ("file:1", "file:2"):
         say(repository, statistics(), identity=identity)
@@ -139,6 +154,19 @@ def test_a_reply_that_was_not_compared_counts_for_all_but_the_ratio(repository: 
     assert portion.tally.num_timed == 20
     assert portion.tally.speedup is None
     assert portion.tally.parted_s == 0.0, "nothing is known of where its time went"
+
+
+def test_what_a_server_guesses_counts_for_nobody_here(repository: Repository) -> None:
+    told = ProposerCounts(SERVER.key, 5, 10, 5)
+    guessed = statistics(proposers=(told,), ratio=2.0, plain_tokens_per_s=0.0, plain_error=0.0)
+    say(repository, guessed, identity="server:http://192.168.1.5:8080/v1#llama", target="llama")
+    (portion,) = repository.read_history().days
+    assert portion.target_name == "llama (192.168.1.5)"
+    assert portion.tally.num_tokens == guessed.reply_tokens
+    assert portion.tally.seconds == guessed.reply_s
+    assert portion.tally.num_rounds == portion.tally.num_drafted == portion.tally.saved_s == 0
+    assert portion.tally.proposers == ()
+    assert portion.tally.ratios == ()
 
 
 def test_deleted_and_incognito_chats_are_not_told_of(repository: Repository) -> None:

@@ -1,0 +1,63 @@
+"""Where models run, in words: on this computer, or on a server with a host and a kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
+from engine.messages.remote import RemoteModel, RemoteServer, ServerKind, is_reference, split_reference
+from engine.messages.serving import is_loopback
+
+_KINDS = {
+    ServerKind.LLAMA_SERVER: "llama-server",
+    ServerKind.VLLM: "vLLM",
+    ServerKind.SGLANG: "SGLang",
+    ServerKind.LM_STUDIO: "LM Studio",
+    ServerKind.OLLAMA: "Ollama",
+    ServerKind.SLIPSTREAM: "Slipstream",
+    ServerKind.OTHER: QT_TRANSLATE_NOOP("Places", "server with OpenAI's interface"),
+}
+_GROUP = 4  # letters of a fingerprint that are read at once
+Places = Words("Places")
+
+
+def host_words(address: str) -> str:
+    """`192.168.1.5`, without a port: enough to tell machines apart."""
+    return urlsplit(address).hostname or address
+
+
+def place_words(address: str) -> str:
+    """`192.168.1.5:8080`, and of this machine that it is."""
+    place = urlsplit(address).netloc or address
+    if is_loopback(urlsplit(address).hostname or ""):
+        return Places.tr("{place} (this computer)", place=place)
+    return place
+
+
+def server_words(server: RemoteServer) -> str:
+    """`desk (192.168.1.5:8080)`; of one that is named after its address, that alone."""
+    place = place_words(server.address)
+    return place if server.name in (place, urlsplit(server.address).netloc, server.host) else f"{server.name} ({place})"
+
+
+def kind_words(kind: ServerKind) -> str:
+    return translate("Places", _KINDS[kind])
+
+
+def on_host(name: str, address: str) -> str:
+    """The name of a model that runs there, or here: then `address` is empty."""
+    return Places.tr("{model} on {host}", model=name, host=host_words(address)) if address else name
+
+
+def name_in(target: str) -> str:
+    """What a target is called that is asked for by a path, a name or a reference."""
+    if is_reference(target):
+        address, model = split_reference(target)
+        return RemoteModel(model, target).name if model else host_words(address)
+    return Path(target).stem
+
+
+def fingerprint_words(certificate: str) -> str:
+    """In groups that can be compared by eye."""
+    return " ".join(certificate[start : start + _GROUP] for start in range(0, len(certificate), _GROUP))

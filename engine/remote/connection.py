@@ -1,0 +1,277 @@
+"""Asks one server, within bounds of bytes and time. It goes to the chosen address and to no other: no redirect is
+followed, and no proxy or password of the environment is used."""
+
+from __future__ import annotations
+
+import json
+import math
+import ssl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+
+from engine.errors import CertificateUntrusted, RemoteFailed
+from engine.remote.certificates import OtherCertificate, context_for, usual_context
+from engine.remote.failures import TooLong, Unsent, lost, not_reached, reason_of, refused, silent, too_much, unreadable
+from engine.remote.lines import Lines
+from engine.remote.waiting import OutOfTime, Waiting
+from engine.sentences import say
+from engine.stop_signal import StopSignal
+
+_DEEPEST_CAUSE = 10
+_TOO_LONG = ("exceed_context_size", "context_length", "context length", "context size", "maximum context", "n_ctx")
+_USUAL_SHARE = 0.6  # of a prompt that is too long, where the server does not say by how much
+_MOST_WAIT_S = 120.0  # that a server can ask for
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    connect_s: float = 10.0
+    answer_s: float = 30.0  # for an answer that is no reply
+    first_s: float = 1800.0  # before a reply begins: a long prompt takes long to read on a slow machine
+    silence_s: float = 300.0  # without a whole line, once it has begun
+    line_bytes: int = 4 << 20
+    reply_bytes: int = 128 << 20
+    answer_bytes: int = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Of a server, as it is: any status, and a body that may be anything."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        """None where it is none."""
+        return parsed(self.body)
+
+
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """A reply that has begun. `lines` raises RemoteFailed, or Stopped."""
+
+    is_stream: bool  # of events, else one whole document
+    lines: Iterator[bytes]
+
+
+@dataclass(frozen=True)
+class Connection:
+    """How to reach a server. Every method raises RemoteFailed, and Stopped where it is stopped."""
+
+    address: str  # normal form
+    key: str = field(default="", repr=False)
+    certificate: str = ""  # as in `RemoteServer`
+    limits: Limits = Limits()
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self.address).netloc
+
+    @property
+    def root(self) -> str:
+        """Of the server, without the path of the interface."""
+        parts = urlsplit(self.address)
+        return f"{parts.scheme}://{parts.netloc}"
+
+    def get(self, path: str, stop: StopSignal, at_root: bool = False) -> Answer:
+        return self._ask("GET", path, None, stop, at_root)
+
+    def post(self, path: str, body: Mapping[str, Any], stop: StopSignal, at_root: bool = False) -> Answer:
+        return self._ask("POST", path, body, stop, at_root)
+
+    @contextmanager
+    def stream(self, path: str, body: Mapping[str, Any], stop: StopSignal) -> Iterator[Streamed]:
+        """The connection is closed at the end of the block. Raises also what `refusal` makes of one."""
+        limits = self.limits
+        with self._response("POST", path, body, stop, False, limits.first_s) as (response, waiting):
+            if response.status_code != httpx2.codes.OK:
+                whole = self._whole(response, waiting, limits.answer_s)
+                raise self.refusal(Answer(response.status_code, dict(response.headers), whole), str(body.get("model")))
+            kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if kind not in ("text/event-stream", "application/json"):
+                raise unreadable(self.host)
+            yield Streamed(kind == "text/event-stream", self._lines(response, waiting))
+
+    def refusal(self, answer: Answer, model: str = "") -> Exception:
+        """What an answer that is no success means."""
+        told = answer.json
+        error = told.get("error", told) if isinstance(told, dict) else ""
+        words = error.get("message", "") if isinstance(error, dict) else error
+        if isinstance(told, dict) and not words:
+            words = told.get("detail") or told.get("message") or ""  # FastAPI's, and vLLM's of old
+        kind = f"{error.get('type')} {error.get('code')}" if isinstance(error, dict) else ""
+        if answer.status in (400, 413, 422) and any(mark in f"{kind} {words}".lower() for mark in _TOO_LONG):
+            sentence = say("The messages do not fit into what the model of {host} reads at once.", host=self.host)
+            return TooLong(sentence, _fitting(error))
+        return refused(self.host, answer.status, reason_of(words), _wait_of(answer.headers), model)
+
+    def _ask(self, method: str, path: str, body: Mapping[str, Any] | None, stop: StopSignal, at_root: bool) -> Answer:
+        with self._response(method, path, body, stop, at_root, self.limits.answer_s) as (response, waiting):
+            whole = self._whole(response, waiting, self.limits.answer_s)
+            return Answer(response.status_code, dict(response.headers), whole)
+
+    @contextmanager
+    def _response(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None,
+        stop: StopSignal,
+        at_root: bool,
+        limit_s: float,
+    ) -> Iterator[tuple[httpx2.Response, Waiting]]:
+        headers = {"Accept-Encoding": "identity", "User-Agent": "Slipstream", "Connection": "close"}
+        if self.key:
+            headers["Authorization"] = f"Bearer {self.key}"
+        context = context_for(self.certificate) if self.certificate else self._usual
+        waiting = Waiting(stop)
+        client = httpx2.AsyncClient(
+            headers=headers,
+            verify=context,
+            trust_env=False,
+            follow_redirects=False,
+            timeout=httpx2.Timeout(None, connect=self.limits.connect_s),
+        )
+        response: httpx2.Response | None = None
+        try:
+            try:
+                content = None if body is None else json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+                more = {} if content is None else {"Content-Type": "application/json"}
+                url = f"{self.root if at_root else self.address}{path}"
+                request = client.build_request(method, url, content=content, headers=more)
+                response = waiting.run(client.send(request, stream=True), limit_s)
+                if response.headers.get("content-encoding", "identity").lower() != "identity":
+                    raise unreadable(self.host)  # a small body may become a large one
+            except (httpx2.HTTPError, httpx2.InvalidURL, OutOfTime, OSError) as error:
+                raise self._explained(error) from error
+            yield response, waiting
+        finally:
+            farewells = [] if response is None else [response.aclose()]
+            waiting.close(*farewells, client.aclose())
+
+    @property
+    def _usual(self) -> ssl.SSLContext | bool:
+        """Reading what the system trusts takes long, and is not needed without encryption."""
+        return usual_context() if self.address.startswith("https:") else False
+
+    def _whole(self, response: httpx2.Response, waiting: Waiting, limit_s: float) -> bytes:
+        found = bytearray()
+
+        async def read() -> None:
+            async for piece in response.aiter_raw():
+                found.extend(piece)
+                if len(found) > self.limits.answer_bytes:
+                    raise too_much(self.host)
+
+        try:
+            waiting.run(read(), limit_s)
+        except (httpx2.HTTPError, OutOfTime, OSError) as error:
+            raise self._explained(error) from error
+        return bytes(found)
+
+    def _lines(self, response: httpx2.Response, waiting: Waiting) -> Iterator[bytes]:
+        """Whole lines, each within the time that the server may be silent; the last one may have no end."""
+        lines = Lines(self.limits.line_bytes, self.limits.reply_bytes, self.host)
+        pieces = response.aiter_raw()
+        has_begun = False
+
+        async def more() -> list[bytes] | None:
+            while True:
+                piece = await anext(pieces, None)
+                if piece is None:
+                    return None
+                if found := lines.feed(piece):
+                    return found
+
+        while True:
+            try:
+                found = waiting.run(more(), self.limits.silence_s if has_begun else self.limits.first_s)
+            except (httpx2.HTTPError, OutOfTime, OSError) as error:
+                raise self._explained(error, has_begun=True) from error
+            if found is None:
+                yield from lines.finish()
+                return
+            has_begun = True
+            yield from found
+
+    def _explained(self, error: Exception, has_begun: bool = False) -> RemoteFailed:
+        causes = _causes(error)
+        for cause in causes:
+            if isinstance(cause, OtherCertificate):
+                return CertificateUntrusted(
+                    "{host} shows another certificate than the one you chose to trust, so nothing was sent to it. Look "
+                    "at the server again if you know why it has changed.",
+                    host=self.host,
+                )
+            if isinstance(cause, ssl.SSLCertVerificationError):
+                return CertificateUntrusted(
+                    "Nobody vouches for the certificate of {host}, so nothing was sent to it. Look at the server "
+                    "again, and trust its certificate if you know it.",
+                    host=self.host,
+                )
+        if any(isinstance(cause, ssl.SSLError) for cause in causes) and not has_begun:
+            return Unsent(say("{host} does not speak https; try the address with http.", host=self.host))
+        if isinstance(error, OutOfTime):
+            return silent(self.host)
+        if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
+            return not_reached(self.host)
+        if isinstance(error, httpx2.ProtocolError) and not has_begun and "illegal" in str(error).lower():
+            return unreadable(self.host)
+        return lost(self.host)
+
+
+def shown_certificate(address: str, stop: StopSignal, limits: Limits = Limits()) -> str:
+    """The SHA-256 of the certificate that a server shows; nothing is sent to it. Raises RemoteFailed and Stopped."""
+    probe = Connection(address, certificate="none", limits=limits)
+    try:
+        probe.get("/models", stop)
+    except CertificateUntrusted as error:
+        for cause in _causes(error):
+            if isinstance(cause, OtherCertificate) and cause.digest:
+                return cause.digest
+        raise
+    raise unreadable(probe.host)
+
+
+def parsed(text: bytes | str) -> Any:
+    """What a text of JSON says; None where it is none, too deep, or has numbers that no sum can be made of."""
+    try:
+        return json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(name)
+
+
+def _causes(error: BaseException) -> list[BaseException]:
+    found: list[BaseException] = [error]
+    while len(found) < _DEEPEST_CAUSE and (cause := found[-1].__cause__ or found[-1].__context__) is not None:
+        found.append(cause)
+    return found
+
+
+def _wait_of(headers: Mapping[str, str]) -> float | None:
+    """In seconds; servers that tell a date are asked again as if they had said nothing."""
+    try:
+        seconds = float(headers.get("retry-after", ""))
+    except ValueError:
+        return None
+    return min(max(0.0, seconds), _MOST_WAIT_S) if math.isfinite(seconds) else None
+
+
+def _fitting(error: Any) -> float:
+    """The share of the prompt that fits, as llama-server tells it."""
+    if isinstance(error, dict):
+        has, fits = error.get("n_prompt_tokens"), error.get("n_ctx")
+        if isinstance(has, int) and isinstance(fits, int) and 0 < fits < has:
+            return fits / has
+    return _USUAL_SHARE

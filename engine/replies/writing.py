@@ -1,0 +1,81 @@
+"""What everybody who writes replies has in common, whether a target of this program does or a server."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+from engine.config import ReplySettings
+from engine.decoding.figures import DecodingFigures
+from engine.messages.conversations import ChatTurn
+from engine.messages.learned import VerifiedReply
+from engine.messages.replies import ReplyListener, ReplyStatistics, Thought
+from engine.messages.tools import Tool, ToolCall
+from engine.stop_signal import StopSignal
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    text: str  # the answer
+    statistics: ReplyStatistics
+    failure: Exception | None = None  # the error that ended it
+    thoughts: tuple[Thought, ...] = ()
+    tokens: tuple[int, ...] = ()  # the target's; without those that belong to a stop string, wholly or partly
+    figures: DecodingFigures = field(default_factory=DecodingFigures)
+    verified: VerifiedReply | None = None  # if the settings asked for it
+    calls: tuple[ToolCall, ...] = ()
+    was_sent: bool = True  # to who writes it; else nobody has seen the prompt
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.text or self.thoughts or self.calls)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """What a reply is to answer."""
+
+    turns: tuple[ChatTurn, ...]
+    conversation: Hashable = None
+    begun: str = ""  # beginning of the reply, which continues from there
+    thoughts: tuple[Thought, ...] = ()  # of that beginning
+    thinks: bool | None = None  # what the target is told, where it has a switch; None: nothing
+    tools: tuple[Tool, ...] = ()  # that it may call
+    keeps_all: bool = False  # no turn is left out, also where the context fills up
+
+
+P = TypeVar("P", bound=Prepared)
+
+
+class Writer(Protocol[P]):
+    """Writes replies with one target. What `prepare` returns is the input of `write`, until something else is
+    written."""
+
+    @property
+    def target_name(self) -> str: ...
+    @property
+    def sees_pictures(self) -> bool: ...
+    @property
+    def calls_tools(self) -> bool: ...
+    @property
+    def thinks_unless_told(self) -> bool | None: ...
+
+    def prepare(
+        self,
+        turns: Sequence[ChatTurn],
+        conversation: Hashable = None,
+        begun: str = "",
+        thoughts: tuple[Thought, ...] = (),
+        thinks: bool | None = None,
+        tools: Sequence[Tool] = (),
+    ) -> P: ...
+
+    def write(self, prepared: P, settings: ReplySettings, stop: StopSignal, listener: ReplyListener) -> Reply:
+        """A reply that is stopped or fails is returned as far as it came, with the error in it."""
+        ...
+
+    def close(self) -> None: ...
+
+
+AnyWriter = Writer[Any]  # for who passes on what it has prepared

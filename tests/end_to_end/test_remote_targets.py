@@ -1,0 +1,238 @@
+"""Conversations with real servers: another Slipstream, and llama.cpp's llama-server where one is there
+(`SLIPSTREAM_LLAMA_SERVER` names its file)."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeVar
+
+import httpx2
+import pytest
+
+from engine import (
+    AgreeToServer,
+    ContinueReply,
+    Engine,
+    EngineConfig,
+    LoadTarget,
+    LookAtServer,
+    OpenConversation,
+    Regenerate,
+    ReplySettings,
+    SamplingSettings,
+    SaveServer,
+    Send,
+    starter_path,
+)
+from engine.messages.commands import Command
+from engine.messages.conversations import Conversation, Message
+from engine.messages.events import (
+    ConversationOpened,
+    Event,
+    Failed,
+    Finished,
+    ReplyFinished,
+    ReplyText,
+    ServerSeen,
+    ServersListed,
+    TargetReady,
+)
+from engine.messages.remote import ServerKind
+from engine.messages.replies import StopReason
+from engine.stop_signal import StopSignal
+from tests.fakes.listener import EventQueue
+
+pytestmark = [pytest.mark.starter, pytest.mark.timeout(600)]
+
+_PATIENCE_S = 240.0
+_E = TypeVar("_E", bound=Event)
+GREEDY = ReplySettings(SamplingSettings(temperature=0), max_tokens=12)
+ENDLESS = replace(GREEDY, max_tokens=None)
+STORY = "Write a long story about the sea, with many chapters."
+
+
+def _free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port: int = taken.getsockname()[1]
+        return port
+
+
+@dataclass
+class Machine:
+    """A server in a process of its own, at a port that stays the same."""
+
+    command: Callable[[int], list[str]]
+    log: Path
+    port: int = field(default_factory=_free_port)
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        with self.log.open("ab") as log:
+            environment = {**os.environ, "SLIPSTREAM_DATA_DIR": str(self.log.parent / "served")}
+            self.process = subprocess.Popen(self.command(self.port), stdout=log, stderr=log, env=environment)
+        end = time.monotonic() + _PATIENCE_S
+        while time.monotonic() < end:
+            assert self.process.poll() is None, self.log.read_text(errors="replace")[-2000:]
+            try:
+                if httpx2.get(f"{self.address}/health", timeout=5).status_code == 200:
+                    return
+            except httpx2.HTTPError:
+                pass
+            time.sleep(0.1)
+        raise AssertionError(self.log.read_text(errors="replace")[-2000:])
+
+    def kill(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+
+def _slipstream(port: int) -> list[str]:
+    more = ["--no-speculation", "--context", "2048", "--threads", "2"]
+    return [sys.executable, "-m", "app", "serve", "--target", "starter", "--port", str(port), *more]
+
+
+def _llama_server(port: int) -> list[str]:
+    more = ["--host", "127.0.0.1", "-c", "2048", "-np", "1", "-t", "2"]
+    return [os.environ["SLIPSTREAM_LLAMA_SERVER"], "-m", str(starter_path()), "--port", str(port), *more]
+
+
+@pytest.fixture(params=["slipstream", "llama-server"])
+def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Machine, ServerKind]]:
+    if request.param == "llama-server" and not os.environ.get("SLIPSTREAM_LLAMA_SERVER"):
+        pytest.skip("SLIPSTREAM_LLAMA_SERVER names no llama-server")
+    machine = Machine(_slipstream if request.param == "slipstream" else _llama_server, tmp_path / "server.log")
+    try:
+        machine.start()
+        yield machine, ServerKind(request.param)
+    finally:
+        machine.kill()
+
+
+class Desk:
+    def __init__(self, folder: Path) -> None:
+        self.events = EventQueue()
+        self.engine = Engine(EngineConfig(folder), self.events)
+
+    def post(self, command: Command) -> StopSignal:
+        self.events.seen.clear()
+        return self.engine.post(command)
+
+    def wait(self, kind: type[_E]) -> _E:
+        return self.events.wait_for(kind, _PATIENCE_S)
+
+    def do(self, command: Command, kind: type[_E]) -> _E:
+        self.post(command)
+        while True:
+            ended = self.wait(Event)
+            if isinstance(ended, Failed) and ended.command is command:
+                raise AssertionError(ended.sentence)
+            if isinstance(ended, Finished) and ended.command is command:
+                return next(each for each in reversed(self.events.seen) if isinstance(each, kind))
+
+    def fails(self, command: Command) -> Failed:
+        self.post(command)
+        while True:
+            failed = self.wait(Failed)
+            if failed.command is command:
+                return failed
+
+    def opened(self, number: int) -> Conversation:
+        return self.do(OpenConversation(number), ConversationOpened).conversation
+
+    def reply(self, command: Command) -> Message:
+        return self.do(command, ReplyFinished).message
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    desk = Desk(tmp_path / "data")
+    yield desk
+    assert desk.engine.close()
+
+
+def test_a_chat_with_a_real_server(machine: tuple[Machine, ServerKind], desk: Desk) -> None:
+    server, kind = machine
+    # It is found, kept, and agreed to with the first message
+    seen = desk.do(LookAtServer(server.address), ServerSeen).server
+    assert seen.kind is kind
+    (model,) = seen.models
+    assert model.context_size == 2048
+    assert model.sees_pictures is False
+    desk.do(SaveServer(seen), ServersListed)
+    target = desk.do(LoadTarget(model.reference), TargetReady).target
+    assert target.server is not None
+    refused = desk.fails(Send(STORY, None, GREEDY))
+    assert refused.is_not_agreed
+    desk.do(AgreeToServer(target.server.address), ServersListed)
+
+    # A conversation
+    first = desk.reply(Send("Say hello.", None, GREEDY))
+    number = first.conversation_id
+    assert first.text
+    assert first.server == target.server.address
+    assert first.statistics is not None
+    assert first.statistics.prompt_tokens > 5
+    assert 0 < first.statistics.reply_tokens <= 13
+    second = desk.reply(Send("Say it again.", number, GREEDY))
+    assert len(desk.opened(number).messages) == 4
+
+    # Branches
+    again = desk.reply(Regenerate(number, GREEDY))
+    assert again.parent_id == second.parent_id
+    assert again.text == second.text, "both are greedy"
+    assert len(desk.opened(number).siblings[again.id]) == 2
+
+    # Stop, and continue
+    stop = desk.post(Send(STORY, number, ENDLESS))
+    desk.wait(ReplyText)
+    began = time.monotonic()
+    stop.set()
+    stopped = desk.wait(ReplyFinished).message
+    assert time.monotonic() - began < 2
+    desk.wait(Finished)
+    assert stopped.statistics is not None
+    assert stopped.statistics.stop_reason is StopReason.STOPPED
+    longer = desk.reply(ContinueReply(number, GREEDY))
+    assert longer.text.startswith(stopped.text)
+    assert len(longer.text) > len(stopped.text)
+
+    # Killed in the middle of a reply; nothing is lost, and it goes on when the server is there again
+    desk.post(Send(STORY + " Go on.", number, ENDLESS))
+    desk.wait(ReplyText)
+    server.kill()
+    half = desk.wait(ReplyFinished).message
+    failed = desk.wait(Failed)
+    assert "What has arrived is kept" in failed.sentence
+    assert half.text
+    assert half.statistics is not None
+    assert half.statistics.stop_reason is StopReason.CUT_OFF
+    gone = desk.fails(Regenerate(number, GREEDY))
+    assert "cannot be reached" in gone.sentence
+    assert desk.opened(number).messages[-1].text == half.text
+    server.start()
+    whole = desk.reply(ContinueReply(number, GREEDY))
+    assert whole.text.startswith(half.text)
+    assert len(whole.text) > len(half.text)
+    assert desk.opened(number).servers == (target.server.address,)
+
+    # From the command line, of which the window's list is no part
+    chat = "chat", "--target", model.reference, "--prompt", "Say hello.", "--max-tokens", "8", "--json"
+    command = [sys.executable, "-m", "app", *chat, "--yes-to-server"]
+    told = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE_S, check=False)
+    assert told.returncode == 0, told.stderr
+    assert json.loads(told.stdout)["reply_tokens"] > 0
