@@ -12,6 +12,7 @@ from engine.config import AUTOMATIC, STARTER, SamplingSettings, TargetOptions, T
 from engine.decoding.speculation import Speculation
 from engine.errors import Cancelled, NotPossible, TargetSuspect
 from engine.library.loading import check_memory
+from engine.memory import return_free_memory
 from engine.messages.commands import Command, LoadTarget, UpdateRecall
 from engine.messages.events import Listener, SpeculationChanged, TargetInfo, TargetLoading, TargetReady
 from engine.messages.targets import TargetSource
@@ -152,6 +153,7 @@ class TargetInUse:
                 lambda now: self._emit(TargetReady(_describe(source, target, now, settings, writer), command))
             )
         self._post(UpdateRecall())
+        return_free_memory()  # of the target before this one
 
     def require(self, stop: StopSignal) -> None:
         """Loads the target again that left its graphics cards for one that could not be loaded: the window still shows
