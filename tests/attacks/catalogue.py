@@ -18,9 +18,10 @@ _ALL = (
     Attack("turns", "forged turns in what is said, under templates of many kinds", 400),
     Attack("archives", "archives and files of chats that are bombs, lies or damaged", 200, 3600.0),
     Attack("documents", "documents and pictures that are bombs, cycles, far too long, locked or damaged", 120),
+    Attack("files", "presets, keys, servers of tools and settings that are bent, deep, long or damaged", 400),
     Attack("profiles", "profiles with more than anybody learned, damaged, or lying", 400, 3600.0),
     Attack("messages", "huge and tangled messages in the window", 60, 3600.0),
-    Attack("network", "the window and commands, traced: nobody is reached but a hub that was asked", 6, 1800.0),
+    Attack("network", "the window and commands, traced: nobody is reached but a hub that was asked", 9, 3600.0),
     Attack("tools", "calls of tools, with servers that are killed, hang, flood and ask for more", 100, 1800.0),
     Attack("tooltips", "words that look like HTML wherever the window shows words: nothing is opened", 20),
 )
