@@ -145,7 +145,7 @@ def _download(_dice: Random, _folder: Path) -> tuple[Command, ...]:
 def _attached(dice: Random, folder: Path) -> tuple[Command, ...]:
     """Documents that name addresses, and one that is an address."""
     page, picture = folder / "page.html", folder / "picture.svg"
-    links = "<link rel=stylesheet href=http://example.org/a.css><img src=http://example.org/a.png><iframe src=//x.org></iframe>"
+    links = "<link rel=stylesheet href=http://x.org/a.css><img src=http://x.org/a.png><iframe src=//x.org></iframe>"
     page.write_text(f"<html>{links}<p>Read this: {dice.choice(_WORDS)}</p></html>")
     picture.write_text('<svg xmlns="http://www.w3.org/2000/svg"><image href="http://example.org/b.png"/></svg>')
     document = docx(folder / "a.docx", docx_paragraph("See http://example.org/c."))
