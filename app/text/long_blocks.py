@@ -11,7 +11,7 @@ if TYPE_CHECKING:  # slow to import, and not needed before the first reply
     from markdown_it.token import Token
 
 LIST_PIECE = 1_500  # characters of a long list that are shown together
-TABLE_PIECE = 300  # cells of a long table that are laid out together
+TABLE_PIECE = 200  # cells of a long table that are laid out together
 _ITEM = 20  # characters that an item counts for, besides its own
 _NARROWEST, _WIDEST = 4, 40  # characters that a column of a long table counts for
 

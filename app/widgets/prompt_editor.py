@@ -215,7 +215,7 @@ def _words_in(source: QMimeData) -> str:
     """Its text, or the beginning of one that is longer than may be pasted: Qt takes long to hand over all of it."""
     raw = source.data("text/plain")
     if raw.size() > _MOST_BYTES:
-        return raw.left(_MOST_BYTES).data().decode(errors="ignore")
+        return bytes(raw.left(_MOST_BYTES).data()).decode(errors="ignore")
     return source.text() if source.hasText() else ""
 
 

@@ -40,7 +40,7 @@ from app.widgets.joined_text import UNSEEN, JoinedText
 
 _FIRST_WIDTH_PX = 640  # until `arrange` says it: at none at all, Qt would break the lines behind every letter
 _INDENT_PX = 26  # of lists
-_MOST_FORMULAS = 300  # that are drawn in one block: each takes its time again whenever it is painted
+_MOST_FORMULAS = 200  # that are drawn in one block: each takes its time again whenever it is painted
 _QUOTE_INDENT = 20.0
 _LONGEST_RUN = 1_000  # letters, between two places where a line may be broken
 _LONG_WORD = re.compile(rf"[^ \t\n]{{{_LONGEST_RUN}}}")

@@ -236,7 +236,7 @@ def test_a_whole_vocabulary_is_spelled_in_about_a_second(tmp_path: Path) -> None
 def test_one_that_nobody_needs_any_more_is_gone_at_once(make: Callable[[], Tokenizer], tmp_path: Path) -> None:
     """Its vocabularies take megabytes, and come with every drafter that is loaded."""
     tokenizer = DrafterTokenizer.from_folder(_saved(make(), tmp_path))
-    parts = [weakref.ref(tokenizer), weakref.ref(tokenizer._middle)]
+    parts: list[weakref.ref[Any]] = [weakref.ref(tokenizer), weakref.ref(tokenizer._middle)]
     gc.disable()
     try:
         del tokenizer
