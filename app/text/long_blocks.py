@@ -34,15 +34,15 @@ def _table_pieces(tokens: list[Token]) -> Iterator[list[Token]]:
     if len(rows) <= step:
         yield tokens
         return
-    opening, body, closing = tokens[0], tokens[rows[1] - 1], tokens[-2:]
-    starts = [0, *rows[step::step]]
+    body, closing, last = tokens[rows[1] - 1], tokens[-2:], len(tokens) - 2
+    starts = [1, *rows[step::step]]
     widths = _column_widths(tokens[: starts[1]], num_columns)
-    for start, end in zip(starts, [*starts[1:], len(tokens) - 2], strict=True):
-        head, margin = copy(opening), "" if start else "margin-bottom:0"
-        margin = "margin-top:0" + ("" if end == len(tokens) - 2 else ";margin-bottom:0") if start else margin
-        head.attrs = {"width": "100%", "style": margin}
-        inside = tokens[start:end] if start else tokens[1:end]
-        yield [head, *([body] if start else []), *_with_widths(inside, widths), *closing]
+    for start, end in zip(starts, [*starts[1:], last], strict=True):
+        is_first = start == 1
+        inner = (("margin-top:0", not is_first), ("margin-bottom:0", end < last))
+        opening = copy(tokens[0])
+        opening.attrs = {"width": "100%", "style": ";".join(side for side, is_inner in inner if is_inner)}
+        yield [opening, *([] if is_first else [body]), *_with_widths(tokens[start:end], widths), *closing]
 
 
 def _column_widths(tokens: list[Token], num_columns: int) -> list[int]:
