@@ -104,8 +104,8 @@ class PromptController(Controller):
         """A long text would hold up the box with every key."""
         toasts = self._window.toasts
         if len(text) > MOST_PASTED:
-            words = self.tr("What you pasted has {number} characters; paste at most {most} at once.")
-            toasts.show_info(words.format(number=whole(len(text)), most=whole(MOST_PASTED)))
+            words = self.tr("What you pasted is too long; paste at most {most} characters at once.")
+            toasts.show_info(words.format(most=whole(MOST_PASTED)))
         elif self._box.chips.room_taken >= MOST_FILES:
             self._say_how_many()
         else:

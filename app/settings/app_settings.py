@@ -18,6 +18,7 @@ from pydantic import (
     model_serializer,
     model_validator,
 )
+from pydantic_core import PydanticSerializationError
 from PySide6.QtCore import QSettings
 
 from app.settings.declaration import Group, Shown
@@ -268,8 +269,13 @@ class SettingsFile:
     def save(self, settings: AppSettings) -> None:
         """Whole or not at all. Raises OSError."""
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            text = settings.model_dump_json(indent=2)
+        except PydanticSerializationError:
+            whole = AppSettings.model_validate(_in_whole_characters(settings.model_dump()))
+            text = whole.model_dump_json(indent=2)
         with whole_file(self._path) as file:
-            file.write(settings.model_dump_json(indent=2).encode())
+            file.write(text.encode())
 
     def forget_words(self, settings: AppSettings) -> None:
         """Saves these, which hold none, and removes what earlier ones left, and the folders that Qt's file dialogs
@@ -280,6 +286,18 @@ class SettingsFile:
         dialogs = QSettings(QSettings.Scope.UserScope, "QtProject")
         for name in ("FileDialog/history", "FileDialog/lastVisited"):
             dialogs.remove(name)
+
+
+def _in_whole_characters(value: Any) -> Any:
+    """With a question mark in place of half a character, which a text that was pasted may hold and no file can."""
+    match value:
+        case str():
+            return value.encode(errors="replace").decode()
+        case dict():
+            return {_in_whole_characters(key): _in_whole_characters(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_in_whole_characters(each) for each in value]
+    return value
 
 
 def not_saved(error: OSError) -> str:

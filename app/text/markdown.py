@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.text import formulas
 from app.text.links import opened_address, true_place
+from app.text.long_blocks import parts
 from app.text.origin_marks import MarkedSource, html_of
 
 if TYPE_CHECKING:  # slow to import, and not needed before the first reply
@@ -29,8 +30,6 @@ if TYPE_CHECKING:  # slow to import, and not needed before the first reply
     from markdown_it.token import Token
 
 PROSE_PIECE = 2_000  # characters of HTML after which a new prose block begins, so that no widget becomes slow
-LIST_PIECE = 1_500  # characters of a long list that are shown together
-_ITEM = 20  # characters that an item counts for, besides its own
 KNOWN_INLINE = 2_000  # texts
 SLICE = 4_000  # characters of a finished text that are parsed at once …
 _LINES_OF_SLICE = 400
@@ -252,7 +251,7 @@ class _Pieces:
             self.add_plain(block.source, block.marks)
         else:
             marked = block.marked()
-            for index, tokens in enumerate(_list_pieces(block.tokens)):
+            for index, tokens in enumerate(parts(block.tokens)):
                 if index:
                     self._close()
                     self._joined = True
@@ -363,30 +362,6 @@ def _top_level_blocks(parser: MarkdownIt, text: str, env: dict[str, Any], marks:
     return blocks
 
 
-def _list_pieces(tokens: list[Token]) -> Iterator[list[Token]]:
-    """A long list as several lists with continued numbers, so that only the end of a growing one is laid out again;
-    anything else as it is."""
-    opening, closing = tokens[0], tokens[-1]
-    if opening.type not in ("bullet_list_open", "ordered_list_open"):
-        yield tokens
-        return
-    number = int(opening.attrs.get("start", 1))
-    piece: list[Token] = []
-    num_items, size = 0, 0
-    for index, token in enumerate(tokens[1:-1], start=1):
-        piece.append(token)
-        size += len(token.content)
-        size += _ITEM if token.type == "list_item_open" else 0
-        if token.type == "list_item_close" and token.level == 1:
-            num_items += 1
-            if size >= LIST_PIECE or index == len(tokens) - 2:
-                head = copy(opening)
-                head.attrs = {"start": number}
-                yield [head, *piece, closing]
-                number += num_items
-                piece, num_items, size = [], 0, 0
-
-
 def _html_of_blocks(
     tokens: list[Token], parser: MarkdownIt, env: dict[str, Any], marked: MarkedSource | None = None
 ) -> str:
@@ -406,16 +381,21 @@ def _html_of_blocks(
             html.append(f"<pre>{html_of(code, _marks_of_code(token, code, marked)) if marked else escape(code)}</pre>")
         elif token.type in ("th_open", "td_open"):
             side = str(token.attrs.get("style", "")).removeprefix("text-align:") or "left"
-            html.append(f'<{token.tag} align="{side}">')
+            html.append(f'<{token.tag} align="{side}"{_attributes(token, "width")}>')
         elif token.type == "ordered_list_open":
             html.append(f'<ol start="{int(token.attrs.get("start", 1))}">')
         elif token.type == "table_open":
-            html.append('<table cellspacing="0" cellpadding="7">')
+            html.append(f'<table cellspacing="0" cellpadding="7"{_attributes(token, "width", "style")}>')
         elif token.hidden:  # the paragraph of a tight list item
             continue
         else:
             html.append(f"</{token.tag}>" if token.nesting < 0 else f"<{token.tag}>")
     return "".join(html).replace("<p></p>", "")  # beside a displayed formula
+
+
+def _attributes(token: Token, *names: str) -> str:
+    """Those that it has."""
+    return "".join(f' {name}="{token.attrs[name]}"' for name in names if token.attrs.get(name))
 
 
 def _with_displayed(html: str, before: list[Token]) -> str:

@@ -24,7 +24,7 @@ from app.widgets.layouts import Stretch, in_column, in_row
 from app.widgets.parts import ENTER_KEYS, button, set_up, words
 from app.widgets.pictures import Pictures
 from app.widgets.prose import wrap_mode
-from engine.messages.prompts import join_prompt, split_pictures
+from engine.messages.prompts import MOST_PASTED, join_prompt, split_pictures
 
 BUTTON_PX = 32  # the height of the button beside it, and so of one line
 SHARE_OF_WINDOW = 0.4  # the largest share of its height that a field takes
@@ -32,6 +32,7 @@ _LONGEST = 100_000  # characters of a field …
 _MOST_LINES = 5_000
 LONGEST_PASTED = 20_000  # … and of them at once
 _MOST_LINES_PASTED = 1_000
+_MOST_BYTES = 4 * (MOST_PASTED + 2)  # that a text which may be pasted takes
 _MARGIN_PX = 12  # of an earlier prompt
 _PICTURE_KINDS = ("image/png", "image/jpeg", "image/webp")
 _BREAKING = (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier)
@@ -49,7 +50,8 @@ class PromptEditor(QPlainTextEdit):
         submit_requested(), stop_requested(), pages_requested(int): keys that mean more than text.
         up_pressed_while_empty(): the Up arrow, while there is no text.
         focused(bool): it has the keyboard now, or has lost it.
-        long_pasted(str): a text that is too long for the field, which stays as it is.
+        long_pasted(str): a text that is too long for the field, which stays as it is; of one that is longer than may be
+            pasted, a beginning that is longer, too.
         files_pasted(list): files that were copied, by their paths.
         picture_pasted(bytes | QImage): a picture, as a file of any kind or as it is drawn.
     """
@@ -179,7 +181,7 @@ class PromptEditor(QPlainTextEdit):
         if paths and all(paths):
             self.files_pasted.emit(paths)
             return
-        text = source.text() if source.hasText() else ""
+        text = _words_in(source)
         if _has_picture(source) and (source.hasUrls() or not text.strip()):
             self.picture_pasted.emit(_picture_in(source))
             return
@@ -207,6 +209,14 @@ class PromptEditor(QPlainTextEdit):
     def focusOutEvent(self, event: QFocusEvent) -> None:
         super().focusOutEvent(event)
         self.focused.emit(False)
+
+
+def _words_in(source: QMimeData) -> str:
+    """Its text, or the beginning of one that is longer than may be pasted: Qt takes long to hand over all of it."""
+    raw = source.data("text/plain")
+    if raw.size() > _MOST_BYTES:
+        return bytes(raw.left(_MOST_BYTES).data()).decode(errors="ignore")
+    return source.text() if source.hasText() else ""
 
 
 def _has_picture(source: QMimeData) -> bool:

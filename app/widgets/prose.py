@@ -38,7 +38,9 @@ from app.widgets.appearance import code_font, reading_font
 from app.widgets.formulas import FormulaObject, source_at
 from app.widgets.joined_text import UNSEEN, JoinedText
 
+_FIRST_WIDTH_PX = 640  # until `arrange` says it: at none at all, Qt would break the lines behind every letter
 _INDENT_PX = 26  # of lists
+_MOST_FORMULAS = 200  # that are drawn in one block: each takes its time again whenever it is painted
 _QUOTE_INDENT = 20.0
 _LONGEST_RUN = 1_000  # letters, between two places where a line may be broken
 _LONG_WORD = re.compile(rf"[^ \t\n]{{{_LONGEST_RUN}}}")
@@ -77,6 +79,7 @@ class Prose(JoinedText, QTextBrowser):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         # `arrange` sets the width; a hidden QTextEdit would wrap at the width of a viewport that has no layout yet.
         self.setLineWrapMode(QTextBrowser.LineWrapMode.FixedPixelWidth)
+        self.setLineWrapColumnOrWidth(max(_FIRST_WIDTH_PX, 0 if parent is None else parent.width()))
         self.setOpenLinks(False)
         self.setUndoRedoEnabled(False)
         self.setAcceptDrops(False)
@@ -110,8 +113,8 @@ class Prose(JoinedText, QTextBrowser):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if has_links else Qt.FocusPolicy.ClickFocus)
 
     def _drawings(self, formulas: tuple[Formula, ...]) -> dict[Formula, Drawing]:
-        """Of those that can be drawn, as far as they are known."""
-        if self._drawer is None or not formulas:
+        """Of those that can be drawn, as far as they are known; none where there are more than anybody reads."""
+        if self._drawer is None or not 0 < len(formulas) <= _MOST_FORMULAS:
             return {}
         known = self._drawer.drawn(formulas)
         if not self._are_awaited and len(known) < len({*formulas}):

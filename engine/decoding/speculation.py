@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from engine.errors import MendableError
+from engine.memory import return_free_memory
 from engine.messages.origins import Origin
 from engine.messages.pace import KnownPace
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
@@ -305,3 +306,4 @@ def _join(
                 _logger.exception("%s could not be loaded", label)
                 reason = say(_NOT_LOADED, drafter=label, kind=type(error).__name__)
             speculation.give_up(proposer_class.origin, reason)
+    return_free_memory()  # reading a drafter takes several times what it leaves

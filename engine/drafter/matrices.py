@@ -18,6 +18,7 @@ from enum import StrEnum
 from functools import cache
 
 import torch
+from torch.nn import functional
 
 _INT8_MAX = 127
 _INT8_WIDTH = 16  # torch's product reads beyond matrices whose number of inputs is no multiple of it
@@ -26,6 +27,9 @@ _INT8_WIDTH = 16  # torch's product reads beyond matrices whose number of inputs
 # block. That also aligns it, without which the product of several rows would crash.
 _BLOCK = 64
 _FEW_ROWS = 16  # up to so many, the products that read packed weights are the faster ones
+# Beyond, their number is rounded up to multiples of it: oneDNN compiles a program for every number of rows that it has
+# not seen, and keeps a thousand of them, of half a megabyte each for a drafter of 135M weights.
+_ROWS_STEP = 64
 
 GROUP_SIZE = 32  # inputs that share a scale in 4-bit matrices
 _MIDDLE = 8  # of the values of 4 bits
@@ -122,7 +126,11 @@ class _Packed(ABC):
 
     def times(self, rows: torch.Tensor) -> torch.Tensor:
         rows = rows.to(torch.bfloat16)
-        product = self._product_of_many(rows) if len(rows) > _FEW_ROWS and _spreads() else self._product(rows)
+        if len(rows) > _FEW_ROWS and _spreads():
+            filled = functional.pad(rows, (0, 0, 0, _rounded_up(len(rows)) - len(rows)))
+            product = self._product_of_many(filled)[: len(rows)]
+        else:
+            product = self._product(rows)
         if product.shape[1] > self.num_outputs:
             product = product.narrow(1, 0, self.num_outputs)
         return product if self.bias is None else product + self.bias
@@ -271,6 +279,11 @@ Embedding = DenseEmbedding | Int8Embedding | StoredEmbedding
 
 def _whole_blocks(num_outputs: int) -> int:
     return -(-num_outputs // _BLOCK) * _BLOCK
+
+
+def _rounded_up(num_rows: int) -> int:
+    step = _ROWS_STEP if num_rows > _ROWS_STEP else _ROWS_STEP // 2
+    return -(-num_rows // step) * step
 
 
 def _filled(tensor: torch.Tensor) -> torch.Tensor:

@@ -4,6 +4,7 @@ recognised."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from tokenizers import Tokenizer
@@ -22,17 +23,14 @@ class MiddleEncoder:
         self.digest = digest_of(edited)  # of all that decides the tokens
         own_model = model_of(edited["model"]) if edited["model"]["type"] == "Unigram" else model
         self._tokenizer = tokenizer_of(edited, own_model)
-        is_byte_level = spelling is Spelling.BYTE_LEVEL
-        if is_byte_level:
+        # No method is handed over: what refers to itself stays, megabytes of it, until Python collects its garbage.
+        encode_text = partial(_ids, self._tokenizer)
+        if spelling is Spelling.BYTE_LEVEL:
             # Merges alone, over the alphabet: these encode any bytes, also parts of characters.
-            self._merges: Any = Tokenizer(own_model)
-            self._letters = {byte: letter for letter, byte in byte_alphabet().items()}
-        self._exact = ExactEncoder(
-            pieces,
-            lambda text: _ids(self._tokenizer, text),
-            STRAY if is_byte_level else STRAY_OR_MARK,
-            self._merged if is_byte_level else None,
-        )
+            letters = {byte: letter for letter, byte in byte_alphabet().items()}
+            self._exact = ExactEncoder(pieces, encode_text, STRAY, partial(_merged, Tokenizer(own_model), letters))
+        else:
+            self._exact = ExactEncoder(pieces, encode_text, STRAY_OR_MARK)
 
     def encode(self, data: bytes) -> list[int] | None:
         """None where no tokens have exactly these bytes."""
@@ -58,8 +56,9 @@ class MiddleEncoder:
                 results[place] = tokens if self._exact.spells(tokens, items[place]) else self.encode(items[place])
         return results
 
-    def _merged(self, data: bytes) -> list[int]:
-        return _ids(self._merges, "".join(self._letters[byte] for byte in data))
+
+def _merged(merges: Any, letters: Mapping[int, str], data: bytes) -> list[int]:
+    return _ids(merges, "".join(letters[byte] for byte in data))
 
 
 def _ids(tokenizer: Any, text: str) -> list[int]:

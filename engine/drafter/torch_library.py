@@ -11,6 +11,8 @@ import ctypes
 import importlib.util
 import os
 import sys
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -34,3 +36,21 @@ def preload_torch() -> bool:
         return load(os.fsencode(library), os.RTLD_LAZY | os.RTLD_GLOBAL) is not None
     except (ImportError, OSError, AttributeError, ValueError):
         return False
+
+
+def import_apart(*names: str) -> None:
+    """Imports modules that import torch, on a thread that has nothing else on its stack. Some of what torch imports
+    keeps the frames that it was imported from, in cycles, and with them whatever those hold: a whole target with its
+    drafter, for good where Python's garbage is frozen meanwhile. One that cannot be imported says so when it is
+    imported here."""
+    missing = [name for name in names if name not in sys.modules]
+    if missing:
+        importing = threading.Thread(target=_import_all, args=(missing,), name="slipstream-torch")
+        importing.start()
+        importing.join()
+
+
+def _import_all(names: list[str]) -> None:
+    with suppress(Exception):
+        for name in names:
+            importlib.import_module(name)

@@ -11,7 +11,7 @@ from engine.config import SpeculationSettings
 from engine.drafter.gguf import GgufDrafter, GgufVocabulary, load_gguf
 from engine.drafter.gguf_adapter import FOLDER
 from engine.drafter.gguf_shape import GgufModel, read_gguf_model
-from engine.drafter.torch_library import preload_torch
+from engine.drafter.torch_library import import_apart, preload_torch
 from engine.errors import DrafterUnusable
 from engine.messages.drafters import DrafterSource
 from engine.proposers.drafted import DrafterProposer
@@ -59,6 +59,7 @@ class TeachableGgufDrafting(Drafting):
 
     def make_learner(self, **known: Unpack[Known]) -> Learner:
         preload_torch()
+        import_apart("engine.drafter.gguf_weights", "engine.learning.learner")
         from engine.drafter.gguf_weights import stored_weights
         from engine.learning.learner import Learner
         from engine.learning.samples import SampleMaker
@@ -70,6 +71,7 @@ class TeachableGgufDrafting(Drafting):
 
     def read_adapter(self, data: bytes) -> Adapter:
         preload_torch()
+        import_apart("engine.drafter.adapter")
         from engine.drafter.adapter import Adapter
 
         return Adapter.from_bytes(data, self._model.shape)

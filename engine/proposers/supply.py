@@ -10,7 +10,7 @@ from typing import Protocol
 from engine.config import AUTOMATIC, EngineConfig
 from engine.drafter import shallow
 from engine.drafter.choice import SELF, drafter_source
-from engine.drafter.torch_library import preload_torch
+from engine.drafter.torch_library import import_apart, preload_torch
 from engine.errors import Cancelled, DrafterUnusable, StoreUnusable, TargetMissing, TargetUnusable
 from engine.messages.drafters import DrafterChoice, DrafterRecord, DrafterRunner, DrafterSource
 from engine.messages.targets import TargetRecord
@@ -234,7 +234,8 @@ def open_drafting(
     pause()
     preload_torch()
     pause()
-    from engine.drafter.from_gguf import torch_folder  # these import torch
+    import_apart("engine.drafter.from_gguf", "engine.drafter.trial", "engine.proposers.teachable")
+    from engine.drafter.from_gguf import torch_folder
     from engine.drafter.trial import try_out
     from engine.proposers.teachable import open_teachable
 

@@ -12,6 +12,7 @@ from engine.config import AUTOMATIC, STARTER, SamplingSettings, TargetOptions, T
 from engine.decoding.speculation import Speculation
 from engine.errors import Cancelled, NotPossible, TargetSuspect
 from engine.library.loading import check_memory
+from engine.memory import return_free_memory
 from engine.messages.commands import Command, LoadTarget, UpdateRecall
 from engine.messages.events import Listener, SpeculationChanged, TargetInfo, TargetLoading, TargetReady
 from engine.messages.remote import is_reference, split_reference
@@ -195,6 +196,7 @@ class TargetInUse:
                 lambda now: self._emit(TargetReady(_describe(source, target, now, settings, writer), command))
             )
         self._post(UpdateRecall())
+        return_free_memory()  # of the target before this one
 
     def _load_remote(self, command: LoadTarget, stop: StopSignal) -> None:
         """The target before makes room once the server has answered: what is on the other machine needs none here."""

@@ -41,6 +41,8 @@ _LIVE_BYTES = (
     "SELECT (page_count - freelist_count) * page_size "
     "FROM pragma_page_count(), pragma_freelist_count(), pragma_page_size()"
 )
+# What a message holds of a user's words, and what stands there without it; copies of older stores lack some.
+WORDS_OF_MESSAGE = {"text": "''", "thoughts": "'[]'", "calls": "'[]'", "result": "NULL"}
 _STEPS = 1000  # of SQLite's machine between two looks whether to stop: about 15 ms in VACUUM
 _LOOK_MS = 300  # to wait for readers, at the end
 _NO_ROOM = template(
@@ -173,7 +175,7 @@ def _erase_in_copy(
 
 
 def _empty_message(connection: sqlite3.Connection, number: int, present: Iterable[str]) -> None:
-    """Its text, and what refers to it; the tree stays."""
+    """Its words, and what refers to it; the tree stays."""
     found = (
         "SELECT text, title, conversation_id FROM messages "
         "JOIN conversations ON conversations.id = conversation_id WHERE messages.id = ?"
@@ -181,7 +183,9 @@ def _empty_message(connection: sqlite3.Connection, number: int, present: Iterabl
     for text, title, conversation_id in connection.execute(found, (number,)).fetchall():
         if title == fit_title(title_of(text)):
             connection.execute("UPDATE conversations SET title = ? WHERE id = ?", (UNTITLED, conversation_id)).close()
-    connection.execute("UPDATE messages SET text = '' WHERE id = ?", (number,)).close()
+    columns = {name for (name,) in connection.execute("SELECT name FROM pragma_table_info('messages')")}
+    empty = ", ".join(f"{name} = {value}" for name, value in WORDS_OF_MESSAGE.items() if name in columns)
+    connection.execute(f"UPDATE messages SET {empty} WHERE id = ?", (number,)).close()
     for row in (RecallRow, LessonRow):
         if row.__tablename__ in present:
             connection.execute(f"DELETE FROM {row.__tablename__} WHERE message_id = ?", (number,)).close()

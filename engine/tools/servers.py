@@ -24,7 +24,7 @@ _LONGEST = 32_768  # characters of a value, as much as Windows lets a command ha
 _LONGEST_NAME = 64
 _HOLDERS = ("mcpServers", "servers")
 _ADDRESS = re.compile(r"https?://[^\s/]+(/\S*)?", re.IGNORECASE)
-_NUL = "\0"
+_NOT_GIVEN = re.compile("[\0\ud800-\udfff]")
 
 
 def read_tool_servers(text: str) -> tuple[ToolServer, ...]:
@@ -127,4 +127,5 @@ def _pairs(name: str, found: Mapping[str, Any], key: str) -> tuple[tuple[str, st
 
 
 def _is_text(value: object) -> bool:
-    return isinstance(value, str) and len(value) <= _LONGEST and _NUL not in value
+    """One that a program can be given: without half a character, which JSON can name."""
+    return isinstance(value, str) and len(value) <= _LONGEST and _NOT_GIVEN.search(value) is None

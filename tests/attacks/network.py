@@ -14,15 +14,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from urllib.parse import urlsplit
 
 import httpx2
-import psutil
 
 from tests.attacks.attack import Outcome, Plan
 from tests.fakes import remote
+from tests.fakes.documents import docx, docx_paragraph
 from tests.fakes.gguf import write
 from tests.fakes.hub import FakeHub, serving
 from tests.fakes.remote import FakeServer
@@ -30,6 +31,7 @@ from tests.fakes.tiny_models import tiny_bert
 
 _PATIENCE_S = 280
 _GLANCE_S = 0.2
+_HERE = "127.0.0.1"
 _STRACE = ("strace", "-f", "--seccomp-bpf", "-qq", "-s", "256", "-e", "trace=network")
 _REACHING = re.compile(r"\b(connect|sendto|sendmsg|sendmmsg|bind|listen)\(")
 _ADDRESS = re.compile(r'sin6?_port=htons\((\d+)\).*?"([0-9a-f:.]+)"')
@@ -55,13 +57,11 @@ def run(plan: Plan) -> Outcome:
             hub.models[_MODEL] = {"tiny-Q8_0.gguf": write(folder / "tiny.gguf").read_bytes()}
             for command in commands(dice, folder, server):
                 num_commands += 1
-                url = f"http://127.0.0.1:{command[2]}" if command[0] == "serve" else _chosen(command, hub, server)
-                asks = bool(url)
+                url = _chosen(command, hub, server)
                 reached, code, complaint = _traced(command, folder, hub)
-                allowed = {(urlsplit(url).hostname, str(urlsplit(url).port))} if asks else set()
+                wanted = {(urlsplit(url).hostname, str(urlsplit(url).port))} if url else set()
                 outcome.check(code == 0, f"{number}: {name}: {' '.join(command)} ended with {code}: {complaint}")
-                outcome.check(reached <= allowed, f"{number}: {name}: {' '.join(command)} reached {reached - allowed}")
-                outcome.check(bool(reached) == asks, f"{number}: {name}: {' '.join(command)} reached {reached or 0}")
+                outcome.check(reached == wanted, f"{number}: {name}: {' '.join(command)} reached {reached or 0}")
             num_asked += len(hub.asked) + len(server.asked)
         outcome.tried += 1
     outcome.figures = {"commands": str(num_commands), "answers of who was asked": str(num_asked)}
@@ -72,6 +72,8 @@ def _chosen(command: Command, hub: FakeHub, server: FakeServer) -> str:
     """The address that it may call; empty: none."""
     if command[:2] == ("models", "download"):
         return hub.url
+    if command[0] == "serve":
+        return _served_at(command)
     return server.address if command[:2] == ("servers", "add") or server.reference in command else ""
 
 
@@ -92,9 +94,11 @@ def _traced(command: Command, folder: Path, hub: FakeHub) -> tuple[set[tuple[str
         env=environment,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
+        start_new_session=True,
     ) as process:
         if command[0] == "serve":
-            _ask(f"http://127.0.0.1:{command[2]}", process.pid)
+            _ask_server(_served_at(command), hub)
+            os.killpg(process.pid, signal.SIGINT)
         _, complaint = process.communicate(timeout=_PATIENCE_S)
     reached: set[tuple[str | None, str]] = set()
     for line in trace.read_text("utf-8", "replace").splitlines():
@@ -104,24 +108,27 @@ def _traced(command: Command, folder: Path, hub: FakeHub) -> tuple[set[tuple[str
     return reached, process.returncode, complaint.decode(errors="replace")[-300:]
 
 
-def _ask(address: str, tracer: int) -> None:
-    """A server, when it is ready, for a reply and an embedding; then it is ended as Ctrl+C ends it."""
+def _served_at(command: Command) -> str:
+    return f"http://{_HERE}:{command[command.index('--port') + 1]}"
+
+
+def _ask_server(address: str, hub: FakeHub) -> None:
+    """For replies and an embedding as soon as it is ready, also for what it would have to fetch."""
     end = time.monotonic() + _PATIENCE_S / 2
-    with httpx2.Client(base_url=address, timeout=60) as http:
-        while time.monotonic() < end:
+    with httpx2.Client(base_url=address, timeout=120) as http:
+        while True:
             try:
                 if http.get("/health").status_code == 200:
                     break
             except httpx2.TransportError:  # it does not listen yet
-                pass
+                if time.monotonic() > end:
+                    raise
             time.sleep(_GLANCE_S)
-        messages = [{"role": "user", "content": _WORDS[0]}]
-        for path, body in (
-            ("/v1/chat/completions", {"messages": messages, "max_tokens": 8}),
-            ("/v1/embeddings", {"input": _WORDS[0]}),
-        ):
-            assert http.post(path, json=body).status_code == 200, path
-    psutil.Process(tracer).children()[0].send_signal(signal.SIGINT)
+        assert http.post("/v1/embeddings", json={"input": _WORDS[0]}).status_code == 200
+        picture = {"type": "image_url", "image_url": {"url": f"{hub.url}/picture.png"}}
+        for content, status in ((_WORDS[0], 200), ([{"type": "text", "text": "What is this?"}, picture], 400)):
+            body = {"messages": [{"role": "user", "content": content}], "max_tokens": 8}
+            assert http.post("/v1/chat/completions", json=body).status_code == status
 
 
 def _smoke(_dice: Random, folder: Path, _server: FakeServer) -> tuple[Command, ...]:
@@ -154,9 +161,23 @@ def _download(_dice: Random, _folder: Path, _server: FakeServer) -> tuple[Comman
     return ("models", "download", _MODEL), ("models", "list")
 
 
+def _attached(dice: Random, folder: Path, _server: FakeServer) -> tuple[Command, ...]:
+    """Documents that name addresses, and one that is an address."""
+    page, picture = folder / "page.html", folder / "picture.svg"
+    links = "<link rel=stylesheet href=http://x.org/a.css><img src=http://x.org/a.png><iframe src=//x.org></iframe>"
+    page.write_text(f"<html>{links}<p>Read this: {dice.choice(_WORDS)}</p></html>")
+    picture.write_text('<svg xmlns="http://www.w3.org/2000/svg"><image href="http://example.org/b.png"/></svg>')
+    document = docx(folder / "a.docx", docx_paragraph("See http://example.org/c."))
+    attached = [option for file in (page, picture, document) for option in ("--attach", str(file))]
+    return (("chat", "--prompt", "What is in these?", "--max-tokens", "4", *attached),)
+
+
+def _clients(_dice: Random, _folder: Path, _server: FakeServer) -> tuple[Command, ...]:
+    return ("clients", "add", "my editor"), ("clients", "list"), ("clients", "remove", "my editor")
+
+
 def _serve(_dice: Random, folder: Path, _server: FakeServer) -> tuple[Command, ...]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
+    with closing(socket.create_server((_HERE, 0))) as free:
         port = str(free.getsockname()[1])
     return (("serve", "--port", port, "--embeddings", str(tiny_bert(folder / "bert.gguf"))),)
 
@@ -175,6 +196,8 @@ _SCENES: tuple[tuple[str, Callable[[Random, Path, FakeServer], tuple[Command, ..
     ("profile", _profile),
     ("library", _library),
     ("what was asked for", _download),
-    ("server", _serve),
+    ("documents", _attached),
+    ("programs", _clients),
+    ("the server", _serve),
     ("a server of targets", _elsewhere),
 )

@@ -9,9 +9,10 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from statistics import median
 
@@ -41,8 +42,9 @@ _REPLIES_PER_CHANGE = 5  # every so many the target is changed
 _REST_S = 0.1  # between replies, at most, for the learner
 _REPLIES_PER_LESSON = 500  # once in so many, somebody thinks for long enough that an adapter may be published
 _LESSON_S = 30.0  # at most
+_ALIKE = range(_BLOCK // 4, _BLOCK // 2)  # of a block: the drafter is there, and learns
 _REPLIES_PER_CHAT = 7
-_REPLIES_PER_LOOK = 20
+_REPLIES_PER_LOOK = 10
 _WARM_UP = 0.25  # of the replies
 _FEWEST = 400  # by which growth can be judged
 _MOST_GROWTH = 0.05
@@ -59,11 +61,12 @@ class _Look:
     threads: int
     files: int
     children: int
+    is_alike: bool  # as others so marked: with the first target, its drafter, and nobody who asks for another
 
     @classmethod
-    def now(cls, reply: int) -> _Look:
+    def now(cls, reply: int, is_alike: bool = False) -> _Look:
         own = psutil.Process()
-        return cls(reply, own.memory_info().rss, own.num_threads(), own.num_fds(), _num_children(own))
+        return cls(reply, own.memory_info().rss, own.num_threads(), own.num_fds(), _num_children(own), is_alike)
 
     def __str__(self) -> str:
         return (
@@ -112,6 +115,7 @@ class _Soak:
     def load(self, target: str) -> None:
         command = LoadTarget(target, TargetSettings(context_size=512))
         self._engine.post(command)
+        self.num_changes += 1
         self._until_over(command)
 
     def start_chat(self) -> None:
@@ -166,8 +170,9 @@ def run(plan: Plan) -> Outcome:
     soak = _Soak(plan.folder, plan.dice(0))
     looks = []
     try:
-        soak.load("starter")
         for number in range(plan.count):
+            if number % _BLOCK == 0:  # the peaceful half is always one of the same target
+                soak.load("starter")
             if number % _REPLIES_PER_CHAT == 0:
                 soak.start_chat()
             is_peaceful = number % _BLOCK < _BLOCK // 2
@@ -176,7 +181,7 @@ def run(plan: Plan) -> Outcome:
             if number % _REPLIES_PER_LESSON == _BLOCK + _BLOCK // 2 - 1:  # its drafter is there by then
                 soak.rest(_LESSON_S)
             if outcome.tried % _REPLIES_PER_LOOK == 0:
-                looks.append(_Look.now(outcome.tried))
+                looks.append(_Look.now(outcome.tried, is_alike=number % _BLOCK in _ALIKE))
                 print(looks[-1], file=sys.stderr, flush=True)
     finally:
         outcome.check(soak.close(), "the engine does not end")
@@ -192,22 +197,33 @@ def run(plan: Plan) -> Outcome:
 
 
 def _judge(outcome: Outcome, looks: list[_Look]) -> None:
+    """Memory swings by a fifth with the target in use and with what is being loaded or learned. So only looks at the
+    same phase count, of each block the lowest; through all that are warm goes a line, of Theil and Sen, which one block
+    in four cannot bend. What it rises by from the first to the last of them is the growth."""
     warm = [look for look in looks if look.reply >= _WARM_UP * outcome.tried]
     if outcome.tried < _FEWEST:
         outcome.figures["at the end"] = str(looks[-1]) if looks else "too few to look"
         return
-    quarter = len(warm) // 4
-    first, last = warm[:quarter], warm[-quarter:]
-
-    def middle(of: Callable[[_Look], int], some: list[_Look]) -> float:
-        return median(of(look) for look in some)
-
-    growth = middle(lambda look: look.memory, last) / middle(lambda look: look.memory, first) - 1
+    lows: dict[int, int] = {}
+    for look in warm:
+        if look.is_alike:
+            block = look.reply // _BLOCK
+            lows[block] = min(lows.get(block, look.memory), look.memory)
+    rise, begin = theil_sen(lows)
+    growth = rise * (max(lows) - min(lows)) / begin
     outcome.check(growth < _MOST_GROWTH, f"memory grew by {growth:.1%}")
+    quarter = len(warm) // 4
     for name, of in (("threads", lambda look: look.threads), ("open files", lambda look: look.files)):
-        grown = middle(of, last) - middle(of, first)
+        grown = median(map(of, warm[-quarter:])) - median(map(of, warm[:quarter]))
         outcome.check(grown < 2, f"{grown:.0f} more {name}")
-    outcome.figures |= {"memory": f"{growth:+.1%}", "at the end": str(looks[-1])}
+    outcome.figures |= {"memory": f"{growth:+.1%}", "lows": " ".join(f"{low >> 20}" for low in lows.values())}
+    outcome.figures["at the end"] = str(looks[-1])
+
+
+def theil_sen(points: Mapping[int, float]) -> tuple[float, float]:
+    """The median slope between any two points, and the height of the line at the first."""
+    slope = median((high - low) / (later - first) for (first, low), (later, high) in combinations(points.items(), 2))
+    return slope, median(height - slope * (place - min(points)) for place, height in points.items())
 
 
 def _thread_names() -> set[str]:

@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 from tests.attacks import __main__ as command
+from tests.attacks import soak
 from tests.attacks.attack import Attack, Outcome
 from tests.attacks.catalogue import ATTACKS
 
@@ -43,3 +44,24 @@ def test_what_an_attack_leaves_running_ends_also_in_a_session_of_its_own() -> No
         told = subprocess.run([sys.executable, "-c", _LEAVES_ONE], check=True, capture_output=True, text=True)
         assert psutil.pid_exists(int(told.stdout))
     assert not psutil.pid_exists(int(told.stdout))
+
+
+def _looks(growth: float, wild: int | None = None) -> list[soak._Look]:
+    """Of 20 blocks of 100 replies: what is held between them swings by a fifth, and grows over all by `growth`."""
+    looks = []
+    for reply in range(10, 2001, 10):
+        is_alike, block = reply % 100 in (30, 40, 50), reply // 100
+        memory = 600e6 * (1 + growth * reply / 2000) * (1 if is_alike else 1.2 if reply % 20 else 0.8)
+        looks.append(soak._Look(reply, int(memory * (2 if block == wild else 1)), 20, 15, 0, is_alike))
+    return looks
+
+
+@pytest.mark.parametrize(
+    ("growth", "wild", "is_within"), [(0.0, None, True), (0.05, 19, True), (0.08, None, False), (0.08, 5, False)]
+)
+def test_growth_in_the_soak_is_what_looks_at_the_same_phase_show(
+    growth: float, wild: int | None, is_within: bool
+) -> None:
+    outcome = Outcome(2000)
+    soak._judge(outcome, _looks(growth, wild))
+    assert (not outcome.failures) == is_within

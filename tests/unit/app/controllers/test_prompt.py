@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QMimeData
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
@@ -105,9 +106,11 @@ def test_what_is_too_long_for_the_box_is_attached(desk: Desk) -> None:
         assert len(desk.box.chips.attachments) == number
         assert desk.box.chips.attachments[-1] == Attachment("Pasted text.txt", text)
     assert desk.box.editor.toPlainText() == "short\n"
-    paste("x" * 1_500_000)
-    assert len(desk.box.chips.attachments) == 3
-    assert "has 1,500,000 characters; paste at most 1,000,000" in desk.window.toasts.shown[-1].words.text()
+    for letter, number in (("x", 1_500_000), ("x", 9_000_000), ("\N{GRINNING FACE}", 1_100_000)):
+        desk.window.toasts.clear()
+        paste(letter * number)
+        assert len(desk.box.chips.attachments) == 3
+        assert "is too long; paste at most 1,000,000" in desk.window.toasts.shown[-1].words.text()
     whole = desk.box.text
     desk.box.set_text("")
     desk.box.set_text(whole)
@@ -178,3 +181,20 @@ def test_passages_are_found_where_a_file_does_not_fit(desk: Desk) -> None:
     desk.tell(PassagesFound((Attachment("Book.pdf, page 2", "two"),)))
     assert sent == ["```Book.pdf, page 2\ntwo\n```\n\nWhat?"]
     assert not notice.sends_passages, "the next message has its own files"
+
+
+def test_of_what_is_far_too_long_only_a_beginning_is_taken_from_the_clipboard(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten million emoji took Qt a tenth of a second to hand over."""
+    asked: list[QMimeData] = []
+
+    def text(source: QMimeData) -> str:
+        asked.append(source)
+        return ""
+
+    monkeypatch.setattr(QMimeData, "text", text)
+    QGuiApplication.clipboard().setText("\N{GRINNING FACE}" * 1_100_000)
+    desk.box.editor.paste()
+    assert asked == []
+    assert desk.window.toasts.shown

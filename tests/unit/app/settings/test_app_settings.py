@@ -120,3 +120,11 @@ def test_servers_that_cannot_be_read_are_none(tmp_path: Path) -> None:
     loaded, complaint = SettingsFile(tmp_path).load()
     assert (loaded.theme, loaded.servers()) == ("dark", ())
     assert "tool_servers" in complaint
+
+
+def test_half_a_character_keeps_nothing_from_being_saved(tmp_path: Path) -> None:
+    half = AppSettings(theme="dark", draft="a\ud800b", tools_last=("\udfff",), tools_of_chats={"7": ("c\ud800",)})
+    SettingsFile(tmp_path).save(half)
+    loaded, complaint = SettingsFile(tmp_path).load()
+    assert (loaded.theme, loaded.draft, loaded.tools_last, complaint) == ("dark", "a?b", ("?",), "")
+    assert loaded.tools_of_chats == {"7": ("c?",)}

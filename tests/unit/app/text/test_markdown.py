@@ -7,7 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.text.markdown import LONGEST_BLOCK, PROSE_PIECE, Block, CodeBlock, MarkdownStream, ProseBlock, parse, parsing
+from app.text.long_blocks import TABLE_PIECE
+from app.text.markdown import (
+    LONGEST_BLOCK,
+    PROSE_PIECE,
+    Block,
+    CodeBlock,
+    MarkdownStream,
+    ProseBlock,
+    parse,
+    parsing,
+)
 
 # Lines that begin, end or change blocks, so that random texts meet the border cases.
 LINES = st.sampled_from(
@@ -206,6 +216,30 @@ def test_an_overlong_line_is_shown_whole_in_pieces() -> None:
 def test_tables_keep_their_alignment() -> None:
     assert '<td align="right">1</td>' in html("| a |\n|--:|\n| 1 |")
     assert '<td align="left">1</td>' in html("| a |\n|---|\n| 1 |")
+
+
+def test_a_long_table_comes_in_pieces_with_columns_of_the_same_width() -> None:
+    rows = "".join(f"| {number} | some words about it |\n" for number in range(250))
+    pieces = [
+        block
+        for block in parse(f"Before.\n\n| no | what |\n|--:|---|\n{rows}\nAfter.")
+        if isinstance(block, ProseBlock)
+    ]
+    tables = [block.html for block in pieces if "<table" in block.html]
+    assert len(tables) == 3
+    assert all(table.count("<td") + table.count("<th") <= TABLE_PIECE + 1 for table in tables)
+    assert [table.count("<th ") for table in tables] == [2, 0, 0]
+    assert [block.joined for block in pieces] == [False, True, True, False]
+    assert len({tuple(re.findall(r'width="(\d+)%"', table)) for table in tables}) == 1
+    cells = re.findall(r'<td align="right"[^>]*>(\d+)</td>', "".join(tables))
+    assert cells == [str(number) for number in range(250)]
+    assert pieces[-1].html == "<p>After.</p>"
+
+
+def test_a_long_table_that_grows_is_the_same_as_one_that_came_at_once() -> None:
+    text = "| a | b |\n|---|---|\n" + "| 1 | `two` |\n" * 350
+    growing = fed(text, [97] * 60)
+    assert growing.finish() == parse(text)
 
 
 def test_lists_keep_their_first_number() -> None:

@@ -160,6 +160,11 @@ def test_formulas_take_the_colours_of_the_theme_and_of_words_around(show: Show, 
     assert colours() == [keeper.theme.text, keeper.theme.quiet]
 
 
+def test_where_there_are_more_than_anybody_reads_they_stay_text(show: Show) -> None:
+    assert show("$x_1$ " * 200).toPlainText().count(OBJECT) == 200
+    assert show("$x_1$ " * 201).toPlainText().count("$x_1$") == 201
+
+
 def test_the_menu_copies_the_formula_below_the_pointer(show: Show) -> None:
     prose = show("x $x^2$")
     place = QPoint(left_of(prose, 2) + 4, round(prose.document().firstBlock().layout().lineAt(0).ascent()) - 3)

@@ -74,6 +74,11 @@ def test_its_height_follows_its_width(prose: Prose) -> None:
     assert prose.verticalScrollBar().maximum() == 0
 
 
+def test_lines_are_not_broken_behind_every_letter_before_the_width_is_known(prose: Prose) -> None:
+    prose.set_html("<p>" + "<code>ab</code>cd" * 200 + "</p>")
+    assert prose.document().firstBlock().layout().lineCount() < 100
+
+
 def test_plain_text_keeps_spaces_lines_and_signs(prose: Prose) -> None:
     text = "a  b\n  <i>&amp;\n\nc"
     prose.set_plain_text(text)

@@ -179,6 +179,13 @@ def test_a_drafter_that_is_there_after_all_is_complained_about_no_more() -> None
     assert watched.speculation.state == "Normal speed: nothing to predict here."
 
 
+def test_what_loading_a_drafter_took_beside_it_goes_back_to_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    returned = threading.Event()
+    monkeypatch.setattr("engine.decoding.speculation.return_free_memory", returned.set)
+    Speculation(Chooser(FREE)).load([RandomProposer], Supplies(FakeTarget()))
+    assert returned.wait(10)
+
+
 def test_what_is_told_on_demand_is_never_told_after_something_newer() -> None:
     told: list[str] = []
     speculation = Speculation(Chooser(FREE), lambda changed: told.append(changed.state))

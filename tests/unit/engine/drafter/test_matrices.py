@@ -7,6 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.drafter import matrices
 from engine.drafter.matrices import (
     DenseEmbedding,
     DenseMatrix,
@@ -109,3 +110,31 @@ def test_some_outputs_are_computed_exactly() -> None:
     rows, state = Int8Rows.of(_matrix(5)), torch.randn(_INPUTS)
     chosen = torch.tensor([44, 3])
     torch.testing.assert_close(Int8Matrix(rows).exact(state, chosen), (rows.dense() @ state)[chosen])
+
+
+@pytest.mark.parametrize("kind", ["int8", "int4"])
+def test_prompts_of_many_lengths_are_multiplied_in_few_numbers_of_rows(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """oneDNN keeps a program for each: the memory of a drafter grew by megabytes with every new length."""
+    matrix: Int8Matrix | Int4Matrix = Int8Matrix(Int8Rows.of(torch.randn(64, 96)))
+    if kind == "int4":
+        groups = Int4Groups(torch.randint(0, 256, (64, 48), dtype=torch.uint8), torch.rand(64, 3, 2))
+        if not groups.can_run:
+            pytest.skip("torch has no such product here")
+        matrix = Int4Matrix(groups)
+    seen: set[int] = set()
+    product = torch.mm
+
+    def mm(rows: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        seen.add(len(rows))
+        return product(rows, weight)
+
+    monkeypatch.setattr(matrices, "_spreads", lambda: True)
+    monkeypatch.setattr(torch, "mm", mm)
+    rows = torch.randn(512, 96)
+    whole = matrix.times(rows).float()
+    for number in range(17, 513):
+        assert matrix.times(rows[:number]).shape == (number, 64)
+    assert len(seen) <= 9
+    torch.testing.assert_close(matrix.times(rows[:100]).float(), whole[:100], rtol=0.02, atol=0.1)

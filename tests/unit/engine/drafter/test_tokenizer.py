@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import gc
 import json
 import time
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -228,3 +230,16 @@ def test_a_whole_vocabulary_is_spelled_in_about_a_second(tmp_path: Path) -> None
     began = time.monotonic()
     assert None not in tokenizer.encode_many(items)
     assert time.monotonic() - began < 5  # 15,000 of them; generous, since the machine may be busy
+
+
+@pytest.mark.parametrize("make", _COMPLETE.values(), ids=_COMPLETE)
+def test_one_that_nobody_needs_any_more_is_gone_at_once(make: Callable[[], Tokenizer], tmp_path: Path) -> None:
+    """Its vocabularies take megabytes, and come with every drafter that is loaded."""
+    tokenizer = DrafterTokenizer.from_folder(_saved(make(), tmp_path))
+    parts: list[weakref.ref[Any]] = [weakref.ref(tokenizer), weakref.ref(tokenizer._middle)]
+    gc.disable()
+    try:
+        del tokenizer
+        assert [part() for part in parts] == [None, None]
+    finally:
+        gc.enable()

@@ -114,3 +114,12 @@ def test_a_mark_stays_as_long_as_any_thread_tries_the_target_and_none_longer_tha
         with suspects.watched("sha256:2"):
             assert not list(folder.iterdir()), "a thread that goes on while the app closes"
     assert not list(folder.iterdir())
+
+
+def test_what_the_target_before_took_goes_back_to_the_system(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[bool] = []
+    first = FakeTarget()
+    load(desk, first)
+    monkeypatch.setattr("engine.services.target_in_use.return_free_memory", lambda: closed.append(first.closed))
+    load(desk, FakeTarget())
+    assert closed == [True]

@@ -16,9 +16,12 @@ import pytest
 
 from engine.errors import ConversationMissing
 from engine.messages.conversations import Role
+from engine.messages.replies import Thought
+from engine.messages.tools import Outcome, ToolCall, ToolResult
 from engine.places import STORE, clear_words
 from engine.storage import Repository, erasing, transactions
 from engine.storage.connections import back_up
+from engine.storage.schema import MessageRow
 
 SECRET = "quicksilver"
 
@@ -206,6 +209,33 @@ def test_a_title_made_of_a_deleted_prompt_is_made_anew_here_and_in_copies(
 
     repository.rename_conversation(number, "my own")
     assert repository.restore_message(number, asked.id).summary.title == "my own"
+
+
+def test_thoughts_calls_and_results_of_a_deleted_message_leave_the_copies_too(
+    repository: Repository, store: Path, data_dir: Path
+) -> None:
+    number = chat_with(repository, "plain")
+    parent = repository.open_conversation(number).messages[0].id
+    asked = repository.add_message(number, parent, Role.USER, "and more?").id
+    call = ToolCall("abcdefghi", SECRET, SECRET, f'{{"words": "{SECRET}"}}')
+    thought = Thought(0, SECRET, is_whole=True)
+    called = repository.add_message(number, asked, Role.ASSISTANT, SECRET, thoughts=(thought,), calls=(call,)).id
+    result = ToolResult(call, Outcome.DONE)
+    came = repository.add_message(number, called, Role.TOOL, SECRET, result=result).id
+    repository.add_message(number, came, Role.ASSISTANT, "said")
+    copy = back_up(store, "0023")
+    assert SECRET.encode() in copy.read_bytes()
+    assert repository.delete_message(number, asked) is not None
+    assert repository.finish_erasure() == ()
+    assert SECRET.encode() not in written(data_dir)
+    with closing(sqlite3.connect(copy)) as connection:
+        (left,) = connection.execute("SELECT count(*) FROM messages").fetchone()
+    assert left == 5, "the tree of the copy stays"
+
+
+def test_each_column_of_a_message_holds_words_that_are_erased_or_none() -> None:
+    without = {"id", "conversation_id", "parent_id", "role", "created_at", "target_name", "target_identity"}
+    assert {column.name for column in MessageRow.__table__.columns} == without | erasing.WORDS_OF_MESSAGE.keys()
 
 
 def test_deleted_messages_come_back_in_turn_the_last_one_first(repository: Repository) -> None:

@@ -49,6 +49,7 @@ def test_there_may_be_none(text: str) -> None:
         ('{"x": {"command": "a", "args": [7]}}', "args of “x” have to be a list"),
         ('{"x": {"command": "a", "env": {"b": 7}}}', "env of “x”"),
         ('{"x": {"command": "a\\u0000b"}}', "command of “x”"),
+        ('{"x": {"command": "a", "args": ["\\ud800"]}}', "args of “x”"),
         ('{"": {"command": "a"}}', "A server's name"),
         ("[" * 100_000, "no JSON"),
         (json.dumps({str(number): {"command": "a"} for number in range(65)}), "65 servers"),
