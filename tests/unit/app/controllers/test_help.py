@@ -161,6 +161,7 @@ def test_words_of_the_guide_are_found_one_after_the_other(guide: GuideDialog) ->
     counted = [int(found[1]) for text in listed if (found := re.search(r"\((\d+)\)$", text))]
     assert sum(counted) == len(marks) - text_before_sections(guide), "the contents tell where they are"
     assert any(text.startswith("Incognito chats (") for text in listed)
+    assert [guide.contents.item(row).toolTip() for row in range(guide.contents.count())] == listed, "if it is shortened"
     QTest.keyClicks(guide.search, "zzz")
     assert guide.found.text() == "Not found"
     assert not any("(" in guide.contents.item(row).text() for row in range(guide.contents.count()))

@@ -106,6 +106,14 @@ def test_what_comes_next_is_in_the_new_language(desk: Desk) -> None:
     assert desk.keeper.settings.language == "system"
 
 
+def test_a_hint_that_is_shortened_later_is_in_the_new_language(desk: Desk) -> None:
+    box = desk.window.prompt_box
+    box.set_target_name("Small")
+    desk.choose("de")
+    box.resize(box.width() - 100, box.height())
+    assert box.editor.placeholderText().startswith("⟦")
+
+
 @pytest.mark.parametrize(("families", "is_told"), [([], True), (["Noto Sans CJK JP"], False)])
 def test_a_missing_font_is_named(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, families: list[str], is_told: bool
