@@ -7,6 +7,7 @@ import pytest
 from PySide6.QtCore import QCoreApplication, Qt, QUrl
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
 from app.controllers.help import HelpController
@@ -176,7 +177,7 @@ def test_the_guide_names_its_sections_menus_and_keys_as_the_window_has_them(wind
     sections = re.findall(r"^## (.+)$", text, re.MULTILINE)
     assert re.findall(r"^- \[(.+)\]\(#", text, re.MULTILINE) == sections, "its list of contents"
     menu = window.target_bar.menu_button.menu()
-    inside = {_plain(each.text()): each.menu() for each in menu.actions()}
+    inside = {_plain(each.title()): each for each in menu.findChildren(QMenu)}
     for path in re.findall(r"☰ → ((?:(?:Chat|Model|View|Help) → )?)\*\*([^*→]+?)\*\*", text):
         submenu = path[0].removesuffix(" → ")
         there = inside[submenu].actions() if submenu else menu.actions()
