@@ -16,6 +16,7 @@ from app.dialogs.conversation_dialog import ConversationDialog
 from app.dialogs.save_preset_dialog import SavePresetDialog
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
+from app.settings.shortcuts import native, written
 from app.text.presets import ChatValues, is_same_target, preset_of
 from app.theme import ThemeKeeper
 from app.widgets.preset_picker import NONE, PresetPicker
@@ -246,7 +247,8 @@ class PresetsController(Controller):
 
     def _ask_for_name(self, chat: ChatValues) -> None:
         preset = preset_of(self.presets, chat)
-        self.save_dialog.ask(chat, self.presets, "" if preset is None else preset.name)
+        name = "" if preset is None else preset.name
+        self.save_dialog.ask(chat, self.presets, name, native(written(self._window.presets_action.shortcuts())))
 
     @Slot(str, OwnSampling)
     def _name_edited(self, system_prompt: str, sampling: OwnSampling) -> None:

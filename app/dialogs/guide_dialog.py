@@ -145,6 +145,7 @@ class GuideDialog(Dialog):
             in_list = self.tr("{section} ({number})").format(section=title, number=number) if number else title
             item = self.contents.item(row)
             item.setText(in_list)
+            item.setToolTip(in_list)  # in a narrow window it is shortened
             font = item.font()
             font.setBold(bool(number))
             item.setFont(font)

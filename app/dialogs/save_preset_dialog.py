@@ -32,8 +32,7 @@ class SavePresetDialog(Dialog):
         self.setWindowTitle(self.tr("Save as a preset"))
         self._presets: Sequence[Preset] = ()
         self._chat = ChatValues("", OwnSampling())
-        about = self.tr("A preset gives these settings to any chat: press {keys}, then its number.")
-        self.about = words(about.format(keys="Ctrl+P"), self, kind="quiet")
+        self.about = words("", self, kind="quiet")
         self.name = set_up(QLineEdit(self, maxLength=LONGEST_NAME), name=self.tr("Name of the preset"))
         self.name.textChanged.connect(self._on_name)
         self.note = words("", self, kind="faint")
@@ -50,9 +49,12 @@ class SavePresetDialog(Dialog):
         contents = [self.about, title, self.name, self.note, holds, self.prompt, self.sampling, self.thinking]
         fill_dialog(self, [*contents, self.model, Stretch(), Gap(2)], buttons, spacing=8)
 
-    def ask(self, chat: ChatValues, presets: Sequence[Preset], name: str = "") -> None:
-        """`name`: of the preset that the chat began with."""
+    def ask(self, chat: ChatValues, presets: Sequence[Preset], name: str, keys: str) -> None:
+        """`name`: of the preset that the chat began with; `keys`: that list the presets, or none."""
         self._chat, self._presets = chat, presets
+        about = self.tr("A preset gives these settings to any chat: press {keys}, then its number.")
+        self.about.setText(about.format(keys=keys))
+        self.about.setVisible(bool(keys))
         self.name.setText(name)
         self.prompt.setText(self.tr("The system prompt") if chat.system_prompt else self.tr("No system prompt"))
         self.prompt.setChecked(True)

@@ -155,7 +155,7 @@ def fixed_keys(sends_with_ctrl: bool) -> tuple[tuple[str, str], ...]:
         ("F2; Del", translate("Shortcuts", "In the list: rename or delete the chat")),
         ("Shift+Del", translate("Shortcuts", "In the list: delete the chat permanently")),
         ("Left; Right", translate("Shortcuts", "In the list: close or open a folder")),
-        ("Ctrl+Return", translate("Shortcuts", "On a folder: begin a chat in it")),
+        ("Ctrl+Enter", translate("Shortcuts", "On a folder: begin a chat in it")),
         ("Shift+Up; Shift+Down; Ctrl+A", translate("Shortcuts", "In the list: select several chats, or all")),
         ("Del", translate("Shortcuts", "On a button of a message: delete the message")),
         ("PgUp; PgDown", translate("Shortcuts", "Scroll the chat")),

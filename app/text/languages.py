@@ -13,11 +13,13 @@ SYSTEM = "system"  # the choice of whoever has made none
 @dataclass(frozen=True, slots=True)
 class Language:
     """`forms` are the names of its plural forms, as the Unicode rules have them, in the order in which translations of
-    words that depend on a number are listed."""
+    words that depend on a number are listed; `keys` what is printed on keys, by Qt's names, wherever we name them, and
+    Qt does."""
 
     code: str
     own_name: str
     forms: tuple[str, ...] = ("one", "other")
+    keys: tuple[tuple[str, str], ...] = ()
 
     def form_of(self, number: int) -> int:
         """The place of the form for this many."""
@@ -35,13 +37,17 @@ class Language:
         return QLocale("en_US" if self is ENGLISH else self.code)
 
 
+_SPANISH_KEYS = (  # Qt has words for them that are on no keyboard: Control, Mayúsculas, Suprimir, Retorno
+    ("Ctrl", "Ctrl"), ("Shift", "Mayús"), ("Esc", "Esc"), ("Del", "Supr"), ("Return", "Enter"), ("Enter", "Enter"),
+    ("PgUp", "Re Pág"), ("PgDown", "Av Pág"), ("Tab", "Tab"),
+)  # fmt: skip
 ENGLISH = Language("en", "English")
 TRANSLATED = (
-    Language("de", "Deutsch"),
-    Language("es", "Español"),
-    Language("fr", "Français"),
+    Language("de", "Deutsch", keys=(("Ctrl", "Strg"), ("Shift", "Umschalt"))),
+    Language("es", "Español", keys=_SPANISH_KEYS),
+    Language("fr", "Français", keys=(("Shift", "Maj"),)),
     Language("ja", "日本語", ("other",)),
-    Language("zh_CN", "简体中文", ("other",)),
+    Language("zh_CN", "简体中文", ("other",), (("Return", "Enter"), ("Enter", "Enter"))),
 )
 LANGUAGES = (ENGLISH, *TRANSLATED)
 _SIMPLIFIED = ("zh", "zh-cn", "zh-sg", "zh-my")  # without a script

@@ -37,44 +37,50 @@ def example_presets() -> tuple[Preset, ...]:
 
 
 def example_prompts() -> tuple[LibraryPrompt, ...]:
-    """Words in braces are variables: they are translated, and stay in braces."""
+    """Words in braces are variables: what asks for something is said in the user's language, too."""
     return tuple(
         LibraryPrompt(0, name, text)
         for name, text in (
             (
                 translate("Presets", "Summarize"),
-                translate("Presets", "Summarize this text in {number:5} sentences:\n\n{text}"),
+                translate("PromptExamples", "Summarize this text in {number:5} sentences:\n\n{text}"),
             ),
             (
                 translate("Presets", "Translate"),
                 translate(
-                    "Presets", "Translate this into {language:English}. Reply with the translation alone.\n\n{text}"
+                    "PromptExamples",
+                    "Translate this into {language:English}. Reply with the translation alone.\n\n{text}",
                 ),
             ),
             (
                 translate("Presets", "Improve my writing"),
                 translate(
-                    "Presets", "Correct the spelling and grammar of this text. Keep my tone and my words:\n\n{text}"
+                    "PromptExamples",
+                    "Correct the spelling and grammar of this text. Keep my tone and my words:\n\n{text}",
                 ),
             ),
             (
                 translate("Presets", "Write an e-mail"),
                 translate(
-                    "Presets",
+                    "PromptExamples",
                     "Write a {tone:friendly} e-mail to {recipient} about {subject}, in at most {number:150} words.",
                 ),
             ),
             (
                 translate("Presets", "For and against"),
-                translate("Presets", "List what speaks for and against {idea}. Then say what you would do, and why."),
+                translate(
+                    "PromptExamples", "List what speaks for and against {idea}. Then say what you would do, and why."
+                ),
             ),
             (
                 translate("Presets", "Explain code"),
-                translate("Presets", "Explain step by step what this code does, and name its mistakes:\n\n{code}"),
+                translate(
+                    "PromptExamples", "Explain step by step what this code does, and name its mistakes:\n\n{code}"
+                ),
             ),
             (
                 translate("Presets", "Explain what I copied"),
-                translate("Presets", "Explain this in simple words:\n\n{clipboard}"),
+                translate("PromptExamples", "Explain this in simple words:\n\n{clipboard}"),
             ),
         )
     )

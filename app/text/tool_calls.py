@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from app.text.numbers import decimal
 from app.text.translation import Words
 from app.text.unseen import one_line
 from engine.messages.tools import Outcome, Tool, ToolCall
@@ -86,7 +87,7 @@ def call_words(block: CallBlock) -> str:
 
 def seconds_words(seconds: float) -> str:
     if seconds < 10:
-        return Calls.tr("{seconds} s", seconds=f"{seconds:.1f}")
+        return Calls.tr("{seconds} s", seconds=decimal(seconds, 1))
     if seconds < 60:
         return Calls.tr("{seconds} s", seconds=round(seconds))
     return Calls.tr("{minutes} min {seconds} s", minutes=round(seconds) // 60, seconds=round(seconds) % 60)

@@ -31,6 +31,7 @@ ENGINE = "engine"  # the context of what the engine says
 TRANSLATIONS = Path(str(files("resources"))) / "translations"
 Forms = str | list[str]  # of a translation: several where it depends on a number
 _OF_QT = re.compile("Q[A-Z]")  # contexts of its own words
+_OF_KEYS = "QShortcut"  # that of the names of keys
 _MARK = get_args(Told)[1]
 _T = TypeVar("_T")
 
@@ -82,6 +83,7 @@ class Catalogue(QTranslator):
         self._language = language
         self._messages = messages
         self._anywhere = {source: forms for words in messages.values() for source, forms in words.items()}
+        self._keys = dict(language.keys)
 
     def translate(
         self,
@@ -90,6 +92,8 @@ class Catalogue(QTranslator):
         disambiguation: str | None = None,  # noqa: ARG002
         number: int = -1,
     ) -> str | None:
+        if context == _OF_KEYS:
+            return self._keys.get(source)
         forms = self._messages.get(context, {}).get(source)
         if forms is None and not _OF_QT.match(context):
             forms = self._anywhere.get(source)

@@ -22,6 +22,7 @@ from app.widgets.popups import Popup, place_below
 _WIDTH_PX = 320
 _BETWEEN = -1  # the choice of days that names them
 _DAYS = (1, 7, 30, 365)
+_DAY_MARGIN_PX = 6
 _MODEL_LENGTH = 24  # characters that a list of models is at least wide
 
 
@@ -182,7 +183,9 @@ def _combo(name: str, parent: QWidget) -> QComboBox:
 
 
 def _day_field(name: str, parent: QWidget) -> QDateEdit:
-    return set_up(QDateEdit(parent), kind="field", name=name)
+    field = set_up(QDateEdit(parent), kind="field", name=name)
+    field.lineEdit().setTextMargins(_DAY_MARGIN_PX, 0, 0, 0)  # what a style sheet says of it has no effect
+    return field
 
 
 def _shown_day(day: date | None) -> QDate | None:

@@ -115,6 +115,10 @@ def _last(origins: Sequence[OriginRun]) -> Iterator[OriginRun]:
         left -= run.num_characters
 
 
+def told_why(told: str, why: str) -> str:
+    return Meter.tr("{told}: {why}", told=told, why=why)
+
+
 def headline(figures: MeterFigures | None, readiness: Readiness) -> tuple[str, str]:
     """The one thing to say, and why, which may be empty. Without figures, whether the next reply can be sped up.
 
@@ -305,7 +309,7 @@ def ratio_number(speedup: Speedup) -> str:
     if speedup.value >= 99.5:
         return f"{whole(speedup.value)}×"
     digits = 1 if speedup.value >= 1.1 else 2
-    return f"{speedup.value:.{digits}f}× ± {max(10**-digits, speedup.error):.{digits}f}"
+    return f"{decimal(speedup.value, digits)}× ± {decimal(max(10**-digits, speedup.error), digits)}"
 
 
 def error_words(error: float) -> str:

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QPlainTextEdit, QWid
 
 from app.settings.declaration import Group, Kind, Setting, SettingValue
 from app.settings.shortcuts import KeyProblem, Shortcut
+from app.text.numbers import formatted, whole
 from app.text.translation import translate
 from app.theme import ThemeKeeper
 from app.widgets.icon_button import IconButton
@@ -249,13 +250,17 @@ class LinkRow(OptionRow):
 
 def range_words(setting: Setting) -> str:
     """What may be typed, in a sentence."""
-    whole = setting.kind is Kind.WHOLE_NUMBER
-    kind = translate("Settings", "a whole number") if whole else translate("Settings", "a number")
+    is_whole = setting.kind is Kind.WHOLE_NUMBER
+    kind = translate("Settings", "a whole number") if is_whole else translate("Settings", "a number")
     words = translate("Settings", "Choose {kind} from {low} to {high}")
-    words = words.format(kind=kind, low=f"{setting.number.low:,.10g}", high=f"{setting.number.high:,.10g}")
+    words = words.format(kind=kind, low=_limit(setting.number.low), high=_limit(setting.number.high))
     if setting.number.is_optional:
         words += translate("Settings", ", or nothing for “{unset}”").format(unset=_unset(setting))
     return words + "."
+
+
+def _limit(number: float) -> str:
+    return whole(number) if number == round(number) else formatted(number, "g")
 
 
 def _unset(setting: Setting) -> str:

@@ -148,6 +148,7 @@ class PromptBox(QWidget):
     def set_target_name(self, name: str) -> None:
         words = self.tr("Message {name}…").format(name=one_line(name)) if name else self.tr("Write a message…")
         self.editor.set_hint(words)
+        self._fit()
 
     def show_sight(self, name: str, sees: bool, is_elsewhere: bool = False) -> None:
         """Whether the model of this name sees pictures. `is_elsewhere`: it runs on a server."""

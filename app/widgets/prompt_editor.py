@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import ceil
 
 from PySide6.QtCore import QMimeData, QSize, Qt, Signal, Slot
@@ -98,6 +99,9 @@ class PromptEditor(QPlainTextEdit):
         self._hint = words
         self._show_hint()
 
+    def retell(self, say: Callable[[str], str]) -> None:
+        self.set_hint(say(self._hint))
+
     def set_text(self, text: str) -> None:
         """With the cursor at its end."""
         self.clear()
@@ -110,8 +114,10 @@ class PromptEditor(QPlainTextEdit):
 
     def fit(self, highest: int) -> None:
         """Becomes as high as its lines, from one line to `highest` pixels."""
-        padding = max(0, self._least_px - self.fontMetrics().lineSpacing())
-        wanted = padding
+        metrics = self.fontMetrics()
+        higher = max(0, metrics.size(0, self._hint).height() - metrics.size(0, "x").height())  # letters of another font
+        padding = max(0, self._least_px - metrics.lineSpacing() - higher)
+        wanted = padding + (higher if self.document().isEmpty() else 0)
         block = self.document().begin()
         while block.isValid() and wanted <= highest:
             wanted += ceil(self.blockBoundingRect(block).height())

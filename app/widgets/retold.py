@@ -53,9 +53,12 @@ def retell_all(say: Say, widgets: Iterable[QWidget] | None = None) -> None:
     actions: dict[QAction, None] = {}
     for widget in QApplication.allWidgets() if widgets is None else widgets:
         for child in widget.children():
-            if not isinstance(child, QWidget) and isinstance(child, Retold):
-                child.retell(say)
-        actions.update(dict.fromkeys(each for each in widget.children() if isinstance(each, QAction)))
+            if isinstance(child, QAction):
+                actions[child] = None
+            elif not isinstance(child, QWidget):
+                actions.update(dict.fromkeys(child.findChildren(QAction)))
+                if isinstance(child, Retold):
+                    child.retell(say)
         _retell(widget, say)
     for action in actions:
         _retell_action(action, say)

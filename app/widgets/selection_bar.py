@@ -7,9 +7,10 @@ from PySide6.QtWidgets import QFrame, QWidget
 
 from app.text.numbers import whole
 from app.theme import ThemeKeeper
+from app.widgets.fitting_label import FittingLabel
 from app.widgets.icon_button import IconButton
 from app.widgets.layouts import Placed, in_row
-from app.widgets.parts import ElidedLabel, set_up
+from app.widgets.parts import set_up
 
 
 class SelectionBar(QFrame):
@@ -29,7 +30,7 @@ class SelectionBar(QFrame):
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setProperty("kind", "chip")
-        self.words = set_up(ElidedLabel(self), kind="quiet")
+        self.words = set_up(FittingLabel(self), kind="quiet")
         move, export = self.tr("Move to a folder…"), self.tr("Export…")
         self.move_button = IconButton(keeper, "folder", move, self.move_requested, parent=self)
         self.archive_button = IconButton(keeper, "archive", "", self.archive_requested, parent=self)
@@ -43,7 +44,8 @@ class SelectionBar(QFrame):
     def show_selected(self, num_chats: int, num_incognito: int, is_archive: bool) -> None:
         """`is_archive`: whether they are in the archive."""
         self.setVisible(num_chats > 1)
-        self.words.set_words(self.tr("{number} selected", "", num_chats).format(number=whole(num_chats)))
+        number = whole(num_chats)
+        self.words.set_words(self.tr("{number} selected", "", num_chats).format(number=number), number)
         self.archive_button.set_name(self.tr("Take out of the archive") if is_archive else self.tr("Archive"))
         for each in (self.move_button, self.archive_button):
             each.setEnabled(num_incognito < num_chats)

@@ -3,7 +3,7 @@ is."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QEvent, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
@@ -169,12 +169,16 @@ class SpeedMeter(QFrame):
 
     # What is shown
 
+    def retell(self, say: Callable[[str], str]) -> None:
+        self._sentence = say(self._sentence)
+        self._show()
+
     @Slot()
     def _show(self) -> None:
         figures = self._figures
         readiness = self._readiness if self._is_on or self._is_elsewhere else Readiness.OFF
         told, why = meter_text.headline(figures, readiness)
-        self._wordings = (f"{told}: {why}", told) if why else (told,)
+        self._wordings = (meter_text.told_why(told, why), told) if why else (told,)
         restyle(self.headline, live=figures is not None and figures.is_live)
         note = meter_text.note(figures, readiness, self._sentence)
         rows = list(meter_text.rows(figures)) if figures is not None else []

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from hashlib import sha256
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 MOST_TURNS = 25  # replies in a row that may call tools, before a user is asked to go on
@@ -34,6 +33,8 @@ class ToolServer:
     @property
     def identity(self) -> str:
         """What a permission is given to: the same name may come to stand for another program."""
+        from hashlib import sha256  # which loads OpenSSL: three milliseconds of every start
+
         return sha256(json.dumps([self.command, self.args, self.folder, self.url]).encode()).hexdigest()
 
 

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import takewhile
 
 from engine.config import OwnSampling, ReplySettings
 from engine.errors import ConversationMissing, NotPossible, PromptTooLong
@@ -251,7 +252,7 @@ class ChatService:
         seed: int | None = None,
     ) -> None:
         """Writes the reply, carries out what it calls, writes the next, until one calls nothing."""
-        reply = self._reply(prepared, branch[-1], conversation, offer.settings, stop, before, seed)
+        reply = self._reply(prepared, branch[-1:], conversation, offer.settings, stop, before, seed)
         if reply is not None and reply.calls:
             self._go_on([*branch, reply], conversation, offer, stop)
 
@@ -267,7 +268,8 @@ class ChatService:
             if stop.is_set():
                 return
             prepared = self._prepare_next(conversation, branch, offer)
-            next_one = self._reply(prepared, branch[-1], conversation, offer.settings, stop)
+            results = [*takewhile(lambda each: each.role is Role.TOOL, reversed(branch))][::-1]
+            next_one = self._reply(prepared, results, conversation, offer.settings, stop)
             if next_one is None or not next_one.calls:
                 return
             branch.append(next_one)
@@ -292,16 +294,17 @@ class ChatService:
     def _reply(
         self,
         prepared: Prepared,
-        prompt: Message,
+        asked: Sequence[Message],
         conversation: Conversation,
         settings: ReplySettings,
         stop: StopSignal,
         before: Message | None = None,
         seed: int | None = None,
     ) -> Message | None:
-        """The reply, unless nothing was written. `before` is the reply to continue. The drafter does not learn from the
-        continuation, which answers more than the turns. `seed`: for this reply alone."""
-        local = self.target.local
+        """The reply to `asked`, which is a prompt, or the results of calls; unless nothing was written. `before` is the
+        reply to continue. The drafter does not learn from the continuation, which answers more than the turns. `seed`:
+        for this reply alone."""
+        prompt, local = asked[-1], self.target.local
         learns = settings.learns and not conversation.summary.incognito and local is not None
         self.target.loaded.sampling = settings.sampling
         settings = replace(
@@ -339,7 +342,7 @@ class ChatService:
         if local is not None:
             if learns and message.id > 0:
                 assert isinstance(prepared, PreparedReply)
-                self._recall_reply(prepared, prompt, message, reply, before)
+                self._recall_reply(prepared, asked, message, reply, before)
                 if before is None:
                     self._learning.take(message, prepared.turns, reply.verified, local.target.vocabulary)
                 self._post(UpdateRecall())
@@ -349,10 +352,16 @@ class ChatService:
         return message
 
     def _recall_reply(
-        self, prepared: PreparedReply, prompt: Message, message: Message, reply: Reply, before: Message | None
+        self,
+        prepared: PreparedReply,
+        asked: Sequence[Message],
+        message: Message,
+        reply: Reply,
+        before: Message | None,
     ) -> None:
         if before is None:
-            self._recall.add(prompt)
+            for each in asked:
+                self._recall.add(each)
             self._recall.add(message, reply.tokens)
         else:
             tokens, num_begun = prepared.prompt.tokens, prepared.prompt.num_begun

@@ -23,11 +23,13 @@ from app.dialogs.about_dialog import AboutDialog
 from app.dialogs.forms_dialog import FormsDialog
 from app.dialogs.guide_dialog import GuideDialog
 from app.dialogs.library.questions import ask_discard, ask_load_anyway
+from app.dialogs.picture_dialog import PictureDialog
 from app.dialogs.shortcuts_dialog import ShortcutsDialog
 from app.dialogs.store_dialog import StoreDialog
 from app.text.hub_files import Download, DownloadState
 from app.text.tool_calls import CallPhase
 from app.widgets.meter_text import Readiness
+from app.widgets.prompt_view import PromptView
 from app.widgets.reply_view import ReplyView
 from engine import CreateFolder, DeleteFolder, write_tool_servers
 from engine.messages.conversations import Message, Role
@@ -41,6 +43,7 @@ from engine.messages.events import (
     TargetsListed,
 )
 from engine.messages.history import History
+from engine.messages.prompts import Attachment, join_prompt
 from engine.messages.serving import Client
 from engine.messages.speed import LiveFigures
 from engine.messages.targets import MemoryEstimate
@@ -51,8 +54,11 @@ from tests.pictures.content import (
     COMPARED_PROMPT,
     HUB_FILES,
     LARGE_NAME,
+    NOTES_FILE,
+    SEEN_CHAT,
     SERVERS,
     Chat,
+    rainbow,
 )
 from tests.pictures.studio import Studio
 from tests.pictures.tool_chat import ASKING, TOOL_CHAT, WRITE
@@ -147,6 +153,46 @@ def notes(studio: Studio, folder: Path) -> Iterator[Page]:
     window.new_action.trigger()
     window.transcript.show_messages((sent,))
     yield "a file sent", window
+    window.transcript.clear()
+
+
+def attachments(studio: Studio, folder: Path) -> Iterator[Page]:
+    """A picture, a thought and a file in a chat; a picture and a damaged file beside the message box."""
+    window, column = studio.window, studio.window.transcript.column
+    _open(studio, SEEN_CHAT)
+    answer = column.built_rows()[-1][1]
+    assert isinstance(answer, ReplyView)
+    answer.thought_views[0].button.click()
+    yield "a thought unfolded", window
+    answer.thought_views[0].button.click()
+    column.verticalScrollBar().setValue(0)
+    yield "a picture in a chat", window
+    sent = column.built_rows()[0][1]
+    assert isinstance(sent, PromptView)
+    assert sent.pictures is not None
+    sent.pictures.buttons[0].click()
+    studio.until(lambda: any(each.isVisible() for each in window.findChildren(PictureDialog)))
+    (dialog,) = (each for each in window.findChildren(PictureDialog) if each.isVisible())
+    yield "a picture, large", dialog
+    dialog.close()
+    (folder / "Rainbow.png").write_bytes(rainbow().data)
+    (folder / "Minutes of the last meeting.pdf").write_bytes(b"%PDF-1.7 is damaged")
+    window.new_action.trigger()
+    window.prompt_box.set_text("What do you see?")
+    studio.app.prompt.attach([str(folder / name) for name in ("Rainbow.png", "Minutes of the last meeting.pdf")])
+    studio.until(lambda: window.prompt_box.notice.isVisible() and not window.prompt_box.chips.is_reading)
+    studio.rest()
+    yield "a picture and a damaged file attached", window
+    window.prompt_box.set_text("")
+    window.prompt_box.chips.set_attachments(())
+    window.new_action.trigger()
+    text = join_prompt([Attachment("Garden club.md", NOTES_FILE)], "Write a short invitation from these minutes.")
+    window.transcript.show_messages((Message(1, 1, None, Role.USER, text, datetime.now(UTC)),))
+    sent = column.built_rows()[0][1]
+    assert isinstance(sent, PromptView)
+    assert sent.files is not None
+    sent.files.buttons[0].click()
+    yield "a file unfolded", window
     window.transcript.clear()
 
 
@@ -489,7 +535,8 @@ def order(studio: Studio, _folder: Path) -> Iterator[Page]:
 
 
 PAGES: tuple[Callable[[Studio, Path], Iterator[Page]], ...] = (
-    welcome, chat, branches, notes, lists, library, speed, personal, tools, servers, settings, presets, order, others,
+    welcome, chat, branches, notes, attachments, lists, library, speed, personal, tools, servers, settings, presets, order,
+    others,
 )  # fmt: skip
 
 

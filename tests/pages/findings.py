@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
-from PySide6.QtCore import QMargins, QModelIndex, QPoint, QRect, QSize, Qt
+from PySide6.QtCore import QMargins, QModelIndex, QPoint, QRect, QSize, Qt, QTextBoundaryFinder
 from PySide6.QtGui import QAccessible, QFontMetrics, QTextDocument
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -265,8 +265,16 @@ def _widest_word(label: QLabel) -> int:
         document.setHtml(label.text())
         document.setTextWidth(1)
         return int(document.idealWidth())
-    words = re.split(r"[\s\u200b/\-]+", label.text())
-    return max(label.fontMetrics().horizontalAdvance(word) for word in words)
+    return max(label.fontMetrics().horizontalAdvance(word) for word in _words(label.text()))
+
+
+def _words(text: str) -> Iterator[str]:
+    """What no line is broken within: of Chinese and Japanese, single letters with the signs beside them."""
+    breaks = QTextBoundaryFinder(QTextBoundaryFinder.BoundaryType.Line, text)
+    start = 0
+    while (end := breaks.toNextBoundary()) >= 0:
+        yield text[start:end].strip("\u200b \n")
+        start = end
 
 
 def _name_button(made: NameButton) -> str:
@@ -399,8 +407,12 @@ def _cell(view: QAbstractItemView, index: QModelIndex, room_px: int) -> str:
 
 
 def _list(view: QListWidget) -> str:
-    wanted = view.sizeHintForColumn(0)
-    return _lacks(view, wanted, view.viewport().width(), "")
+    """An item that is too wide may be shortened where the mouse brings up all of it."""
+    room = view.viewport().width()
+    items = (view.item(row) for row in range(view.count()))
+    cut = [each for each in items if view.sizeHintForIndex(view.indexFromItem(each)).width() > room + _SLACK_PX]
+    told = [each for each in cut if each.text() in each.toolTip()]
+    return "" if cut == told else _lacks(view, view.sizeHintForColumn(0), room, "")
 
 
 def _chats(chats: ConversationList) -> str:

@@ -7,16 +7,17 @@ import re
 from collections.abc import Iterator
 
 from app.text.languages import Language
+from app.text.prompt_variables import CLIPBOARD, pieces
 from app.text.translation import ENGINE, Forms
 from tests.translations.collecting import Message
 
 _PLACEHOLDER = re.compile(r"\{[A-Za-z_]+(?::[^{}]*)?\}|%L?n|%\d")
+_VARIABLES = "PromptExamples"  # the context of prompts whose variables are asked for in the user's language
 _NUMBER = re.compile(r"%L?n|\{number(?::[^{}]*)?\}")
 _ACCELERATOR = re.compile(r"&(?=\w)(?!\w+;)")
 _TAG = re.compile(r"</?[a-z][^<>]*>|&[a-z]+;")
 _CODE = re.compile(r"`[^`]+`")
 _KEYS = re.compile(r"(?:(?:Ctrl|Shift|Alt)\+)+\w+|\bF\d{1,2}\b")
-_KEY_NAMES = {"de": {"Ctrl": "Strg", "Shift": "Umschalt"}, "es": {"Shift": "Mayús"}, "fr": {"Shift": "Maj"}}
 _NAMES = re.compile(r"Slipstream|llama\.cpp|GGUF|Hugging Face|ChatGPT|LM Studio|ChatML|safetensors|PyTorch|\.gguf\b")
 _NAMES_OF_FILES = re.compile(r"\b[\w.-]+\.(?:json|gguf|safetensors)\b|HF_[A-Z_]+|--[a-z]+")
 _ENDS = {"…": "…", ".": ".。", ":": ":：", "?": "?？", "!": "!！", ",": ",，、"}
@@ -50,6 +51,34 @@ def _of_text(message: Message, text: str, form: str, language: Language) -> Iter
     if not text.strip():
         yield "Nothing is there."
         return
+    if message.context == _VARIABLES:
+        yield from _of_variables(source, text)
+    else:
+        yield from _of_placeholders(message, text, form)
+    for kind, what in ((_TAG, "tags"), (_CODE, "what is between ` `"), (_NAMES, "names"), (_NAMES_OF_FILES, "names")):
+        if sorted(set(kind.findall(source))) != sorted(set(kind.findall(text))):
+            yield f"The {what} must be those of the English text: {' '.join(sorted(set(kind.findall(source)))) or '–'}"
+    if len(_ACCELERATOR.findall(source)) != len(_ACCELERATOR.findall(text)):
+        yield "There must be one & before the letter by which it is reached, as in the English text."
+    if {_local(keys, language) for keys in _KEYS.findall(source)} != set(_local_found(text, language)):
+        yield f"The keys are {' '.join(_local(keys, language) for keys in _KEYS.findall(source)) or 'none'}."
+    if _ENGLISH_FORMS.search(text) and message.is_plural:
+        yield "The plural is not written in brackets: there is a form for each number."
+    yield from _of_ends(source, text)
+
+
+def _of_variables(source: str, text: str) -> Iterator[str]:
+    """What is asked for, and what it begins with, is translated: there is as much of it, and what was copied stays."""
+    if _asked_for(source) != _asked_for(text):
+        yield f"The variables must be as many, of the same kinds: {' '.join(_PLACEHOLDER.findall(source))}"
+
+
+def _asked_for(text: str) -> list[str]:
+    return sorted(CLIPBOARD if each.name == CLIPBOARD else str(each.is_open) for each in pieces(text) if each.name)
+
+
+def _of_placeholders(message: Message, text: str, form: str) -> Iterator[str]:
+    source = message.source
     wanted, found = set(_PLACEHOLDER.findall(source)), set(_PLACEHOLDER.findall(text))
     lost = wanted - found
     if form == "one":  # `eine Datei` needs no number
@@ -61,16 +90,6 @@ def _of_text(message: Message, text: str, form: str, language: Language) -> Iter
         yield f"It lacks {', '.join(sorted(lost))}."
     if found - wanted:
         yield f"{', '.join(sorted(found - wanted))} is not in the English text."
-    for kind, what in ((_TAG, "tags"), (_CODE, "what is between ` `"), (_NAMES, "names"), (_NAMES_OF_FILES, "names")):
-        if sorted(set(kind.findall(source))) != sorted(set(kind.findall(text))):
-            yield f"The {what} must be those of the English text: {' '.join(sorted(set(kind.findall(source)))) or '–'}"
-    if len(_ACCELERATOR.findall(source)) != len(_ACCELERATOR.findall(text)):
-        yield "There must be one & before the letter by which it is reached, as in the English text."
-    if {_local(keys, language) for keys in _KEYS.findall(source)} != set(_local_found(text, language)):
-        yield f"The keys are {' '.join(_local(keys, language) for keys in _KEYS.findall(source)) or 'none'}."
-    if _ENGLISH_FORMS.search(text) and message.is_plural:
-        yield "The plural is not written in brackets: there is a form for each number."
-    yield from _of_ends(source, text)
 
 
 def _of_ends(source: str, text: str) -> Iterator[str]:
@@ -92,13 +111,13 @@ def _blanks_after(words: str) -> str:
 
 
 def _local(keys: str, language: Language) -> str:
-    for name, local in _KEY_NAMES.get(language.code, {}).items():
+    for name, local in language.keys:
         keys = keys.replace(name, local)
     return keys
 
 
 def _local_found(text: str, language: Language) -> Iterator[str]:
-    names = {"Ctrl", "Shift", "Alt", *_KEY_NAMES.get(language.code, {}).values()}
+    names = {"Ctrl", "Shift", "Alt", *(local for _, local in language.keys)}
     keys = re.compile(rf"(?:(?:{'|'.join(sorted(names))})\+)+\w+|\bF\d{{1,2}}\b")
     for found in keys.findall(text):
         yield _local(found, language)

@@ -103,6 +103,20 @@ def test_a_value_of_the_engine_may_begin_with_a_capital_elsewhere() -> None:
     assert problems(message, "Es ist bereit.", GERMAN)
 
 
+@pytest.mark.parametrize(
+    ("translation", "is_right"),
+    [
+        ("Schreib {Empfänger} über {clipboard}, {Ton:freundlich}.", True),
+        ("Schreib {Empfänger} über {Kopiertes}, {Ton:freundlich}.", False),
+        ("Schreib {Empfänger} über {clipboard}, {Ton}.", False),
+        ("Schreib über {clipboard}, {Ton:freundlich}.", False),
+    ],
+)
+def test_variables_of_example_prompts_are_translated_and_none_is_lost(translation: str, is_right: bool) -> None:
+    message = Message("PromptExamples", "Write to {recipient} about {clipboard}, {tone:friendly}.")
+    assert (problems(message, translation, GERMAN) == []) == is_right
+
+
 def test_what_is_filled_in_is_taken_over_and_what_is_wrong_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

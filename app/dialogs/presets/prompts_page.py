@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
 from app.dialogs.presets.kept_page import NEW, KeptPage, PageWords
 from app.dialogs.save_preset_dialog import LONGEST_NAME
 from app.models.rows import Row
+from app.text.translation import translate
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, in_column
 from app.widgets.parts import set_up, words
@@ -34,14 +35,15 @@ class PromptsPage(KeptPage):
     def _make_form(self) -> None:
         form = QWidget(self)
         self.name = set_up(QLineEdit(form, maxLength=LONGEST_NAME), name=self.tr("Name"))
-        example = self.tr("Translate this into {language:English}:\n\n{text}")
+        example = translate("PromptExamples", "Translate this into {language:English}:\n\n{text}")
         field = QPlainTextEdit(form, placeholderText=example, tabChangesFocus=True)
         self.text = set_up(field, kind="field", name=self.tr("Text of the prompt"))
         self.text.setMinimumHeight(_LEAST_LINES * self.text.fontMetrics().lineSpacing())
-        about = self.tr(
-            "Words in braces are filled in with Tab: {{topic}}, or {{tone:friendly}} with a value to begin with. "
-            "{{clipboard}} stands for what you copied last."
-        ).format()
+        about = translate(
+            "PromptExamples",
+            "Words in braces are filled in with Tab: {topic}, or {tone:friendly} with a value to begin with. "
+            "{clipboard} stands for what you copied last.",
+        )
         in_column(
             [
                 words(self.tr("Name"), form, kind="title"),

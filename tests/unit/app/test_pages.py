@@ -82,6 +82,16 @@ def test_whatever_is_wrong_with_a_window_is_found(qtbot: QtBot) -> None:
     assert list(findings(settled(window))) == []
 
 
+@pytest.mark.usefixtures("keeper")
+def test_lines_without_blanks_are_broken_between_letters(qtbot: QtBot) -> None:
+    window = QWidget(windowTitle="Fits")
+    label = QLabel("模型在这台电脑上运行，没有任何内容会离开它。", window, wordWrap=True)
+    label.setGeometry(0, 0, 120, 200)
+    assert list(findings(opened(qtbot, window))) == []
+    label.setText("Donaudampfschifffahrtsgesellschaft")
+    assert [each.kind for each in findings(settled(window))] == ["cut off"]
+
+
 def test_a_window_has_the_size_that_it_was_left_with_on_this_screen(qtbot: QtBot, keeper: ThemeKeeper) -> None:
     window = MainWindow(keeper)
     opened(qtbot, window)

@@ -252,7 +252,7 @@ def _save_preset(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
     dialog = SavePresetDialog()
     presets = [replace(each, id=number) for number, each in enumerate(example_presets(), 1)]
     values = ChatValues("Be kind.", OwnSampling(temperature=0.3), True, TargetChoice("SmolLM2-135M-Instruct"))
-    dialog.ask(values, presets, presets[0].name)
+    dialog.ask(values, presets, presets[0].name, "Ctrl+P")
     return dialog
 
 

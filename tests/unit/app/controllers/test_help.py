@@ -7,12 +7,14 @@ import pytest
 from PySide6.QtCore import QCoreApplication, Qt, QUrl
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
 from app.controllers.help import HelpController
 from app.dialogs.guide_dialog import GuideDialog
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
+from app.settings.shortcuts import fixed_keys
 from app.text.guide import FILE
 from app.theme import ThemeKeeper
 from engine import EngineConfig, ReadRuntime
@@ -161,9 +163,33 @@ def test_words_of_the_guide_are_found_one_after_the_other(guide: GuideDialog) ->
     counted = [int(found[1]) for text in listed if (found := re.search(r"\((\d+)\)$", text))]
     assert sum(counted) == len(marks) - text_before_sections(guide), "the contents tell where they are"
     assert any(text.startswith("Incognito chats (") for text in listed)
+    assert [guide.contents.item(row).toolTip() for row in range(guide.contents.count())] == listed, "if it is shortened"
     QTest.keyClicks(guide.search, "zzz")
     assert guide.found.text() == "Not found"
     assert not any("(" in guide.contents.item(row).text() for row in range(guide.contents.count()))
     QTest.keyClick(guide.search, Qt.Key.Key_Escape)
     assert guide.isVisible()
     assert not guide.page.extraSelections()
+
+
+def test_the_guide_names_its_sections_menus_and_keys_as_the_window_has_them(window: MainWindow) -> None:
+    text = FILE.read_text("utf-8")
+    sections = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert re.findall(r"^- \[(.+)\]\(#", text, re.MULTILINE) == sections, "its list of contents"
+    menu = window.target_bar.menu_button.menu()
+    inside = {_plain(each.title()): each for each in menu.findChildren(QMenu)}
+    for path in re.findall(r"☰ → ((?:(?:Chat|Model|View|Help) → )?)\*\*([^*→]+?)\*\*", text):
+        submenu = path[0].removesuffix(" → ")
+        there = inside[submenu].actions() if submenu else menu.actions()
+        assert _plain(path[1]) in {_plain(each.text()) for each in there}, path
+    keys = [each.toString() for action in window.actions() for each in action.shortcuts() if not each.isEmpty()]
+    table = text.split("## Shortcuts")[1].split("## ")[0]
+    told = {key for row in re.findall(r"^\| (.+?) \|", table, re.MULTILINE) for key in row.split(", ")}
+    assert {each for each in keys if each not in ("Ctrl+=",)} - told == set(), "keys that the guide does not tell"
+    fixed = {key for keys, _ in fixed_keys(sends_with_ctrl=False) for key in keys.split("; ")}
+    others = {"Shift+Tab", "Ctrl+Q"}  # of the box, where there are variables; of the system, which has none here
+    assert {each for each in told if each.startswith(("Ctrl", "Shift", "F"))} - {*keys, *fixed} - others == set()
+
+
+def _plain(words: str) -> str:
+    return words.replace("&", "").removesuffix("…")

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from PySide6.QtGui import QFontDatabase
+from PySide6.QtGui import QAction, QFontDatabase
 from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QComboBox, QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -104,6 +104,20 @@ def test_what_comes_next_is_in_the_new_language(desk: Desk) -> None:
     assert failed.sentence.startswith("a.gguf ⟦") or failed.sentence.startswith("⟦a.gguf")
     desk.choose("system")
     assert desk.keeper.settings.language == "system"
+
+
+def test_a_hint_that_is_shortened_later_is_in_the_new_language(desk: Desk) -> None:
+    box = desk.window.prompt_box
+    box.set_target_name("Small")
+    desk.choose("de")
+    box.resize(box.width() - 100, box.height())
+    assert box.editor.placeholderText().startswith("⟦")
+
+
+def test_an_action_of_a_controller_follows_too(desk: Desk) -> None:
+    action = QAction("Save", desk.controller)
+    desk.choose("de")
+    assert action.text().startswith("⟦")
 
 
 @pytest.mark.parametrize(("families", "is_told"), [([], True), (["Noto Sans CJK JP"], False)])

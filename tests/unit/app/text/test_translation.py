@@ -15,10 +15,15 @@ from app.dialogs.settings_dialog import SettingsDialog
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
 from app.settings.declaration import shown_settings
-from app.text.languages import ENGLISH, Language, language_named
+from app.settings.shortcuts import native
+from app.text.languages import ENGLISH, TRANSLATED, Language, language_named
 from app.text.numbers import use_locale
+from app.text.preset_examples import example_prompts
+from app.text.prompt_variables import CLIPBOARD, pieces
+from app.text.tool_calls import seconds_words
 from app.text.translation import (
     ENGINE,
+    TRANSLATIONS,
     Forms,
     Translators,
     Words,
@@ -29,6 +34,8 @@ from app.text.translation import (
     translated,
 )
 from app.theme import ThemeKeeper
+from app.widgets.meter_text import ratio_number
+from app.widgets.option_row import range_words
 from engine import origins
 from engine.config import TargetOptions
 from engine.messages.commands import ListTargets
@@ -47,6 +54,7 @@ from engine.messages.events import (
     TargetsListed,
 )
 from engine.messages.origins import SERVER, TARGET
+from engine.messages.speed import Speedup
 from engine.messages.targets import LibraryTarget
 from engine.sentences import say
 from tests.translations.collecting import collected
@@ -76,6 +84,28 @@ def speak(qapp: QApplication) -> Iterator[Callable[[Language, Path], Translators
     for each in made:
         each.remove()
     use_locale(ENGLISH.locale)
+
+
+def test_keys_numbers_and_examples_are_those_of_the_language(speak: Speak) -> None:
+    english = {piece.name for prompt in example_prompts() for piece in pieces(prompt.text)} - {"", CLIPBOARD}
+    for language in TRANSLATED:
+        translators = speak(language, TRANSLATIONS)
+        asked = [piece.name for prompt in example_prompts() for piece in pieces(prompt.text)]
+        assert english - {*asked}, f"{language.code}: what is asked for"
+        assert asked.count(CLIPBOARD) == 1
+        for keys in ("Ctrl+Shift+N", "Ctrl+Enter", "Esc"):
+            named = dict(language.keys)
+            assert native(keys).split("+")[:-1] == [named.get(each, each) for each in keys.split("+")[:-1]]
+        translators.remove()
+    speak(GERMAN, TRANSLATIONS)
+    assert ratio_number(Speedup(1.55, 0.07)) == "1,6× ± 0,1"
+    assert seconds_words(0.84) == "0,8\u00a0s"
+    penalty = next(each for each in shown_settings(AppSettings) if each.label == "Repetition penalty")
+    assert range_words(penalty) == "Wählen Sie eine Zahl von 0,1 bis 10."
+    assert native("Ctrl+Shift+Del") == "Strg+Umschalt+Entf"
+    spanish = language_named("es") or ENGLISH
+    speak(spanish, TRANSLATIONS)
+    assert native("Ctrl+Shift+Del; Esc; Enter; PgUp") == "Ctrl+Mayús+Supr, Esc, Enter, Re Pág"
 
 
 @pytest.fixture(scope="module")

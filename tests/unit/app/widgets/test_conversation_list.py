@@ -152,6 +152,9 @@ def test_several_are_selected_and_none_of_them_is_opened(qtbot: QtBot, conversat
         click(conversations, 2, SHIFT)
     assert conversations.acted_on() == (1, 2, 3)
     assert conversations.selection_bar.isVisible()
+    words = conversations.selection_bar.words
+    words.resize(words.px("3 selected") - 1, words.height())
+    assert words.text() == "3", "where there is no room for more"
     with qtbot.assertNotEmitted(conversations.chosen):
         click(conversations, 1, CTRL)
     assert conversations.acted_on() == (1, 3)

@@ -143,3 +143,10 @@ def test_pages_scroll_the_conversation(qtbot: QtBot, box: PromptBox) -> None:
 def test_the_placeholder_names_the_target(box: PromptBox) -> None:
     box.set_target_name("SmolLM2")
     assert box.editor.placeholderText() == "Message SmolLM2…"
+
+
+def test_a_hint_in_higher_letters_is_seen_whole(box: PromptBox) -> None:
+    """As those of Chinese are, which come from another font; there may be none here, so two lines stand for it."""
+    box.editor.set_hint("Write\na message")
+    box.editor.fit(400)
+    assert box.editor.viewport().height() >= box.editor.fontMetrics().size(0, "Write\na message").height()

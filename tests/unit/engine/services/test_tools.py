@@ -23,6 +23,7 @@ from engine.messages.events import (
     ToolsListed,
 )
 from engine.messages.tools import MOST_TURNS, AllowedTool, Outcome, Permission, Tool, ToolCall, ToolServer
+from engine.proposers.catalogue import RECALL
 from engine.stop_signal import StopSignal
 from engine.target.chat_template import ChatTemplate
 from engine.target.interface import FloatRows
@@ -303,6 +304,30 @@ def test_recall_knows_calls_and_results(calling: Desk) -> None:
     known = calling.remembered(target)
     assert CALL in known
     assert "Rain in Paris." in known
+
+
+def test_recall_knows_each_of_several_results(desk: Desk) -> None:
+    target = Caller(f"{CALL}\n{CALL.replace('Paris', 'Rome')}", ANSWER, ANSWER)
+    ask(loaded(desk, target))
+    assert {"Rain in Paris.", "Rain in Rome."} < {*desk.remembered(target)}
+
+
+def test_calls_and_what_quotes_results_are_drafted_from_memory(desk: Desk) -> None:
+    desk.drafts_from_recall = True
+    quoting = "The service says: Rain in Paris."
+    loaded(desk, Caller(CALL, quoting))
+    _, call, _, answer = ask(desk)
+    assert accepted(answer) >= len("Rain in Paris.") // 2, "from the result, which this chat holds"
+    _, call, _, answer = ask(desk)
+    assert call.statistics is not None
+    assert accepted(call) > call.statistics.reply_tokens // 2, "in another chat, under the grammar of calls"
+    assert accepted(answer) > len(quoting) // 2
+
+
+def accepted(message: Message) -> int:
+    """Tokens that recall guessed."""
+    assert message.statistics is not None
+    return sum(each.num_accepted for each in message.statistics.proposers if each.key == RECALL.key)
 
 
 def test_names_that_two_servers_share_are_told_apart(desk: Desk) -> None:
