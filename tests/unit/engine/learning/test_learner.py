@@ -23,7 +23,10 @@ from engine.messages.conversations import ChatTurn, Role
 from engine.messages.learned import VerifiedReply
 from tests.unit.engine.learning.made import TARGET, drafter_folder, ids
 
-QUICK = LearnerSettings(TrainingSettings(4, 0.02, batch=2), replies_per_lesson=6, max_replies_per_lesson=6)
+# Without memory, which would know the foxes below by heart.
+QUICK = LearnerSettings(
+    TrainingSettings(4, 0.02, batch=2), replies_per_lesson=6, max_replies_per_lesson=6, remembers=False
+)
 STILL = LearnerSettings(TrainingSettings(4, 1e-9, batch=2), replies_per_lesson=2)
 TURNS = (ChatTurn(Role.USER, "Hi"),)
 
@@ -102,6 +105,15 @@ def test_what_a_target_says_again_and_again_is_guessed_better(
     assert last.score.published < last.score.original / 1.5
     assert last.gain.num_replies == len(trials) - 1 - trials.index(published[-1])
     assert last.gain.after > last.gain.before + 0.3
+
+
+def test_what_memory_knows_anyway_is_not_published(drafter: LoadedDrafter) -> None:
+    trials = teach(make(drafter, replace(QUICK, remembers=True)), [FOXES[2] * 2] * 16)
+    assert all(trial.adapter is None for trial in trials)
+    last = trials[-1].score
+    assert last.original < trials[0].score.original / 2, "recall drafts"
+    alone = teach(make(drafter), [FOXES[2] * 2] * 16)
+    assert any(trial.is_publication for trial in alone)
 
 
 def test_the_adapter_that_is_published_guesses_better(drafter: LoadedDrafter, published: Adapter) -> None:
@@ -262,7 +274,7 @@ def test_marks_of_the_target_in_the_middle_of_a_reply_are_not_spelled_out(drafte
 
 
 def test_an_adapter_of_another_rank_is_gone_on_from(drafter: LoadedDrafter, published: Adapter) -> None:
-    learner = make(drafter, LearnerSettings(TrainingSettings(8)), published)
+    learner = make(drafter, LearnerSettings(TrainingSettings(8), remembers=False), published)
     assert learner.candidate.rank == QUICK.training.rank
     teach(learner, FOXES[:1])
 
