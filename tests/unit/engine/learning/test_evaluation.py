@@ -75,7 +75,7 @@ def test_what_is_scored_is_what_would_be_drafted_with_memory(model: AdaptedModel
         if drafted[place].max() < SURE:
             drafted[place] *= 1 - shares[place].sum()
             drafted[place][expected[place]] += shares[place]
-    expected = np.append(expected, np.full((size, 1), 480), 1)  # which it cannot guess
+    expected = np.append(expected, np.full((size, 1), logits.shape[1]), 1)  # which it cannot guess
     shares = np.append(shares, np.full((size, 1), 0.2, np.float32), 1)
     known, labels = Remembered(copied, expected, shares), LabelTable.of((), 1)
     replies = sample(tokens, [-1] * LENGTH)
