@@ -14,7 +14,7 @@ from engine.learning.adapting import AdaptedModel, Check
 from engine.learning.judge import DRAFT_LENGTH
 from engine.learning.remembered import NOT_COPIED, Remembered
 from engine.learning.samples import LabelTable, Sample
-from engine.numerics.habits import SURE
+from engine.numerics.habits import SURE_ALONE
 
 _ROWS = 64  # of a vocabulary's size that are held at a time
 
@@ -91,10 +91,10 @@ def _blended(logits: torch.Tensor, tokens: npt.NDArray[np.int64], masses: npt.ND
     """Rows of logits with what is expected there, as far as the drafter can guess it, up to a constant: as
     `engine.proposers.blending` mixes one."""
     drafted, places = logits.softmax(-1), torch.from_numpy(tokens)
-    is_mixed = (places < logits.shape[1]) & (drafted.amax(-1, keepdim=True) < SURE)
+    is_mixed = (places < logits.shape[1]) & (drafted.amax(-1, keepdim=True) < SURE_ALONE)
     expected = torch.from_numpy(masses) * is_mixed
     drafted *= 1 - expected.sum(-1, keepdim=True)
-    return drafted.scatter_add_(1, torch.where(is_mixed, places, 0), expected).log()
+    return drafted.scatter_add_(1, torch.where(is_mixed, places, 0), expected).log_()
 
 
 def rounds_of(hits: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:

@@ -128,7 +128,8 @@ class Learner:
         remembers: bool = True,
     ) -> Learner:
         """One for a drafter with these weights, which uses `adapter`; see `Teachable.make_learner`."""
-        settings = replace(settings or LearnerSettings(), remembers=remembers)
+        settings = settings or LearnerSettings()
+        settings = replace(settings, remembers=settings.remembers and remembers)
         training = Training(shape, weights, settings.training, adapter)
         if candidate is not None and candidate.rank == training.adapter.rank:
             training.start_from(candidate)
@@ -203,6 +204,8 @@ class Learner:
             self._practised.pop(number, None)
         self._memory.forget(numbers)
         self._unscored = deque(each for each in self._unscored if each.example.number not in numbers)
+        for each in self._unscored:
+            each.remembered, each.rounds = None, []  # what was forgotten may be in it
 
     def work(self, check: Check) -> Trial | None:
         """One step: scores a new reply with one adapter, or reads a reply. Returns what came of a reply that is scored.

@@ -13,7 +13,7 @@ from engine.learning.adapting import AdaptedModel, never_stop
 from engine.learning.evaluation import chances
 from engine.learning.remembered import NOT_COPIED, Remembered
 from engine.learning.samples import Labels, LabelTable, Sample
-from engine.numerics.habits import SURE
+from engine.numerics.habits import SURE_ALONE
 from tests.unit.engine.learning.made import drafter_folder
 
 LENGTH, START = 20, 6
@@ -72,7 +72,7 @@ def test_what_is_scored_is_what_would_be_drafted_with_memory(model: AdaptedModel
     drafted = np.exp(logits - logits.max(1, keepdims=True))
     drafted /= drafted.sum(1, keepdims=True)
     for place in range(size):
-        if drafted[place].max() < SURE:
+        if drafted[place].max() < SURE_ALONE:
             drafted[place] *= 1 - shares[place].sum()
             drafted[place][expected[place]] += shares[place]
     expected = np.append(expected, np.full((size, 1), logits.shape[1]), 1)  # which it cannot guess

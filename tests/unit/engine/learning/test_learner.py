@@ -146,6 +146,21 @@ def test_a_reply_that_is_not_new_is_no_work(drafter: LoadedDrafter) -> None:
     assert not learner.has_work, "nothing is left to read"
 
 
+def test_a_reply_that_waits_to_be_scored_is_not_scored_by_what_was_forgotten(drafter: LoadedDrafter) -> None:
+    scores = []
+    for forgets in (True, False):
+        learner = make(drafter, replace(STILL, remembers=True))
+        learner.take(1, 1, TURNS, reply(FOXES[2] * 2), is_new=False)
+        learner.take(2, 2, TURNS, reply(FOXES[2] * 2))
+        assert learner.work(go_on) is None, "it is scored with one adapter"
+        if forgets:
+            learner.forget([1])
+        trials = [learner.work(go_on) for _ in range(4 + forgets)]
+        scores += [trial.score.original for trial in trials if trial is not None]
+    forgotten, known = scores
+    assert known < forgotten / 1.5
+
+
 def test_what_was_practised_is_read_beside_new_replies_and_is_no_evidence(drafter: LoadedDrafter) -> None:
     other = (ChatTurn(Role.USER, "Why?"),)
     learner = make(drafter, replace(QUICK, max_practised=200))
