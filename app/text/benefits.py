@@ -67,8 +67,8 @@ def benefit_view(benefit: PairBenefit) -> BenefitView | None:
         return None
     few = [kind_words(kind) for kind, each in benefit.kinds.items() if each.error is None]
     note = Benefits.tr(
-        "Each reply was compared before the drafter learned from it, so that none flatters the figures. Only the "
-        "drafter's own guesses count here, not earlier text."
+        "Each reply was compared before the drafter learned from it, so that none flatters the figures. Guesses from "
+        "earlier text count on both sides."
     )
     if few:
         note = f"{Benefits.tr('Too few chats to tell yet: {kinds}.', kinds=', '.join(few))} {note}"

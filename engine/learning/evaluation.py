@@ -12,7 +12,9 @@ import torch
 
 from engine.learning.adapting import AdaptedModel, Check
 from engine.learning.judge import DRAFT_LENGTH
+from engine.learning.remembered import NOT_COPIED, Remembered
 from engine.learning.samples import LabelTable, Sample
+from engine.numerics.habits import SURE_ALONE
 
 _ROWS = 64  # of a vocabulary's size that are held at a time
 
@@ -55,32 +57,44 @@ def count_hits(model: Any, num_outputs: int, samples: Sequence[Sample]) -> Hits:
 
 @torch.no_grad()
 def chances(
-    model: AdaptedModel, sample: Sample, table: LabelTable, temperature: float, check: Check
+    model: AdaptedModel, sample: Sample, table: LabelTable, remembered: Remembered, temperature: float, check: Check
 ) -> npt.NDArray[np.float64]:
-    """How likely a drafter's token would be accepted at each place of a reply, given that those before it were: the
-    overlap of both distributions at the temperature of the reply. `table` has the target's, at that temperature. Where
-    it has none, the token that was written counts as certain; for a greedy reply, what counts is whether the drafter's
-    likeliest token is that one."""
+    """How likely a draft's token would be accepted at each place of a reply, given that those before it were: what
+    recall says where it drafts; elsewhere, of the drafter's distribution with what habits let expect, the overlap with
+    the target's at the temperature of the reply. `table` has the target's, at that temperature. Where it has none, the
+    token that was written counts as certain; for a greedy reply, what counts is whether the likeliest token is that
+    one."""
     places = np.arange(sample.reply_start, len(sample.tokens))
     states = model.states(sample.tokens[:-1].tolist(), check)[sample.reply_start - 1 :]
     found = np.zeros(len(places))
     for start in range(0, len(places), _ROWS):
         part = places[start : start + _ROWS]
-        logits = model.logits(states[start : start + _ROWS], check)
+        rows = slice(start, start + _ROWS)
+        logits = _blended(model.logits(states[rows], check), remembered.tokens[rows], remembered.masses[rows])
         written = torch.from_numpy(sample.tokens[part].astype(np.int64))[:, None]
         if temperature == 0:
-            found[start : start + _ROWS] = (logits.argmax(-1, keepdim=True) == written)[:, 0].numpy()
+            found[rows] = (logits.argmax(-1, keepdim=True) == written)[:, 0].numpy()
             continue
         drafted = (logits / temperature).softmax(-1)
         guessable = written < logits.shape[1]
         overlap = (drafted.gather(1, written.clamp_max(logits.shape[1] - 1)) * guessable)[:, 0].numpy()
-        rows = sample.rows[part]
-        known = np.flatnonzero(rows >= 0)
-        wanted = torch.from_numpy(table.probabilities[rows[known]].astype(np.float32))
-        tokens = torch.from_numpy(table.tokens[rows[known]].astype(np.int64))
+        labels = sample.rows[part]
+        known = np.flatnonzero(labels >= 0)
+        wanted = torch.from_numpy(table.probabilities[labels[known]].astype(np.float32))
+        tokens = torch.from_numpy(table.tokens[labels[known]].astype(np.int64))
         overlap[known] = torch.minimum(drafted[torch.from_numpy(known)].gather(1, tokens), wanted).sum(-1).numpy()
-        found[start : start + _ROWS] = overlap
-    return found
+        found[rows] = overlap
+    return np.where(remembered.copied == NOT_COPIED, found, remembered.copied)
+
+
+def _blended(logits: torch.Tensor, tokens: npt.NDArray[np.int64], masses: npt.NDArray[np.float32]) -> torch.Tensor:
+    """Rows of logits with what is expected there, as far as the drafter can guess it, up to a constant: as
+    `engine.proposers.blending` mixes one."""
+    drafted, places = logits.softmax(-1), torch.from_numpy(tokens)
+    is_mixed = (places < logits.shape[1]) & (drafted.amax(-1, keepdim=True) < SURE_ALONE)
+    expected = torch.from_numpy(masses) * is_mixed
+    drafted *= 1 - expected.sum(-1, keepdim=True)
+    return drafted.scatter_add_(1, torch.where(is_mixed, places, 0), expected).log_()
 
 
 def rounds_of(hits: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -19,7 +19,8 @@ from engine.drafter.model import LlamaWeights
 from engine.drafter.shape import LlamaShape
 from engine.learning.adapting import Check
 from engine.learning.judge import Capital, Comparison, Judge, Ruling, Score, expected_rounds
-from engine.learning.samples import CorpusLesson, Labels, LabelTable, SampleMaker
+from engine.learning.remembered import Memory, Remembered
+from engine.learning.samples import CorpusLesson, Labels, LabelTable, Sample, SampleMaker
 from engine.learning.training import Example, Training, TrainingSettings
 from engine.memory import return_free_memory
 from engine.messages.conversations import ChatTurn
@@ -33,6 +34,7 @@ class LearnerSettings:
     max_replies_per_lesson: int = 8  # while adapters get better; otherwise ever fewer are read
     max_tokens: int = 200_000  # of the replies to learn from
     max_practised: int = 25_000  # of those that were practised, beside them: about a hundred
+    remembers: bool = True  # whether drafts are made with memory, so that scores are of drafts with it
 
 
 _NUM_NEWEST = 16  # replies, from which every second reply that is read is chosen
@@ -41,7 +43,7 @@ _READS_BETWEEN_SWEEPS = 8  # until free memory is returned
 _MIN_READS = 2  # for each new reply
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class _Unscored:
     """A new reply, and what it takes to score it."""
 
@@ -49,6 +51,7 @@ class _Unscored:
     conversation: int
     table: LabelTable  # the target's distributions at the temperature of the reply
     temperature: float
+    remembered: Remembered | None = None  # what memory knew of it, once that was asked
     rounds: list[float] = field(default_factory=list)  # found so far, as `Score` has them in its order
 
 
@@ -102,6 +105,7 @@ class Learner:
         self._unscored: deque[_Unscored] = deque()
         self._examples: dict[int, Example] = {}  # to learn from, oldest first
         self._practised: dict[int, Example] = {}  # likewise, with negative numbers
+        self._memory = Memory()  # of replies that were scored, and those that need not be
         self._prompts: set[tuple[int, int]] = set()  # that were answered: conversations and digests of the turns
         self._ruled: tuple[int, Score, Ruling] | None = None  # of the reply with that number; not carried out yet
         self._reads = settings.replies_per_lesson
@@ -121,9 +125,11 @@ class Learner:
         candidate: Adapter | None = None,
         gain: Gain = NO_GAIN,
         capital: Sequence[float] = (),
+        remembers: bool = True,
     ) -> Learner:
         """One for a drafter with these weights, which uses `adapter`; see `Teachable.make_learner`."""
         settings = settings or LearnerSettings()
+        settings = replace(settings, remembers=settings.remembers and remembers)
         training = Training(shape, weights, settings.training, adapter)
         if candidate is not None and candidate.rank == training.adapter.rank:
             training.start_from(candidate)
@@ -182,6 +188,8 @@ class Learner:
     def _learn_from(self, example: Example, is_new: bool) -> None:
         kept = self._practised if example.number < 0 else self._examples
         kept[example.number] = example
+        if self._settings.remembers and example.number >= 0:
+            self._memory.add(example.number, example.sample.tokens)
         self._num_due += self._reads if is_new else 0
         self._thin_out()
 
@@ -194,7 +202,10 @@ class Learner:
         for number in numbers:
             self._examples.pop(number, None)
             self._practised.pop(number, None)
+        self._memory.forget(numbers)
         self._unscored = deque(each for each in self._unscored if each.example.number not in numbers)
+        for each in self._unscored:
+            each.remembered, each.rounds = None, []  # what was forgotten may be in it
 
     def work(self, check: Check) -> Trial | None:
         """One step: scores a new reply with one adapter, or reads a reply. Returns what came of a reply that is scored.
@@ -211,14 +222,16 @@ class Learner:
         return None
 
     def _score(self, new: _Unscored, check: Check) -> Trial | None:
-        """With one more adapter; after the last one, the judge hears of it."""
+        """With one more adapter, beside what memory makes of it; after the last one, the judge hears of it."""
+        if new.remembered is None:
+            new.remembered = self._recalled(new.example.sample, check)
         adapters = (None, *self.adapters)
         number, sample = len(new.rounds), new.example.sample
         adapter = adapters[number] if number < len(adapters) else self.candidate
         if number < len(adapters) and any(adapter is known for known in adapters[:number]):
             new.rounds.append(new.rounds[adapters.index(adapter)])
         else:
-            chances = self._training.chances(adapter, sample, new.table, new.temperature, check)
+            chances = self._training.chances(adapter, sample, new.table, new.remembered, new.temperature, check)
             new.rounds.append(float(expected_rounds(chances)))
         if number < len(adapters):
             return None
@@ -228,6 +241,11 @@ class Learner:
         self._learn_from(new.example, is_new=True)
         self._ruled = new.example.number, score, ruling
         return self._carry_out(*self._ruled, check)
+
+    def _recalled(self, sample: Sample, check: Check) -> Remembered:
+        if self._settings.remembers:
+            return self._memory.of(sample, check)
+        return Remembered.nothing(len(sample.tokens) - sample.reply_start)
 
     def _carry_out(self, number: int, score: Score, ruling: Ruling, check: Check) -> Trial:
         match ruling:

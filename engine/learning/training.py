@@ -18,6 +18,7 @@ from engine.learning.adamw import AdamW
 from engine.learning.adapting import AdaptedModel, Check
 from engine.learning.evaluation import chances
 from engine.learning.losses import Loss, losses, wanted
+from engine.learning.remembered import Remembered
 from engine.learning.samples import MAX_TOKENS, LabelTable, Sample
 
 _JUDGES_OF_HEAD = 4  # one of so many replies tells whether an acceptance head is better than none
@@ -109,10 +110,16 @@ class Training:
             self._step()
 
     def chances(
-        self, adapter: Adapter | None, sample: Sample, table: LabelTable, temperature: float, check: Check
+        self,
+        adapter: Adapter | None,
+        sample: Sample,
+        table: LabelTable,
+        remembered: Remembered,
+        temperature: float,
+        check: Check,
     ) -> npt.NDArray[np.float64]:
         """As `evaluation.chances`, for the drafter with that adapter, or as it came."""
-        return chances(self._model.carrying(adapter), sample, table, temperature, check)
+        return chances(self._model.carrying(adapter), sample, table, remembered, temperature, check)
 
     def finished(self, samples: Sequence[Sample], check: Check) -> Adapter:
         """The adapter as it is now, with an acceptance head made from these replies, the oldest first."""

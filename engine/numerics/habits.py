@@ -31,6 +31,8 @@ _MOST_FOLLOWERS = 8  # of a context that are named
 _HERE = 2.0  # weight of what followed in this chat, against the latest of the others
 _ESCAPE = 0.5  # for each different follower, to what shorter contexts say
 
+SURE_ALONE = 0.95  # probability of a drafter's likeliest, from which on it is not mixed with what is expected here
+
 _SURE = (0.3, 0.6, 0.85)  # borders between probabilities of the likeliest
 NUM_KINDS = len(_LENGTHS) * (len(_SURE) + 1)
 

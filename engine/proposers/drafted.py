@@ -22,7 +22,7 @@ from engine.messages.conversations import ChatTurn
 from engine.messages.drafters import UNNAMED_DRAFTER
 from engine.numerics.draft import NO_DRAFT, Draft, DraftPath, Verdict, chain, common_prefix_length
 from engine.numerics.estimates import Calibration
-from engine.numerics.habits import NUM_KINDS
+from engine.numerics.habits import NUM_KINDS, SURE_ALONE
 from engine.numerics.sampling import Distribution
 from engine.proposers.blending import Blend, Hopes, Outlook, blended, outlook_of
 from engine.proposers.catalogue import DRAFTER, RECALL
@@ -42,7 +42,6 @@ _BESIDE_PRIORS = (0.03, 0.06, 0.1, 0.17, 0.25)
 _FIRST_BESIDE = len(_PRIORS) + NUM_KINDS  # of these kinds
 _MOST_BESIDE = 2  # at one place
 _MOST = 0.5
-_SURE = 0.95  # probability of the drafter's likeliest, from which on it is not mixed with anything
 _WEIGHT = 0.05  # of what the user's texts let expect, before anything was seen
 
 
@@ -273,7 +272,7 @@ class DrafterProposer(SuppliedProposer):
         """What is drafted from: the drafter's distribution, mixed with what is hoped for where that may matter. `hopes`
         is given the drafter's likeliest token."""
         outlook, likeliest = outlook_of(logits), int(logits.argmax())
-        found = hopes(likeliest) if outlook.probability(likeliest) < _SURE else None
+        found = hopes(likeliest) if outlook.probability(likeliest) < SURE_ALONE else None
         if found is None:
             return outlook
         return blended(outlook, found, self._calibration.share(len(_PRIORS) + found.kind))

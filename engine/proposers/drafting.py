@@ -37,6 +37,7 @@ class Known(TypedDict, total=False):
     candidate: Adapter | None
     gain: Gain  # of the adapter, on replies since it is in use
     capital: Sequence[float]  # see `engine.learning.judge.Capital`
+    remembers: bool  # whether drafts are made with memory, which scores then count; by default they are
 
 
 class Teachable(Protocol):

@@ -2,12 +2,13 @@
 
     python -m tests.benchmarks.judging [--data ../shared/data] [--replies 120] [--scores FILE.npz] [--runs 2000]
 
-A drafter is trained along recorded replies of DATA/traces: once on them, once on the same with their tokens shuffled.
-Before it learns from a reply, the rounds of that reply are computed with the original drafter and with both; that takes
-seconds for each reply, so they are kept in FILE. From them thousands of runs of the judge are drawn:
+A drafter is trained along recorded replies of DATA/traces: once on them, once on the same with their tokens shuffled,
+once on as much German (sentences of the window). Before it learns from a reply, the rounds of that reply are computed
+with the original drafter and with all three, beside memory of the replies until then; that takes seconds for each
+reply, so they are kept in FILE. From them thousands of runs of the judge are drawn:
 
 - worthless: for each reply a coin says which of both drafters counts as the candidate; in each run 400 replies;
-- shuffled: the candidate is the drafter that learned from shuffled tokens;
+- shuffled, foreign: the candidate is the drafter that learned from shuffled tokens, or from German;
 - better by 3, 5 or 10 %: as worthless, but the candidate accepts so many more tokens;
 - harmful: what is in use is worse than the original drafter by 3, 5 or 10 % of the accepted tokens.
 
@@ -18,10 +19,11 @@ Prints the share of runs in which a candidate is published, the replies until th
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +34,7 @@ from engine.drafter.choice import built_in_source
 from engine.lab.measuring.prompts import read_prompts
 from engine.learning.adapting import never_stop
 from engine.learning.judge import Judge, Ruling, Score, expected_rounds
+from engine.learning.remembered import Memory
 from engine.learning.samples import CorpusLesson, Labels, SampleMaker
 from engine.learning.training import Example, Training, TrainingSettings
 from engine.proposers.teachable import open_teachable
@@ -57,15 +60,15 @@ class Scores:
     original: Floats
     taught: Floats  # with the drafter that learned from the replies before
     misled: Floats  # with the one that learned from them with their tokens shuffled
+    foreign: Floats  # with the one that learned from another language
 
     @classmethod
     def read(cls, path: Path) -> Scores:
         with np.load(path) as stored:
-            return cls(*(stored[name] for name in ("num_tokens", "original", "taught", "misled")))
+            return cls(*(stored[each.name] for each in fields(cls)))
 
     def save(self, path: Path) -> None:
-        values = {name: getattr(self, name) for name in ("num_tokens", "original", "taught", "misled")}
-        np.savez(path, **values)
+        np.savez(path, **{each.name: getattr(self, each.name) for each in fields(self)})
 
 
 def score_replies(data: Path, num_replies: int) -> Scores:
@@ -79,37 +82,50 @@ def score_replies(data: Path, num_replies: int) -> Scores:
             SpeculationSettings(device="cpu"), built_in_source(), Path(maps), target.vocabulary, None
         )
     maker = SampleMaker(target.vocabulary, drafting._drafter.tokenizer, drafting._strings)
-    taught, misled = (Training(drafting._drafter.model.shape, drafting._own_weights, _SETTINGS) for _ in range(2))
-    lessons: dict[int, tuple[Example, Example]] = {}
+    shape, weights = drafting._drafter.model.shape, drafting._own_weights
+    trainings = [Training(shape, weights, _SETTINGS) for _ in range(3)]
+    lessons: dict[int, list[Example]] = {}
+    memory, german = Memory(), foreign_tokens(target, random)
     rows = []
     for number, chat in enumerate(chats[:num_replies]):
         assert chat.response is not None
         said = np.array(target.tokenize(chat.response)[:_MOST_TOKENS], np.int32)
         turns, end = chat.question([]).turns, np.array([target._end], np.int32)
         examples = []
-        for tokens in (said, random.permutation(said)):
+        for tokens in (said, random.permutation(said), german[: len(said)]):
             reply = np.concatenate([np.zeros(1, np.int32), tokens, end])
             labels = Labels(reply[1:, None], np.zeros((len(reply) - 1, 1), np.float16))
             samples, table = maker.make([CorpusLesson(number, turns, reply, 1)], {number: labels})
             examples += [Example(number, sample, table) for sample in samples]
-        if len(examples) < 2:
+        if len(examples) < len(trainings):
             continue
+        german = np.roll(german, -len(said))
         whole = examples[0]
+        remembered = memory.of(whole.sample, never_stop)
+        memory.add(number, whole.sample.tokens)
         chances = [
-            training.chances(adapter, whole.sample, whole.table, 0.0, never_stop)
-            for training, adapter in ((taught, None), (taught, taught.adapter), (misled, misled.adapter))
+            trainings[0].chances(adapter, whole.sample, whole.table, remembered, 0.0, never_stop)
+            for adapter in (None, *(training.adapter for training in trainings))
         ]
         rows.append([whole.num_tokens, *(float(expected_rounds(each)) for each in chances)])
-        lessons[number] = examples[0], examples[1]
+        lessons[number] = examples
         for _ in range(_READS):
             known = [*lessons][-16:] if random.random() < 0.5 else [*lessons]
             chosen = lessons[known[int(random.integers(len(known)))]]
-            for training, example in zip((taught, misled), chosen, strict=True):
+            for training, example in zip(trainings, chosen, strict=True):
                 training.read(example, never_stop)
         print(f"\rreply {number + 1} of {num_replies}", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
     target.close()
     return Scores(*np.array(rows).T)
+
+
+def foreign_tokens(target: TraceTarget, random: np.random.Generator) -> npt.NDArray[np.int32]:
+    """What the window says in German, in any order."""
+    said = json.loads((_ROOT / "resources" / "translations" / "de.json").read_text("utf-8"))["messages"]
+    sentences = [text for texts in said.values() for text in texts.values() if isinstance(text, str)]
+    random.shuffle(sentences)
+    return np.array(target.tokenize(" ".join(sentences)), np.int32)
 
 
 Draw = Callable[[np.random.Generator], Score]
@@ -140,11 +156,13 @@ def candidate_of(scores: Scores, gain: float) -> Draw:
     return draw
 
 
-def misled_candidate(scores: Scores) -> Draw:
+def taught_candidate(scores: Scores, rounds: Floats) -> Draw:
+    """A candidate that takes these rounds, beside the original drafter."""
+
     def draw(random: np.random.Generator) -> Score:
         place = int(random.integers(len(scores.original)))
         used = scores.original[place]
-        return Score(0, int(scores.num_tokens[place]), used, used, used, scores.misled[place])
+        return Score(0, int(scores.num_tokens[place]), used, used, used, rounds[place])
 
     return draw
 
@@ -192,14 +210,16 @@ def main() -> None:
             scores.save(path)
     usual = float(scores.original.mean())
     noise = float((scores.original - scores.taught).std())
+    means = (scores.taught.mean(), scores.misled.mean(), scores.foreign.mean())
     print(
         f"{len(scores.original)} replies of {scores.num_tokens.mean():.0f} tokens, {usual:.1f} rounds by the original "
-        f"drafter, {scores.taught.mean():.1f} and {scores.misled.mean():.1f} by those that learned from them and from "
-        f"shuffled ones; two drafters differ by {noise:.1f} in a reply (standard deviation)"
+        f"drafter, {means[0]:.1f}, {means[1]:.1f} and {means[2]:.1f} by those that learned from them, from shuffled "
+        f"ones and from German; two drafters differ by {noise:.1f} in a reply (standard deviation)"
     )
     published, returned = frozenset({Ruling.PUBLISHED}), frozenset({Ruling.RESET, Ruling.RETURNED})
     tell("published: worthless", candidate_of(scores, 0.0), arguments.runs, published, usual)
-    tell("published: shuffled", misled_candidate(scores), arguments.runs, published, usual)
+    tell("published: shuffled", taught_candidate(scores, scores.misled), arguments.runs, published, usual)
+    tell("published: foreign", taught_candidate(scores, scores.foreign), arguments.runs, published, usual)
     for gain in (0.03, 0.05, 0.1):
         tell(f"published: better by {gain:.0%}", candidate_of(scores, gain), arguments.runs // 4, published, usual)
     for loss in (0.03, 0.05, 0.1):

@@ -96,7 +96,7 @@ def open_measurement(
             preparations[mode] = Preparation(now() - began, max(0.0, memory_mb() - before_mb))
         drafters = {mode: drafting.source for mode, drafting in draftings.items()}
         taught = {mode: each.teachable for mode, each in draftings.items() if order.teaches}
-        schoolings = {mode: Schooling(teachable) for mode, teachable in taught.items() if teachable is not None}
+        schoolings = {mode: Schooling(each, order.remembers) for mode, each in taught.items() if each is not None}
         memories = memories if order.remembers else {}
         return Measurement(order, chats, target, speculations, memories, schoolings, drafters, preparations)
     except BaseException:

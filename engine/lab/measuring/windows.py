@@ -19,10 +19,10 @@ from engine.proposers.drafting import Teachable
 class Schooling:
     """Lets a drafter learn between the replies of a measurement, as the app does while nobody waits."""
 
-    def __init__(self, drafting: Teachable) -> None:
-        """Nothing is learned yet."""
+    def __init__(self, drafting: Teachable, remembers: bool = True) -> None:
+        """Nothing is learned yet. `remembers`: whether drafts are made with memory."""
         self._drafting = drafting
-        self._learner = drafting.make_learner()
+        self._learner = drafting.make_learner(remembers=remembers)
         self._num_replies = 0
         self._chats: dict[str, int] = {}  # by what the user said first
         self.trials: list[Trial] = []

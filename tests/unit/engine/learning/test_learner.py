@@ -23,7 +23,10 @@ from engine.messages.conversations import ChatTurn, Role
 from engine.messages.learned import VerifiedReply
 from tests.unit.engine.learning.made import TARGET, drafter_folder, ids
 
-QUICK = LearnerSettings(TrainingSettings(4, 0.02, batch=2), replies_per_lesson=6, max_replies_per_lesson=6)
+# Without memory, which would know the foxes below by heart.
+QUICK = LearnerSettings(
+    TrainingSettings(4, 0.02, batch=2), replies_per_lesson=6, max_replies_per_lesson=6, remembers=False
+)
 STILL = LearnerSettings(TrainingSettings(4, 1e-9, batch=2), replies_per_lesson=2)
 TURNS = (ChatTurn(Role.USER, "Hi"),)
 
@@ -104,6 +107,15 @@ def test_what_a_target_says_again_and_again_is_guessed_better(
     assert last.gain.after > last.gain.before + 0.3
 
 
+def test_what_memory_knows_anyway_is_not_published(drafter: LoadedDrafter) -> None:
+    trials = teach(make(drafter, replace(QUICK, remembers=True)), [FOXES[2] * 2] * 16)
+    assert all(trial.adapter is None for trial in trials)
+    last = trials[-1].score
+    assert last.original < trials[0].score.original / 2, "recall drafts"
+    alone = teach(make(drafter), [FOXES[2] * 2] * 16)
+    assert any(trial.is_publication for trial in alone)
+
+
 def test_the_adapter_that_is_published_guesses_better(drafter: LoadedDrafter, published: Adapter) -> None:
     model = drafter.model
     prompt = drafter.tokenizer.encode_prompt(list(TURNS))
@@ -132,6 +144,21 @@ def test_a_reply_that_is_not_new_is_no_work(drafter: LoadedDrafter) -> None:
     assert learner.has_work
     learner.forget([1, 2])
     assert not learner.has_work, "nothing is left to read"
+
+
+def test_a_reply_that_waits_to_be_scored_is_not_scored_by_what_was_forgotten(drafter: LoadedDrafter) -> None:
+    scores = []
+    for forgets in (True, False):
+        learner = make(drafter, replace(STILL, remembers=True))
+        learner.take(1, 1, TURNS, reply(FOXES[2] * 2), is_new=False)
+        learner.take(2, 2, TURNS, reply(FOXES[2] * 2))
+        assert learner.work(go_on) is None, "it is scored with one adapter"
+        if forgets:
+            learner.forget([1])
+        trials = [learner.work(go_on) for _ in range(4 + forgets)]
+        scores += [trial.score.original for trial in trials if trial is not None]
+    forgotten, known = scores
+    assert known < forgotten / 1.5
 
 
 def test_what_was_practised_is_read_beside_new_replies_and_is_no_evidence(drafter: LoadedDrafter) -> None:
@@ -262,7 +289,7 @@ def test_marks_of_the_target_in_the_middle_of_a_reply_are_not_spelled_out(drafte
 
 
 def test_an_adapter_of_another_rank_is_gone_on_from(drafter: LoadedDrafter, published: Adapter) -> None:
-    learner = make(drafter, LearnerSettings(TrainingSettings(8)), published)
+    learner = make(drafter, LearnerSettings(TrainingSettings(8), remembers=False), published)
     assert learner.candidate.rank == QUICK.training.rank
     teach(learner, FOXES[:1])
 

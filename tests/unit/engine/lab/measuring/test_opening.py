@@ -143,8 +143,10 @@ class FakePupil:
 
     has_work = False
     num_taught = 0
+    remembers: bool | None = None
 
-    def make_learner(self) -> FakePupil:
+    def make_learner(self, remembers: bool) -> FakePupil:
+        self.remembers = remembers
         return self
 
     def take(self, _number: int, _conversation: int, _turns: object, reply: VerifiedReply) -> None:
@@ -172,6 +174,7 @@ def test_a_chat_is_remembered_and_the_drafter_is_taught_where_that_is_asked_for(
     assert auto["identical"] == 2
     assert (auto["accepted"] > 10) == remembers
     assert pupil.num_taught == 2 * teaches
+    assert pupil.remembers == (remembers if teaches else None), "scores are of what is drafted"
 
 
 def test_a_target_that_cannot_roll_back_is_measured_without_drafts(prompts: Path) -> None:
