@@ -535,8 +535,8 @@ def order(studio: Studio, _folder: Path) -> Iterator[Page]:
 
 
 PAGES: tuple[Callable[[Studio, Path], Iterator[Page]], ...] = (
-    welcome, chat, branches, notes, attachments, lists, library, speed, personal, tools, servers, settings, presets, order,
-    others,
+    welcome, chat, branches, notes, attachments, lists, library, speed, personal, tools, servers, settings,
+    presets, order, others,
 )  # fmt: skip
 
 
