@@ -35,6 +35,8 @@ class Heartbeat(QObject):
 
     def stop(self) -> None:
         self._timer.stop()
+        if not self._late_ms:  # all the time in one go
+            self._beat()
 
     @property
     def num_beats(self) -> int:

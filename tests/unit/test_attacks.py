@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from importlib.util import find_spec
 
 import psutil
@@ -13,6 +14,7 @@ from tests.attacks import __main__ as command
 from tests.attacks import soak
 from tests.attacks.attack import Attack, Outcome
 from tests.attacks.catalogue import ATTACKS
+from tests.benchmarks.heartbeat import Heartbeat
 
 _LEAVES_ONE = """
 import subprocess, sys
@@ -65,3 +67,12 @@ def test_growth_in_the_soak_is_what_looks_at_the_same_phase_show(
     outcome = Outcome(2000)
     soak._judge(outcome, _looks(growth, wild))
     assert (not outcome.failures) == is_within
+
+
+@pytest.mark.usefixtures("qapp")
+def test_a_thread_that_never_came_to_beat_was_held_all_the_time() -> None:
+    heartbeat = Heartbeat()
+    heartbeat.start()
+    time.sleep(0.02)
+    heartbeat.stop()
+    assert heartbeat.longest_ms() > 15
