@@ -23,7 +23,7 @@ from engine.learning.samples import MAX_TOKENS, LabelTable, Sample
 
 _JUDGES_OF_HEAD = 4  # one of so many replies tells whether an acceptance head is better than none
 _MOST_USUAL = 8  # tokens at a place
-_ROWS = 64  # of a vocabulary's size that are held at a time
+_ROWS = 32  # of a vocabulary's size that are held at a time, and computed between two checks
 _MOST = 1.0  # norm of the gradients of a step
 
 
