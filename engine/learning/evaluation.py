@@ -16,7 +16,7 @@ from engine.learning.remembered import NOT_COPIED, Remembered
 from engine.learning.samples import LabelTable, Sample
 from engine.numerics.habits import SURE_ALONE
 
-_ROWS = 64  # of a vocabulary's size that are held at a time
+_ROWS = 32  # of a vocabulary's size that are held at a time, and computed between two checks
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,13 @@ def losses(kind: Loss, logits: torch.Tensor, want: Wanted, token_share: float) -
     return written.index_copy(0, want.known, by_distribution)
 
 
+def drift(logits: torch.Tensor, tokens: torch.Tensor, probabilities: torch.Tensor) -> torch.Tensor:
+    """[n], how far the drafter is from the original O: KL(O‖Q), as far as O's likeliest tokens go; these and their
+    probabilities are [n, k], `logits` as above."""
+    logs = logits.gather(1, tokens) - logits.logsumexp(-1, keepdim=True)
+    return (probabilities * (probabilities.clamp_min(_MIN_PROBABILITY).log() - logs)).sum(-1)
+
+
 def _mixed(by_distribution: torch.Tensor, written: torch.Tensor, token_share: float) -> torch.Tensor:
     return (1 - token_share) * by_distribution + token_share * written
 

@@ -10,18 +10,20 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from engine.drafter.adapter import Adapter, layer_of, matrix_sizes
+from engine.drafter.adapter import Adapter, LowRank, layer_of, matrix_sizes
 from engine.drafter.model import LlamaWeights
 from engine.drafter.shape import LlamaShape
 from engine.learning.acceptance_head import fit_head
 from engine.learning.adamw import AdamW
 from engine.learning.adapting import AdaptedModel, Check
 from engine.learning.evaluation import chances
-from engine.learning.losses import Loss, losses, wanted
+from engine.learning.losses import Loss, drift, losses, wanted
 from engine.learning.remembered import Remembered
 from engine.learning.samples import MAX_TOKENS, LabelTable, Sample
 
 _JUDGES_OF_HEAD = 4  # one of so many replies tells whether an acceptance head is better than none
+_MOST_USUAL = 8  # tokens at a place
+_ROWS = 32  # of a vocabulary's size that are held at a time, and computed between two checks
 _MOST = 1.0  # norm of the gradients of a step
 
 
@@ -33,17 +35,28 @@ class TrainingSettings:
     token_share: float = 0.2  # of the loss, where the target's distribution is known: the token that it wrote
     batch: int = 2  # replies of an optimizer step
     averaging: float = 0.9  # what a step leaves of the average of those before
+    anchor: float = 0.5  # weight of how far the drafter moves from the original
+    strength: float = 0.5  # of what was learned: so much of it is added
     layers: int = 15  # the last ones of a drafter, to which is added
     seed: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Usual:
+    """What the original drafter makes of the n places of a lesson: its k likeliest tokens."""
+
+    tokens: torch.Tensor  # int32 [n, k]
+    probabilities: torch.Tensor  # float16 [n, k]
+
+
+@dataclass(slots=True, eq=False)
 class Example:
     """A lesson in the drafter's tokens."""
 
     number: int
     sample: Sample
     table: LabelTable
+    usual: Usual | None = None  # once it was read
 
     @property
     def num_tokens(self) -> int:
@@ -70,8 +83,8 @@ class Training:
 
     @property
     def adapter(self) -> Adapter:
-        """The average of the latest steps, a copy."""
-        return self._model.as_adapter(self._average)
+        """The average of the latest steps, a copy, as strong as it is to be."""
+        return _times(self._model.as_adapter(self._average), self._settings.strength)
 
     def rest(self) -> None:
         """See `AdaptedModel.rest`."""
@@ -79,7 +92,7 @@ class Training:
 
     def start_from(self, adapter: Adapter | None) -> None:
         """Goes on from this adapter, of the same rank, or from the original drafter, with nothing gathered."""
-        self._model.start_from(adapter)
+        self._model.start_from(adapter and _times(adapter, 1 / self._settings.strength))
         self._optimizer = AdamW(self._model.parameters, self._settings.learning_rate)
         self._average = [parameter.detach().clone() for parameter in self._model.parameters]
         self._num_steps = 0
@@ -92,11 +105,16 @@ class Training:
         want = wanted(sample.tokens, sample.weights, sample.rows, example.table, self._shape.outputs)
         if not len(want.places):
             return
-        total = float(want.weights.sum())
+        total, num_places = float(want.weights.sum()), len(want.places)
+        if example.usual is None:
+            example.usual = self._usual(sample, want.places, check)
+        usual = example.usual
 
         def loss(logits: torch.Tensor, rows: slice) -> torch.Tensor:
             part = want.part(rows)
-            return (losses(self._settings.loss, logits, part, self._settings.token_share) * part.weights).sum() / total
+            found = losses(self._settings.loss, logits, part, self._settings.token_share)
+            moved = drift(logits, usual.tokens[rows].long(), usual.probabilities[rows].float())
+            return (found * part.weights).sum() / total + self._settings.anchor * moved.sum() / num_places
 
         value, gradients = self._model.gradients(sample.tokens[:-1].tolist(), want.places, loss, check)
         if not math.isfinite(value):
@@ -128,6 +146,14 @@ class Training:
         head = fit_head(self._model.carrying(adapter), samples[num_judges:], samples[:num_judges], check)
         return replace(adapter, head=head)
 
+    @torch.no_grad()
+    def _usual(self, sample: Sample, places: torch.Tensor, check: Check) -> Usual:
+        original = self._model.carrying(None)
+        states = original.states(sample.tokens[:-1].tolist(), check)[places]
+        parts = [original.logits(rows, check).softmax(-1).topk(_MOST_USUAL) for rows in torch.split(states, _ROWS)]
+        tokens, probabilities = (torch.cat([part[at] for part in parts]) for at in (1, 0))
+        return Usual(tokens.int(), probabilities.half())
+
     def _step(self) -> None:
         torch._foreach_div_(self._gradients, self._num_gradients)
         self._optimizer.step(self._gradients, _MOST)
@@ -135,3 +161,9 @@ class Training:
         self._num_steps += 1
         share = max(1 - self._settings.averaging, 3 / (4 + self._num_steps))  # so that the first steps count little
         torch._foreach_lerp_(self._average, [each.detach() for each in self._model.parameters], share)
+
+
+def _times(adapter: Adapter, factor: float) -> Adapter:
+    """One that adds so many times as much."""
+    parts = {name: LowRank(part.down, part.up * factor) for name, part in adapter.parts.items()}
+    return replace(adapter, parts=parts)

@@ -45,7 +45,8 @@ _ROOT = Path(__file__).parents[2]
 _TRACE, _VOCABULARY = "llama-3-8b-instruct.jsonl", "ggml-vocab-llama-bpe.gguf"
 _MOST_TOKENS = 180  # of a reply
 _READS = 2  # of replies, for each new one
-_SETTINGS = TrainingSettings(rank=16, learning_rate=1e-3, batch=4)  # learns fast, and wavers as much
+# Learns fast, and wavers as much.
+_SETTINGS = TrainingSettings(rank=16, learning_rate=1e-3, batch=4, anchor=0.0, strength=1.0)
 _MOST_REPLIES = 400  # of a run
 _SOON = 30
 

@@ -105,6 +105,7 @@ class Course:
             self._lessons.append(CorpusLesson(number, question.turns, ids, 1))
             self.samples += self._maker.make(self._lessons[-1:], {})[0]
         target.close()
+        self._examples = [Example(number, sample, LabelTable.of((), 1)) for number, sample in enumerate(self.samples)]
         memory = Memory()
         self._remembered: dict[int, Remembered] = {}  # by the number of the reply
         for number, sample in enumerate(self.samples):
@@ -138,7 +139,7 @@ class Course:
             for _ in range(recipe.reads):
                 first = max(0, number + 1 - _NEWEST) if dice.random() < 0.5 else 0
                 chosen = int(dice.integers(first, number + 1))
-                training.read(Example(chosen, self.samples[chosen], LabelTable.of((), 1)), never_stop)
+                training.read(self._examples[chosen], never_stop)
             spent_s += time.process_time() - began
         return scores, spent_s
 

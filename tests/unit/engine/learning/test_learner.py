@@ -108,12 +108,11 @@ def test_what_a_target_says_again_and_again_is_guessed_better(
 
 
 def test_what_memory_knows_anyway_is_not_published(drafter: LoadedDrafter) -> None:
-    trials = teach(make(drafter, replace(QUICK, remembers=True)), [FOXES[2] * 2] * 16)
-    assert all(trial.adapter is None for trial in trials)
-    last = trials[-1].score
-    assert last.original < trials[0].score.original / 2, "recall drafts"
-    alone = teach(make(drafter), [FOXES[2] * 2] * 16)
+    beside, alone = (teach(make(drafter, replace(QUICK, remembers=knows)), FOXES[2:3] * 8) for knows in (True, False))
     assert any(trial.is_publication for trial in alone)
+    assert all(trial.adapter is None for trial in beside)
+    first, *_, last = (trial.score for trial in beside)
+    assert last.original < first.original / 2, "recall drafts"
 
 
 def test_the_adapter_that_is_published_guesses_better(drafter: LoadedDrafter, published: Adapter) -> None:
