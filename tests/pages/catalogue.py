@@ -180,11 +180,12 @@ def attachments(studio: Studio, folder: Path) -> Iterator[Page]:
     window.new_action.trigger()
     window.prompt_box.set_text("What do you see?")
     studio.app.prompt.attach([str(folder / name) for name in ("Rainbow.png", "Minutes of the last meeting.pdf")])
-    studio.until(lambda: window.prompt_box.notice.isVisible() and not window.prompt_box.chips.is_reading)
+    chips = window.prompt_box.chips
+    studio.until(lambda: window.prompt_box.notice.isVisible() and bool(chips.attachments) and not chips.is_reading)
     studio.rest()
     yield "a picture and a damaged file attached", window
     window.prompt_box.set_text("")
-    window.prompt_box.chips.set_attachments(())
+    chips.set_attachments(())
     window.new_action.trigger()
     text = join_prompt([Attachment("Garden club.md", NOTES_FILE)], "Write a short invitation from these minutes.")
     window.transcript.show_messages((Message(1, 1, None, Role.USER, text, datetime.now(UTC)),))
