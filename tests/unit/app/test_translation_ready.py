@@ -41,6 +41,7 @@ UNTRANSLATED_FILES = {
     "commands/chat.py": TERMINAL,
     "commands/options.py": TERMINAL,
     "commands/serve.py": TERMINAL,
+    "commands/servers.py": TERMINAL,
     "commands/terminal.py": TERMINAL,
     "commands/tools.py": TERMINAL,
     "commands/tune.py": TERMINAL,
@@ -48,6 +49,7 @@ UNTRANSLATED_FILES = {
 UNTRANSLATED_WORDS = {
     "Slipstream": "a name",
     "Slipstream {}": "a name and a number",
+    "LM Studio": "a name",
     "<code>make run</code>": COMMAND,
     "<p>{}</p><p>{}</p><p>{}<br><code>CMAKE_ARGS=-DGGML_VULKAN=on make -B setup</code></p><p>{}<br><code>CMAKE_ARGS="
     "-DGGML_CUDA=on make -B setup</code></p><p>{}</p><p>{}</p>": COMMAND,

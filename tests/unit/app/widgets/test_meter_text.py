@@ -112,7 +112,7 @@ def test_why_nothing_is_guessed_yet() -> None:
 
 def test_of_a_new_chat_and_of_what_came_from_elsewhere() -> None:
     assert [said(None, each) for each in Readiness] == [
-        *("", "Speed-up ready", "Getting ready…", "No speed-up with this model", "Speed-up off")
+        *("", "Speed-up ready", "Getting ready…", "No speed-up with this model", "Speed-up off", "Runs on a server")
     ]
     assert said(MeterFigures()) == "Speed not known"
     assert "not known" in meter_text.note(MeterFigures(), Readiness.READY, "")
