@@ -17,7 +17,7 @@ class OtherCertificate(ssl.SSLError):
     """The server has shown this one."""
 
     def __init__(self, digest: str) -> None:
-        super().__init__("another certificate")
+        super().__init__(digest)
         self.digest = digest
 
 

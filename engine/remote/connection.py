@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -23,7 +24,7 @@ from engine.sentences import say
 from engine.stop_signal import StopSignal
 
 _DEEPEST_CAUSE = 10
-_TOO_LONG = ("exceed_context_size", "context_length", "context length", "context size", "maximum context", "n_ctx")
+_TOO_LONG = re.compile(r"exceed_context_size|context[_ ](?:length|size)|maximum[_ ]context|n_ctx", re.IGNORECASE)
 _USUAL_SHARE = 0.6  # of a prompt that is too long, where the server does not say by how much
 _MOST_WAIT_S = 120.0  # that a server can ask for
 
@@ -107,7 +108,7 @@ class Connection:
         if isinstance(told, dict) and not words:
             words = told.get("detail") or told.get("message") or ""  # FastAPI's, and vLLM's of old
         kind = f"{error.get('type')} {error.get('code')}" if isinstance(error, dict) else ""
-        if answer.status in (400, 413, 422) and any(mark in f"{kind} {words}".lower() for mark in _TOO_LONG):
+        if answer.status in (400, 413, 422) and _TOO_LONG.search(f"{kind} {words}"):
             sentence = say("The messages do not fit into what the model of {host} reads at once.", host=self.host)
             return TooLong(sentence, _fitting(error))
         return refused(self.host, answer.status, reason_of(words), _wait_of(answer.headers), model)

@@ -25,7 +25,7 @@ from engine.storage.scores import SOUND
 from engine.storage.texts import unique
 
 # What a server guesses says nothing of this machine.
-_OWN = f"target NOT LIKE '{SERVER_IDENTITY}%'"
+_OWN = f"substr(target, 1, {len(SERVER_IDENTITY)}) <> '{SERVER_IDENTITY}'"
 # By the names of the fields of `Tally`.
 _SUMS = {
     "num_replies": "count(*)",
