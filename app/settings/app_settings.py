@@ -37,6 +37,7 @@ from engine import (
     TargetSettings,
     read_tool_servers,
 )
+from engine.messages.remote import is_reference, server_of
 from engine.messages.tools import ToolServer
 from engine.parameters import Parameter, Scope, parameter, parameters
 from engine.places import SETTINGS, UNREADABLE_SETTINGS, Turn, clear_words
@@ -202,9 +203,13 @@ class AppSettings(BaseModel):
         return type(self).model_validate(self.model_dump() | values)
 
     def without_words(self) -> AppSettings:
-        """Without what the user wrote, and without fields of a newer version, which may hold such words."""
+        """Without what the user wrote, addresses of servers included, and without fields of a newer version, which may
+        hold such words."""
         kept = {name: value for name, value in self.model_dump().items() if name not in (self.model_extra or {})}
         words = {"draft": "", "system_prompt": "", "tool_servers": "", "tools_last": (), "tools_of_chats": {}}
+        words |= {"thinking": {identity: thinks for identity, thinks in self.thinking.items() if not server_of(identity)}}
+        if is_reference(self.target):
+            words |= {"target": STARTER, "target_identity": ""}
         return type(self).model_validate(kept | words)
 
     def servers(self) -> tuple[ToolServer, ...]:

@@ -113,6 +113,13 @@ def test_servers_of_tools_are_kept_as_the_json_that_others_share(tmp_path: Path)
     assert loaded.without_words() == AppSettings(), "forgetting everything takes them along"
 
 
+def test_forgetting_takes_the_addresses_of_servers_along() -> None:
+    reference = "http://192.168.1.5:8080/v1#big"
+    identity = f"server:{reference}"
+    settings = AppSettings(target=reference, target_identity=identity, thinking={identity: False, "file:1": True})
+    assert settings.without_words() == AppSettings(thinking={"file:1": True})
+
+
 def test_servers_that_cannot_be_read_are_none(tmp_path: Path) -> None:
     SettingsFile(tmp_path).save(AppSettings(theme="dark"))
     file = tmp_path / "settings.json"
