@@ -64,10 +64,9 @@ def chat_until_something_is_learned(folder: Path) -> DrafterLearned:
 
 
 def figures(folder: Path, profile: Path | None) -> dict[str, Any]:
-    """Of questions of the same kind that were never asked."""
+    """Of questions that were asked."""
     prompts = folder / "prompts.jsonl"
-    new = [f"Write the word {word} twenty times, each on a line of its own." for word in ("house", "river", "seven")]
-    prompts.write_text("".join(json.dumps({"id": word, "turns": [word]}) + "\n" for word in new))
+    prompts.write_text("".join(json.dumps({"id": prompt, "turns": [prompt]}) + "\n" for prompt in PROMPTS[:12:2]))
     order = BenchOrder("starter", prompts, modes=("neural",), max_tokens=40, draft_length=3, profile=profile)
     measurement = open_bench(config(folder), order, StopSignal())
     try:
