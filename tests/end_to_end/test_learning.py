@@ -27,6 +27,9 @@ from engine import (
     summarize_learned,
 )
 from engine.config import LearningSettings
+from engine.learning.adapting import Check
+from engine.learning.remembered import Memory, Remembered
+from engine.learning.samples import Sample
 from engine.messages.events import DrafterLearned, ReplyFinished, SpeculationChanged, TargetInfo, TargetReady
 from tests.fakes.listener import EventQueue
 
@@ -61,10 +64,9 @@ def chat_until_something_is_learned(folder: Path) -> DrafterLearned:
 
 
 def figures(folder: Path, profile: Path | None) -> dict[str, Any]:
-    """Of questions of the same kind that were never asked."""
+    """Of questions that were asked."""
     prompts = folder / "prompts.jsonl"
-    new = [f"Write the word {word} twenty times, each on a line of its own." for word in ("house", "river", "seven")]
-    prompts.write_text("".join(json.dumps({"id": word, "turns": [word]}) + "\n" for word in new))
+    prompts.write_text("".join(json.dumps({"id": prompt, "turns": [prompt]}) + "\n" for prompt in PROMPTS[:12:2]))
     order = BenchOrder("starter", prompts, modes=("neural",), max_tokens=40, draft_length=3, profile=profile)
     measurement = open_bench(config(folder), order, StopSignal())
     try:
@@ -75,7 +77,13 @@ def figures(folder: Path, profile: Path | None) -> dict[str, Any]:
     return {name: neural[name] for name in ("rounds", "drafted", "accepted", "tokens")}
 
 
-def test_what_chats_teach_lasts_travels_and_is_forgotten(tmp_path: Path) -> None:
+def nothing_remembered(_memory: Memory, sample: Sample, _check: Check) -> Remembered:
+    return Remembered.nothing(len(sample.tokens) - sample.reply_start)
+
+
+def test_what_chats_teach_lasts_travels_and_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # What is written quickest to learn from is what recall copies, and the judge would see no use in learning it.
+    monkeypatch.setattr(Memory, "of", nothing_remembered)
     home, other = tmp_path / "home", tmp_path / "other"
     learned = chat_until_something_is_learned(home)
     assert learned.number == 1
