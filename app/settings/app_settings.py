@@ -207,7 +207,7 @@ class AppSettings(BaseModel):
         hold such words."""
         kept = {name: value for name, value in self.model_dump().items() if name not in (self.model_extra or {})}
         words = {"draft": "", "system_prompt": "", "tool_servers": "", "tools_last": (), "tools_of_chats": {}}
-        words |= {"thinking": {identity: thinks for identity, thinks in self.thinking.items() if not server_of(identity)}}
+        words |= {"thinking": {each: thinks for each, thinks in self.thinking.items() if not server_of(each)}}
         if is_reference(self.target):
             words |= {"target": STARTER, "target_identity": ""}
         return type(self).model_validate(kept | words)

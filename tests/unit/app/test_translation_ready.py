@@ -50,6 +50,7 @@ UNTRANSLATED_WORDS = {
     "Slipstream": "a name",
     "Slipstream {}": "a name and a number",
     "LM Studio": "a name",
+    **dict.fromkeys(("Re Pág", "Av Pág"), "keys of Spanish keyboards"),
     "<code>make run</code>": COMMAND,
     "<p>{}</p><p>{}</p><p>{}<br><code>CMAKE_ARGS=-DGGML_VULKAN=on make -B setup</code></p><p>{}<br><code>CMAKE_ARGS="
     "-DGGML_CUDA=on make -B setup</code></p><p>{}</p><p>{}</p>": COMMAND,
