@@ -120,7 +120,7 @@ def test_a_target_is_told_by_what_it_is_and_called_as_it_was_last(repository: Re
 
 
 def test_a_target_on_a_server_is_called_with_its_host_and_never_compared(repository: Repository) -> None:
-    """Its name may have blanks, and its server may claim a speed-up, which nobody has measured here. What it guesses says
+    """Its name may have blanks, and its server may claim a speed-up, which nobody has measured here. Its guesses say
     nothing of this machine."""
     desk, cloud = "server:http://192.168.1.5:8080/v1#My Tiny", "server:https://models.example.org/v1#tiny"
     told = statistics(plain_tokens_per_s=0.0, ratio=0.5)
