@@ -159,6 +159,7 @@ class TargetController(Controller):
         self._loading = None
         window.target_bar.set_target(target)
         window.prompt_box.set_target_name(target.name)
+        window.transcript.welcome.show_place("" if target.server is None else host_words(target.server.address))
         window.prompt_box.set_ready(True)
         window.prompt_box.show_thinking(
             None if target.thinks is None else self._keeper.settings.thinking.get(target.identity, target.thinks)

@@ -29,7 +29,9 @@ class AboutDialog(Dialog):
         self.facts: tuple[Fact, ...] = ()
         icon = QLabel(self, pixmap=app_icon().pixmap(keeper.px(_ICON_PX), keeper.px(_ICON_PX)))
         self.heading = words(f"Slipstream {version}".strip(), self, kind="title")
-        sentence = self.tr("Chat with language models on your own computer. Nothing you write leaves it.")
+        sentence = self.tr(
+            "Chat with language models on your own computer. Nothing you write leaves it unless you choose so."
+        )
         self._grid = in_grid([], spacing=(16, 6), stretches=(0, 1))
         copies = self.tr("Copies all of this, to send to someone who helps you")
         self.copy_button = button(self.tr("Copy"), "outlined", self, self._copy, tip=copies)

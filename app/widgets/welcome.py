@@ -58,8 +58,8 @@ class Welcome(ScrollArea):
         centre = Qt.AlignmentFlag.AlignCenter
         self._icon = QLabel(inside, alignment=centre)
         self._title = QLabel(inside, alignment=centre, wordWrap=True)
-        sentence = self.tr("The model runs on this computer. Nothing you write leaves it.")
-        self._line = set_up(QLabel(sentence, inside, alignment=centre, wordWrap=True), kind="quiet")
+        self.line = set_up(QLabel(inside, alignment=centre, wordWrap=True), kind="quiet")
+        self.show_place("")
         self.introduction = self._make_introduction(inside)
         self._frame = QWidget(inside)
         self._frame.setLayout(self._make_examples())
@@ -70,7 +70,7 @@ class Welcome(ScrollArea):
                 Gap(14),
                 self._title,
                 Gap(4),
-                self._line,
+                self.line,
                 _centred(self.introduction),
                 Gap(22),
                 _centred(self._frame),
@@ -91,8 +91,14 @@ class Welcome(ScrollArea):
     def show_introduction(self, shown: bool) -> None:
         """Whether to say what the app is and where models come from."""
         self._title.setText(self.tr("Welcome to Slipstream") if shown else self.tr("What can I help you with?"))
-        self._line.setVisible(not shown)
+        self.line.setVisible(not shown)
         self.introduction.setVisible(shown)
+
+    def show_place(self, place: str) -> None:
+        """Where the model in use runs: a server's host; empty: here."""
+        here = self.tr("The model runs on this computer. Nothing you write leaves it.")
+        there = self.tr("The model runs on {place}. What you write goes there.")
+        self.line.setText(there.format(place=place) if place else here)
 
     def _make_introduction(self, parent: QWidget) -> QWidget:
         introduction = QWidget(parent)

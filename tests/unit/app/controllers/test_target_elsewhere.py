@@ -99,6 +99,16 @@ def test_a_chosen_one_is_asked_for_and_then_shown_with_its_host(desk: Desk) -> N
     assert (desk.target, desk.chats.keeper.settings.target_identity) == (MODEL.reference, MODEL.identity)
 
 
+def test_a_new_chat_says_where_its_model_runs(desk: Desk) -> None:
+    line = desk.window.transcript.welcome.line
+    assert line.text() == "The model runs on this computer. Nothing you write leaves it."
+    desk.choose()
+    assert line.text() == "The model runs on models.example.org. What you write goes there."
+    desk.chats.target.choose(STARTER)
+    desk.tell(TargetReady(here(), desk.bridge.loads[-1]))
+    assert line.text() == "The model runs on this computer. Nothing you write leaves it."
+
+
 def test_where_it_cannot_be_had_the_one_in_use_stays(desk: Desk) -> None:
     desk.chats.target.choose(MODEL.reference)
     desk.tell(Failed(REFUSED, desk.bridge.loads[-1]))
