@@ -167,8 +167,8 @@ class Services:
 
     def close_chat(self) -> None:
         if self._chat.built is not None:
-            self._chat.built.target.close()
             self._chat.built.embedding.close()
+            self._chat.built.target.close()
 
     def acquit_target(self) -> None:
         if self._chat.built is not None:

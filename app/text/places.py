@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
-from engine.messages.remote import RemoteModel, RemoteServer, ServerKind, is_reference, split_reference
+from engine.messages.remote import RemoteModel, RemoteServer, ServerKind, host_of, is_reference, split_reference
 from engine.messages.serving import is_loopback
 
 _KINDS = {
@@ -24,13 +23,13 @@ Places = Words("Places")
 
 def host_words(address: str) -> str:
     """`192.168.1.5`, without a port: enough to tell machines apart."""
-    return urlsplit(address).hostname or address
+    return host_of(address) or address
 
 
 def place_words(address: str) -> str:
     """`192.168.1.5:8080`, and of this machine that it is."""
-    place = urlsplit(address).netloc or address
-    if is_loopback(urlsplit(address).hostname or ""):
+    place = _place(address)
+    if is_loopback(host_of(address)):
         return Places.tr("{place} (this computer)", place=place)
     return place
 
@@ -38,7 +37,7 @@ def place_words(address: str) -> str:
 def server_words(server: RemoteServer) -> str:
     """`desk (192.168.1.5:8080)`; of one that is named after its address, that alone."""
     place = place_words(server.address)
-    return place if server.name in (place, urlsplit(server.address).netloc, server.host) else f"{server.name} ({place})"
+    return place if server.name in (place, _place(server.address), server.host) else f"{server.name} ({place})"
 
 
 def kind_words(kind: ServerKind) -> str:
@@ -61,3 +60,8 @@ def name_in(target: str) -> str:
 def fingerprint_words(certificate: str) -> str:
     """In groups that can be compared by eye."""
     return " ".join(certificate[start : start + _GROUP] for start in range(0, len(certificate), _GROUP))
+
+
+def _place(address: str) -> str:
+    """With its port."""
+    return address.partition("://")[2].partition("/")[0] or address

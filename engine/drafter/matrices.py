@@ -27,8 +27,8 @@ _INT8_WIDTH = 16  # torch's product reads beyond matrices whose number of inputs
 # block. That also aligns it, without which the product of several rows would crash.
 _BLOCK = 64
 _FEW_ROWS = 16  # up to so many, the products that read packed weights are the faster ones
-# Beyond, their number is rounded up to multiples of it: oneDNN compiles a program for every number of rows that it has
-# not seen, and keeps a thousand of them, of half a megabyte each for a drafter of 135M weights.
+# Beyond, their number is rounded up to multiples of it (of half of it, up to so many rows): oneDNN compiles a program
+# for every number of rows that it has not seen, and keeps a thousand of them, of half a megabyte each for 135M weights.
 _ROWS_STEP = 64
 
 GROUP_SIZE = 32  # inputs that share a scale in 4-bit matrices

@@ -8,6 +8,7 @@ steps; its driver decides when.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -106,6 +107,7 @@ class Learner:
         self._examples: dict[int, Example] = {}  # to learn from, oldest first
         self._practised: dict[int, Example] = {}  # likewise, with negative numbers
         self._memory = Memory()  # of replies that were scored, and those that need not be
+        self._to_remember: list[Example] = []  # that came after one which is yet to be scored without them
         self._prompts: set[tuple[int, int]] = set()  # that were answered: conversations and digests of the turns
         self._ruled: tuple[int, Score, Ruling] | None = None  # of the reply with that number; not carried out yet
         self._reads = settings.replies_per_lesson
@@ -189,9 +191,17 @@ class Learner:
         kept = self._practised if example.number < 0 else self._examples
         kept[example.number] = example
         if self._settings.remembers and example.number >= 0:
-            self._memory.add(example.number, example.sample.tokens)
+            self._to_remember.append(example)
+        self._remember()
         self._num_due += self._reads if is_new else 0
         self._thin_out()
+
+    def _remember(self) -> None:
+        """What came before all that is yet to be scored."""
+        until = min((each.example.number for each in self._unscored), default=math.inf)
+        for example in [each for each in self._to_remember if each.number < until]:
+            self._memory.add(example.number, example.sample.tokens)
+        self._to_remember = [each for each in self._to_remember if each.number >= until]
 
     def rest(self) -> None:
         """Gives back memory: nothing is to be learned for a while."""
@@ -203,7 +213,9 @@ class Learner:
             self._examples.pop(number, None)
             self._practised.pop(number, None)
         self._memory.forget(numbers)
+        self._to_remember = [each for each in self._to_remember if each.number not in numbers]
         self._unscored = deque(each for each in self._unscored if each.example.number not in numbers)
+        self._remember()
         for each in self._unscored:
             each.remembered, each.rounds = None, []  # what was forgotten may be in it
 

@@ -15,6 +15,7 @@ from engine.messages.serving import is_loopback
 
 SERVER_IDENTITY = "server:"  # how identities of models on servers begin
 _SCHEMES = ("http://", "https://")
+LONGEST_NAME = 60  # characters, of a server for people
 
 
 class ServerKind(StrEnum):
@@ -69,12 +70,20 @@ class RemoteServer:
 
     @property
     def host(self) -> str:
-        return urlsplit(self.address).hostname or ""
+        return host_of(self.address)
 
     @property
     def is_local(self) -> bool:
         """Whether it runs on this machine: what is sent to it passes no network."""
         return is_loopback(self.host)
+
+
+def host_of(address: str) -> str:
+    """Without a port; empty for what is no address, as in a damaged file."""
+    try:
+        return urlsplit(address).hostname or ""
+    except ValueError:
+        return ""
 
 
 def reference_of(address: str, model: str) -> str:

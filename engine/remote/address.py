@@ -25,9 +25,9 @@ def normalized(text: str) -> str:
     written = text.strip()
     if not written or len(written) > _LONGEST or not written.isprintable() or " " in written:
         raise _no_address(text)
-    if "://" not in written:
-        written = f"{_usual_scheme(written)}://{written}"
     try:
+        if "://" not in written:
+            written = f"{_usual_scheme(written)}://{written}"
         parts = urlsplit(written)
         port = parts.port
     except ValueError:

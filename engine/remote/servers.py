@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from engine.errors import FileUnusable, NotPossible
-from engine.messages.remote import RemoteModel, RemoteServer, ServerKind, reference_of
+from engine.errors import FileUnusable, NotPossible, SettingInvalid
+from engine.messages.remote import LONGEST_NAME, RemoteModel, RemoteServer, ServerKind, reference_of
 from engine.places import SERVERS
 from engine.remote.address import normalized
 from engine.remote.connection import Connection
@@ -21,7 +21,7 @@ from engine.whole_file import whole_file
 MOST_MODELS = 1_000  # of one server
 _MOST_SERVERS = 200
 _MOST_BYTES = 16_000_000
-LONGEST_NAME = 60  # characters, of a server for people
+_UNREADABLE = ValueError, TypeError, AttributeError, RecursionError, SettingInvalid
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +51,27 @@ class Servers:
         """With the key and the certificate that are kept for it. Raises NotPossible for a server that is not there."""
         found = self._find(address)
         if found is None:
-            raise NotPossible("There is no server at {address} in the list any more; add it again.", address=address)
+            raise _not_there(address)
         return Connection(address, self._key(found), found.server.certificate)
 
     def save(self, server: RemoteServer, key: str | None = None, replaces: str = "") -> RemoteServer:
         """As `SaveServer` says. Raises SettingInvalid and NotPossible, too."""
         address = normalized(server.address)
+        new_key = None if key is None else checked_key(key)
+        new_name = f"{address} {secrets.token_hex(8)}" if new_key else ""
+        outlives = bool(new_key) and self.keys.put(new_name, new_key or "")  # its user may be asked: nobody waits
+        try:
+            return self._save(replace(server, address=address), new_key is not None, new_name, outlives, replaces)
+        except BaseException:
+            if new_name:
+                self.keys.remove(new_name)
+            raise
+
+    def _save(
+        self, server: RemoteServer, has_other_key: bool, new_name: str, outlives: bool, replaces: str
+    ) -> RemoteServer:
+        """`new_name`: of its key among all keys, where it `has_other_key` than before; empty: none."""
+        address = server.address
         with self._lock:
             known = self._read()
             before = next((each for each in known if each.server.address == address), None)
@@ -64,32 +79,37 @@ class Servers:
             others = [each for each in known if each.server.address not in gone]
             if len(others) >= _MOST_SERVERS:
                 raise NotPossible("There can be {most} servers; remove one first.", most=_MOST_SERVERS)
-            key_name = before.key_name if before is not None else ""
-            new_key = None if key is None else checked_key(key)
-            has_key = before is not None and before.server.has_key
-            if new_key:
-                key_name = f"{address} {secrets.token_hex(8)}"
-                has_key = self.keys.put(key_name, new_key)
-            elif new_key is not None:
-                key_name, has_key = "", False
+            key_name, has_key = (before.key_name, before.server.has_key) if before is not None else ("", False)
+            if has_other_key:
+                key_name, has_key = new_name, outlives
             certificate = server.certificate.lower()
             is_same = before is not None and before.server.certificate == certificate
             kept = replace(
                 server,
                 name=_free_name(server, address, {each.server.name for each in others}),
-                address=address,
                 has_key=has_key,
                 certificate=certificate,
                 is_agreed=is_same and before is not None and before.server.is_agreed,
-                models=tuple(
-                    replace(each, reference=reference_of(address, each.id)) for each in server.models[:MOST_MODELS]
-                ),
+                models=_models_at(address, server.models),
             )
             self._write([*others, new := _Kept(kept, key_name)])
             left = {each.key_name for each in known} - {each.key_name for each in (*others, new)} - {""}
         for name in left:
             self.keys.remove(name)
         return self._told(new)
+
+    def note(self, address: str, kind: ServerKind, models: Sequence[RemoteModel]) -> RemoteServer:
+        """What was seen there, of a server that is in the list; all else of it stays as it is by now. Raises
+        NotPossible for one that is not."""
+        with self._lock:
+            known = self._read()
+            before = next((each for each in known if each.server.address == address), None)
+            if before is None:
+                raise _not_there(address)
+            server = replace(before.server, kind=kind, models=_models_at(address, models))
+            if server != before.server:
+                self._write([replace(each, server=server) if each is before else each for each in known])
+        return self._told(replace(before, server=server))
 
     def remove(self, address: str) -> None:
         """With its key."""
@@ -106,9 +126,7 @@ class Servers:
         with self._lock:
             known = self._read()
             if all(each.server.address != address for each in known):
-                raise NotPossible(
-                    "There is no server at {address} in the list any more; add it again.", address=address
-                )
+                raise _not_there(address)
             self._write(
                 [
                     replace(each, server=replace(each.server, is_agreed=True))
@@ -125,7 +143,10 @@ class Servers:
                 known: Sequence[_Kept] = self._read()
             except FileUnusable:
                 known = ()
-            self._path.unlink(missing_ok=True)
+            try:
+                self._path.unlink(missing_ok=True)
+            except OSError as error:
+                raise _unwritable(self._path, error) from error
         for each in known:
             if each.key_name:
                 self.keys.remove(each.key_name)
@@ -147,24 +168,38 @@ class Servers:
                 return [_kept(each) for each in found]
             except FileNotFoundError:
                 return []
-            except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            except (OSError, ArithmeticError, LookupError, *_UNREADABLE) as error:
                 raise FileUnusable(
                     "{path} cannot be read, so no server is known; remove it, and add your servers again.",
                     path=self._path,
                 ) from error
 
     def _write(self, servers: Iterable[_Kept]) -> None:
-        text = json.dumps([asdict(each) for each in servers], indent=1)
+        content = json.dumps([asdict(each) for each in servers], ensure_ascii=False).encode("utf-8", "replace")
+        if len(content) > _MOST_BYTES:  # as much as is read again
+            raise NotPossible("The servers in the list have too many models to be kept; remove one first.")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with whole_file(self._path) as file:
-                file.write(text.encode())
+                file.write(content)
         except OSError as error:
-            raise FileUnusable("{path} cannot be written: {reason}.", path=self._path, reason=error.strerror) from error
+            raise _unwritable(self._path, error) from error
+
+
+def _models_at(address: str, models: Sequence[RemoteModel]) -> tuple[RemoteModel, ...]:
+    return tuple(replace(each, reference=reference_of(address, each.id)) for each in models[:MOST_MODELS])
+
+
+def _not_there(address: str) -> NotPossible:
+    return NotPossible("There is no server at {address} in the list any more; add it again.", address=address)
+
+
+def _unwritable(path: Path, error: OSError) -> FileUnusable:
+    return FileUnusable("{path} cannot be written: {reason}.", path=path, reason=error.strerror)
 
 
 def _kept(found: dict[str, Any]) -> _Kept:
-    """Raises KeyError, ValueError and TypeError."""
+    """Raises what `_read` takes for a file that cannot be read."""
     told = found["server"]
     address = normalized(str(told["address"]))
     models = tuple(

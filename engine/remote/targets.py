@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from engine.errors import Cancelled, NotPossible, RemoteFailed, ServerNotAgreed
 from engine.messages.remote import RemoteModel, RemoteServer, split_reference
 from engine.remote.address import normalized, way_notice
@@ -25,13 +23,17 @@ class RemoteTargets:
         for a server that is not in the list, RemoteFailed, and Cancelled."""
         written, model = split_reference(reference)
         address = normalized(written)
-        server = self._servers.of(address)
-        if server is None:
+        if self._servers.of(address) is None:
             raise NotPossible("There is no server at {address} in the list; add it first.", address=address)
         seen = looked_at(self._servers.connection(address), stop)
         found = chosen_model(seen, model)
-        server = self._servers.save(replace(server, kind=seen.kind, models=seen.models))
-        return RemoteWriter(server, found, lambda: self._servers.connection(address))
+        server = self._servers.note(address, seen.kind, seen.models)
+
+        def connect() -> Connection:
+            self.check_agreed(address)  # the certificate may be another one than when the command began
+            return self._servers.connection(address)
+
+        return RemoteWriter(server, found, connect)
 
     def check_agreed(self, address: str) -> None:
         """Raises ServerNotAgreed where no chats may be sent there, and NotPossible where it is not in the list."""

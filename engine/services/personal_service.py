@@ -78,13 +78,13 @@ class PersonalService:
                 with self._exchanging():
                     num_conversations = self._repository.forget_everything()
                 self._readings.forget_all()
-                self._servers.forget()
                 self._post(EraseDeleted())
                 self._emit(EverythingForgotten(num_conversations))
-                self._emit(ServersListed(()))
                 self._emit(FoldersListed(self._repository.list_folders()))
                 self._emit(ConversationsListed(self._repository.list_conversations()))
                 self._report()
+                self._servers.forget()  # last, as their file may refuse
+                self._emit(ServersListed((), self._servers.keys.notice))
 
     def _import(self, command: ImportProfile, stop: StopSignal | None) -> None:
         learned = read_profile(command.path).learned  # before anybody must wait

@@ -68,7 +68,7 @@ class Recall:
         self._texts = RecallTexts()
         self._fingerprint = ""
         self._num_tokens = 0  # of the vocabulary
-        self._tokenize: Callable[[str], list[int]] = lambda _text: []
+        self._tokenize: Callable[[str], list[int]] = _nothing
         self._forgotten: set[int] = set()  # conversations; a reply may still be added to one
         self._before_id = 0  # messages from here on are known, or were tried
         self._begun: _Begun | None = None
@@ -85,6 +85,11 @@ class Recall:
                 self._fingerprint = name
                 if not self._load():
                     self._fingerprint = ""  # so that the next time tries again
+
+    def rest(self) -> None:
+        """No target writes here for now; the one before is let go."""
+        self._tokenize = _nothing
+        self._begun = None
 
     def reload(self) -> None:
         """The texts in the store were replaced or forgotten."""
@@ -223,3 +228,7 @@ class Recall:
                 if conversation not in self._forgotten
             )
             return True
+
+
+def _nothing(_text: str) -> list[int]:
+    return []

@@ -207,7 +207,9 @@ class TargetInUse:
         self._learning.detach()
         self.close()
         self._loaded, self._unloaded = Loaded(writer, command), None
+        self._recall.rest()
         self._emit(TargetReady(_described(writer), command))
+        return_free_memory()  # of the target before this one
 
     def require(self, stop: StopSignal) -> None:
         """Loads the target again that left its graphics cards for one that could not be loaded: the window still shows

@@ -8,14 +8,13 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import fields, replace
 from datetime import date
 from typing import Any
-from urllib.parse import urlsplit
 
 from sqlalchemy import Connection
 from sqlalchemy.dialects.sqlite import insert
 
 from engine.messages.history import NUMBERS, AdapterNote, History, LearningDay, Portion, Tally, total
 from engine.messages.learned import ScoredReplies, TargetStatistics
-from engine.messages.remote import SERVER_IDENTITY, server_of
+from engine.messages.remote import SERVER_IDENTITY, host_of, server_of
 from engine.messages.replies import ProposerCounts, TextKind
 from engine.messages.speed import SLOWER
 from engine.storage import adapters, ngrams, recall
@@ -168,7 +167,7 @@ def _names(writers: Sequence[str]) -> dict[str, str]:
     first: dict[str, str] = {}  # identities by name
     for identity, name in map(_parted, writers):
         if identity:
-            host = urlsplit(server_of(identity)).hostname
+            host = host_of(server_of(identity))
             names[identity] = f"{name} ({host})" if host else name
             if not host:
                 first.setdefault(name, identity)

@@ -24,14 +24,14 @@ from pytestqt.qtbot import QtBot
 import engine.loading
 from app.dialogs.model_servers.model_servers_dialog import ModelServersDialog
 from app.main_window import MainWindow
-from app.settings.app_settings import SettingsFile
+from app.settings.app_settings import AppSettings, SettingsFile
 from app.startup.first_paint import OpenedWindow
 from app.theme import ThemeKeeper, apply_theme
 from app.widgets.prose import Prose
 from app.widgets.reply_view import ReplyView
 from app.wiring import WiredWindow
 from engine import STARTER
-from engine.config import SpeculationSettings
+from engine.config import SamplingSettings, SpeculationSettings
 from engine.messages.conversations import Message, Role
 from engine.messages.events import Event, ReplyFinished, ReplyText, TargetReady
 from engine.messages.replies import StopReason
@@ -205,6 +205,8 @@ def theme(qapp: QApplication) -> Iterator[ThemeKeeper]:
 
 @pytest.fixture
 def desk(qtbot: QtBot, theme: ThemeKeeper, tmp_path: Path, keyring: FakeKeyring) -> Iterator[Desk]:  # noqa: ARG001
+    # The starter's likeliest words: by chance it may be done with a long reply at once.
+    SettingsFile(tmp_path / "store").save(AppSettings(sampling=SamplingSettings(temperature=0)))
     desk = Desk(qtbot, theme, tmp_path / "store")
     yield desk
     desk.window.close()

@@ -160,6 +160,20 @@ def test_a_reply_that_waits_to_be_scored_is_not_scored_by_what_was_forgotten(dra
     assert known < forgotten / 1.5
 
 
+def test_a_reply_is_not_scored_by_one_that_was_written_after_it(drafter: LoadedDrafter) -> None:
+    scores = []
+    for is_regenerated in (True, False):
+        learner = make(drafter, replace(STILL, remembers=True))
+        learner.take(1, 1, TURNS, reply(FOXES[2] * 2))
+        if is_regenerated:
+            learner.take(2, 1, TURNS, reply(FOXES[2] * 2))
+        trials = [learner.work(go_on) for _ in range(16)]
+        scores += [trial.score.original for trial in trials if trial is not None]
+        assert sum(len(block.texts) for block in learner._memory._blocks) == 1 + is_regenerated, "it is known later"
+    after, alone = scores
+    assert after == alone
+
+
 def test_what_was_practised_is_read_beside_new_replies_and_is_no_evidence(drafter: LoadedDrafter) -> None:
     other = (ChatTurn(Role.USER, "Why?"),)
     learner = make(drafter, replace(QUICK, max_practised=200))

@@ -31,6 +31,7 @@ def test_an_address_has_one_form(written: str, known: str) -> None:
     [
         *("", "ftp://a/v1", "http://", "http://a b/v1", "http://a:99999", "file:///etc/passwd", "http://a/../b"),
         *("x" * 600, "http://a/v1\nHost: b", "http://-a/", "http://a..b/", "https://a/%2e", "http://[::1/v1"),
+        *("[::1", "exa℀mple.com"),
     ],
 )
 def test_what_is_no_address_is_refused(written: str) -> None:

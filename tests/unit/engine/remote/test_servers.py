@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -85,13 +87,70 @@ def test_a_server_that_is_not_there_cannot_be_agreed_to(servers: Servers) -> Non
         servers.connection(ADDRESS)
 
 
-@pytest.mark.parametrize("text", ["{", "[1]", '[{"server": {}}]', "[" * 100_000])
+_BENT = json.dumps([{"server": {"address": "ftp://a", "models": []}, "key_name": ""}])
+_ENDLESS = '[{"server": {"address": "http://a/v1", "models": [{"id": "m", "context_size": Infinity}]}, "key_name": ""}]'
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '[{"server": {}}]', "[" * 100_000, _BENT, _ENDLESS, '["a"]'])
 def test_a_damaged_file_is_told_and_can_be_forgotten(servers: Servers, tmp_path: Path, text: str) -> None:
     (tmp_path / SERVERS).write_text(text)
     with pytest.raises(FileUnusable, match="cannot be read, so no server is known"):
         servers.all()
     servers.forget()
     assert not servers.all()
+
+
+def test_what_is_seen_of_a_server_changes_nothing_else_of_it_and_adds_none(servers: Servers) -> None:
+    servers.save(SERVER)
+    servers.agree(ADDRESS)
+    servers.save(replace(SERVER, name="Renamed meanwhile"))
+    other = RemoteModel("new", "", 2048)
+    noted = servers.note(ADDRESS, ServerKind.OLLAMA, [other])
+    assert noted == servers.of(ADDRESS)
+    assert (noted.name, noted.is_agreed, noted.kind) == ("Renamed meanwhile", True, ServerKind.OLLAMA)
+    assert noted.models == (replace(other, reference=reference_of(ADDRESS, "new")),)
+    servers.remove(ADDRESS)
+    with pytest.raises(NotPossible, match="no server at"):
+        servers.note(ADDRESS, ServerKind.OLLAMA, [other])
+    assert not servers.all()
+
+
+def test_a_key_of_a_server_that_cannot_be_kept_does_not_stay_in_the_keyring(tmp_path: Path) -> None:
+    keyring = FakeKeyring()
+    (tmp_path / "file").write_text("")
+    servers = Servers(tmp_path / "file" / "no folder", Keys(lambda: keyring))
+    with pytest.raises(FileUnusable):
+        servers.save(SERVER, "one")
+    assert not keyring.kept
+
+
+def test_more_models_than_can_be_read_again_are_not_written(servers: Servers, tmp_path: Path) -> None:
+    servers.save(SERVER)
+    before = (tmp_path / SERVERS).read_bytes()
+    many = tuple(RemoteModel(f"{number:04}" + "模" * 6_000, "") for number in range(1_000))
+    with pytest.raises(NotPossible, match="too many models"):
+        servers.save(replace(SERVER, models=many))
+    assert (tmp_path / SERVERS).read_bytes() == before
+
+
+def test_nobody_waits_for_a_keyring_that_waits_for_its_user(tmp_path: Path) -> None:
+    asked, answered = threading.Event(), threading.Event()
+
+    class Locked(FakeKeyring):
+        def set_password(self, service: str, username: str, password: str) -> None:
+            asked.set()
+            answered.wait()
+            super().set_password(service, username, password)
+
+    keyring = Locked()
+    servers = Servers(tmp_path, Keys(lambda: keyring))
+    saving = threading.Thread(target=servers.save, args=(SERVER, "one"))
+    saving.start()
+    asked.wait()
+    assert not servers.all()
+    answered.set()
+    saving.join()
+    assert servers.all()[0].has_key
 
 
 def test_forgetting_takes_the_keys_out_of_the_keyring(servers: Servers, tmp_path: Path, keyring: FakeKeyring) -> None:

@@ -39,6 +39,7 @@ from engine.messages.events import (
 )
 from engine.messages.learned import ImportOutcome, NgramRecord
 from engine.messages.remote import RemoteServer
+from engine.places import SERVERS
 from engine.remote.keys import Keys
 from engine.remote.servers import Servers
 from engine.services.learning_service import LearningService
@@ -206,8 +207,8 @@ def test_everything_is_forgotten(desk: Desk) -> None:
     desk.servers.save(RemoteServer("Desk", "http://192.168.1.5/v1"), "sk-1")
     assert desk.keyring.kept
     desk.service.handle(ForgetEverything())
-    told = EverythingForgotten, ServersListed, FoldersListed, ConversationsListed, LearnedRead
-    forgotten, servers, folders, listed, read = desk.tells(*told)
+    told = EverythingForgotten, FoldersListed, ConversationsListed, LearnedRead, ServersListed
+    forgotten, folders, listed, read, servers = desk.tells(*told)
     assert servers == ServersListed(())
     assert not desk.servers.all()
     assert not desk.keyring.kept
@@ -219,6 +220,14 @@ def test_everything_is_forgotten(desk: Desk) -> None:
     assert desk.num_found() == 0
     assert not desk.recall.catch_up()
     assert desk.num_found() == 0
+
+
+def test_a_list_of_servers_that_cannot_be_removed_hinders_nothing_else(desk: Desk) -> None:
+    (desk.repository.data_dir / SERVERS).mkdir()
+    with pytest.raises(FileUnusable, match="cannot be written"):
+        desk.service.handle(ForgetEverything())
+    desk.tells(EverythingForgotten, FoldersListed, ConversationsListed, LearnedRead)
+    assert EraseDeleted() in desk.posted
 
 
 def test_a_profile_whose_import_is_ended_when_everything_is_forgotten_adds_nothing(

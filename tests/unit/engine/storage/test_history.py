@@ -134,6 +134,11 @@ def test_a_target_on_a_server_is_called_with_its_host_and_never_compared(reposit
     assert [each.tally.num_accepted for each in history.chats] == [0, 0, 8]
 
 
+def test_an_identity_that_names_no_server_is_no_reason_to_show_nothing(repository: Repository) -> None:
+    say(repository, statistics(), identity="server:http://[")
+    assert [each.target_name for each in repository.read_history().chats] == ["Tiny"]
+
+
 def test_an_adapter_is_of_the_targets_that_taught_it(repository: Repository) -> None:
     for identity in ("file:1", "file:2"):
         say(repository, statistics(), identity=identity)
