@@ -63,32 +63,36 @@ def add_server(
         str, typer.Option(metavar="SHA256", help="Trust this certificate, although no authority vouches for it.")
     ] = "",
 ) -> None:
-    """Look at a server, and keep it in the list; one with this address is looked at again.
+    """Look at a server, and keep it in the list; one with this address is looked at again, with what is kept for it.
 
     Example: slipstream servers add http://127.0.0.1:8080
     """
     known = engine.open_servers(EngineConfig(data_dir()))
-    key = engine.key_of_environment() if with_key else ""
+    key = engine.key_of_environment()
     if with_key and not key:
-        key = getpass.getpass("Key: ", sys.stderr)
+        key = getpass.getpass("Key: ", sys.stderr).strip()
+    new_key = (key or None) if with_key else None
+    certificate = trust.replace(":", "").lower()
+    before = known.of(address)
+    if before is not None:
+        kept = known.connection(before.address)
+        key, certificate = key or kept.key, certificate or kept.certificate
     with stopped_by_ctrl_c() as stop:
         try:
-            seen, notice = engine.look_at_server(address, key, trust.replace(":", "").lower(), stop)
+            seen, notice = engine.look_at_server(address, key, certificate, stop)
         except CertificateUntrusted:
             shown = engine.certificate_of(address, stop)
             print(f"The SHA-256 of its certificate is {shown}", file=sys.stderr)
             print("If that is the one you know, add the server with --trust and these digits.", file=sys.stderr)
             raise
     before = known.of(seen.address)
-    kept = known.save(
-        replace(seen, name=name or (before.name if before is not None else seen.name)), key if with_key else None
-    )
+    saved = known.save(replace(seen, name=name or (before.name if before is not None else seen.name)), new_key)
     if notice:
         print(notice, file=sys.stderr)
-    if key and known.keys.notice:
+    if new_key and known.keys.notice:
         print(known.keys.notice, file=sys.stderr)
-    print(f"{kept.name}: {kept.address} ({kept.kind.value})")
-    for model in kept.models:
+    print(f"{saved.name}: {saved.address} ({saved.kind.value})")
+    for model in saved.models:
         print(f"  {model.reference}")
 
 

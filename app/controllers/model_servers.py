@@ -13,7 +13,7 @@ from app.dialogs.parts import ask, question_box, show_in_front
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.models.server_rows import Sighting
-from engine import ListServers, LoadTarget, LookAtServer, RemoveServer, SaveServer
+from engine import Command, ListServers, LoadTarget, LookAtServer, RemoveServer, SaveServer
 from engine.messages.events import Event, Failed, ServerSeen, ServersListed, ServerUntrusted, TargetReady
 from engine.messages.remote import RemoteServer, is_reference, split_reference
 
@@ -27,8 +27,11 @@ class ModelServersController(Controller):
         self._target = target
         self._servers: tuple[RemoteServer, ...] = ()
         self._sightings: dict[str, Sighting] = {}  # by address
-        self._key_notice = ""
+        self._key_notice: str | None = None  # None: not told yet
+        self._problem = ""  # why it is not known which servers there are
         self._look: Request | None = None  # on behalf of the form
+        self._asked: dict[str, Request] = {}  # looks at servers that are kept, by address
+        self._leaving: set[str] = set()  # addresses of servers that are being removed
         self._dialog: ModelServersDialog | None = None
         picker = window.target_bar.picker
         picker.refresh_requested.connect(self._ask)
@@ -46,14 +49,15 @@ class ModelServersController(Controller):
             dialog.choose_requested.connect(self._choose_model)
             dialog.form.look_requested.connect(self._look_at)
             dialog.form.saved.connect(self._save)
-            dialog.form.closed.connect(self._end_look)
+            dialog.form.look_dropped.connect(self._end_look)
             dialog.finished.connect(dialog.form.close_form)
-            dialog.form.show_key_note(self._key_notice)
+            if self._key_notice is not None:
+                dialog.form.show_key_note(self._key_notice)
             self._show()
         return self._dialog
 
     def list_all(self) -> None:
-        self._bridge.post(ListServers())
+        self._bridge.post(ListServers()).failed.connect(self._on_not_listed)
 
     # What the user wants
 
@@ -77,11 +81,12 @@ class ModelServersController(Controller):
     def _ask(self, address: str) -> None:
         """Which models it has now."""
         server = self._find(address)
-        if server is None or self._sightings.get(address, Sighting()).is_asked:
+        if server is None or address in self._asked or address in self._leaving:
             return
         self._note(address, Sighting(is_asked=True))
         request = self._bridge.post(LookAtServer(address, certificate=server.certificate))
         request.failed.connect(self._on_not_seen)
+        self._asked[address] = request
 
     @Slot(str, object, str)
     def _look_at(self, address: str, key: str | None, certificate: str) -> None:
@@ -98,6 +103,7 @@ class ModelServersController(Controller):
 
     @Slot(object, object, str)
     def _save(self, server: RemoteServer, key: str | None, replaces: str) -> None:
+        self._end_asking(replaces)
         request = self._bridge.post(SaveServer(server, key, replaces))
         request.failed.connect(self._on_save_failed)
         request.finished.connect(lambda: self._on_saved(server.address, is_new=not replaces))
@@ -113,10 +119,19 @@ class ModelServersController(Controller):
         ask(box, self.tr("Remove"), lambda: self._remove(server))
 
     def _remove(self, server: RemoteServer) -> None:
+        self._leaving.add(server.address)
+        self._end_asking(server.address)
         request = self._bridge.post(RemoveServer(server.address))
         request.failed.connect(self._on_remove_failed)
+        request.finished.connect(lambda: self._leaving.discard(server.address))
         words = self.tr("{server} was removed.").format(server=server.name)
         request.finished.connect(lambda: self.dialog.show_words(words))
+
+    def _end_asking(self, address: str) -> None:
+        """To keep what a look tells would bring back what is removed, or was changed."""
+        if (request := self._asked.pop(address, None)) is not None:
+            request.stop()
+            self._note(address, Sighting())
 
     # What the engine says
 
@@ -135,6 +150,7 @@ class ModelServersController(Controller):
 
     def _on_listed(self, servers: tuple[RemoteServer, ...], notice: str) -> None:
         self._servers = self._target.servers = servers
+        self._problem = ""
         addresses = {each.address for each in servers}
         self._sightings = {place: each for place, each in self._sightings.items() if place in addresses}
         self._key_notice = notice
@@ -142,20 +158,33 @@ class ModelServersController(Controller):
             self._dialog.form.show_key_note(notice)
         self._show()
 
+    @Slot(object)
+    def _on_not_listed(self, failed: Failed) -> None:
+        """What waits for the servers goes on without them."""
+        self._target.servers = self._target.servers or ()
+        self._problem = failed.sentence
+        self._window.toasts.show_error(failed.sentence)
+        self._show()
+
     def _on_seen(self, event: ServerSeen) -> None:
         address = event.server.address
+        known = self._find(address)
         if self._is_of_form(event.command):
             self._look = None
             self.dialog.form.show_seen(event.server, event.notice)
-        elif (known := self._find(address)) is not None:
+        elif not self._was_asked(event.command):
+            return
+        elif known is not None:
             now = replace(known, kind=event.server.kind, models=event.server.models)
             if now != known:
                 self._bridge.post(SaveServer(now, None, address))
-        if self._find(address) is not None:
+        if known is not None:
             self._note(address, Sighting(is_there=True))
 
     def _on_untrusted(self, event: ServerUntrusted) -> None:
         """Nothing is sent there until the user has decided."""
+        if not self._is_of_form(event.command) and not self._was_asked(event.command):
+            return
         is_known = self._find(event.address) is not None
         if is_known:
             self._note(event.address, Sighting(sentence=event.sentence))
@@ -170,11 +199,12 @@ class ModelServersController(Controller):
     @Slot(object)
     def _on_not_seen(self, failed: Failed) -> None:
         assert isinstance(failed.command, LookAtServer)
-        self._note(failed.command.address, Sighting(sentence=failed.sentence))
+        if not failed.is_stopped and self._was_asked(failed.command):
+            self._note(failed.command.address, Sighting(sentence=failed.sentence))
 
     @Slot(object)
     def _on_look_failed(self, failed: Failed) -> None:
-        if self._look is not None and self._look.command == failed.command:
+        if not failed.is_stopped and self._is_of_form(failed.command):
             self._look = None
             self.dialog.form.show_problem(failed.sentence)
 
@@ -184,6 +214,8 @@ class ModelServersController(Controller):
 
     @Slot(object)
     def _on_remove_failed(self, failed: Failed) -> None:
+        assert isinstance(failed.command, RemoveServer)
+        self._leaving.discard(failed.command.address)
         self.dialog.show_words(failed.sentence)
 
     def _on_saved(self, address: str, is_new: bool) -> None:
@@ -201,8 +233,17 @@ class ModelServersController(Controller):
 
     # What is shown
 
-    def _is_of_form(self, command: LookAtServer) -> bool:
+    def _is_of_form(self, command: Command) -> bool:
+        """Not, if it was dropped meanwhile."""
         return self._look is not None and self._look.command == command
+
+    def _was_asked(self, command: LookAtServer) -> bool:
+        """That look at a server that is kept was still wanted, and has ended now."""
+        asked = self._asked.get(command.address)
+        if asked is None or asked.command != command:
+            return False
+        del self._asked[command.address]
+        return True
 
     def _find(self, address: str) -> RemoteServer | None:
         return next((each for each in self._servers if each.address == address), None)
@@ -214,4 +255,4 @@ class ModelServersController(Controller):
     def _show(self) -> None:
         self._window.target_bar.picker.set_servers(self._servers, self._sightings)
         if self._dialog is not None:
-            self._dialog.show_servers(self._servers, self._sightings)
+            self._dialog.show_servers(self._servers, self._sightings, self._problem)

@@ -21,12 +21,13 @@ from app.text.presets import ChatValues, is_same_target, preset_of
 from app.theme import ThemeKeeper
 from app.widgets.preset_picker import NONE, PresetPicker
 from app.widgets.toast import Toast
-from engine import ChangeConversation, ListPresets, ListPrompts, OwnSampling, SavePreset
+from engine import ChangeConversation, ListPresets, ListPrompts, ListServers, OwnSampling, SavePreset
 from engine.messages.events import (
     ConversationOpened,
     ConversationsListed,
     Event,
     EverythingForgotten,
+    Failed,
     PresetsListed,
     ServersListed,
     TargetReady,
@@ -161,7 +162,7 @@ class PresetsController(Controller):
                 _, use = self._awaited
                 self._awaited = None
                 use(self._values(conversation.system_prompt, conversation.sampling))
-            case TargetsListed() | ServersListed():
+            case TargetsListed() | ServersListed() | Failed(_, ListServers()):
                 if self._left is not None and self._left.target is not None:
                     self._use_rest()
             case TargetReady():

@@ -46,7 +46,7 @@ class ModelServersDialog(Dialog):
         self.form = ModelServerForm(page)
         self.form.closed.connect(self._on_form_closed)
         self.form.told.connect(self._on_told)
-        self.nothing = words(self.tr("No servers are set up yet."), page, kind="quiet")
+        self.nothing = words("", page, kind="quiet")
         self._column = in_column([], spacing=8)
         in_column(
             [
@@ -69,8 +69,10 @@ class ModelServersDialog(Dialog):
         in_column([Placed(self.page, 1), foot], inside=self, margins=(18, 14, 18, 14), spacing=10)
         self.show_servers((), {})
 
-    def show_servers(self, servers: Sequence[RemoteServer], sightings: Mapping[str, Sighting]) -> None:
-        """`sightings`: what came of asking them, by address."""
+    def show_servers(
+        self, servers: Sequence[RemoteServer], sightings: Mapping[str, Sighting], problem: str = ""
+    ) -> None:
+        """`sightings`: what came of asking them, by address. `problem`: why it is not known which there are."""
         addresses = {each.address for each in servers}
         for gone in self.cards.keys() - addresses:
             self._column.removeWidget(self.cards[gone])
@@ -80,6 +82,7 @@ class ModelServersDialog(Dialog):
                 self.cards[server.address] = self._card(server)
             self.cards[server.address].show_server(server, sightings.get(server.address))
             self._column.insertWidget(place, self.cards[server.address])
+        self.nothing.setText(problem or self.tr("No servers are set up yet."))
         self.nothing.setVisible(not servers and self.form.isHidden())
         self.choose_button.setEnabled(any(each.models for each in servers))
 

@@ -25,6 +25,7 @@ class ModelServerForm(QFrame):
     Signals:
         look_requested(str, object, str): ask this address, with this key, and the certificate that the user trusts.
             The key is a str, or None: the one that is kept.
+        look_dropped(): what comes of the last look is not wanted any more: it was about something else than is typed.
         saved(RemoteServer, object, str): keep it, with this key (None: the one that is kept; empty: none), in place of
             the one at this address (empty: it is new).
         closed(): the user does not want it any more.
@@ -32,6 +33,7 @@ class ModelServerForm(QFrame):
     """
 
     look_requested = Signal(str, object, str)
+    look_dropped = Signal()
     saved = Signal(object, object, str)
     closed = Signal()
     told = Signal(QWidget)
@@ -79,9 +81,10 @@ class ModelServerForm(QFrame):
 
     def open_form(self, server: RemoteServer | None = None) -> None:
         """For a new server, or to change this one."""
+        self._drop_look()
         self._before, self._seen = server, None
         self._certificate = "" if server is None else server.certificate
-        self._is_looking, self._given_name = False, ""
+        self._given_name = ""
         self.address.setText("" if server is None else server.address)
         self.name.setText("" if server is None else server.name)
         self.key.clear()
@@ -97,6 +100,7 @@ class ModelServerForm(QFrame):
     def close_form(self) -> None:
         """A key that was typed is not kept here."""
         was_open = not self.isHidden()
+        self._drop_look()
         self.key.clear()
         self.hide()
         if was_open:
@@ -144,6 +148,8 @@ class ModelServerForm(QFrame):
         self.told.emit(self.question)
 
     def show_problem(self, sentence: str) -> None:
+        """Of a look, or of saving."""
+        self._drop_look()
         self._end_look()
         self.problem.setText(sentence)
         self.problem.setVisible(bool(sentence))
@@ -181,6 +187,11 @@ class ModelServerForm(QFrame):
             label.hide()
         self.question.hide()
 
+    def _drop_look(self) -> None:
+        if self._is_looking:
+            self._is_looking = False
+            self.look_dropped.emit()
+
     def _end_look(self) -> None:
         self._is_looking = False
         self._clear_words()
@@ -200,6 +211,7 @@ class ModelServerForm(QFrame):
         elif has_key:
             note = self.tr("The key that is kept is not sent to another address; type it if it is meant for this one.")
         self.key_note.setText(note)
+        self.key_note.setVisible(bool(note))
         self.key.setAccessibleDescription(note)
         self.key.setPlaceholderText(
             self.tr("Unchanged") if has_key and self._is_same_place else self.tr("If it wants one")
@@ -229,12 +241,12 @@ class ModelServerForm(QFrame):
 
     @Slot()
     def _on_place_changed(self) -> None:
-        """What was seen was seen of another address, or with another key."""
+        """What was seen was seen of another address, or with another key; and so would be what comes of a look."""
+        self._drop_look()
         self._seen = None
         if not self._is_same_place:
             self._certificate = ""
-        if not self._is_looking:
-            self._clear_words()
+        self._clear_words()
         self._show_possible()
 
     @Slot()

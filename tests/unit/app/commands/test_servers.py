@@ -74,6 +74,23 @@ def test_a_server_is_added_listed_and_removed(
     assert run(monkeypatch, "servers", "remove", "Desk") == 2
 
 
+def test_what_is_kept_of_a_server_is_used_when_it_is_looked_at_again(
+    monkeypatch: Patch, server: FakeServer, keyring: FakeKeyring
+) -> None:
+    server.key = "sk-1"
+    monkeypatch.setattr("getpass.getpass", lambda *_told: "sk-1")
+    assert run(monkeypatch, "servers", "add", server.address, "--key") == 0
+    assert run(monkeypatch, "servers", "add", server.address) == 0
+    monkeypatch.setattr("getpass.getpass", lambda *_told: " ")
+    assert run(monkeypatch, "servers", "add", server.address, "--key") == 0, "an empty line keeps the key"
+    assert [*keyring.kept.values()] == ["sk-1"]
+    server.key = "sk-2"
+    assert run(monkeypatch, "servers", "add", server.address) == 2
+    monkeypatch.setattr("getpass.getpass", lambda *_told: "sk-2")
+    assert run(monkeypatch, "servers", "add", server.address, "--key") == 0
+    assert [*keyring.kept.values()] == ["sk-2"]
+
+
 def test_a_key_comes_from_the_environment(monkeypatch: Patch, capsys: Output, server: FakeServer) -> None:
     server.key = "sk-1"
     assert chat(monkeypatch, server, "--yes-to-server") == 2
@@ -91,6 +108,7 @@ def test_a_certificate_is_shown_and_trusted_by_its_digits(monkeypatch: Patch, ca
         assert run(monkeypatch, "servers", "add", server.address, "--trust", digits.upper()) == 0
         assert chat(monkeypatch, server, "--yes-to-server") == 0
         assert "Hello there." in capsys.readouterr().out
+        assert run(monkeypatch, "servers", "add", server.address) == 0, "it is trusted already"
 
 
 def test_nothing_is_sent_where_nobody_can_be_asked(monkeypatch: Patch, capsys: Output, server: FakeServer) -> None:

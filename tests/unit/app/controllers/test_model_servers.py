@@ -89,6 +89,17 @@ def press(button: QPushButton) -> None:
     QTest.mouseClick(button, Qt.MouseButton.LeftButton)
 
 
+def yes_of(box: QMessageBox) -> QPushButton:
+    (yes,) = [each for each in box.findChildren(QPushButton) if each.text() == "Remove"]
+    return yes
+
+
+def remove(desk: Desk) -> None:
+    press(desk.servers.dialog.cards[DESK.address].remove_button)
+    (box,) = [each for each in desk.servers.dialog.findChildren(QMessageBox) if each.isVisible()]
+    press(yes_of(box))
+
+
 def test_opening_lists_and_windows_asks_no_server(desk: Desk) -> None:
     desk.window.target_bar.open_picker()
     desk.window.target_bar.picker.close()
@@ -145,6 +156,52 @@ def test_what_was_seen_of_another_address_is_not_kept(desk: Desk) -> None:
     QTest.keyClicks(desk.form.address, "1")
     assert not desk.form.save_button.isEnabled()
     assert desk.form.state.isHidden()
+
+
+@pytest.mark.parametrize("field", ["address", "key"])
+def test_what_is_typed_during_a_look_ends_it(desk: Desk, field: str) -> None:
+    look = desk.look("192.168.1.7:8000", "secret")
+    QTest.keyClicks(getattr(desk.form, field), "1")
+    assert desk.bridge.stops[-1].is_set()
+    assert desk.form.state.isHidden()
+    assert desk.form.look_button.isEnabled()
+    desk.tell(Failed("Asking 192.168.1.7:8000 was cancelled.", look, is_stopped=True))
+    assert desk.form.problem.isHidden(), "the user did that"
+
+
+def test_a_key_is_not_saved_for_the_address_that_was_typed_before(desk: Desk) -> None:
+    look = desk.look("192.168.1.7:8000")
+    desk.type(desk.form.address, "192.168.1.8:8000")
+    desk.type(desk.form.key, "of the second")
+    desk.tell(ServerSeen(look, FOUND), Finished(look))
+    assert desk.form.state.isHidden()
+    assert desk.form.name.text() == ""
+    assert not desk.form.save_button.isEnabled()
+    desk.tell(ServerUntrusted(look, _FOUND, FINGERPRINT, "Nobody vouches for it."))
+    assert desk.form.question.isHidden()
+
+
+def test_a_look_that_was_begun_again_goes_on_when_the_first_one_ends(desk: Desk) -> None:
+    first = desk.look("192.168.1.7:8000")
+    desk.type(desk.form.address, "192.168.1.7:8000")
+    press(desk.form.look_button)
+    again = desk.last(LookAtServer)
+    assert isinstance(again, LookAtServer)
+    desk.tell(Failed("Asking 192.168.1.7:8000 was cancelled.", first, is_stopped=True))
+    assert desk.form.problem.isHidden()
+    desk.tell(ServerSeen(again, FOUND), Finished(again))
+    assert desk.form.save_button.isEnabled()
+
+
+def test_a_look_for_a_new_server_tells_nothing_of_one_that_is_changed(desk: Desk) -> None:
+    look = desk.look("192.168.1.7:8000")
+    press(desk.servers.dialog.cards[DESK.address].change_button)
+    assert desk.bridge.stops[-1].is_set()
+    desk.tell(ServerSeen(look, FOUND), Finished(look))
+    press(desk.form.save_button)
+    save = desk.last(SaveServer)
+    assert isinstance(save, SaveServer)
+    assert save.server == DESK
 
 
 def test_a_certificate_that_nobody_vouches_for_is_shown_and_trusted_only_by_the_user(desk: Desk) -> None:
@@ -238,19 +295,74 @@ def test_where_keys_are_kept_is_said_beside_the_field(desk: Desk) -> None:
     assert desk.form.key.echoMode() is QLineEdit.EchoMode.Password
 
 
+def test_where_keys_are_kept_is_not_said_before_it_is_known(window: MainWindow) -> None:
+    bridge = FakeBridge()
+    servers = ModelServersController(window, bridge, Chats(window, bridge).target)
+    window.target_bar.picker.add_server_requested.emit()
+    assert servers.dialog.form.key_note.isHidden()
+    bridge.tell(ServersListed(()))
+    assert "the keyring of your system" in servers.dialog.form.key_note.text()
+    assert servers.dialog.form.key_note.isVisible()
+
+
+def test_a_list_that_cannot_be_read_is_told(window: MainWindow) -> None:
+    bridge = FakeBridge()
+    chats = Chats(window, bridge)
+    servers = ModelServersController(window, bridge, chats.target)
+    servers.list_all()
+    window.servers_action.trigger()
+    bridge.tell(Failed("servers.json cannot be read.", ListServers()))
+    assert [each.words.text() for each in window.toasts.shown] == ["servers.json cannot be read."]
+    assert servers.dialog.nothing.text() == "servers.json cannot be read."
+    assert chats.target.servers == (), "nothing waits for them any more"
+    bridge.tell(ServersListed(()))
+    assert servers.dialog.nothing.text() == "No servers are set up yet."
+
+
 def test_removing_one_is_asked_first(desk: Desk) -> None:
     desk.open()
     press(desk.servers.dialog.cards[DESK.address].remove_button)
     (box,) = [each for each in desk.servers.dialog.findChildren(QMessageBox) if each.isVisible()]
     assert box.text() == "Remove the server Workstation?"
     assert desk.number(RemoveServer) == 0
-    (yes,) = [each for each in box.findChildren(QPushButton) if each.text() == "Remove"]
-    press(yes)
+    press(yes_of(box))
     remove = desk.last(RemoveServer)
     assert remove == RemoveServer(DESK.address)
     desk.tell(ServersListed((AGREED,)), Finished(RemoveServer(DESK.address)))
     assert list(desk.servers.dialog.cards) == [AGREED.address]
     assert desk.words == "Workstation was removed."
+
+
+def test_a_look_does_not_bring_back_what_is_removed_meanwhile(desk: Desk) -> None:
+    desk.open()
+    desk.window.target_bar.picker.refresh_requested.emit(DESK.address)
+    look, asking = desk.last(LookAtServer), desk.bridge.stops[-1]
+    assert isinstance(look, LookAtServer)
+    remove(desk)
+    assert asking.is_set()
+    more = replace(DESK, models=(*DESK.models, model(DESK.address, "new-model")))
+    desk.tell(ServerSeen(look, more), Finished(look))
+    desk.window.target_bar.picker.refresh_requested.emit(DESK.address)
+    assert desk.number(SaveServer) == 0
+    assert desk.number(LookAtServer) == 1, "it is being removed"
+    desk.tell(Failed("The disk is full.", RemoveServer(DESK.address)))
+    assert desk.servers.dialog.cards[DESK.address].state.text() != "being asked…"
+    desk.window.target_bar.picker.refresh_requested.emit(DESK.address)
+    assert desk.number(LookAtServer) == 2, "it has stayed"
+
+
+def test_a_look_does_not_undo_a_change_that_is_saved_meanwhile(desk: Desk) -> None:
+    desk.open()
+    card = desk.servers.dialog.cards[DESK.address]
+    press(card.check_button)
+    look = desk.last(LookAtServer)
+    assert isinstance(look, LookAtServer)
+    press(card.change_button)
+    desk.type(desk.form.name, "Cellar")
+    press(desk.form.save_button)
+    more = replace(DESK, models=(*DESK.models, model(DESK.address, "new-model")))
+    desk.tell(ServerSeen(look, more), Finished(look))
+    assert desk.number(SaveServer) == 1
 
 
 def test_the_list_of_models_is_refreshed_when_the_user_asks_for_it(desk: Desk) -> None:

@@ -11,13 +11,14 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 
 from app.controllers.chat_settings import ChatSettingsController
+from app.controllers.model_servers import ModelServersController
 from app.controllers.nudge import SUBJECT, Nudge
 from app.controllers.presets import PresetsController
 from app.controllers.prompt import PromptController
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
 from app.theme import ThemeKeeper
-from engine import STARTER, EstimateMemory, LoadTarget, Send
+from engine import STARTER, EstimateMemory, ListServers, LoadTarget, Send
 from engine.messages.conversations import Conversation, ConversationSummary
 from engine.messages.events import (
     ConversationOpened,
@@ -253,6 +254,22 @@ def test_a_preset_can_name_one(desk: Desk, keeper: ThemeKeeper) -> None:
     chats.target.servers = (AGREED, DESK)
     desk.tell(ServersListed((AGREED, DESK)))
     assert used == [MODEL.reference]
+
+
+def test_a_preset_does_not_wait_for_servers_that_cannot_be_listed(desk: Desk, keeper: ThemeKeeper) -> None:
+    settings = ChatSettingsController(desk.window, desk.bridge, desk.chats.conversations, desk.chats.chat)
+    chats, used = desk.chats, list[str]()
+    chats.target.library, chats.target.servers = (STARTER_TARGET,), None
+    presets = PresetsController(
+        desk.window, keeper, desk.bridge, chats.conversations, chats.chat, chats.target, settings.dialog, used.append
+    )
+    servers = ModelServersController(desk.window, desk.bridge, chats.target)
+    servers.list_all()
+    presets.apply(Preset(1, "Big", target=TargetChoice(MODEL.name, MODEL.identity)))
+    desk.tell(Failed("servers.json cannot be read.", ListServers()))
+    said = [each.words.text() for each in desk.window.toasts.shown]
+    assert said == ["servers.json cannot be read.", f"The library has no model {MODEL.name}, which “Big” is for."]
+    assert used == []
 
 
 def test_who_has_a_server_is_not_told_to_find_a_bigger_model(desk: Desk) -> None:
