@@ -52,7 +52,7 @@ class Servers:
         found = self._find(address)
         if found is None:
             raise _not_there(address)
-        return Connection(address, self._key(found), found.server.certificate)
+        return Connection(found.server.address, self._key(found), found.server.certificate)
 
     def save(self, server: RemoteServer, key: str | None = None, replaces: str = "") -> RemoteServer:
         """As `SaveServer` says. Raises SettingInvalid and NotPossible, too."""
@@ -157,7 +157,12 @@ class Servers:
     def _key(self, kept: _Kept) -> str:
         return self.keys.get(kept.key_name) if kept.key_name else ""
 
-    def _find(self, address: str) -> _Kept | None:
+    def _find(self, written: str) -> _Kept | None:
+        """However its address is written."""
+        try:
+            address = normalized(written)
+        except SettingInvalid:
+            return None
         return next((each for each in self._read() if each.server.address == address), None)
 
     def _read(self) -> list[_Kept]:

@@ -12,11 +12,10 @@ from app.dialogs.parts import Question
 from app.text.places import fingerprint_words
 from app.widgets.layouts import Gap, Placed, Stretch, in_column, in_grid, in_row
 from app.widgets.parts import Sentences, button, set_up, words
-from engine.messages.remote import RemoteServer
+from engine.messages.remote import LONGEST_NAME, RemoteServer
 
 _EXAMPLE = "192.168.1.5:8080"
 _LONGEST = 2_000  # letters of an address, and of a key
-_LONGEST_NAME = 60
 
 
 class ModelServerForm(QFrame):
@@ -57,7 +56,7 @@ class ModelServerForm(QFrame):
         self.key.setEchoMode(QLineEdit.EchoMode.Password)
         self.key_note = words("", self, kind="quiet")
         self.forget_key = QCheckBox(self.tr("Forget the key that is kept"), self)
-        self.name = self._field(self.tr("Name"), self.tr("As it is to be called here"), _LONGEST_NAME)
+        self.name = self._field(self.tr("Name"), self.tr("As it is to be called here"), LONGEST_NAME)
         self.state = set_up(Sentences("", self), kind="quiet")
         self.warning = set_up(Sentences("", self), kind="warning")
         self.problem = set_up(Sentences("", self), kind="problem")

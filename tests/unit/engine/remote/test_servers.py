@@ -55,6 +55,13 @@ def test_a_key_stays_until_it_is_replaced_or_its_server_goes(servers: Servers, k
     assert not servers.all()
 
 
+def test_a_server_is_found_however_its_address_is_written(servers: Servers) -> None:
+    servers.save(SERVER, "one")
+    assert servers.connection("192.168.1.5:8080").key == "one"
+    assert servers.of("192.168.1.5:8080") == servers.of(ADDRESS) is not None
+    assert servers.of("ftp://a") is None
+
+
 def test_a_key_is_not_sent_to_another_address(servers: Servers, keyring: FakeKeyring) -> None:
     servers.save(SERVER, "one")
     moved = servers.save(replace(SERVER, address="http://10.0.0.9/v1"), replaces=ADDRESS)
