@@ -16,6 +16,7 @@ from engine.drafter.choice import built_in_source
 from engine.drafter.tokenizer import DrafterTokenizer
 from tests.unit.engine.drafter.tokenizers_made import byte_level, composing_byte_level, unigram, word_marks
 
+_MOST_TRIES = 12  # a machine whose memory others keep busy is slow for seconds
 _MOST_S = 0.05  # in which the window may stand still
 
 
@@ -50,7 +51,7 @@ def test_the_digest_is_that_of_the_whole() -> None:
 
 def test_others_run_while_the_built_in_tokenizer_is_read() -> None:
     """Other programs may hold them up, too, but not every time."""
-    assert any(_longest_wait_s() < _MOST_S for _ in range(5))
+    assert any(_longest_wait_s() < _MOST_S for _ in range(_MOST_TRIES))
 
 
 def _longest_wait_s() -> float:
