@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from engine.errors import Cancelled, NotPossible, RemoteFailed, ServerNotAgreed
 from engine.messages.remote import RemoteModel, RemoteServer, split_reference
 from engine.remote.address import normalized, way_notice
-from engine.remote.connection import Connection
+from engine.remote.connection import Connection, shown_certificate
 from engine.remote.discovery import look_at
 from engine.remote.failures import Stopped
 from engine.remote.servers import Servers
@@ -46,10 +49,22 @@ class RemoteTargets:
 
 def looked_at(connection: Connection, stop: StopSignal) -> RemoteServer:
     """Raises RemoteFailed and Cancelled."""
-    try:
+    with _asking(connection.host):
         return look_at(connection, stop)
+
+
+def certificate_at(address: str, stop: StopSignal) -> str:
+    """The SHA-256 of the certificate that is shown there. Raises RemoteFailed and Cancelled."""
+    with _asking(address):
+        return shown_certificate(address, stop)
+
+
+@contextmanager
+def _asking(host: str) -> Iterator[None]:
+    try:
+        yield
     except Stopped:
-        raise Cancelled("Asking {host} was cancelled.", host=connection.host) from None
+        raise Cancelled("Asking {host} was cancelled.", host=host) from None
 
 
 def chosen_model(server: RemoteServer, model: str) -> RemoteModel:

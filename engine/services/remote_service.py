@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from engine.errors import Cancelled, CertificateUntrusted
+from engine.errors import CertificateUntrusted
 from engine.messages.commands import (
     AgreeToServer,
     ListServers,
@@ -16,11 +16,10 @@ from engine.messages.commands import (
 from engine.messages.events import Listener, ServerSeen, ServersListed, ServerUntrusted
 from engine.messages.remote import RemoteServer
 from engine.remote.address import normalized, way_notice
-from engine.remote.connection import Connection, shown_certificate
-from engine.remote.failures import Stopped
+from engine.remote.connection import Connection
 from engine.remote.keys import checked_key
 from engine.remote.servers import Servers
-from engine.remote.targets import looked_at
+from engine.remote.targets import certificate_at, looked_at
 from engine.stop_signal import StopSignal
 
 
@@ -52,7 +51,7 @@ class RemoteService:
         try:
             seen = looked_at(connection, stop)
         except CertificateUntrusted as error:
-            shown = self._shown(address, stop)
+            shown = certificate_at(address, stop)
             has_changed = bool(known and known.certificate and known.certificate != shown)
             self._emit(ServerUntrusted(command, address, shown, str(error), has_changed))
             return
@@ -67,9 +66,3 @@ class RemoteService:
             key = kept.key if command.key is None else checked_key(command.key)
             return Connection(address, key, certificate or kept.certificate)
         return Connection(address, checked_key(command.key or ""), certificate)
-
-    def _shown(self, address: str, stop: StopSignal) -> str:
-        try:
-            return shown_certificate(address, stop)
-        except Stopped:
-            raise Cancelled("Asking {host} was cancelled.", host=address) from None

@@ -6,14 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from engine.config import EngineConfig
-from engine.errors import Cancelled, ServerNotAgreed
+from engine.errors import ServerNotAgreed
 from engine.factory import open_servers
 from engine.messages.remote import RemoteServer, split_reference
 from engine.remote.address import normalized, way_notice
-from engine.remote.connection import Connection, shown_certificate
-from engine.remote.failures import Stopped
+from engine.remote.connection import Connection
 from engine.remote.keys import key_of_environment
-from engine.remote.targets import ask_to_agree, chosen_model, looked_at
+from engine.remote.targets import ask_to_agree, certificate_at, chosen_model, looked_at
 from engine.remote.writer import RemoteWriter
 from engine.stop_signal import StopSignal
 
@@ -30,10 +29,7 @@ def look_at_server(address: str, key: str, certificate: str, stop: StopSignal) -
 
 def certificate_of(address: str, stop: StopSignal) -> str:
     """The SHA-256 of the certificate that is shown there; nothing is sent. Raises what `look_at_server` raises."""
-    try:
-        return shown_certificate(normalized(address), stop)
-    except Stopped:
-        raise Cancelled("Asking {host} was cancelled.", host=address) from None
+    return certificate_at(normalized(address), stop)
 
 
 def open_remote_writer(config: EngineConfig, reference: str, agrees: Agrees, stop: StopSignal) -> RemoteWriter:
