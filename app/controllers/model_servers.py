@@ -144,7 +144,7 @@ class ModelServersController(Controller):
             case ServerUntrusted():
                 self._on_untrusted(event)
             case TargetReady(target) if target.server is not None:
-                self._note(target.server.address, Sighting(is_there=True))
+                self._on_loaded(target.server)
             case Failed(sentence, LoadTarget(wanted)) if is_reference(wanted) and not event.is_stopped:
                 self._note(split_reference(wanted)[0], Sighting(sentence=sentence))
 
@@ -157,6 +157,12 @@ class ModelServersController(Controller):
         if self._dialog is not None:
             self._dialog.form.show_key_note(notice)
         self._show()
+
+    def _on_loaded(self, server: RemoteServer) -> None:
+        """It was asked for its models on the way."""
+        known = tuple(server if each.address == server.address else each for each in self._servers)
+        self._servers = self._target.servers = known
+        self._note(server.address, Sighting(is_there=True))
 
     @Slot(object)
     def _on_not_listed(self, failed: Failed) -> None:

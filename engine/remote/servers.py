@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 import secrets
 import threading
 from collections.abc import Iterable, Sequence
@@ -21,6 +23,7 @@ from engine.whole_file import whole_file
 MOST_MODELS = 1_000  # of one server
 _MOST_SERVERS = 200
 _MOST_BYTES = 16_000_000
+_KEY_NAME = re.compile(r'"key_name": "([^"\\]+)"')  # as `_write` writes it: addresses hold no quotes
 _UNREADABLE = ValueError, TypeError, AttributeError, RecursionError, SettingInvalid
 
 
@@ -140,16 +143,24 @@ class Servers:
         """All of them, with their keys; a file that cannot be read, too."""
         with self._lock:
             try:
-                known: Sequence[_Kept] = self._read()
+                key_names = {each.key_name for each in self._read()}
             except FileUnusable:
-                known = ()
+                key_names = self._legible_key_names()
             try:
                 self._path.unlink(missing_ok=True)
             except OSError as error:
                 raise _unwritable(self._path, error) from error
-        for each in known:
-            if each.key_name:
-                self.keys.remove(each.key_name)
+        for name in key_names - {""}:
+            self.keys.remove(name)
+
+    def _legible_key_names(self) -> set[str]:
+        """In a file that cannot be read as a whole."""
+        try:
+            with self._path.open("rb") as file:
+                text = file.read(_MOST_BYTES).decode("utf-8", "replace")
+        except OSError:
+            return set()  # removing it tells why
+        return set(itertools.islice((found[1] for found in _KEY_NAME.finditer(text)), _MOST_SERVERS))
 
     def _told(self, kept: _Kept) -> RemoteServer:
         return replace(kept.server, has_key=kept.server.has_key or self.keys.holds(kept.key_name))

@@ -401,6 +401,16 @@ def test_what_came_of_asking_is_shown_in_both_places(desk: Desk) -> None:
     assert desk.servers.dialog.cards[DESK.address].problem.text() == "192.168.1.5 is gone."
 
 
+def test_a_server_s_models_are_listed_as_they_were_seen_while_one_was_loaded(desk: Desk) -> None:
+    picker = desk.window.target_bar.picker
+    more = replace(DESK, models=(*DESK.models, model(DESK.address, "new-model")))
+    desk.tell(ServersListed((DESK,)))
+    desk.chats.target.choose(DESK.models[0].reference)
+    assert "new-model" not in [row.title for row in picker.view.rows.rows]
+    desk.tell(TargetReady(on_server(more), desk.bridge.loads[-1]))
+    assert "new-model" in [row.title for row in picker.view.rows.rows]
+
+
 def test_closing_the_window_ends_the_look_and_forgets_the_key(desk: Desk) -> None:
     desk.look("192.168.1.7:8000", "secret")
     desk.servers.dialog.close()

@@ -167,6 +167,15 @@ def test_forgetting_takes_the_keys_out_of_the_keyring(servers: Servers, tmp_path
     assert not (tmp_path / SERVERS).exists()
 
 
+def test_keys_of_a_damaged_file_are_forgotten_too(servers: Servers, tmp_path: Path, keyring: FakeKeyring) -> None:
+    servers.save(SERVER, "one")
+    file = tmp_path / SERVERS
+    file.write_bytes(b"?" + file.read_bytes() + b"\xff")
+    servers.forget()
+    assert not keyring.kept
+    assert not file.exists()
+
+
 def test_without_a_keyring_a_key_lasts_as_long_as_the_program(tmp_path: Path) -> None:
     servers = Servers(tmp_path, Keys(lambda: None))
     assert servers.save(SERVER, "one").has_key
