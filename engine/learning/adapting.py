@@ -27,6 +27,7 @@ _HEAD_ROWS = 16  # of the product with the head, by far the widest matrix, at a 
 # Lengths are rounded up to multiples of it: oneDNN compiles and caches programs for every shape of a product, some
 # megabytes for each length of a sequence.
 _LENGTH_STEP = 64
+_LAYERS_PER_RETURN = 5  # of free memory; after each layer it took a tenth of the time, and the most in use was the same
 
 
 def never_stop() -> None:
@@ -135,7 +136,8 @@ class AdaptedModel:
                 sum_.add_(part)
         for number in reversed(range(self._first, self.shape.num_layers)):
             check()
-            return_free_memory()  # the holes that a layer leaves are many times what the next one takes
+            if number % _LAYERS_PER_RETURN == 0:
+                return_free_memory()  # the holes that layers leave are many times what the next one takes
             states = entered.pop().requires_grad_()
             # A number: where gradients are handed over as such, torch imports 500 modules to check their shape.
             left = (self._layer(number, states, check) * behind).sum()

@@ -7,7 +7,7 @@ from tests.attacks.attack import Attack
 _ALL = (
     Attack("ordinary", "chats as they should be, for comparison", 3),
     Attack("drafters", "folders and files of drafters that anybody may have made", 60, 1800.0),
-    Attack("soak", "short replies with learning, and changes of target meanwhile", 2000, 1500.0),
+    Attack("soak", "short replies with learning, and changes of target meanwhile", 2000, 3600.0),
     Attack("kill", "kill -9 while chatting, learning, importing and forgetting", 200, 7200.0),
     Attack("lock", "another program holds the store's lock, for so many seconds", 60),
     Attack("server", "malformed requests, foreign pages, and 32 programs at once for two minutes", 2000, 1200.0),
