@@ -43,6 +43,7 @@ _BLOCKS_SHOWN = 600
 _BLOCKS_AT_ONCE = 3  # that are built …
 _LETTERS_AT_ONCE = 4_000  # … and about how long they are together
 _ARRANGED_AT_ONCE = 40
+_LEAVING_AT_ONCE = 20  # blocks whose widgets are deleted, half a millisecond each
 
 
 ReplyBlock = Block | ThoughtBlock | CallBlock
@@ -87,6 +88,7 @@ class ReplyView(MessageView):
         self._heights: list[int] = []  # of each view
         self._widths: list[int] = []  # for which each is arranged; 0: it is not
         self._is_behind = False  # of what it was given
+        self._is_leaving = False
         self._more: Callable[[], None] = _nothing
         self._later = QTimer(self, singleShot=True, interval=0)
         self._later.timeout.connect(self._go_on)
@@ -185,8 +187,28 @@ class ReplyView(MessageView):
         if self._more is not _nothing:
             self._later.start()
 
+    def leave(self) -> None:
+        """A few blocks after the other: hundreds would hold the window up."""
+        self.hide()
+        self.blockSignals(True)
+        self._is_leaving = True
+        self._go_on()
+
+    def _leave_further(self) -> None:
+        for view in self._views[-_LEAVING_AT_ONCE:]:
+            discard(view)
+        for kept in (self._views, self._heights, self._widths):
+            del kept[-_LEAVING_AT_ONCE:]
+        if self._views:
+            self._later.start()
+        else:
+            discard(self)
+
     @Slot()
     def _go_on(self) -> None:
+        if self._is_leaving:
+            self._leave_further()
+            return
         if self._is_behind:
             self._show_wanted()
         else:

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QLabel, QWidget
 
 from app.theme import ThemeKeeper
 from app.widgets.appearance import reading_font
-from app.widgets.parts import set_up
+from app.widgets.parts import discard, set_up
 
 _FRAME_MS = 60
 _FRAMES = 20  # of one pulse
@@ -32,6 +32,10 @@ class RowView(QWidget):
     @abstractmethod
     def arrange(self, width: int) -> int:
         """Places the children for this width and returns the height; the column sets the geometry."""
+
+    def leave(self) -> None:
+        """The column needs it no more."""
+        discard(self)
 
 
 class NoteView(RowView):

@@ -15,7 +15,6 @@ from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QFrame, QWidget
 
 from app.widgets.appearance import KeyboardFrame
 from app.widgets.icon_button import IconButton
-from app.widgets.parts import discard
 from app.widgets.row_view import RowView
 
 COLUMN_PX = 780
@@ -376,7 +375,7 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
 
     def _drop(self, slot: _Slot) -> None:
         if slot.view is not None:
-            discard(slot.view)
+            slot.view.leave()
             slot.view = None
 
 
