@@ -5,8 +5,10 @@ The kinds are the theme's `code_…` colours, so another theme needs no other le
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from time import sleep
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 
 SHORT_CODE = 2_500  # characters that are lexed in a few milliseconds
 LONGEST_CODE = 400_000  # characters; longer code stays plain
+_MOST_SPANS = 2_000  # of one line, which Qt takes at once; its rest stays plain
+_TOKENS_BETWEEN_RESTS = 500
+_REST_S = 0.002
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +62,24 @@ _KINDS = (
 )
 
 
-def lex(language: str, code: str) -> tuple[Line, ...]:
-    """The coloured spans of each line; empty where the language is unknown. A language is never guessed."""
+def lex(language: str, code: str, rest: Callable[[], object] | None = None) -> tuple[Line, ...]:
+    """The coloured spans of each line; empty where the language is unknown. A language is never guessed. `rest` is
+    called every millisecond or two."""
     lexer = _lexer(language)
     if lexer is None or len(code) > LONGEST_CODE:
         return ()
     lines: list[list[Span]] = [[]]
     column = 0
-    for _, token_type, text in lexer.get_tokens_unprocessed(code):
+    for number, (_, token_type, text) in enumerate(lexer.get_tokens_unprocessed(code), 1):
+        if rest is not None and number % _TOKENS_BETWEEN_RESTS == 0:
+            rest()
         kind = _kind(str(token_type))
         for index, part in enumerate(text.split("\n")):
             if index:
                 lines.append([])
                 column = 0
             length = len(part) if part.isascii() else len(part.encode("utf-16-le", "surrogatepass")) // 2
-            if kind and length:
+            if kind and length and len(lines[-1]) < _MOST_SPANS:
                 lines[-1].append(Span(column, length, kind))
             column += length
     return tuple(map(tuple, lines))
@@ -109,7 +117,9 @@ class Lexing(QObject):
     def request(self, language: str, code: str) -> int:
         self._num_requests += 1
         number = self._num_requests
-        self._beside.do(partial(lex, language, code), partial(self._on_lexed, number, language))
+        # The interface waits for Python's lock again and again while another thread computes in Python.
+        rest = partial(sleep, _REST_S)
+        self._beside.do(partial(lex, language, code, rest), partial(self._on_lexed, number, language))
         return number
 
     def prepare(self) -> None:

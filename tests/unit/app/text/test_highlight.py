@@ -35,6 +35,20 @@ def test_each_line_of_the_code_has_its_spans() -> None:
     assert len(lex("python", code)) == code.count("\n") + 1
 
 
+def test_the_rest_of_a_line_with_thousands_of_parts_stays_plain() -> None:
+    """Qt takes all parts of a line at once."""
+    first, second = lex("python", "1 " * 5_000 + "\n2")
+    assert 1_000 <= len(first) <= 2_000
+    assert first[0] == Span(0, 1, "code_number")
+    assert second == (Span(0, 1, "code_number"),)
+
+
+def test_long_code_leaves_time_to_others() -> None:
+    rests: list[None] = []
+    assert lex("python", "1 " * 5_000, lambda: rests.append(None)) == lex("python", "1 " * 5_000)
+    assert len(rests) >= 10
+
+
 @pytest.mark.parametrize("name", ["light", "dark"])
 def test_every_theme_has_a_format_for_every_kind(name: str) -> None:
     assert "code_keyword" in formats(load_theme(name))
