@@ -160,8 +160,9 @@ class ModelServersController(Controller):
 
     def _on_loaded(self, server: RemoteServer) -> None:
         """It was asked for its models on the way."""
-        known = tuple(server if each.address == server.address else each for each in self._servers)
-        self._servers = self._target.servers = known
+        if self._target.servers is not None:  # else they are told soon, as they are by now
+            known = tuple(server if each.address == server.address else each for each in self._servers)
+            self._servers = self._target.servers = known
         self._note(server.address, Sighting(is_there=True))
 
     @Slot(object)

@@ -31,7 +31,8 @@ from app.widgets.parts import set_up
 
 HEADER_PX = 34
 PADDING_PX = 12
-LINES_PER_SLICE = 100  # coloured in one go; about 3 ms
+LINES_PER_SLICE = 100  # coloured in one go; about 3 ms …
+_PARTS_PER_SLICE = 4_000  # … as it is for so many parts of fewer lines
 LINES_LEXED_AGAIN = 40  # of a block that still grows
 _SCROLL_KEYS = frozenset(
     {Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown, Qt.Key.Key_Home, Qt.Key.Key_End}
@@ -165,6 +166,7 @@ class CodeBlockView(QFrame):
         last = min(first + LINES_PER_SLICE, num_lines)
         block = document.findBlockByNumber(first)
         begin = end = block.position()
+        num_parts = 0
         for number in range(first, last):
             line = self._lines[number] if number < len(self._lines) else ()
             ranges = self._origin_ranges(block)
@@ -175,6 +177,10 @@ class CodeBlockView(QFrame):
             block.layout().setFormats(ranges)
             end = block.position() + block.length()
             block = block.next()
+            num_parts += len(ranges)
+            if num_parts >= _PARTS_PER_SLICE:
+                last = number + 1
+                break
         if last > first:
             document.markContentsDirty(begin, end - begin)
         self._next_line = max(first, last)

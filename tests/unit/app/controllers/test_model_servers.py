@@ -411,6 +411,18 @@ def test_a_server_s_models_are_listed_as_they_were_seen_while_one_was_loaded(des
     assert "new-model" in [row.title for row in picker.view.rows.rows]
 
 
+def test_a_model_loaded_before_the_servers_are_listed_lists_none_of_them(window: MainWindow) -> None:
+    """Others wait until it is known which servers there are."""
+    bridge = FakeBridge()
+    chats = Chats(window, bridge)
+    ModelServersController(window, bridge, chats.target)
+    chats.target.choose(DESK.models[0].reference)
+    bridge.tell(TargetReady(on_server(DESK), bridge.loads[-1]))
+    assert chats.target.servers is None
+    bridge.tell(ServersListed((DESK,)))
+    assert chats.target.servers == (DESK,)
+
+
 def test_closing_the_window_ends_the_look_and_forgets_the_key(desk: Desk) -> None:
     desk.look("192.168.1.7:8000", "secret")
     desk.servers.dialog.close()

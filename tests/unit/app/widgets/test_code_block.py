@@ -42,6 +42,16 @@ def test_short_code_is_coloured_at_once(keeper: ThemeKeeper, block: CodeBlockVie
     assert colours(block, 0) == [keeper.theme.code_keyword, keeper.theme.code_number]
 
 
+def test_lines_with_many_parts_are_coloured_a_few_at_a_time(qtbot: QtBot, block: CodeBlockView) -> None:
+    lines = 50
+    with qtbot.waitSignal(block._lexing.done):
+        block.set_code("python", "\n".join(["1 " * 990] * lines), finished=True)
+    assert colours(block, 0)
+    assert not colours(block, lines // 2)
+    qtbot.waitUntil(lambda: bool(colours(block, lines - 1)))
+    assert all(len(colours(block, line)) == 990 for line in range(lines))
+
+
 def test_another_theme_colours_again(keeper: ThemeKeeper, block: CodeBlockView) -> None:
     block.set_code("python", "return 1", finished=True)
     keeper.show_scheme(Qt.ColorScheme.Dark)
