@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from html import escape
 
 from app.text.amounts import percent_words
 from app.text.numbers import decimal, whole
@@ -277,18 +276,6 @@ def note(figures: MeterFigures | None, readiness: Readiness, sentence: str) -> s
     if figures is not None and not figures.num_tokens:
         return Meter.tr("How fast this reply was written is not known.")
     return ""
-
-
-def as_html(title: str, note: str, rows: Sequence[tuple[str, str]], quiet: str) -> str:
-    """The same for a tooltip and a popup; `quiet` is the colour of names."""
-    lines = "".join(
-        f'<tr><td style="color:{quiet}; padding-right:14px">{escape(name)}</td>'
-        f"<td>{'<br>'.join(map(escape, value.splitlines()))}</td></tr>"
-        for name, value in rows
-    )
-    table = f'<table cellspacing="0" cellpadding="2" style="margin-top:6px; margin-left:-2px">{lines}</table>'
-    table = table if lines else ""
-    return f"<b>{escape(title)}</b>{f'<br>{escape(note)}' if note else ''}{table}"
 
 
 def speed_number(tokens_per_s: float) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QApplication, QFrame, QLabel, QWidget
+from PySide6.QtWidgets import QApplication, QFormLayout, QFrame, QWidget
 
 from app.widgets.layouts import Placed, in_column
-from app.widgets.parts import ENTER_KEYS, button, line
+from app.widgets.parts import ENTER_KEYS, Sentences, button, line, set_up
 
 _MARGIN_PX = 14
 _MOST_CHARACTERS = 60  # of a line
@@ -25,28 +27,56 @@ class SpeedDetails(QFrame):
         self.setProperty("kind", "popup")
         self.setAttribute(Qt.WidgetAttribute.WA_NoMouseReplay)  # a click on what opened it closes it
         self.setAccessibleName(self.tr("Speed of this reply"))
-        self.table = QLabel(self, textFormat=Qt.TextFormat.RichText)
+        self.title = set_up(Sentences("", self), kind="title")
+        self.note = Sentences("", self)
+        self.table = QFormLayout(
+            horizontalSpacing=_MARGIN_PX,
+            verticalSpacing=4,
+            labelAlignment=Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop,
+            fieldGrowthPolicy=QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow,
+        )
+        self.rows: list[tuple[Sentences, Sentences]] = []  # names and values; those that were not needed are hidden
         self.more_button = button(self.tr("Speed of all replies…"), "link", self, self.close)
         self.more_button.setAutoDefault(True)  # Enter presses it
+        more = Placed(self.more_button, alignment=Qt.AlignmentFlag.AlignLeft)
         in_column(
-            [self.table, line(self), Placed(self.more_button, alignment=Qt.AlignmentFlag.AlignLeft)],
+            [self.title, self.note, self.table, line(self), more],
             inside=self,
             margins=(_MARGIN_PX, 10, _MARGIN_PX, 8),
             spacing=6,
         )
 
-    def show_html(self, html: str) -> None:
-        self.table.setText(html)
-        self.table.setWordWrap(False)
+    def show_facts(self, title: str, note: str, rows: Sequence[tuple[str, str]]) -> None:
+        """`rows`: names, and what they stand for."""
+        self.title.setText(title)
+        self.note.setText(note)
+        self.note.setVisible(bool(note))
+        while len(self.rows) < len(rows):
+            self.rows.append((set_up(Sentences("", self), kind="quiet"), Sentences("", self)))
+            self.table.addRow(*self.rows[-1])
+        for number, labels in enumerate(self.rows):
+            self.table.setRowVisible(number, number < len(rows))
+            for label, said in zip(labels, rows[number] if number < len(rows) else ("", ""), strict=True):
+                label.setText(said)
+        self._fit()
+
+    def _fit(self) -> None:
+        """As wide as the longest line, and no wider than lines can be read and the window is."""
+        labels = (self.title, self.note, *(label for row in self.rows for label in row))
+        for label in labels:
+            label.ensurePolished()  # else its font may be another one
+            label.setWordWrap(False)
         most = min(_MOST_CHARACTERS * self.fontMetrics().averageCharWidth(), self._window.width() - 4 * _MARGIN_PX)
-        self.table.setFixedWidth(min(self.table.sizeHint().width(), most))
-        self.table.setWordWrap(True)
-        if self.isVisible():
-            self.adjustSize()
+        inside = self.layout()
+        assert inside is not None
+        width = min(inside.sizeHint().width(), most)
+        for label in (self.title, self.note, *(value for _, value in self.rows)):
+            label.setWordWrap(True)
+        self.table.invalidate()  # it does not hear that lines may break
+        self.setFixedSize(width, inside.totalHeightForWidth(width))
 
     def open_above(self, widget: QWidget) -> None:
         """Above the widget, with its left border, within its window."""
-        self.adjustSize()
         place = widget.mapToGlobal(QPoint(0, -self.height() - _ABOVE_PX))
         window = widget.window()
         last = window.mapToGlobal(QPoint(window.width(), 0)).x() - self.width() - _ABOVE_PX

@@ -10,6 +10,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QWidget
 
 from app.text.amounts import percent_words
+from app.text.unseen import in_tip, wrapped
 from app.theme import ThemeKeeper
 from app.widgets import meter_text
 from app.widgets.appearance import restyle
@@ -54,6 +55,7 @@ class SpeedMeter(QFrame):
         self._readiness, self._sentence = Readiness.UNKNOWN, ""
         self._is_on = True
         self._wordings: tuple[str, ...] = ("",)  # of the headline
+        self._facts: tuple[str, str, list[tuple[str, str]]] = ("", "", [])  # of the details
         self._learning = ("", "", "")
         self._has_learning = self._has_context = self._is_paused = False
         self._repaint = Throttle(self._show_latest, INTERVAL_MS, parent=self)
@@ -182,11 +184,12 @@ class SpeedMeter(QFrame):
         restyle(self.headline, live=figures is not None and figures.is_live)
         note = meter_text.note(figures, readiness, self._sentence)
         rows = list(meter_text.rows(figures)) if figures is not None else []
-        html = meter_text.as_html(self._wordings[0], note, rows, self._keeper.theme.quiet)
-        said = [note, *(f"{name}: {value}" for name, value in rows)]
-        set_up(self.headline, tip=html, about=". ".join(filter(None, said)))
+        said = list(filter(None, [note, *(f"{name}: {value}" for name, value in rows)]))
+        self.headline.setToolTip(wrapped(in_tip("\n".join((self._wordings[0], *said)))))
+        self.headline.setAccessibleDescription(". ".join(said))
+        self._facts = self._wordings[0], note, rows
         if self.details is not None:
-            self.details.show_html(html)
+            self.details.show_facts(*self._facts)
         if figures is not None:
             self._show_context(figures.context_used, figures.context_size)
         self._fit()
@@ -207,7 +210,7 @@ class SpeedMeter(QFrame):
         if self.details is None:
             self.details = SpeedDetails(self)
             self.details.more_button.clicked.connect(self.history_requested)
-        self.details.show_html(self.headline.toolTip())
+        self.details.show_facts(*self._facts)
         self.details.open_above(self.headline)
 
     # Arrangement

@@ -49,7 +49,6 @@ _LOOK_S = 0.002
 _LONGEST_TIP = 2_000  # letters
 _MOST_ROWS = 20  # of a list that are hovered
 _MANY = 1_000_000  # letters
-_MEANT = "SpeedDetails"  # has a table in HTML
 _FRAMES = (
     "<img src='{at}'>",
     '<IMG SRC="{at}" width=1>',
@@ -244,14 +243,16 @@ def _put_everywhere(theme: ThemeKeeper, words: str, outcome: Outcome, what: str)
         window = build(theme)
         window.show()
         for label in window.findChildren(QLabel):
-            if type(label.parent()).__name__ != _MEANT:
-                label.setText(words)
+            label.setText(words)
         for widget in window.findChildren(QWidget):
             widget.setToolTip(words)
         QApplication.processEvents()
         window.grab()
-        labels = [each for each in window.findChildren(QLabel) if type(each.parent()).__name__ != _MEANT]
-        html = [each for each in labels if each.isVisible() and each.textFormat() is not Qt.TextFormat.PlainText]
+        html = [
+            each
+            for each in window.findChildren(QLabel)
+            if each.isVisible() and each.textFormat() is not Qt.TextFormat.PlainText
+        ]
         outcome.check(not html, f"{what}: {name} has labels in HTML")
         QToolTip.showText(QPoint(5, 5), words, window)
         QApplication.processEvents()

@@ -9,6 +9,7 @@ from itertools import combinations
 
 from PySide6.QtCore import QMargins, QModelIndex, QPoint, QRect, QSize, Qt, QTextBoundaryFinder
 from PySide6.QtGui import QAccessible, QFontMetrics, QTextDocument
+from PySide6.QtGui import Qt as TextQt
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
@@ -64,7 +65,7 @@ _CONTROLS = (
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    kind: str  # cut off, outside its window, overlapping, outside the screen, without a name
+    kind: str  # cut off, outside its window, overlapping, outside the screen, without a name, tags
     widget: str
     about: str
 
@@ -84,6 +85,8 @@ def findings(window: QWidget) -> Iterator[Finding]:
             yield Finding("outside its window", _words_of(widget), outside)
         if _needs_name(widget) and not _name(widget):
             yield Finding("without a name", _words_of(widget), "a screen reader has nothing to say")
+        if TextQt.mightBeRichText(widget.toolTip()):
+            yield Finding("tags", _words_of(widget), f"its tooltip shows {widget.toolTip()[:48]!r}")
         yield from _overlaps(widget)
 
 

@@ -6,14 +6,29 @@ The windows are those of `top_levels.py`.
 from __future__ import annotations
 
 import os
+import re
 import sys
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QKeySequence
-from PySide6.QtWidgets import QApplication, QLabel, QMessageBox, QPushButton, QToolTip, QWidget
+from PySide6.QtCore import QEvent, QModelIndex, QPoint, Qt
+from PySide6.QtGui import QHelpEvent, QKeySequence
+from PySide6.QtGui import Qt as TextQt
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QLabel,
+    QListView,
+    QMessageBox,
+    QPushButton,
+    QTableView,
+    QToolTip,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
 from app.dialogs.parts import question_box
@@ -23,24 +38,65 @@ from app.theme import ThemeKeeper
 from app.widgets.parts import ElidedLabel
 from engine.messages.conversations import ConversationSummary
 from engine.messages.events import TargetInfo
+from engine.messages.replies import OriginRun
 from tests.unit.app.test_accessibility import shown
 from tests.unit.app.top_levels import TOP_LEVELS
+from tests.unit.app.widgets.test_speed_meter import KEPT
 
-MEANT = {"SpeedDetails"}  # have a table in HTML, with escaped words
-
-
-def labels(window: QWidget) -> list[QLabel]:
-    return [label for label in window.findChildren(QLabel) if type(label.parent()).__name__ not in MEANT]
+TAG = re.compile(r"</?[a-zA-Z][a-z0-9]*[ />]|&(?:[a-z]+|#\d+);")
 
 
 @pytest.mark.parametrize("name", sorted(TOP_LEVELS))
 def test_no_label_takes_words_for_html(qtbot: QtBot, keeper: ThemeKeeper, name: str) -> None:
     window = shown(qtbot, TOP_LEVELS[name](keeper))
     window.ensurePolished()
-    for label in labels(window):
+    for label in window.findChildren(QLabel):
         label.ensurePolished()  # also on pages that are not open
-    html = [label for label in labels(window) if label.textFormat() is not Qt.TextFormat.PlainText]
+    html = [label for label in window.findChildren(QLabel) if label.textFormat() is not Qt.TextFormat.PlainText]
     assert [(type(label.parent()).__name__, label.text()) for label in html] == []
+
+
+def said(widget: QWidget) -> Iterator[str]:
+    """All that a widget shows or tells, but for texts that are written in it."""
+    yield from (widget.toolTip(), widget.whatsThis(), widget.accessibleName(), widget.accessibleDescription())
+    if isinstance(widget, QLabel | QAbstractButton):
+        yield widget.text()
+    for action in widget.actions():
+        yield from (action.text(), action.toolTip(), action.statusTip())
+    model = widget.model() if isinstance(widget, QTableView | QListView) else None
+    if model is not None:
+        columns = 1 if isinstance(widget, QListView) else model.columnCount(QModelIndex())
+        for row, column in product(range(model.rowCount()), range(columns)):
+            for role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
+                yield str(model.index(row, column).data(role) or "")
+
+
+@pytest.mark.parametrize("name", sorted(TOP_LEVELS))
+def test_no_tag_of_ours_is_in_sight(qtbot: QtBot, keeper: ThemeKeeper, name: str) -> None:
+    """None of our words are HTML: they would be shown with their tags."""
+    window = shown(qtbot, TOP_LEVELS[name](keeper))
+    if isinstance(window, MainWindow):
+        window.meter.show_details()
+    told = [words for part in (window, *window.findChildren(QWidget)) for words in said(part)]
+    assert any(told)
+    assert [words for words in told if TextQt.mightBeRichText(words) or TAG.search(words)] == []
+
+
+def test_the_tooltip_of_the_speed_is_read_as_it_is_shown(qtbot: QtBot, keeper: ThemeKeeper) -> None:
+    window = shown(qtbot, TOP_LEVELS["main window, chat"](keeper))
+    assert isinstance(window, MainWindow)
+    window.meter.show_reply(replace(KEPT, origins=(OriginRun(10, "<b>x</b>"), OriginRun(10, "recall"))), "<i>host</i>")
+    headline = window.meter.headline
+    point = headline.rect().center()
+    QApplication.sendEvent(headline, QHelpEvent(QEvent.Type.ToolTip, point, headline.mapToGlobal(point)))
+    (tip,) = (each for each in QApplication.topLevelWidgets() if each.inherits("QTipLabel") and each.isVisible())
+    assert isinstance(tip, QLabel)
+    assert tip.textFormat() is Qt.TextFormat.PlainText
+    first, *others = tip.text().splitlines()
+    assert first == headline.text()
+    assert "Written on: <i>host</i>" in others, "words from elsewhere are shown as they are"
+    assert TAG.sub("", tip.text().replace("<i>host</i>", "")) == tip.text().replace("<i>host</i>", "")
+    QToolTip.hideText()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such pipes")
