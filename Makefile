@@ -46,7 +46,7 @@ house: $(VENV)/.installed-dev ## how large the code is, against its limits; ARGS
 translations: $(VENV)/.installed-dev ## what of the window is not translated; ARGS="--missing de" and the like are passed on
 	$(BIN)/python -m tests.translations $(ARGS)
 
-bench: $(VENV)/.installed-dev ## the figures in README's section on measuring
+bench: $(VENV)/.installed-dev ## the figures of docs/measuring.md
 	$(BIN)/python -m tests.benchmarks.plain_decoding
 	$(BIN)/python -m tests.benchmarks.interface
 	$(BIN)/python -m tests.benchmarks.end_to_end

@@ -1,14 +1,18 @@
-"""A real reply of the starter model, with what was measured of it: its pictures, an animation, and their caption."""
+"""A real reply of the starter model, written with and without speed-up: its pictures, an animation of both side by side
+in real time, and their caption with what was measured."""
 
 from __future__ import annotations
 
 import re
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count, takewhile
 from pathlib import Path
 
 import psutil
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QImage
+from PySide6.QtCore import QRect, Qt
+from PySide6.QtGui import QColor, QFont, QImage, QPainter
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
@@ -17,6 +21,7 @@ from app.settings.app_settings import AppSettings, SettingsFile
 from engine import SamplingSettings
 from engine.messages.conversations import Message
 from engine.messages.events import ReplyFinished, TargetReady
+from engine.messages.replies import ReplyStatistics
 from engine.target.extensions import CPU_INFO, usable_flags
 from tests.pictures.animation import write_animation
 from tests.pictures.studio import Studio
@@ -28,36 +33,86 @@ CAPTION = re.compile(r"\*A real reply[^*]*\*")
 _EARLIER = "Write a Python class for a stack with push and pop."
 _PROMPT = "Write a Python class for a stack with push, pop and is_empty."
 _SIZE_PX = (1000, 680)
-_FRAME_S = 0.125
-_LETTERS_A_FRAME = 6
-_PAUSE_S = 0.5  # between typing and sending
-_END_S = 5.0
+_HALF_PX = (640, 620)  # of the window in the animation
+_TITLE_PX = 44
+_GAP_PX = 8
+_FRAME_S = 0.1
+_END_S = 3.0
 _NUMBERS = {1: "one core", 2: "two cores", 4: "four cores", 8: "eight cores"}
 
 
+@dataclass(frozen=True, slots=True)
+class Film:
+    """The window from sending a prompt to the end of its reply. `frames`: seconds since the prompt was sent, in order,
+    each with what was shown from then on."""
+
+    title: str
+    frames: tuple[tuple[float, QImage], ...]
+    seconds: float
+
+    def at(self, second: float) -> QImage:
+        return [image for since, image in self.frames if since <= second][-1]
+
+
 def take_real(application: QApplication, folder: Path, out: Path, wanted: str) -> str:
-    """Has the app answer in `folder`, which is new, and returns a caption. Raises TimeoutError, and RuntimeError if the
-    machine was too busy to measure the reply."""
+    """Has the app answer in `folder`, which is new, and returns a caption. Raises TimeoutError, and RuntimeError if
+    both ways wrote different text."""
     settings = AppSettings(sampling=SamplingSettings(temperature=0), has_chatted=True, theme="light")
     SettingsFile(folder).save(settings)
     studio = Studio(application, folder, out, wanted, make_bridge=EngineBridge)
+    window = studio.window
     try:
-        studio.window.resize(*_SIZE_PX)
         studio.until(lambda: studio.heard(TargetReady))
-        studio.window.prompt_box.set_text(_EARLIER)
+        window.resize(*_HALF_PX)
+        window.prompt_box.set_text(_EARLIER)
         _send(studio)
         studio.until(lambda: studio.heard(ReplyFinished))
-        studio.window.new_action.trigger()
-        studio.rest()
-        frames, reply = _film(studio)
+        sped_up, with_it = _film(studio, "With speed-up")
+        window.resize(*_SIZE_PX)
+        studio.shoot("chat", window)
+        window.origins_action.setChecked(True)
+        studio.shoot("origins", window)
+        window.origins_action.setChecked(False)
+        window.resize(*_HALF_PX)
+        window.speed_up_action.setChecked(False)  # so the reply above is of no use to the one that follows
+        plain, without = _film(studio, "Without speed-up")
+        if with_it.text != without.text:
+            raise RuntimeError("The replies with and without speed-up differ in a near-tie; change the prompt.")
         if studio.wants("reply"):
-            write_animation(out / "reply.png", frames)
-        studio.shoot("chat", studio.window)
-        studio.window.origins_action.setChecked(True)
-        studio.shoot("origins", studio.window)
+            write_animation(out / "reply.png", side_by_side((plain, sped_up)))
     finally:
         studio.close()
-    return _caption(reply)
+    return _caption(_figures(with_it), _figures(without))
+
+
+def side_by_side(films: Sequence[Film]) -> list[tuple[QImage, float]]:
+    """One picture of all films every tenth of a second, each with its title and its clock, and the last for longer."""
+    longest = max(film.seconds for film in films)
+    seconds = [*takewhile(lambda second: second < longest, (_FRAME_S * number for number in count()))]
+    frames = [(_composed(films, second), _FRAME_S) for second in seconds]
+    return [*frames, (_composed(films, longest), _END_S)]
+
+
+def _composed(films: Sequence[Film], second: float) -> QImage:
+    images = [film.at(second) for film in films]
+    width, height = images[0].width(), images[0].height()
+    whole = QImage(len(films) * (width + _GAP_PX) - _GAP_PX, height + _TITLE_PX, QImage.Format.Format_RGB32)
+    whole.fill(QColor("white"))
+    painter = QPainter(whole)
+    font = QFont(QApplication.font())
+    font.setPixelSize(_TITLE_PX // 2)
+    font.setBold(True)
+    painter.setFont(font)
+    for place, (film, image) in enumerate(zip(films, images, strict=True)):
+        left = place * (width + _GAP_PX)
+        title = QRect(left + _GAP_PX, 0, width - 2 * _GAP_PX, _TITLE_PX)
+        middle = Qt.AlignmentFlag.AlignVCenter
+        painter.drawText(title, middle | Qt.AlignmentFlag.AlignLeft, film.title)
+        clock = f"{min(second, film.seconds):.1f} s" + (" ✓" if second >= film.seconds else "")
+        painter.drawText(title, middle | Qt.AlignmentFlag.AlignRight, clock)
+        painter.drawImage(left, _TITLE_PX, image)
+    painter.end()
+    return whole
 
 
 def write_caption(caption: str, root: Path) -> None:
@@ -71,43 +126,45 @@ def _send(studio: Studio) -> None:
     QTest.keyClick(studio.window.prompt_box.editor, Qt.Key.Key_Return)
 
 
-def _film(studio: Studio) -> tuple[list[tuple[QImage, float]], Message]:
-    """The window while the prompt is typed and answered, and the reply. Time is as it passed, but for typing."""
-    frames = []
-    for end in range(0, len(_PROMPT) + _LETTERS_A_FRAME, _LETTERS_A_FRAME):
-        studio.window.prompt_box.set_text(_PROMPT[:end])
-        studio.process()
-        frames.append((_picture(studio), _FRAME_S))
-    frames.append((_picture(studio), _PAUSE_S))
+def _film(studio: Studio, title: str) -> tuple[Film, Message]:
+    """A new chat in which the prompt is answered."""
+    window = studio.window
+    window.new_action.trigger()
+    if not window.conversations.isHidden():
+        window.toggle_sidebar()
+    window.prompt_box.set_text(_PROMPT)
+    studio.rest()
     num_before = len(studio.events)
     finished: list[Message] = []
     _send(studio)
     began = time.monotonic()
+    frames = [(0.0, _picture(studio))]
     while not finished:
-        studio.pass_time(_FRAME_S)
-        image, now = _picture(studio), time.monotonic()
-        frames.append((image, now - began))
-        began = now
+        studio.pass_time(_FRAME_S / 2)
+        frames.append((time.monotonic() - began, _picture(studio)))
         finished = [each.message for each in studio.events[num_before:] if isinstance(each, ReplyFinished)]
+    seconds = time.monotonic() - began
     studio.rest()
-    frames.append((_picture(studio), _END_S))
-    return frames, finished[0]
+    return Film(title, (*frames, (seconds, _picture(studio))), seconds), finished[0]
 
 
 def _picture(studio: Studio) -> QImage:
     return studio.window.grab().toImage()
 
 
-def _caption(reply: Message) -> str:
-    figures = reply.statistics
-    if figures is None or figures.shown_speedup is None:
-        raise RuntimeError("The machine was too busy to compare the reply with plain writing; try again.")
+def _figures(reply: Message) -> ReplyStatistics:
+    if reply.statistics is None:
+        raise RuntimeError("The reply has no figures.")
+    return reply.statistics
+
+
+def _caption(with_it: ReplyStatistics, without: ReplyStatistics) -> str:
     number = psutil.cpu_count(logical=False) or 1
     cores = _NUMBERS.get(number, f"{number} cores")
     return (
         f"*A real reply of the starter model (SmolLM2-135M-Instruct) at temperature 0, on {cores} of an {_processor()}:"
-        f" {figures.reply_tokens} tokens in {figures.reply_s:.1f} s, {figures.shown_speedup.value:.1f}× faster than "
-        "without speed-up, since much of it stood in an earlier chat.*"
+        f" {with_it.reply_tokens} tokens in {with_it.reply_s:.1f} s with speed-up, in {without.reply_s:.1f} s without."
+        " Much of it stood in an earlier chat.*"
     )
 
 

@@ -17,6 +17,7 @@ _BEGINS = r"(?<![\w/.-])"
 _FROM_ROOT = re.compile(rf"{_BEGINS}(?:{'|'.join(FOLDERS)})/[\w./-]*")
 _SOURCE = re.compile(rf"{_BEGINS}[\w/]+\.py\b")
 _MODULE = re.compile(r"(?<=-m )(?:tests|engine|app)[\w.]*")
+_CAPTION = re.compile(r"^\*[^*\n]+\*.*$", re.MULTILINE)  # of a picture
 _LINK = re.compile(r"\]\(([^)#:]+)\)")
 
 
@@ -32,6 +33,11 @@ def missing_in(document: Path) -> list[str]:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_what_a_document_names_is_there(document: Path) -> None:
     assert missing_in(document) == []
+
+
+def test_the_readme_is_one_page() -> None:
+    text = _CAPTION.sub("", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert len(text.split()) <= 700
 
 
 def test_a_name_that_leads_nowhere_is_found(tmp_path: Path) -> None:

@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtGui import QColor, QImage
+from PySide6.QtWidgets import QApplication
 
 from tests.pictures.animation import write_animation
-from tests.pictures.real import CAPTION, DOCUMENTS, NAMES, write_caption
+from tests.pictures.real import CAPTION, DOCUMENTS, NAMES, Film, side_by_side, write_caption
 
 ROOT = Path(__file__).parents[2]
 PICTURE = re.compile(r"^!\[[^\]]*\]\((?:docs/)?pictures/([\w-]+?)(?:-light)?\.png\)\n\n(.*)$", re.MULTILINE)
@@ -34,6 +35,23 @@ def test_a_caption_takes_the_place_of_the_one_before(tmp_path: Path) -> None:
     for document in DOCUMENTS:
         text = (tmp_path / document).read_text("utf-8")
         assert text == "Before.\n\n*A real reply, 1.5×.*\n\n*Illustration*\n"
+
+
+def test_two_films_run_side_by_side_in_real_time(qapp: QApplication) -> None:  # noqa: ARG001
+    slow = Film("Without", ((0.0, filled("red")), (0.25, filled("black"))), 0.25)
+    quick = Film("With", ((0.0, filled("red")), (0.1, filled("blue"))), 0.1)
+    frames = side_by_side((slow, quick))
+    below = frames[0][0].height() - 1
+    shown = [[QColor(image.pixel(x, below)).name() for x in (0, image.width() - 1)] for image, _ in frames]
+    red, black, blue = (QColor(name).name() for name in ("red", "black", "blue"))
+    assert shown == [[red, red], [red, blue], [red, blue], [black, blue]]
+    assert [seconds for _, seconds in frames[:-1]] == [0.1] * 3
+
+
+def filled(colour: str) -> QImage:
+    image = QImage(60, 40, QImage.Format.Format_RGB32)
+    image.fill(QColor(colour))
+    return image
 
 
 def test_an_animation_holds_its_frames_and_their_times(tmp_path: Path) -> None:
