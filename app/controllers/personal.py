@@ -12,7 +12,8 @@ from app.dialogs.personal_dialog import PersonalDialog
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
-from app.text.learned import model_views, ordinal_of, outcome_words, profile_view, size
+from app.text.learned import Loaded, kept_words, model_views, ordinal_of, outcome_words, profile_view, size
+from app.text.learning_progress import progress_view
 from app.text.numbers import whole
 from engine import (
     ExportProfile,
@@ -28,12 +29,14 @@ from engine import (
 )
 from engine.messages.events import (
     AdapterUsed,
+    ConversationsDeleted,
     DeletedErased,
     DrafterLearned,
     Event,
     EverythingForgotten,
     Failed,
     LearnedForgotten,
+    LearnedGrew,
     LearnedRead,
     LearningChanged,
     ProfileExported,
@@ -55,7 +58,8 @@ class PersonalController(Controller):
         super().__init__(window, bridge)
         self._keeper = keeper
         self._learned = _NOTHING_KNOWN
-        self._loaded = ""  # the name of the target
+        self._target = ""  # its name
+        self._learning = LearningChanged(is_learning=False)
         self._profile: Path | None = None  # that is shown
         self._under_way: PersonalCommand | None = None
         self._drafting = ("", False)  # the target, and whether there is a drafter for it
@@ -95,6 +99,7 @@ class PersonalController(Controller):
                 practice_minutes=settings.practice_minutes,
             )
             self._bridge.post(UseLearning(settings))
+            self._show()
 
     @Slot(str, str, object)
     def _use_adapter(self, target: str, drafter: str, number: int | None) -> None:
@@ -150,11 +155,11 @@ class PersonalController(Controller):
         match event:
             case LearnedRead():
                 self._learned = event
-                self.dialog.learned.show_models(model_views(event.summary, event.in_use, self._loaded))
+                self._show()
             case ProfileShown(path, summary):
                 self._end()
                 self._profile = path
-                view = profile_view(summary, self._learned.summary, self._learned.in_use, self._loaded)
+                view = profile_view(summary, self._learned.summary, self._loaded)
                 self.dialog.profile.show_profile(path.name, view)
                 self.dialog.clear_words()
             case ProfileExported(path, num_bytes, with_recall):
@@ -171,7 +176,10 @@ class PersonalController(Controller):
             case AdapterUsed(command, before):
                 self._on_adapter_used(command, before)
             case LearnedForgotten():
-                words = self.tr("What was learned is forgotten. Your chats are still here.")
+                words = self.tr(
+                    "What was learned is forgotten. Your chats are still here, and their text is reused until you "
+                    "delete them or forget everything."
+                )
                 self._end(words)
             case EverythingForgotten(num_conversations):
                 words = self.tr(
@@ -182,16 +190,32 @@ class PersonalController(Controller):
                 self._end(words.format(number=whole(num_conversations)))
             case DeletedErased(left):
                 self._show_left(left)
-            case DrafterLearned():
+            case DrafterLearned() | LearnedGrew() | ConversationsDeleted():
                 self._read_again()
             case LearningChanged():
+                self._learning = event
                 self.dialog.learning.show_can_learn(event.can_learn)
+                self._show()
             case SpeculationChanged(name, _, is_drafting) if (name, is_drafting) != self._drafting:
                 self._drafting = name, is_drafting
                 self._read_again()
             case TargetReady(target):
-                self._loaded = target.name
+                self._target = target.name
                 self._read_again()
+
+    @property
+    def _loaded(self) -> Loaded:
+        return Loaded(self._target, self._learned.vocabulary, self._learned.in_use)
+
+    def _show(self) -> None:
+        """Nothing before it was read."""
+        if self._learned is _NOTHING_KNOWN:
+            return
+        summary, loaded, settings = self._learned.summary, self._loaded, self._keeper.settings.learning_settings()
+        has_drafter, learning = loaded.pair is not None, self._learning
+        progress = progress_view(self._learned.progress, settings, has_drafter, learning.can_learn, learning.is_paused)
+        self.dialog.learned.show_models(model_views(summary, loaded, progress))
+        self.dialog.forget.show_kept(kept_words(summary, loaded))
 
     def _on_adapter_used(self, command: UseAdapter, before: int | None) -> None:
         is_loaded = self._learned.in_use == (command.target_fingerprint, command.drafter_fingerprint)

@@ -48,6 +48,8 @@ class ForgetPage(QWidget):
         self.everything_button = button(self.tr("Forget everything…"), "outlined", self, self._ask_everything)
         condition = self.tr("Yes, delete all my chats and all that was learned")
         self.everything_question = Question(self.tr("Forget everything"), self, condition)
+        self.kept = words("", self, kind="quiet")
+        self.kept.hide()
         self.left = words("", self)
         self.left.hide()
         in_column(
@@ -56,6 +58,7 @@ class ForgetPage(QWidget):
                 words(self.tr(_ABOUT_LEARNED), self, kind="quiet"),
                 Placed(self.learned_button, alignment=Qt.AlignmentFlag.AlignLeft),
                 self.learned_question,
+                self.kept,
                 line(self),
                 words(self.tr("Everything"), self, kind="title"),
                 words(self.tr(_ABOUT_EVERYTHING), self, kind="quiet"),
@@ -79,6 +82,11 @@ class ForgetPage(QWidget):
     def set_busy(self, is_busy: bool) -> None:
         self.learned_button.setEnabled(not is_busy)
         self.everything_button.setEnabled(not is_busy)
+
+    def show_kept(self, sentence: str) -> None:
+        """What is reused all the same, after what was learned is forgotten."""
+        self.kept.setText(sentence)
+        self.kept.setVisible(bool(sentence))
 
     def show_left(self, sentences: tuple[str, ...]) -> None:
         """What was deleted and could not be erased yet."""

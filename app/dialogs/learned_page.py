@@ -7,16 +7,16 @@ from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QWidget
 
 from app.text.benefits import BenefitView
 from app.text.learned import AdapterView, ModelView, PairView
+from app.text.learning_progress import ProgressView
 from app.text.translation import QT_TRANSLATE_NOOP, translate
 from app.widgets.layouts import Part, Placed, ScrollingPage, Stretch, add_row, in_column, in_grid, in_row
-from app.widgets.parts import ElidedLabel, button, set_up, words
+from app.widgets.parts import ElidedLabel, ProgressLine, button, set_up, words
 
 _ROW_PX = 28
 _LINK_PX = 8  # beside the words of a link
 _NOTHING = QT_TRANSLATE_NOOP(
     "LearnedPage",
-    "Nothing has been learned yet. Earlier text is reused from the first chat on; the drafter needs a few dozen "
-    "replies to guess better.",
+    "Nothing has been learned yet. Earlier text is reused from the first chat on.",
 )
 _READING = QT_TRANSLATE_NOOP("LearnedPage", "Loading…")
 _UNREAD = QT_TRANSLATE_NOOP("LearnedPage", "What was learned cannot be read.")
@@ -111,6 +111,8 @@ class ModelCard(QFrame):
         parts: list[Part] = [in_row([name, *loaded, Stretch()], spacing=10)]
         if model.sentences:
             parts.append(words(model.sentences, self))
+        if model.progress is not None:
+            parts.append(self._progress(model.progress))
         told = [(pair.words, pair.benefit) for pair in model.pairs if pair.benefit is not None]
         parts += [self._benefit(which if len(told) > 1 else "", benefit) for which, benefit in told]
         if model.details:
@@ -133,6 +135,18 @@ class ModelCard(QFrame):
     def set_busy(self, is_busy: bool) -> None:
         for use in self.use_buttons:
             use.setEnabled(not is_busy)
+
+    def _progress(self, progress: ProgressView) -> QWidget:
+        shown = QWidget(self)
+        parts: list[Part] = [words(progress.words, shown)]
+        if progress.share is not None:
+            bar = ProgressLine(self.tr("Way to a first result"), shown)
+            bar.show_share(progress.share)
+            parts.append(bar)
+        if progress.hint:
+            parts.append(words(progress.hint, shown, kind="faint"))
+        in_column(parts, inside=shown, spacing=6)
+        return shown
 
     def _benefit(self, drafter: str, benefit: BenefitView) -> QWidget:
         table = QWidget(self)

@@ -7,13 +7,30 @@ from dataclasses import dataclass
 
 from app.text.amounts import day_words
 from app.text.benefits import BenefitView, benefit_view, benefit_words
+from app.text.learning_progress import ProgressView
 from app.text.numbers import decimal
 from app.text.translation import Words
-from engine.messages.learned import AdapterSummary, FingerprintPair, ImportOutcome, LearnedSummary, ProfileSummary
+from engine.messages.learned import (
+    AdapterSummary,
+    FingerprintPair,
+    ImportOutcome,
+    LearnedSummary,
+    ProfileSummary,
+    RecallSize,
+)
 
 _WORDS_PER_TOKEN = 0.75
 _MB = 1_000_000
 Learned = Words("Learned")
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The model in use, where this computer runs it, and its drafter."""
+
+    name: str = ""
+    vocabulary: str = ""  # its fingerprint; empty: no model is in use here
+    pair: FingerprintPair | None = None  # None: nobody drafts for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +63,7 @@ class ModelView:
     sentences: str
     details: str
     pairs: tuple[PairView, ...]
+    progress: ProgressView | None = None  # towards a first result
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +76,22 @@ class ProfileView:
     replaced: str  # what is deleted if it replaces what was learned here
 
 
-def model_views(summary: LearnedSummary, in_use: FingerprintPair | None, loaded: str) -> tuple[ModelView, ...]:
-    """The loaded model first. `in_use` is what is loaded, and `loaded` the model's name."""
-    views = [_model_view(summary, vocabulary, in_use, loaded) for vocabulary in summary.vocabularies]
+def model_views(summary: LearnedSummary, loaded: Loaded, progress: ProgressView | None = None) -> tuple[ModelView, ...]:
+    """The loaded model first, also where nothing is learned of it yet; `progress` is its own."""
+    known = {*summary.vocabularies, *filter(None, [loaded.vocabulary])}
+    views = [_model_view(summary, vocabulary, loaded, progress) for vocabulary in known]
     return tuple(sorted(views, key=lambda view: (not view.is_loaded, view.name == _unknown(), view.name)))
 
 
-def profile_view(
-    profile: ProfileSummary, here: LearnedSummary, in_use: FingerprintPair | None, loaded: str
-) -> ProfileView:
+def profile_view(profile: ProfileSummary, here: LearnedSummary, loaded: Loaded) -> ProfileView:
     learned = profile.learned
     contents = [
-        f"{_name(here, vocabulary, in_use, loaded)}: {_joined([*_amounts(learned, vocabulary)])}."
+        Learned.tr(
+            "{model} ({place}): {amounts}.",
+            model=_name(here if vocabulary in here.target_names else learned, vocabulary, loaded),
+            place=_place(vocabulary, here, loaded),
+            amounts=_joined([*_amounts(learned, vocabulary)]),
+        )
         for vocabulary in learned.vocabularies
     ]
     if learned.statistics:
@@ -83,7 +105,7 @@ def profile_view(
     return ProfileView(
         Learned.tr("Made on {day} with Slipstream {version}.", day=made, version=profile.program),
         tuple(contents) or (Learned.tr("Nothing had been learned when it was made."),),
-        tuple(_misfits(learned, here, in_use)),
+        tuple(_misfits(learned, here, loaded)),
         _replaced(here),
     )
 
@@ -111,18 +133,37 @@ def size(num_bytes: int) -> str:
     return Learned.tr("{number} kB", number=max(1, round(num_bytes / 1000)))
 
 
-def _name(summary: LearnedSummary, vocabulary: str, in_use: FingerprintPair | None, loaded: str) -> str:
+def kept_words(summary: LearnedSummary, loaded: Loaded) -> str:
+    """What is reused of chats as long as they are kept; empty where that is nothing."""
+    sizes = [size for size in summary.recall.values() if size.num_chats]
+    if not sizes:
+        return ""
+    size = summary.recall.get(loaded.vocabulary, max(sizes, key=lambda size: size.num_chats))
+    return Learned.tr(
+        "Still reused to guess ahead: the text of {amount}. To erase it too, delete the chats or forget everything.",
+        amount=_text(size),
+    )
+
+
+def _name(summary: LearnedSummary, vocabulary: str, loaded: Loaded) -> str:
     names = list(summary.target_names.get(vocabulary, ()))
-    if loaded and in_use is not None and in_use[0] == vocabulary:
-        names = [loaded, *(name for name in names if name != loaded)]
+    if loaded.name and loaded.vocabulary == vocabulary:
+        names = [loaded.name, *(name for name in names if name != loaded.name)]
     return ", ".join(names) or _unknown()
+
+
+def _place(vocabulary: str, here: LearnedSummary, loaded: Loaded) -> str:
+    if vocabulary == loaded.vocabulary:
+        return Learned.tr("loaded now")
+    return Learned.tr("used here") if vocabulary in here.used_here else Learned.tr("not used here yet")
 
 
 def _unknown() -> str:
     return Learned.tr("A model that has not been used here")
 
 
-def _model_view(summary: LearnedSummary, vocabulary: str, in_use: FingerprintPair | None, loaded: str) -> ModelView:
+def _model_view(summary: LearnedSummary, vocabulary: str, loaded: Loaded, progress: ProgressView | None) -> ModelView:
+    in_use, is_loaded = loaded.pair, vocabulary == loaded.vocabulary
     drafters = sorted(
         (drafter for target, drafter in summary.adapters if target == vocabulary),
         key=lambda drafter: ((vocabulary, drafter) != in_use, drafter),
@@ -139,11 +180,12 @@ def _model_view(summary: LearnedSummary, vocabulary: str, in_use: FingerprintPai
     main = pairs[0].pair if pairs else (vocabulary, "")
     return ModelView(
         vocabulary,
-        _name(summary, vocabulary, in_use, loaded),
-        in_use is not None and in_use[0] == vocabulary,
+        _name(summary, vocabulary, loaded),
+        is_loaded,
         " ".join(_sentences(summary, main)),
         " · ".join(_details(summary, vocabulary)),
         tuple(pairs),
+        progress if is_loaded else None,
     )
 
 
@@ -203,15 +245,20 @@ def _sentences(summary: LearnedSummary, pair: FingerprintPair) -> Iterator[str]:
         )
     elif adapters:
         yield Learned.tr("The original drafter is in use.")
-    elif summary.lessons.get(vocabulary):
-        yield Learned.tr("The drafter is no better yet; a first result takes a few dozen replies.")
     if since := summary.since.get(vocabulary):
         yield Learned.tr("Learning since {day}.", day=day_words(since))
     if recalled := summary.recall.get(vocabulary):
-        num_words = _rounded(recalled.num_tokens * _WORDS_PER_TOKEN)
-        yield Learned.tr(
-            "About {number} word(s) of your chats are remembered, to reuse what comes up again.", "", num_words
-        )
+        yield Learned.tr("Earlier text ready to be reused: {amount}.", amount=_text(recalled))
+    else:
+        yield Learned.tr("Earlier text is reused from the first chat on.")
+
+
+def _text(size: RecallSize) -> str:
+    """How much text is reused; of no chat where it came with a profile."""
+    num_words = Learned.tr("about {number} word(s)", "", _rounded(size.num_tokens * _WORDS_PER_TOKEN))
+    if not size.num_chats:
+        return num_words
+    return Learned.tr("{number} chat(s), {words}", "", size.num_chats, words=num_words)
 
 
 def _published(adapters: Sequence[AdapterSummary]) -> AdapterSummary | None:
@@ -260,21 +307,12 @@ def _amounts(learned: LearnedSummary, vocabulary: str) -> Iterator[str]:
         yield Learned.tr("{number} text(s) to reuse, of {tokens}", "", texts.num_texts, tokens=tokens)
 
 
-def _misfits(learned: LearnedSummary, here: LearnedSummary, in_use: FingerprintPair | None) -> Iterator[str]:
-    known = set(here.vocabularies) | ({in_use[0]} if in_use else set())
-    if unknown := [vocabulary for vocabulary in learned.vocabularies if vocabulary not in known]:
-        if len(unknown) == 1:
-            yield Learned.tr(
-                "One of the models is not known here; what was learned for it is used once a model with its "
-                "vocabulary is loaded."
-            )
-        else:
-            yield Learned.tr(
-                "%n of the models are not known here; what was learned for them is used once models with their "
-                "vocabularies are loaded.",
-                "",
-                len(unknown),
-            )
+def _misfits(learned: LearnedSummary, here: LearnedSummary, loaded: Loaded) -> Iterator[str]:
+    in_use = loaded.pair
+    if not {*learned.vocabularies} <= here.used_here | {loaded.vocabulary}:
+        yield Learned.tr(
+            "What was learned for a model not used here yet takes effect once a model with its vocabulary is loaded."
+        )
     if in_use is not None:
         num_others = sum(len(found) for (_, drafter), found in learned.adapters.items() if drafter != in_use[1])
         if num_others:

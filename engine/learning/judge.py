@@ -33,6 +33,9 @@ _LARGEST = 0.1  # share of a usual reply's rounds, the most that one reply can s
 _MOST_WEIGHT = 50.0  # replies: a new one changes by as much what is usual
 _MOST_TOKENS = 384  # of one conversation that can be evidence: as of one long reply
 _FEWEST_CHATS = 6  # before what is published can be returned from
+# Of the rounds of a reply, what candidates saved that were published, and how far replies differed (decision 26).
+_USUAL_SAVED, _USUAL_SPREAD = 0.018, 0.04
+_MOST_LEFT = 999  # replies, that a forecast reaches
 
 Floats = npt.NDArray[np.float64]
 
@@ -87,6 +90,16 @@ class Bets:
         kept, dealt = 1 - _HANDED_ON, _HANDED_ON * self.total
         before = (kept * each + dealt * share for each, share in zip(self.owned, _SHARES, strict=True))
         return Bets(tuple(each * (1 + stake * gain) for each, stake in zip(before, _STAKES, strict=True)))
+
+    @property
+    def num_left(self) -> int:
+        """About how many more replies it takes to win, with a candidate that is as good as usual."""
+        bets, number = self, 0
+        while not bets.is_won and number < _MOST_LEFT:
+            number += 1
+            spread = -_USUAL_SPREAD if number % 2 else _USUAL_SPREAD
+            bets = bets.after((_USUAL_SAVED + spread) / _LARGEST)
+        return number
 
 
 @dataclass(slots=True)
@@ -177,6 +190,11 @@ class Capital:
         if len(numbers) != 2 * size + 2 or not all(0 <= number < float("inf") for number in numbers):
             return cls()
         return cls(Bets(tuple(numbers[:size])), Bets(tuple(numbers[size : 2 * size])), numbers[-2], numbers[-1])
+
+    @property
+    def num_left(self) -> int:
+        """About how many more replies it takes until a candidate is published."""
+        return self.better.num_left
 
     def take(self, saved: float, rounds: float) -> None:
         """Rounds that the candidate saved, and those with what is in use."""

@@ -27,7 +27,7 @@ from engine.messages.conversations import Conversation, ConversationSummary, Lef
 from engine.messages.drafters import DrafterChoice
 from engine.messages.forms import FormOffer, FormSpeed, TuneReport, TuneStep
 from engine.messages.history import History
-from engine.messages.learned import FingerprintPair, ImportOutcome, LearnedSummary, ProfileSummary
+from engine.messages.learned import FingerprintPair, ImportOutcome, LearnedSummary, LearningProgress, ProfileSummary
 from engine.messages.order import Folder, LibraryPrompt, Preset
 from engine.messages.pictures import Picture
 from engine.messages.prompts import Attachment
@@ -605,6 +605,12 @@ class LearnedRead(Event):
 
     summary: LearnedSummary
     in_use: FingerprintPair | None  # of the loaded target and drafter
+    vocabulary: str = ""  # of the loaded target; empty: none is, or it is on a server
+    progress: LearningProgress | None = None  # None: there was an adapter already, or no drafter in use can learn
+
+
+class LearnedGrew(Event):
+    """There is more to reuse, or another reply was scored: what `ReadLearned` tells has changed."""
 
 
 class ProfileShown(Event):

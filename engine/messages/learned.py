@@ -211,12 +211,14 @@ class Learned:
     adapters: Mapping[FingerprintPair, Sequence[AdapterRecord]]  # oldest first, at most one of them in use
     recall: Mapping[str, tuple[npt.NDArray[np.int32], ...]]  # texts in the tokens of a vocabulary, oldest first
     statistics: tuple[TargetStatistics, ...]
+    target_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # as in `LearnedSummary`
 
 
 @dataclass(frozen=True, slots=True)
 class RecallSize:
     num_texts: int
     num_tokens: int
+    num_chats: int = 0  # that they belong to; those of a profile belong to none
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,12 +235,28 @@ class LearnedSummary:
     since: Mapping[str, datetime] = field(default_factory=dict)  # of the oldest lesson or adapter, by vocabulary
     practice: Mapping[str, int] = field(default_factory=dict)  # replies, by vocabulary
     benefits: Mapping[FingerprintPair, PairBenefit] = field(default_factory=dict)
+    used_here: frozenset[str] = frozenset()  # vocabularies of targets that were loaded here
+    scored: Mapping[FingerprintPair, int] = field(default_factory=dict)  # replies, each before it was learned from
 
     @property
     def vocabularies(self) -> tuple[str, ...]:
         """The fingerprints of all target vocabularies with an entry."""
         of_pairs = {target for target, _ in (*self.ngrams, *self.adapters)}
         return tuple(sorted(of_pairs | set(self.recall) | set(self.lessons) | set(self.practice)))
+
+
+@dataclass(frozen=True, slots=True)
+class LearningProgress:
+    """How far the drafter in use is from its first adapter."""
+
+    num_scored: int  # replies
+    num_left: int  # about so many more, where learning goes as it usually does
+    awaits_power: bool = False  # the machine is on battery, and is not to learn then
+
+    @property
+    def num_replies(self) -> int:
+        """About so many in all."""
+        return self.num_scored + self.num_left
 
 
 @dataclass(frozen=True, slots=True)

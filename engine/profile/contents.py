@@ -20,11 +20,13 @@ from engine.profile import archive
 from engine.profile.manifest import (
     FORMAT,
     MANIFEST,
+    MOST_NAMES,
     STATISTICS,
     AdapterItem,
     Format,
     Manifest,
     Member,
+    NamesItem,
     NgramsItem,
     RecallItem,
     Statistics,
@@ -96,6 +98,7 @@ def to_members(contents: Contents) -> dict[str, bytes]:
         ngrams=tuple(ngrams),
         adapters=tuple(adapters),
         recall=tuple(recall),
+        names=tuple(_names(learned)),
     )
     return {MANIFEST: manifest.model_dump_json(indent=2).encode()} | members
 
@@ -115,6 +118,7 @@ def from_members(path: Path, members: Mapping[str, bytes]) -> Contents:
         adapters=_adapters(path, manifest.adapters, read),
         recall=_Anew({each: partial(_unpacked, path, read, name, unpack_texts) for each, name in vocabularies.items()}),
         statistics=tuple(TargetStatistics(**item.model_dump()) for item in statistics.targets),
+        target_names={item.vocabulary: item.names for item in manifest.names},
     )
     for each in chain(learned.ngrams.values(), learned.recall.values(), *learned.adapters.values()):
         del each  # it was in order, or raised
@@ -184,6 +188,7 @@ def _checked(path: Path, manifest: Manifest, members: Mapping[str, bytes]) -> _R
     subjects = (
         [(item.target, item.drafter) for item in manifest.ngrams],
         [item.vocabulary for item in manifest.recall],
+        [item.vocabulary for item in manifest.names],
         [item.number for item in manifest.adapters],
         [(item.target, item.drafter) for item in manifest.adapters if item.is_published],
     )
@@ -224,8 +229,21 @@ def _statistics(statistics: Iterable[TargetStatistics]) -> bytes:
     items = []
     for each in statistics:
         with suppress(*_CANNOT_TRAVEL):
-            items.append(TargetItem(**(asdict(each) | {"name": _CONTROL_CODES.sub("\ufffd", each.name)[:500]})))
+            items.append(TargetItem(**(asdict(each) | {"name": _name(each.name)})))
     return Statistics(targets=tuple(items)).model_dump_json(indent=2).encode()
+
+
+def _names(learned: Learned) -> Iterator[NamesItem]:
+    """Of what is in the profile; another model that was used here is nobody's business."""
+    told = {vocabulary for vocabulary, _ in (*learned.ngrams, *learned.adapters)} | set(learned.recall)
+    for vocabulary, names in sorted(learned.target_names.items()):
+        if vocabulary in told:
+            with suppress(*_CANNOT_TRAVEL):
+                yield NamesItem(vocabulary=vocabulary, names=tuple(map(_name, names[:MOST_NAMES])))
+
+
+def _name(name: str) -> str:
+    return _CONTROL_CODES.sub("\ufffd", name)[:500]
 
 
 def _sha256(content: bytes) -> str:

@@ -10,6 +10,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstrai
 FORMAT: Literal[1] = 1  # raise it when older versions could not read what is written
 MANIFEST = "manifest.json"
 STATISTICS = "statistics.json"
+MOST_NAMES = 20  # of a vocabulary
 MOST_COUNTED = 2**40  # so that later counts always fit into the store
 
 Name = Annotated[str, StringConstraints(max_length=100)]  # of a member; must be one that there is
@@ -66,6 +67,11 @@ class RecallItem(_Strict):
     member: Name
 
 
+class NamesItem(_Strict):
+    vocabulary: Fingerprint
+    names: Annotated[tuple[Text, ...], Field(min_length=1, max_length=MOST_NAMES)]  # of models that have it
+
+
 class Manifest(_Strict):
     format: Literal[1]
     program: Text  # the version of Slipstream that wrote it
@@ -74,6 +80,7 @@ class Manifest(_Strict):
     ngrams: tuple[NgramsItem, ...]
     adapters: tuple[AdapterItem, ...]
     recall: tuple[RecallItem, ...]
+    names: tuple[NamesItem, ...] = ()  # missing in profiles of older programs
 
 
 class TargetItem(_Strict):

@@ -58,7 +58,7 @@ def summarize(learned: Learned) -> LearnedSummary:
             vocabulary: RecallSize(len(texts), sum(map(len, texts))) for vocabulary, texts in learned.recall.items()
         },
         lessons={},
-        target_names={},
+        target_names=learned.target_names,
         statistics=learned.statistics,
     )
 

@@ -31,6 +31,7 @@ from engine.messages.conversations import Conversation, Message, Role
 from engine.messages.events import (
     CompareFinished,
     ConversationChanged,
+    LearnedGrew,
     Listener,
     PromptStored,
     ReplyFinished,
@@ -87,8 +88,11 @@ class ChatService:
             if command.restarts:
                 self._recall.restart()
             with self.target.watched():
-                if self.target.local is not None and self._recall.catch_up():
-                    self._post(UpdateRecall())
+                if self.target.local is not None:
+                    if self._recall.catch_up():
+                        self._post(UpdateRecall())
+                    else:
+                        self._emit(LearnedGrew())
             return
         with self._learning.pause():
             match command:

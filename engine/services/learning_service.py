@@ -116,7 +116,17 @@ class LearningService:
     @property
     def wants_distributions(self) -> bool:
         """Whether replies should carry the target's distributions."""
-        return self._settings.enabled and _pupil_of(self._drafting) is not None
+        return self._settings.enabled and self.can_learn
+
+    @property
+    def can_learn(self) -> bool:
+        """Whether there is a drafter in use that learns adapters."""
+        return _pupil_of(self._drafting) is not None
+
+    @property
+    def awaits_power(self) -> bool:
+        """Whether nothing is learned until the machine is plugged in."""
+        return not self._settings.on_battery and self._on_battery()
 
     @property
     def pair(self) -> FingerprintPair | None:
@@ -356,7 +366,7 @@ class LearningService:
             return False
         if self._is_due or self._must_wait or not (self._settings.enabled and self._practice.is_due(self._settings)):
             return False
-        return self._settings.on_battery or not self._on_battery()
+        return not self.awaits_power
 
     @property
     def _is_due(self) -> bool:
@@ -366,7 +376,7 @@ class LearningService:
         is_current = pupil is not None and pupil.drafting is _pupil_of(self._drafting) and pupil.era == self.era.number
         if is_current and not (self._changes or self._has_work):
             return False
-        return self._settings.on_battery or not self._on_battery()
+        return not self.awaits_power
 
     @property
     def _must_wait(self) -> bool:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from engine.errors import Cancelled
+from engine.learning.judge import Capital
 from engine.messages.commands import (
     Command,
     EraseDeleted,
@@ -33,6 +34,7 @@ from engine.messages.events import (
     ProfileShown,
     ServersListed,
 )
+from engine.messages.learned import FingerprintPair, LearnedSummary, LearningProgress
 from engine.profile.transfer import export_profile, read_profile, summarize_profile
 from engine.remote.servers import Servers
 from engine.services.learning_service import LearningService
@@ -114,4 +116,12 @@ class PersonalService:
             self._post(UpdateRecall())
 
     def _report(self) -> None:
-        self._emit(LearnedRead(self._repository.summarize_learned(), self._learning.pair))
+        learned, pair = self._repository.summarize_learned(), self._learning.pair
+        self._emit(LearnedRead(learned, pair, self._recall.vocabulary, self._progress(learned, pair)))
+
+    def _progress(self, learned: LearnedSummary, pair: FingerprintPair | None) -> LearningProgress | None:
+        if pair is None or not self._learning.can_learn or learned.adapters.get(pair):
+            return None
+        candidate = self._repository.candidate(*pair)
+        num_left = Capital.of(() if candidate is None else candidate.capital).num_left
+        return LearningProgress(learned.scored.get(pair, 0), num_left, self._learning.awaits_power)

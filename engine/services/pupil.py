@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from engine.errors import AdapterUnusable, StoreUnusable
-from engine.messages.events import DrafterLearned, Listener
+from engine.messages.events import DrafterLearned, LearnedGrew, Listener
 from engine.messages.learned import NO_GAIN, CandidateRecord, Lesson
 from engine.services.era import Era
 
@@ -56,6 +56,7 @@ class Pupil:
             capital=() if known is None else known.capital,
         )
         self._numbers: list[tuple[Adapter, int]] = [(adapter, stored.number)] if adapter and stored else []
+        self._is_known = known is not None  # whether the store has a candidate
         self._scored_until = 0 if known is None else known.scored_until
         self._num_learned = known.num_learned if known else stored.num_learned if stored else 0
         self._trial: Trial | None = None  # the last one
@@ -172,19 +173,22 @@ class Pupil:
                 )
                 if not trial.begins_anew:
                     self._repository.note_trial(*self._pair, trial.gain, self._scored_until, trial.capital)
+                    if not self._is_known:  # the first one: what it showed is to be seen, and kept
+                        self._save_candidate(b"")
             except StoreUnusable as error:  # the next note has all of this one but its score
                 _logger.warning("what a reply showed was not stored: %s", error)
             if trial.is_change:
                 self._use(trial)
             if trial.begins_anew:
                 self._save_candidate(b"")
+        self._emit(LearnedGrew())
 
     def _save_candidate(self, weights: bytes) -> None:
         assert self._trial is not None
         number, capital = self._number_of(self._trial.adapter), self._trial.capital
         record = CandidateRecord(number, self._scored_until, self._learned_until, self._num_learned, capital, weights)
         self._repository.save_candidate(*self._pair, record)
-        self._num_unsaved = 0
+        self._num_unsaved, self._is_known = 0, True
 
     def _use(self, trial: Trial) -> None:
         """Puts another adapter in use."""

@@ -91,6 +91,11 @@ class Recall:
         self._tokenize = _nothing
         self._begun = None
 
+    @property
+    def vocabulary(self) -> str:
+        """Of the target in use, by its fingerprint; empty: none writes here."""
+        return "" if self._tokenize is _nothing else self._fingerprint
+
     def reload(self) -> None:
         """The texts in the store were replaced or forgotten."""
         with self._lock:

@@ -190,7 +190,8 @@ class TargetInUse:
         self._loaded, self._unloaded = Loaded(Local(source, target, writer), command), None
         self._recall.open(target)
         try:
-            self._repository.remember_target(source)  # first: who hears of the target lists the library at once
+            # First: who hears of the target lists the library at once.
+            self._repository.remember_target(source, target.vocabulary.fingerprint)
         finally:  # the target is there, even if the store refuses
             speculation.tell(
                 lambda now: self._emit(TargetReady(_describe(source, target, now, settings, writer), command))

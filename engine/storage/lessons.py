@@ -7,7 +7,6 @@ of that time. Numbers are little-endian, so that a store can move to any machine
 from __future__ import annotations
 
 import random
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -129,21 +128,6 @@ def count_lessons(connection: Connection) -> dict[str, int]:
         .group_by(VocabularyRow.id)
     )
     return dict(connection.execute(counted).all())
-
-
-def read_target_names(connection: Connection) -> dict[str, tuple[str, ...]]:
-    """By vocabulary: the targets that wrote the lessons in it."""
-    named = (
-        select(VocabularyRow.fingerprint, MessageRow.target_name)
-        .join(LessonRow, LessonRow.vocabulary_id == VocabularyRow.id)
-        .join(MessageRow, MessageRow.id == LessonRow.message_id)
-        .where(MessageRow.target_name.is_not(None))
-        .distinct()
-    )
-    names: dict[str, list[str]] = defaultdict(list)
-    for fingerprint, name in connection.execute(named):
-        names[fingerprint].append(str(name))
-    return {fingerprint: tuple(sorted(found)) for fingerprint, found in names.items()}
 
 
 def write_lesson(

@@ -48,11 +48,10 @@ _KNOWN = """
 SELECT tokens FROM recall WHERE vocabulary_id = ?1 UNION SELECT tokens FROM imported_recall WHERE vocabulary_id = ?1
 """
 _SIZES = """
-SELECT fingerprint, count(*), sum(length(tokens)) FROM vocabularies JOIN (
-    SELECT vocabulary_id, tokens FROM recall WHERE message_id NOT IN (
-        SELECT messages.id FROM messages JOIN conversations ON conversations.id = messages.conversation_id
-        WHERE conversations.deleted_at IS NOT NULL)
-    UNION ALL SELECT vocabulary_id, tokens FROM imported_recall
+SELECT fingerprint, count(*), sum(length(tokens)), count(DISTINCT conversation_id) FROM vocabularies JOIN (
+    SELECT vocabulary_id, tokens, conversation_id FROM recall JOIN messages ON messages.id = message_id
+    JOIN conversations ON conversations.id = conversation_id WHERE conversations.deleted_at IS NULL
+    UNION ALL SELECT vocabulary_id, tokens, NULL FROM imported_recall
 ) ON vocabulary_id = vocabularies.id GROUP BY vocabularies.id
 """
 _new = insert(RecallRow)
@@ -89,7 +88,7 @@ def _latest_first(
 def read_sizes(connection: Connection) -> dict[str, RecallSize]:
     """For every vocabulary that has any, including texts that came with profiles."""
     found = raw_rows(connection, _SIZES)
-    return {name: RecallSize(num_texts, num_bytes // _TOKEN_BYTES) for name, num_texts, num_bytes in found}
+    return {name: RecallSize(texts, num_bytes // _TOKEN_BYTES, chats) for name, texts, num_bytes, chats in found}
 
 
 def read_missing(

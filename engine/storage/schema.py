@@ -417,6 +417,7 @@ class TargetRow(Base, holds=Holds.LIBRARY):
     identity: Mapped[str | None] = mapped_column(unique=True)  # None: its file was not read since identities exist
     last_used_at: Mapped[datetime | None]  # None: never
     options: Mapped[str] = mapped_column(server_default=text("''"))  # what the user set for it, as JSON
+    vocabulary: Mapped[str] = mapped_column(server_default=text("''"))  # its fingerprint; empty: never loaded
 
 
 class TargetFileRow(Base, holds=Holds.LIBRARY):
@@ -499,6 +500,16 @@ class ImportedRecallRow(Base, holds=Holds.LEARNED, in_profile=True, num_bytes="l
     id: Mapped[int] = mapped_column(primary_key=True)
     vocabulary_id: Mapped[int] = mapped_column(ForeignKey("vocabularies.id", ondelete="CASCADE"), index=True)
     tokens: Mapped[bytes]  # little-endian int32, see recall.py
+
+
+class ImportedNameRow(Base, holds=Holds.LEARNED, in_profile=True, num_bytes="length(name)"):
+    """What a profile calls a target with this vocabulary."""
+
+    __tablename__ = "imported_names"
+    __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012
+
+    vocabulary_id: Mapped[int] = mapped_column(ForeignKey("vocabularies.id", ondelete="CASCADE"), primary_key=True)
+    name: Mapped[str] = mapped_column(primary_key=True)
 
 
 class LessonRow(

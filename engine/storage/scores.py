@@ -27,6 +27,11 @@ LEFT JOIN reply_statistics ON reply_statistics.message_id = messages.id
 WHERE conversations.deleted_at IS NULL AND rounds_before <> rounds_after AND typeof(drafter_fingerprint) = 'text'
 AND written IN ({", ".join(f"'{kind.value}'" for kind in TextKind)}) AND {SOUND} ORDER BY messages.id
 """
+_COUNT = f"""
+SELECT fingerprint, drafter_fingerprint, count(*) FROM scores JOIN vocabularies ON vocabularies.id = vocabulary_id
+JOIN messages ON messages.id = scores.message_id JOIN conversations ON conversations.id = conversation_id
+WHERE conversations.deleted_at IS NULL AND typeof(drafter_fingerprint) = 'text' AND {SOUND} GROUP BY 1, 2
+"""
 _COLUMNS = ("vocabulary_id", "drafter_fingerprint", "message_id", "num_tokens", "rounds_before", "rounds_after")
 
 
@@ -50,6 +55,11 @@ def read_benefits(connection: Connection) -> Mapping[FingerprintPair, PairBenefi
         scored[target, drafter].append((TextKind(kind), ScoredReplies(chat, 1, *figures)))
     found = {pair: _benefit(replies) for pair, replies in scored.items()}
     return {pair: benefit for pair, benefit in found.items() if benefit is not None}
+
+
+def count_scores(connection: Connection) -> Mapping[FingerprintPair, int]:
+    """Of replies that are not deleted."""
+    return {(target, drafter): number for target, drafter, number in raw_rows(connection, _COUNT)}
 
 
 def _benefit(replies: Sequence[tuple[TextKind, ScoredReplies]]) -> PairBenefit | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -31,9 +32,10 @@ class TargetRepository(Transactions):
     there is read. A file's name is for people, and never that of another file.
     """
 
-    def remember_target(self, source: TargetSource) -> TargetRecord:
-        """Notes that this target was used now."""
-        return self._save(source, last_used_at=datetime.now(UTC))
+    def remember_target(self, source: TargetSource, vocabulary: str = "") -> TargetRecord:
+        """Notes that this target was used now, and its vocabulary by its fingerprint."""
+        known = {"vocabulary": vocabulary} if vocabulary else {}
+        return self._save(source, used={"last_used_at": datetime.now(UTC), **known})
 
     def add_target(self, source: TargetSource, facts: str = "") -> TargetRecord:
         """Puts a file into the library, or notes what the file at this path is by now. It takes the place of a file
@@ -77,20 +79,19 @@ class TargetRepository(Transactions):
             row = connection.execute(wanted.order_by(TargetRow.identity.is_(None)).limit(1)).one_or_none()
             return None if row is None else _record(row)
 
-    def _save(self, source: TargetSource, facts: str = "", last_used_at: datetime | None = None) -> TargetRecord:
+    def _save(self, source: TargetSource, facts: str = "", used: Mapping[str, object] | None = None) -> TargetRecord:
         path = source.path
         gone = self._gone_copy(source, path)
         with self._writing() as connection:
             target_id = _target_id(connection, source, path)
-            if last_used_at is not None:
-                used = update(TargetRow).where(TargetRow.id == target_id)
-                connection.execute(used.values(last_used_at=last_used_at))
+            if used is not None:
+                connection.execute(update(TargetRow).where(TargetRow.id == target_id).values(**used))
             place = path if gone is None or _at(connection, path) is not None else gone
             others = select(TargetFileRow.name).where(TargetFileRow.path != place)
             name = unique(one_line(source.name) or path.stem, set(connection.execute(others).scalars()))
             values = {"target_id": target_id, "name": name, "path": path, "size_bytes": source.size_bytes}
             values |= {"details": encodable(facts)} if facts else {}
-            values |= {} if last_used_at is None else {"loaded_stamp": source.stamp}
+            values |= {} if used is None else {"loaded_stamp": source.stamp}
             change = update(TargetFileRow).where(TargetFileRow.path == place).values(**values)
             if not connection.execute(change).rowcount:
                 connection.execute(insert(TargetFileRow).values(**values))

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sqlalchemy import ColumnElement, Connection, Select, func, literal_column, select, union_all
 
 from engine.messages.learned import AdapterRecord, FingerprintPair, ImportOutcome, Learned, LearnedSummary, RecallText
-from engine.storage import adapters, lessons, ngrams, practice, recall, scores
+from engine.storage import adapters, lessons, names, ngrams, practice, recall, scores
 from engine.storage.history import read_statistics
 from engine.storage.schema import Base, Holds, VocabularyPairRow, VocabularyRow, read_time, rows_holding
 
@@ -39,6 +39,7 @@ def read_all(connection: Connection, recall_tokens: int) -> Learned:
         adapters={pair: found for pair, found in adapters_of.items() if found},
         recall={vocabulary: found for vocabulary, found in texts_of.items() if found},
         statistics=read_statistics(connection),
+        target_names=names.read_target_names(connection),
     )
 
 
@@ -52,12 +53,14 @@ def summarize(connection: Connection) -> LearnedSummary:
         },
         recall=recall.read_sizes(connection),
         lessons=lessons.count_lessons(connection),
-        target_names=lessons.read_target_names(connection),
+        target_names=names.read_target_names(connection),
+        used_here=names.read_used_here(connection),
         statistics=read_statistics(connection),
         num_bytes=_read_sizes(connection),
         since=_read_since(connection),
         practice=practice.count_practice(connection),
         benefits=scores.read_benefits(connection),
+        scored=scores.count_scores(connection),
     )
 
 
@@ -76,6 +79,10 @@ def add_all(connection: Connection, learned: Learned) -> ImportOutcome:
         num_published += published
     for vocabulary, texts in learned.recall.items():
         num_texts += recall.add_imported(connection, vocabulary, texts)
+    known = names.read_target_names(connection)
+    for vocabulary, called in learned.target_names.items():
+        if vocabulary not in known:
+            names.add_imported_names(connection, vocabulary, called)
     return ImportOutcome(num_ngrams, num_adapters, num_published, num_texts)
 
 

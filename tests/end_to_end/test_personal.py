@@ -12,7 +12,7 @@ import pytest
 import torch
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.controllers.personal import PersonalController
@@ -20,7 +20,9 @@ from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
 from app.theme import apply_theme
+from app.widgets.parts import ElidedLabel, ProgressLine
 from engine import (
+    AUTOMATIC,
     BUILT_IN,
     EngineConfig,
     LearningSettings,
@@ -29,6 +31,7 @@ from engine import (
     SpeculationSettings,
     TargetSettings,
 )
+from engine.learning.judge import Capital
 from engine.messages.events import (
     AdapterUsed,
     ConversationsListed,
@@ -36,6 +39,7 @@ from engine.messages.events import (
     EverythingForgotten,
     Failed,
     LearnedForgotten,
+    LearnedGrew,
     LearnedRead,
     ProfileExported,
     ProfileImported,
@@ -58,26 +62,37 @@ pytestmark = [
 ]
 
 NO_LEARNING = LearningSettings(enabled=False)
+LEARNING = LearningSettings(share=1.0, on_battery=True)
 _PATIENCE_MS = 120_000
 
 
 class Desk:
     """A person in front of the window and the dialog."""
 
-    def __init__(self, qtbot: QtBot, qapp: QApplication, folder: Path) -> None:
+    def __init__(
+        self,
+        qtbot: QtBot,
+        qapp: QApplication,
+        folder: Path,
+        drafter: str = BUILT_IN,
+        learning: LearningSettings = NO_LEARNING,
+    ) -> None:
         self._qtbot = qtbot
         self.keeper = apply_theme(qapp)
         self.window = MainWindow(self.keeper)
-        self.bridge = EngineBridge(EngineConfig(folder, SpeculationSettings(drafter=BUILT_IN), learning=NO_LEARNING))
+        self.bridge = EngineBridge(EngineConfig(folder, SpeculationSettings(drafter=drafter), learning=learning))
         settings = ReplySettings(SamplingSettings(temperature=0), 16)
         chats = Chats(self.window, self.bridge, settings, TargetSettings(512))
-        self.dialog = PersonalController(self.window, self.bridge, unsaved(AppSettings(learning=False))).dialog
+        self.dialog = PersonalController(
+            self.window, self.bridge, unsaved(AppSettings(learning=learning.enabled))
+        ).dialog
         self._ear = Ear(self.bridge)  # after the controllers: what the test hears, the window has heard
         qtbot.addWidget(self.window)
         self.window.show()
         with self.waiting_for(TargetReady):
             chats.start("starter")
-        qtbot.waitUntil(lambda: self.is_drafting, timeout=_PATIENCE_MS)
+        if drafter != AUTOMATIC:
+            qtbot.waitUntil(lambda: self.is_drafting, timeout=_PATIENCE_MS)
 
     @property
     def is_drafting(self) -> bool:
@@ -95,11 +110,13 @@ class Desk:
 
     @contextmanager
     def waiting_for(self, *kinds: type[Event]) -> Iterator[None]:
-        seen: list[type[Event]] = []
+        """One after the other; there may be others between them."""
+        wanted = list(kinds)
 
         def is_last(event: Event) -> bool:
-            seen.append(type(event))
-            return set(kinds) <= set(seen)
+            if wanted and isinstance(event, wanted[0]):
+                del wanted[0]
+            return not wanted
 
         with self._qtbot.waitSignal(self._ear.heard, timeout=_PATIENCE_MS, check_params_cb=is_last):
             yield
@@ -223,3 +240,61 @@ def test_everything_is_forgotten_in_the_middle_of_a_reply(desk: Desk, qtbot: QtB
     assert not any(isinstance(event, Failed) for event in desk._ear.events)
     assert desk.window.conversations.model.rowCount() == 0
     desk.ask("Hello.")
+
+
+def words_of(page: QWidget) -> str:
+    return "\n".join(label.text() for label in page.findChildren(QLabel) if label.isVisible())
+
+
+def test_the_model_that_was_just_used_is_named_though_nobody_drafts_for_it(
+    qtbot: QtBot, qapp: QApplication, tmp_path: Path
+) -> None:
+    with closing(Desk(qtbot, qapp, tmp_path / "store", AUTOMATIC, LEARNING)) as desk:
+        dialog, target = desk.dialog, desk.told(TargetReady).target
+        desk.ask("Name three colours.")
+        with desk.waiting_for(LearnedRead):
+            desk.window.personal_action.trigger()
+
+        def shows(words: str) -> None:
+            qtbot.waitUntil(lambda: words in words_of(dialog), timeout=_PATIENCE_MS)
+
+        shows("Earlier text ready to be reused: 1 chat, about ")
+        (card,) = dialog.learned.cards
+        assert card.findChildren(ElidedLabel)[0].words == target.name
+        assert "loaded now" in words_of(card)
+        assert "No drafter is in use with this model" in words_of(card)
+
+        profile = tmp_path / "me.slipstream"
+        with desk.waiting_for(ProfileExported):
+            dialog.profile.export_requested.emit(str(profile), True)
+        with desk.waiting_for(ProfileShown):
+            dialog.profile_dropped.emit(str(profile))
+        assert dialog.profile.contents.text().startswith(f"{target.name} (loaded now): 2 texts to reuse")
+        assert not dialog.profile.misfits.isVisible()
+
+        dialog.show_page(dialog.forget)
+        dialog.forget.learned_button.click()
+        desk.press(dialog.forget.learned_question.yes_button, LearnedForgotten, LearnedGrew, LearnedRead)
+        assert "their text is reused until you delete them or forget everything" in dialog.words.text()
+        shows("Still reused to guess ahead: the text of 1 chat, about ")
+        dialog.show_page(dialog.learned)
+        assert dialog.learned.cards[0].findChildren(ElidedLabel)[0].words == target.name
+    with closing(Repository.open(tmp_path / "store")) as repository:
+        assert list(repository.summarize_learned().target_names.values()) == [(target.name,)], "after the end, too"
+
+
+def test_progress_is_seen_from_the_first_reply_on(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> None:
+    with closing(Desk(qtbot, qapp, tmp_path / "store", learning=LEARNING)) as desk:
+        page = desk.dialog.learned
+        desk.window.personal_action.trigger()
+        for number in range(3):
+            qtbot.waitUntil(lambda: f"{number} of about " in words_of(page), timeout=_PATIENCE_MS)  # noqa: B023
+            desk.ask(f"Name {number + 2} animals.")
+        qtbot.waitUntil(lambda: desk.told(LearnedRead).progress.num_scored == 3, timeout=_PATIENCE_MS)
+        progress = desk.told(LearnedRead).progress
+        stored = desk.bridge._engine._services._repository().candidate(*desk.drafting.pair)
+        assert stored is not None
+        assert progress.num_left == Capital.of(stored.capital).num_left, "as the judge has it"
+        assert f"3 of about {progress.num_replies} replies until a first result." in words_of(page)
+        (bar,) = page.findChildren(ProgressLine)
+        assert bar.accessibleName() == "Way to a first result"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from app.text.learned import Loaded
 from engine.messages.learned import (
     AdapterSummary,
     Benefit,
@@ -16,6 +17,7 @@ from engine.messages.replies import TextKind
 
 WHEN = datetime(2026, 3, 3, 12, tzinfo=UTC)
 IN_USE = ("v0", "d")  # the pair that is loaded
+TINY = Loaded("Tiny", "v0", IN_USE)
 NOTHING = LearnedSummary({}, {}, {}, {}, {}, ())
 
 
@@ -41,12 +43,13 @@ def learned(num_models: int = 1, num_adapters: int = 2, used: int | None = 2) ->
     return LearnedSummary(
         ngrams={(each, "t"): 1234 for each in vocabularies},
         adapters={(each, "d"): adapters(num_adapters, used) for each in vocabularies if num_adapters},
-        recall={each: RecallSize(300, 64_000) for each in vocabularies},
+        recall={each: RecallSize(300, 64_000, num_chats=41) for each in vocabularies},
         lessons=dict.fromkeys(vocabularies, 212),
         target_names={each: (f"Model {each}",) for each in vocabularies},
         statistics=(TargetStatistics("Tiny", 3, 400, 5.0, 1.5, 1.4),),
         num_bytes=dict.fromkeys(vocabularies, 24_300_000),
         since=dict.fromkeys(vocabularies, WHEN),
+        used_here=frozenset(vocabularies),
     )
 
 

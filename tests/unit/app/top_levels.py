@@ -38,6 +38,7 @@ from app.settings.declaration import Group, shown_settings
 from app.settings.shortcuts import KeyProblem, Shortcuts, fixed_keys
 from app.text.guide import read_guide
 from app.text.learned import model_views
+from app.text.learning_progress import ProgressView
 from app.text.preset_examples import example_presets, example_prompts
 from app.text.presets import ChatValues
 from app.text.tool_calls import CallPhase
@@ -58,7 +59,7 @@ from tests.fakes.pictures import made_picture
 from tests.unit.app.dialogs.history.made import history
 from tests.unit.app.drafter_samples import CHOICE
 from tests.unit.app.form_samples import OFFERS, REPORT
-from tests.unit.app.learned_made import IN_USE, benefit, learned
+from tests.unit.app.learned_made import IN_USE, TINY, benefit, learned
 from tests.unit.app.library_samples import QWEN, TARGETS
 from tests.unit.app.server_samples import AGREED, DESK, on_server
 from tests.unit.app.widgets.calls import FORECAST, call, calling
@@ -186,7 +187,8 @@ def _shortcuts(keeper: ThemeKeeper) -> QWidget:
 def _personalization(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
     dialog = PersonalDialog(LearningSettings())
     summary = replace(learned(num_models=2), benefits={IN_USE: benefit()})
-    dialog.learned.show_models(model_views(summary, IN_USE, "Tiny"))
+    progress = ProgressView("12 of about 36 replies until a first result.", "Practice helps.", 1 / 3)
+    dialog.learned.show_models(model_views(summary, TINY, progress))
     dialog.show_words("Learned from 12 replies.", can_undo=True)
     return dialog
 

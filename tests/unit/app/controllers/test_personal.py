@@ -40,6 +40,7 @@ from engine.messages.events import (
     EverythingForgotten,
     Failed,
     LearnedForgotten,
+    LearnedGrew,
     LearnedRead,
     LearningChanged,
     ProfileExported,
@@ -49,7 +50,7 @@ from engine.messages.events import (
     TargetInfo,
     TargetReady,
 )
-from engine.messages.learned import ImportOutcome, ProfileSummary
+from engine.messages.learned import ImportOutcome, LearnedSummary, LearningProgress, ProfileSummary
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.chats import unsaved
 from tests.fakes.ear import Ear
@@ -57,6 +58,11 @@ from tests.unit.app.learned_made import IN_USE, NOTHING, WHEN, benefit, learned
 
 READY = TargetReady(TargetInfo("Tiny", "/t.gguf", "llama", 1000, 10, 2), LoadTarget("t"))
 PROFILE = Path("/home/me/me.slipstream")
+
+
+def told(summary: LearnedSummary, progress: LearningProgress | None = None) -> LearnedRead:
+    """Of a loaded model, with a drafter."""
+    return LearnedRead(summary, IN_USE, IN_USE[0], progress)
 
 
 class Desk:
@@ -76,7 +82,7 @@ class Desk:
         """With one model that has two adapters, the second of them in use."""
         self.tell(READY)
         self.window.personal_action.trigger()
-        self.tell(LearnedRead(learned(), IN_USE))
+        self.tell(told(learned()))
         self.posted.clear()
 
     @property
@@ -105,7 +111,7 @@ def test_the_menu_opens_the_dialog_and_asks_what_is_learned(desk: Desk) -> None:
     assert desk.dialog.learned.notice.text() == "Loading…"
     desk.tell(LearnedRead(NOTHING, None))
     assert desk.dialog.learned.notice.text().startswith("Nothing has been learned yet.")
-    desk.tell(LearnedRead(learned(), IN_USE))
+    desk.tell(told(learned()))
     assert not desk.dialog.learned.notice.isVisible()
     assert len(desk.dialog.learned.cards) == 1
     assert desk.dialog.learning.share_words.text() == "a quarter of the time"
@@ -140,13 +146,13 @@ def test_another_adapter_is_used_and_that_can_be_taken_back(desk: Desk) -> None:
     as_it_came.click()
     wanted = UseAdapter(*IN_USE, 1)
     assert desk.posted == [wanted], "one at a time"
-    desk.tell(AdapterUsed(wanted, 2), LearnedRead(learned(used=1), IN_USE))
+    desk.tell(AdapterUsed(wanted, 2), told(learned(used=1)))
     assert desk.words == "Snapshot 1 is used from the next reply on."
     desk.dialog.undo_button.click()
     back = UseAdapter(*IN_USE, 2)
     assert desk.posted == [wanted, back]
     assert not desk.dialog.undo_button.isVisible()
-    desk.tell(AdapterUsed(back, 1), LearnedRead(learned(used=2), IN_USE))
+    desk.tell(AdapterUsed(back, 1), told(learned(used=2)))
     (card,) = desk.dialog.learned.cards
     card.use_buttons[1].click()
     none = UseAdapter(*IN_USE, None)
@@ -200,8 +206,9 @@ def test_a_profile_is_looked_at_before_it_is_merged(desk: Desk) -> None:
     page = desk.dialog.profile
     assert page.preview.isVisible()
     assert page.name.text() == "me.slipstream"
-    assert "Tiny, Model v0: 2 snapshots" in page.contents.text()
-    assert "One of the models is not known here" in page.misfits.text()
+    assert "Tiny, Model v0 (loaded now): 2 snapshots" in page.contents.text()
+    assert "Model v1 (not used here yet): 2 snapshots" in page.contents.text()
+    assert "takes effect once a model with its vocabulary is loaded" in page.misfits.text()
     assert desk.words == ""
     page.merge_button.click()
     page.merge_button.click()
@@ -261,9 +268,9 @@ def test_what_was_learned_is_forgotten_after_a_second_word(desk: Desk) -> None:
     page.learned_question.yes_button.click()
     page.forget_learned.emit()
     assert desk.posted == [ForgetLearned()]
-    desk.tell(LearnedForgotten(), LearnedRead(NOTHING, IN_USE))
+    desk.tell(LearnedForgotten(), told(NOTHING))
     assert desk.words.startswith("What was learned is forgotten.")
-    assert desk.dialog.learned.cards == ()
+    assert [card.vocabulary for card in desk.dialog.learned.cards] == [IN_USE[0]], "the model is still loaded"
 
 
 def test_everything_is_forgotten_after_two_steps_and_the_reply_is_stopped(desk: Desk, qtbot: QtBot) -> None:
@@ -321,7 +328,10 @@ def test_what_ends_while_the_dialog_is_closed_is_told_in_the_window(desk: Desk) 
     desk.controller._begin(ForgetLearned(), "…")
     desk.dialog.close()
     desk.tell(LearnedForgotten())
-    assert desk.toasts == ["What was learned is forgotten. Your chats are still here."]
+    assert desk.toasts == [
+        "What was learned is forgotten. Your chats are still here, and their text is reused until you delete them or "
+        "forget everything."
+    ]
 
 
 def test_what_cannot_be_read_is_told(desk: Desk) -> None:
@@ -354,7 +364,7 @@ def test_what_there_would_be_without_learning_is_seen_at_once(desk: Desk) -> Non
     ):
         shown = learned()
         shown = replace(shown, adapters=dict.fromkeys(pairs, shown.adapters[IN_USE]))
-        desk.tell(LearnedRead(replace(shown, benefits=dict.fromkeys(pairs, benefit())), IN_USE))
+        desk.tell(told(replace(shown, benefits=dict.fromkeys(pairs, benefit()))))
         (card,) = desk.dialog.learned.cards
         texts = [label.text() for label in card.findChildren(QLabel) if label.isVisible()]
         found = [text for text in texts if text.lower().endswith("tokens per pass")]
@@ -368,18 +378,18 @@ def test_cards_stay_open_and_focused_where_they_were(desk: Desk, qtbot: QtBot) -
         desk.dialog.activateWindow()
     first = desk.dialog.learned.cards[0]
     assert first.toggle.isChecked(), "that of the loaded model"
-    desk.tell(LearnedRead(learned(2), IN_USE))
+    desk.tell(told(learned(2)))
     first, second = desk.dialog.learned.cards
     assert (first.toggle.isChecked(), second.toggle.isChecked()) == (True, False)
     first.toggle.click()
     second.toggle.click()
     second.use_buttons[0].setFocus()
-    desk.tell(LearnedRead(learned(2, used=1), IN_USE))
+    desk.tell(told(learned(2, used=1)))
     first, second = desk.dialog.learned.cards
     assert (first.toggle.isChecked(), second.toggle.isChecked()) == (False, True)
     assert second.toggle.text() == "Hide 2 snapshots"
     assert desk.dialog.learned.focusWidget() is second.toggle
-    desk.tell(LearnedRead(learned(2, used=1), IN_USE))
+    desk.tell(told(learned(2, used=1)))
     assert desk.dialog.learned.cards == (first, second), "nothing new"
 
 
@@ -413,3 +423,37 @@ def test_a_store_that_cannot_be_opened_is_told_in_the_dialog(
     desk.window.personal_action.trigger()
     qtbot.waitUntil(lambda: bool(desk.words), timeout=30_000)
     assert desk.dialog.status.property("level") == "error"
+
+
+def test_progress_and_what_keeps_from_it_are_shown_as_they_change(desk: Desk) -> None:
+    def words() -> str:
+        return "\n".join(label.text() for label in desk.dialog.learned.findChildren(QLabel) if label.isVisible())
+
+    desk.open()
+    desk.tell(told(NOTHING, LearningProgress(1, 35)))
+    assert "1 of about 36 replies until a first result." in words()
+    desk.tell(LearnedGrew())
+    assert desk.posted == [ReadLearned()]
+    desk.tell(told(NOTHING, LearningProgress(2, 33)))
+    assert "2 of about 35 replies until a first result." in words()
+    desk.tell(LearningChanged(is_learning=False, is_paused=True))
+    assert "Learning is paused." in words()
+    desk.tell(LearningChanged(is_learning=False))
+    desk.dialog.learning.enabled.click()
+    desk.dialog.show_page(desk.dialog.learned)
+    assert "Learning is switched off." in words()
+    desk.tell(LearningChanged(is_learning=False, can_learn=False), LearnedRead(NOTHING, IN_USE, "v0"))
+    assert "The drafter in use cannot learn from your chats itself" in words()
+    desk.dialog.close()
+    desk.posted.clear()
+    desk.tell(LearnedGrew())
+    assert desk.posted == [], "nobody looks"
+
+
+def test_what_is_reused_after_forgetting_stands_on_its_page(desk: Desk) -> None:
+    desk.open()
+    page = desk.dialog.forget
+    desk.dialog.show_page(page)
+    assert page.kept.text().startswith("Still reused to guess ahead: the text of 41 chats, about 48,000 words.")
+    desk.tell(told(NOTHING))
+    assert not page.kept.isVisible()

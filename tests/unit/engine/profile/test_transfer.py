@@ -18,6 +18,7 @@ from safetensors.numpy import save
 
 from engine.errors import FileUnusable
 from engine.messages.learned import ImportOutcome, Learned, NgramRecord, RecallSize
+from engine.messages.targets import TargetSource
 from engine.profile import contents, members
 from engine.profile.archive import read_archive
 from engine.profile.transfer import export_profile, import_profile, read_profile, summarize_profile
@@ -131,6 +132,16 @@ def test_a_look_into_a_profile_tells_what_it_holds(taught: Repository, profile: 
     (target,) = learned.statistics
     assert (target.name, target.num_replies, target.num_tokens) == ("tiny\ufffd[2J", 1, 41)
     assert target.speedup == 2.0
+
+
+def test_a_profile_names_the_models_of_what_is_in_it_and_no_others(taught: Repository, tmp_path: Path) -> None:
+    taught.remember_target(TargetSource(Path("/b.gguf"), "elsewhere", 1, "file:b"), "another vocabulary")
+    path = tmp_path / "names.slipstream"
+    export_profile(taught, path)
+    assert summarize_profile(path).learned.target_names == {TARGET: ("tiny\ufffd[2J",)}, "without control codes"
+    members = Members(path)
+    del members.manifest["names"]
+    assert summarize_profile(members.write(path)).learned.target_names == {}, "as older programs wrote it"
 
 
 def test_the_manifest_names_every_member_with_its_size_and_hash(profile: Path) -> None:

@@ -64,9 +64,9 @@ def test_who_hears_of_a_target_finds_it_in_the_library(
     told: list[bool] = []
     remember = desk.repository.remember_target
 
-    def late(source: TargetSource) -> object:
+    def late(source: TargetSource, vocabulary: str) -> object:
         told.append(bool(desk.told(TargetReady)))
-        return remember(source)
+        return remember(source, vocabulary)
 
     monkeypatch.setattr(desk.repository, "remember_target", late)
     desk.do(LoadTarget(str(path)))
@@ -78,7 +78,7 @@ def test_a_target_that_the_store_refuses_is_there_all_the_same(
 ) -> None:
     path = add(desk, target)
 
-    def refuse(source: TargetSource) -> None:
+    def refuse(source: TargetSource, _vocabulary: str) -> None:
         raise StoreUnusable(f"No room for {source.name}.")
 
     monkeypatch.setattr(desk.repository, "remember_target", refuse)

@@ -21,7 +21,7 @@ from engine.errors import StoreUnusable
 from engine.learning.judge import Capital, Ruling, Score
 from engine.learning.learner import Learner, Trial
 from engine.messages.conversations import ChatTurn, Message, Role
-from engine.messages.events import DrafterLearned, Event, LearningChanged
+from engine.messages.events import DrafterLearned, Event, LearnedGrew, LearningChanged
 from engine.messages.learned import CandidateRecord, Gain, Learned, NgramRecord
 from engine.messages.replies import ReplyStatistics, StopReason
 from engine.proposers.drafted import DrafterProposer
@@ -47,6 +47,7 @@ class Home:
         self.drafting = drafting
         self.events: list[Event] = []
         self.told: list[LearningChanged] = []
+        self.num_scored = 0
         self.on_battery = on_battery
         self.service = LearningService(lambda: self.repository, settings, self._hear, lambda: self.on_battery)
         self._heard = threading.Condition()
@@ -55,6 +56,8 @@ class Home:
         with self._heard:
             if isinstance(event, LearningChanged):
                 self.told.append(event)
+            elif isinstance(event, LearnedGrew):
+                self.num_scored += 1
             else:
                 self.events.append(event)
             self._heard.notify_all()
@@ -151,6 +154,7 @@ def test_what_was_learned_is_used_kept_and_gone_on_from_after_a_restart(
     home.talk(FOXES)
     assert home.hears(1)
     assert isinstance(home.events[0], DrafterLearned)
+    assert home.num_scored > 1, "each reply is told, from the first on"
     assert used(home)
     pair = (home.drafting.target_fingerprint, home.drafting.drafter_fingerprint)
 

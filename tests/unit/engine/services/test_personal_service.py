@@ -112,6 +112,8 @@ def test_what_is_learned_is_told_with_its_size_and_since_when(desk: Desk) -> Non
     (read,) = desk.tells(LearnedRead)
     assert isinstance(read, LearnedRead)
     assert read.in_use is None
+    target = FakeTarget().vocabulary.fingerprint
+    assert (read.vocabulary, read.progress) == (target, None), "loaded, with nobody who drafts"
     summary = read.summary
     assert [adapter.is_published for adapter in summary.adapters[TARGET, DRAFTER]] == [True, False]
     oldest = summary.adapters[TARGET, DRAFTER][-1]

@@ -29,7 +29,7 @@ _PAIR = ("vocabulary", "drafter")
 _WORDLESS = {
     *("fingerprint", "target_fingerprint", "drafter_fingerprint", "drafter_key", "digest", "identity", "key"),
     *("target_identity", "build", "form", "figures", "pace", "capital", "day", "holder", "created_at", "seed"),
-    *("loaded_stamp", "law_logs", "left_heads", "origins"),
+    *("loaded_stamp", "law_logs", "left_heads", "origins", "vocabulary"),
 }
 _OF_A_MODEL = {"target_files.name", "target_files.path", "target_files.details"}
 
@@ -66,7 +66,7 @@ def plant(repository: Repository, data_dir: Path) -> None:
     repository.save_ngrams(*_PAIR, [NgramRecord(tuple(_TOKENS.tolist()), 1, 1, 0, 1)])
     repository.save_adapter(*_PAIR, 1.0, 1.0, 1, 1, SECRET.encode())
     repository.save_candidate(*_PAIR, CandidateRecord(None, 1, 1, 1, (), SECRET.encode()))
-    repository.add_learned(Learned({}, {}, {"vocabulary": (np.tile(_TOKENS, 2),)}, ()))
+    repository.add_learned(Learned({}, {}, {"vocabulary": (np.tile(_TOKENS, 2),)}, (), {"vocabulary": (SECRET,)}))
     back_up(data_dir / "slipstream.sqlite3", "0001")
 
 

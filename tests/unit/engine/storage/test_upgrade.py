@@ -114,6 +114,27 @@ def test_migrations_lead_to_the_schema(engine: Engine, store: Path, tmp_path: Pa
     assert facts(store) == facts(described)
 
 
+def test_lessons_tell_which_vocabulary_a_target_has(engine: Engine, store: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(MIGRATIONS.folder, tmp_path / "migrations")
+    next((folder / "versions").glob("0024*.py")).unlink()
+    upgrade(engine, store, Migrations(folder))
+    with engine.begin() as connection:
+        for statement in (
+            "INSERT INTO targets (id, identity) VALUES (1, 'file:a'), (2, 'file:b')",
+            "INSERT INTO vocabularies (id, fingerprint) VALUES (1, 'v')",
+            "INSERT INTO conversations (id, title, system_prompt, created_at, updated_at) VALUES (1, '', '', '', '')",
+            "INSERT INTO messages (id, conversation_id, role, text, created_at, target_identity) "
+            "VALUES (1, 1, 'assistant', 'a', '', 'file:a')",
+            "INSERT INTO lessons (vocabulary_id, message_id, width, tokens, law_tokens, law_logs) "
+            "VALUES (1, 1, 1, x'00', x'00', x'00')",
+        ):
+            connection.exec_driver_sql(statement)
+    upgrade(engine, store)
+    with engine.connect() as connection:
+        found = connection.exec_driver_sql("SELECT id, vocabulary FROM targets ORDER BY id").all()
+    assert [tuple(each) for each in found] == [(1, "v"), (2, "")]
+
+
 def test_alembic_drafts_the_next_revision(engine: Engine, store: Path, tmp_path: Path) -> None:
     upgrade(engine, store)
     folder = shutil.copytree(MIGRATIONS.folder, tmp_path / "migrations")

@@ -84,9 +84,10 @@ def test_the_summary_tells_how_much_of_what(repository: Repository) -> None:
     learned = repository.summarize_learned()
     assert learned.ngrams == {(TARGET, TOKENIZER): 1}
     assert learned.adapters == {(TARGET, DRAFTER): repository.list_adapters(TARGET, DRAFTER)}
-    assert learned.recall == {TARGET: RecallSize(2, 5), "other": RecallSize(2, 3)}
+    assert learned.recall == {TARGET: RecallSize(2, 5, num_chats=1), "other": RecallSize(2, 3)}
     assert learned.lessons == {TARGET: 1}
     assert learned.target_names == {TARGET: ("tiny",)}
+    assert learned.used_here == {TARGET}
     assert learned.vocabularies == (TARGET, "other")
 
 
@@ -117,6 +118,37 @@ def test_what_one_store_learned_another_knows_then(repository: Repository, other
     assert texts(other) == [[1, 2, 3], SECRET.tolist()]
     assert other.load_lessons(TARGET) == ()
     assert other.summarize_learned().statistics == (), "they tell of replies that are elsewhere"
+
+
+def test_targets_keep_their_names_when_what_was_learned_is_forgotten(repository: Repository, tmp_path: Path) -> None:
+    """Nobody taught a drafter here: only the library knows what has this vocabulary."""
+    for name, identity in (("older", "a"), ("newer", "b"), ("newer copied", "b")):
+        path = tmp_path / name
+        path.touch()
+        repository.remember_target(TargetSource(path, name, 1, identity), TARGET)
+    repository.add_target(TargetSource(tmp_path / "c.gguf", "never loaded", 1, "c"))
+    for _ in range(2):
+        learned = repository.summarize_learned()
+        assert learned.target_names == {TARGET: ("newer", "older")}
+        assert learned.used_here == {TARGET}
+        teach(repository)
+        repository.forget_learned()
+
+
+def test_a_profile_tells_what_its_models_are_called_until_one_is_used_here(
+    repository: Repository, other: Repository
+) -> None:
+    teach(repository)
+    other.add_learned(repository.load_learned(ALL))
+    learned = other.summarize_learned()
+    assert learned.target_names == {TARGET: ("tiny",)}
+    assert learned.used_here == frozenset()
+    other.remember_target(TargetSource(Path("/mine.gguf"), "mine", 1, "file:m"), TARGET)
+    learned = other.summarize_learned()
+    assert learned.target_names == {TARGET: ("mine",)}
+    assert learned.used_here == {TARGET}
+    other.add_learned(NOTHING, replace=True)
+    assert other.summarize_learned().target_names == {TARGET: ("mine",)}
 
 
 def test_a_second_time_nothing_changes_nor_where_it_came_from(repository: Repository, other: Repository) -> None:
@@ -282,6 +314,7 @@ def test_forgetting_takes_a_copy_from_before_anything_was_learned(repository: Re
         "scores",
         "lessons",
         "imported_recall",
+        "imported_names",
         "recall",
         "vocabularies",
         "ngrams",
