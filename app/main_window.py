@@ -21,7 +21,7 @@ from app.widgets.layouts import Placed, Stretch, in_column, in_row
 from app.widgets.notice_bar import IncognitoBanner, NoticeBars
 from app.widgets.pictures import Pictures
 from app.widgets.prompt_box import PromptBox
-from app.widgets.sides import Sides
+from app.widgets.sides import SIDEBAR_PX, Sides
 from app.widgets.speed_meter import SpeedMeter
 from app.widgets.target_bar import TargetBar
 from app.widgets.toast import Toasts
@@ -120,7 +120,7 @@ class MainWindow(QMainWindow):
         """Place, size and sidebar, for `restore`."""
         state = QByteArray()
         stream = QDataStream(state, QIODevice.OpenModeFlag.WriteOnly)
-        stream << self.saveGeometry() << self._sides.saveState()
+        stream << self.saveGeometry() << QByteArray.number(self._sides.sidebar_px)
         stream.writeBool(self._sides.is_sidebar_wanted)
         self.sizes.keep(self)
         stream.writeQString(self.sizes.to_text())
@@ -129,13 +129,13 @@ class MainWindow(QMainWindow):
     def restore(self, state: bytes) -> None:
         """Restores an earlier `state`; anything else changes nothing."""
         stream = QDataStream(QByteArray(state))
-        geometry, splitter = QByteArray(), QByteArray()
-        stream >> geometry >> splitter
+        geometry, sidebar = QByteArray(), QByteArray()
+        stream >> geometry >> sidebar
         shown = stream.readBool()
         if stream.status() != QDataStream.Status.Ok or not self.restoreGeometry(geometry):
             return
-        self._sides.restoreState(splitter)
-        self._sides.restore_sidebar(shown)
+        width_px, is_known = sidebar.toInt()  # an older state has Qt's own there
+        self._sides.restore_sidebar(shown, width_px if is_known else SIDEBAR_PX)
         self.sizes.take_text(stream.readQString())  # empty in an older state
         if not self.isMaximized() and not self.isFullScreen():
             self.resize((self.sizes.kept(self) or self.size()).boundedTo(room_for(self)))

@@ -42,6 +42,7 @@ class Chip(QFrame):
         self.failure = ""
         self.num_tokens = 0  # 0: not counted
         self.is_about = self.is_asked = False
+        self.is_excerpted = False  # only passages of it are sent
         self.most = 0
         self.name = name
         self.setProperty("kind", "chip")
@@ -65,7 +66,7 @@ class Chip(QFrame):
     @property
     def is_wrong(self) -> bool:
         """Whether it is shown in red."""
-        return bool(self.failure) or self.num_tokens > self.most
+        return bool(self.failure) or (self.num_tokens > self.most and not self.is_excerpted)
 
     def write(self) -> None:
         words = self._words()

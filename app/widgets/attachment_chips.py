@@ -39,6 +39,7 @@ class AttachmentChips(QWidget):
         self._keeper = keeper
         self._pictures = pictures
         self._blindness = ""
+        self._is_excerpted = False  # only passages are sent of files
         self._chips: list[Chip] = []
         pictures.shown.connect(self._on_picture_shown)
         pictures.missing.connect(self._on_picture_missing)
@@ -161,6 +162,14 @@ class AttachmentChips(QWidget):
                 chip.write()
         self._arrange()
 
+    @Slot(bool)
+    def set_excerpted(self, excerpted: bool) -> None:
+        """Whether only passages are sent of files."""
+        self._is_excerpted = excerpted
+        for chip in self._chips:
+            chip.is_excerpted = excerpted
+            chip.write()
+
     def set_width(self, width: int) -> None:
         """At once, also while it is not shown."""
         self.setFixedWidth(width)
@@ -179,6 +188,7 @@ class AttachmentChips(QWidget):
         return self._ready(chip)
 
     def _ready(self, chip: Chip) -> Chip:
+        chip.is_excerpted = self._is_excerpted
         chip.write()
         chip.close_button.clicked.connect(self._on_close)
         return chip

@@ -89,6 +89,7 @@ class PromptBox(QWidget):
         self.chips = AttachmentChips(keeper, pictures, self.frame)
         self.chips.changed.connect(self._on_chips_changed)
         self.notice = AttachmentNotice(self.frame)
+        self.notice.box.toggled.connect(self.chips.set_excerpted)
         self.notice.box.toggled.connect(self._on_text_changed)
         self.hint = set_up(QLabel(self, alignment=Qt.AlignmentFlag.AlignCenter), kind="quiet")
         self.hint.hide()

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QSplitter, QWidget
 
 from app.theme import ThemeKeeper
 
-_SIDEBAR_PX = 260
+SIDEBAR_PX = 260
 _LEAST_SIDEBAR_PX = 180
 _LEAST_CHAT_PX = 380
 _FOLD_PX = 760  # a narrower window belongs to the chat
@@ -16,20 +16,21 @@ _FOLD_PX = 760  # a narrower window belongs to the chat
 
 class Sides(QSplitter):
     """Folds the sidebar away in a narrow window, where it is shown only as long as the user wants to see it, and brings
-    it back in a wider one. All of it grows with the text."""
+    it back in a wider one. All of it grows with the text. A sidebar that is shown always has a width to be read in."""
 
     def __init__(self, keeper: ThemeKeeper, sidebar: QWidget, chat: QWidget) -> None:
         super().__init__(Qt.Orientation.Horizontal, handleWidth=1)
         self._keeper = keeper
-        self._scale = keeper.scale
         self._sidebar, self._chat = sidebar, chat
         self._is_narrow = False
+        self._sidebar_px = SIDEBAR_PX
         self.is_sidebar_wanted = True  # where there is room for it
         self.addWidget(sidebar)
         self.addWidget(chat)
         self.setStretchFactor(1, 1)
+        self.setCollapsible(0, False)
         self.setCollapsible(1, False)
-        self.setSizes([keeper.px(_SIDEBAR_PX), keeper.px(_FOLD_PX)])
+        self.splitterMoved.connect(self._note_width)
         keeper.changed.connect(self._fit)
         self._fit()
 
@@ -38,8 +39,15 @@ class Sides(QSplitter):
             self.is_sidebar_wanted = shown
         self._sidebar.setVisible(shown)
 
-    def restore_sidebar(self, shown: bool) -> None:
+    @property
+    def sidebar_px(self) -> int:
+        """The width that the user has chosen for the sidebar, with text of the usual size."""
+        return self._sidebar_px
+
+    def restore_sidebar(self, shown: bool, width_px: int) -> None:
         """As the user left it in another window, whose width may have been another."""
+        self._sidebar_px = max(_LEAST_SIDEBAR_PX, width_px)
+        self._take_width()
         self.is_sidebar_wanted = shown
         self._sidebar.setVisible(shown and not self._is_narrow)
 
@@ -51,12 +59,16 @@ class Sides(QSplitter):
     def _fit(self) -> None:
         for part, least_px in ((self._sidebar, _LEAST_SIDEBAR_PX), (self._chat, _LEAST_CHAT_PX)):
             part.setMinimumWidth(self._keeper.px(least_px))
-        if self._keeper.scale != self._scale:
-            sidebar, chat = self.sizes()
-            grown = round(sidebar * self._keeper.scale / self._scale)
-            self._scale = self._keeper.scale
-            self.setSizes([grown, max(1, sidebar + chat - grown)])
+        self._take_width()
         self._fold()
+
+    @Slot()
+    def _note_width(self) -> None:
+        self._sidebar_px = round(self.sizes()[0] / self._keeper.scale)
+
+    def _take_width(self) -> None:
+        width = self._keeper.px(self._sidebar_px)
+        self.setSizes([width, max(1, self.width() - self.handleWidth() - width)])
 
     def _fold(self) -> None:
         is_narrow = self.width() < self._keeper.px(_FOLD_PX)

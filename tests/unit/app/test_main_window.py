@@ -3,10 +3,22 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from PySide6.QtCore import QMimeData, QPoint, QPointF, QRect, Qt, QUrl
-from PySide6.QtGui import QAction, QDragEnterEvent, QDragLeaveEvent, QDropEvent
+from PySide6.QtCore import (
+    QByteArray,
+    QCoreApplication,
+    QDataStream,
+    QEvent,
+    QIODevice,
+    QMimeData,
+    QPoint,
+    QPointF,
+    QRect,
+    Qt,
+    QUrl,
+)
+from PySide6.QtGui import QAction, QDragEnterEvent, QDragLeaveEvent, QDropEvent, QMouseEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QMenu, QWidget
+from PySide6.QtWidgets import QApplication, QMenu, QSplitter, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.main_window import MainWindow
@@ -104,6 +116,114 @@ def test_state_is_restored(qtbot: QtBot, keeper: ThemeKeeper, window: MainWindow
     with qtbot.waitExposed(other):
         other.show()
     assert other.conversations.isHidden(), "nor when it gets its width"
+
+
+def is_usable(window: MainWindow) -> bool:
+    """Whether the sidebar is there to be read; one without a width is left of the window."""
+    sidebar = window.conversations
+    return sidebar.visibleRegion().boundingRect().width() == sidebar.width() >= sidebar.minimumWidth() > 0
+
+
+def drag(window: MainWindow, by_px: int) -> None:
+    """The edge of the sidebar."""
+    sides = window.centralWidget()
+    assert isinstance(sides, QSplitter)
+    handle, area = sides.handle(1), sides.handle(1).rect()
+    left, none = Qt.MouseButton.LeftButton, Qt.MouseButton.NoButton
+    kinds = QEvent.Type
+    for kind, x, button, buttons in (
+        (kinds.MouseButtonPress, 0, left, left),
+        (kinds.MouseMove, by_px, none, left),
+        (kinds.MouseButtonRelease, by_px, left, none),
+    ):
+        place = QPointF(area.center() + QPoint(x, 0))
+        shown = QPointF(handle.mapToGlobal(place))
+        event = QMouseEvent(kind, place, shown, button, buttons, Qt.KeyboardModifier.NoModifier)
+        QApplication.sendEvent(handle, event)
+    QCoreApplication.processEvents()
+
+
+def drag_away(window: MainWindow) -> None:
+    drag(window, -window.width())
+
+
+def press(window: MainWindow, key: Qt.Key) -> None:
+    QTest.keyClick(window, key, Qt.KeyboardModifier.ControlModifier)
+    QCoreApplication.processEvents()
+
+
+def test_a_sidebar_that_was_dragged_away_comes_back(qtbot: QtBot, keeper: ThemeKeeper, window: MainWindow) -> None:
+    window.resize(790, 600)
+    for bring_back in (
+        window.target_bar.sidebar_button.click,
+        lambda: press(window, Qt.Key.Key_B),
+        lambda: press(window, Qt.Key.Key_F),
+    ):
+        drag_away(window)
+        if not is_usable(window):
+            bring_back()
+        assert is_usable(window)
+    drag_away(window)
+    other = MainWindow(keeper)
+    qtbot.addWidget(other)
+    other.restore(window.state())
+    with qtbot.waitExposed(other):
+        other.show()
+    if other.conversations.isHidden():
+        press(other, Qt.Key.Key_B)
+    assert is_usable(other), "and after the next start"
+
+
+def test_a_sidebar_without_a_width_in_an_older_state_is_shown_with_one(
+    qtbot: QtBot, keeper: ThemeKeeper, window: MainWindow
+) -> None:
+    window.resize(790, 600)
+    sides = QSplitter()
+    for _ in range(2):
+        sides.addWidget(QWidget())
+    sides.setSizes([0, 790])
+    state = QByteArray()
+    stream = QDataStream(state, QIODevice.OpenModeFlag.WriteOnly)
+    stream << window.saveGeometry() << sides.saveState()
+    stream.writeBool(True)
+    stream.writeQString("")
+    other = MainWindow(keeper)
+    qtbot.addWidget(other)
+    other.restore(bytes(state.data()))
+    with qtbot.waitExposed(other):
+        other.show()
+    assert is_usable(other)
+
+
+def test_the_width_of_the_sidebar_is_restored(qtbot: QtBot, keeper: ThemeKeeper, window: MainWindow) -> None:
+    window.resize(790, 600)
+    drag(window, 40)
+    width = window.conversations.width()
+    assert width > 260
+    window.toggle_sidebar()
+    other = MainWindow(keeper)
+    qtbot.addWidget(other)
+    other.restore(window.state())
+    with qtbot.waitExposed(other):
+        other.show()
+    press(other, Qt.Key.Key_B)
+    assert other.conversations.width() == width
+
+
+def test_large_text_and_back_leaves_the_sidebar_as_it_was(keeper: ThemeKeeper, window: MainWindow) -> None:
+    window.resize(790, 600)
+    width = window.conversations.width()
+    for scale in (150, 200, 100):
+        keeper.choose("light", scale)
+        QCoreApplication.processEvents()
+    assert window.conversations.width() == width
+    keeper.choose("light", 200)
+    QCoreApplication.processEvents()
+    press(window, Qt.Key.Key_F)
+    assert is_usable(window), "in a narrow window, too"
+    keeper.choose("light", 100)
+    QCoreApplication.processEvents()
+    assert is_usable(window)
 
 
 @pytest.mark.parametrize("state", [b"", b"nonsense", b"\xff" * 100])

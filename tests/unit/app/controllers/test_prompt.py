@@ -12,6 +12,7 @@ from pytestqt.qtbot import QtBot
 from app.controllers.prompt import PromptController
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
+from app.widgets.attachment_chip import Chip
 from engine import CountTokens, FindPassages, LoadTarget, ReadTextFile
 from engine.messages.conversations import TextFile
 from engine.messages.events import (
@@ -181,6 +182,25 @@ def test_passages_are_found_where_a_file_does_not_fit(desk: Desk) -> None:
     desk.tell(PassagesFound((Attachment("Book.pdf, page 2", "two"),)))
     assert sent == ["```Book.pdf, page 2\ntwo\n```\n\nWhat?"]
     assert not notice.sends_passages, "the next message has its own files"
+
+
+def test_a_file_of_which_only_passages_are_sent_is_not_red(desk: Desk) -> None:
+    book, other = Attachment("Book.pdf", "one"), Attachment("Other.pdf", "two")
+    desk.tell(READY)
+    desk.box.chips.add(book)
+    desk.tell(TokensCounted(book.block, None, 123_456))
+
+    def red() -> list[str]:
+        return [chip.name for chip in desk.box.chips.findChildren(Chip) if chip.property("level") == "error"]
+
+    assert red() == ["Book.pdf"]
+    desk.box.notice.box.click()
+    assert red() == []
+    desk.box.chips.add(other)
+    desk.tell(TokensCounted(other.block, None, 123_456))
+    assert red() == [], "nor one that is attached later"
+    desk.box.notice.box.click()
+    assert red() == ["Book.pdf", "Other.pdf"]
 
 
 def test_of_what_is_far_too_long_only_a_beginning_is_taken_from_the_clipboard(
