@@ -134,8 +134,8 @@ class MainWindow(QMainWindow):
         shown = stream.readBool()
         if stream.status() != QDataStream.Status.Ok or not self.restoreGeometry(geometry):
             return
-        width_px, is_known = sidebar.toInt()  # an older state has Qt's own there
-        self._sides.restore_sidebar(shown, width_px if is_known else SIDEBAR_PX)
+        width = bytes(sidebar.data())  # an older state has Qt's own there
+        self._sides.restore_sidebar(shown, int(width) if width.isdigit() else SIDEBAR_PX)
         self.sizes.take_text(stream.readQString())  # empty in an older state
         if not self.isMaximized() and not self.isFullScreen():
             self.resize((self.sizes.kept(self) or self.size()).boundedTo(room_for(self)))

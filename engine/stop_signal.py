@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 
 
 class StopSignal:
@@ -12,13 +13,17 @@ class StopSignal:
     needed.
     """
 
-    __slots__ = ("_flag",)
+    __slots__ = ("__weakref__", "_flag", "_tell")
 
-    def __init__(self) -> None:
+    def __init__(self, tell: Callable[[StopSignal], None] | None = None) -> None:
+        """`tell` is called with it by whoever sets it."""
         self._flag = ctypes.create_string_buffer(2)
+        self._tell = tell
 
     def set(self) -> None:
         self._flag[0] = b"\x01"
+        if self._tell is not None:
+            self._tell(self)
 
     def is_set(self) -> bool:
         return self._flag[0] != b"\x00"

@@ -8,12 +8,17 @@ from engine.config import EngineConfig
 from engine.factory import Services, row_of
 from engine.memory import settle_memory
 from engine.messages.commands import (
+    Answer,
     AnswerToolCall,
     ChangeConversation,
     ChatCommand,
     Command,
+    Compare,
+    ContinueReply,
     CountTokens,
     DownloadTarget,
+    EditPrompt,
+    Embed,
     EraseDeleted,
     FetchDrafter,
     FileCommand,
@@ -22,24 +27,30 @@ from engine.messages.commands import (
     ImportConversations,
     ImportPresets,
     ImportProfile,
+    KeepPrompt,
     KeepReading,
     KeepReply,
     LibraryCommand,
+    LoadTarget,
     OwedCommand,
     PauseLearning,
     PersonalCommand,
     ReadingCommand,
     ReadRuntime,
+    Regenerate,
     RemoteCommand,
     ReplyCommand,
     SaveNgrams,
+    Send,
     ServerCommand,
     StoreCommand,
     ToolCommand,
     TuningCommand,
+    UseDrafter,
     UseLearning,
 )
-from engine.messages.events import Event, Listener
+from engine.messages.events import Event, Listener, ReplyWaits
+from engine.sentences import say, template
 from engine.services.worker import Worker
 from engine.stop_signal import StopSignal
 
@@ -92,6 +103,14 @@ _ENDED_BY: dict[type, tuple[type, ...]] = {
     EraseDeleted: (EraseDeleted,),
     KeepReading: (KeepReading,),
 }
+# What a reply waits for on the chat thread.
+_OCCUPIED_BY: dict[type, str] = {
+    Answer: template("Waiting for another program"),
+    Embed: template("Waiting for another program"),
+    LoadTarget: template("Waiting until the model is loaded"),
+    UseDrafter: template("Waiting until the drafter is ready"),
+    Compare: template("Waiting for the comparison"),
+}
 
 
 class Engine:
@@ -114,6 +133,7 @@ class Engine:
                 self._tell,
                 on_end=self._services.close_chat if name == "chat" else lambda: None,
                 is_owed=lambda command: isinstance(command, OwedCommand),
+                is_dropped=lambda command: isinstance(command, ReplyCommand),
             )
             for name in (*_STORE_THREADS, *_NETWORK_THREADS)
         }
@@ -125,7 +145,27 @@ class Engine:
         came."""
         for kind in _ENDED_BY.get(type(command), ()):
             self._workers[row_of(_THREADS, kind)].stop(kind)
-        return self._workers[row_of(_THREADS, type(command))].post(command)
+        worker = self._workers[row_of(_THREADS, type(command))]
+        if isinstance(command, ReplyCommand) and (words := self._occupied_by()):
+            return self._post_waiting(command, worker, say(words))
+        return worker.post(command)
+
+    def _occupied_by(self) -> str:
+        """Why a reply cannot begin now; empty where it can, or where nothing may be stored before its turn."""
+        unfinished = self._workers["chat"].unfinished
+        if any(isinstance(each, ForgetEverything) for each in unfinished):
+            return ""
+        return next((_OCCUPIED_BY[type(each)] for each in unfinished if type(each) in _OCCUPIED_BY), "")
+
+    def _post_waiting(self, command: ReplyCommand, worker: Worker, words: str) -> StopSignal:
+        """What the user has written is stored first."""
+        stop = worker.signal()
+        match command:
+            case Send() | EditPrompt():
+                self._workers["writing"].post(KeepPrompt(command, stop, words))
+            case Regenerate(conversation_id) | ContinueReply(conversation_id):
+                self._tell(ReplyWaits(conversation_id, words))
+        return worker.post(command, stop)
 
     def _tell(self, event: Event) -> None:
         if not self._services.hosting.hear(event):
@@ -135,6 +175,7 @@ class Engine:
         """Whoever reads the store finds what was to be changed before."""
         writing = self._workers["writing"]
         if isinstance(command, ReplyCommand):
+            writing.settle(StopSignal(), KeepPrompt)  # also where it is stopped: it is not to be stored twice
             writing.settle(stop, ChangeConversation)
         if row_of(_THREADS, type(command)) in ("chat", "store"):
             writing.settle(stop, timeout_s=_SETTLING_S)

@@ -58,6 +58,7 @@ class _GrowingReply:
     calls: tuple[ToolCall, ...] = ()  # of the reply before, that have no result yet
     is_calling: bool = False  # it is writing a call
     is_between: bool = False  # nothing is being written: calls are carried out
+    waits_for: str = ""  # in words, until it can begin
 
     def rest(self, message: Message) -> None:
         """A part of the answer is whole, and others follow."""
@@ -222,8 +223,7 @@ class ChatController(Controller):
                 if event.conversation_id == self._conversations.open_id:
                     self._window.transcript.show_prompt_progress(event.num_evaluated, event.num_total)
             case ReplyWaits(conversation_id, sentence):
-                if conversation_id == self._conversations.open_id:
-                    self._window.transcript.show_waiting(sentence)
+                self._on_waiting(conversation_id, sentence)
             case ReplyText() | ReplyThought():
                 self._on_piece(event)
             case ReplyCall():
@@ -276,6 +276,8 @@ class ChatController(Controller):
         transcript.show_pending()
         if reply.is_calling:
             transcript.show_calling()
+        if reply.waits_for:
+            transcript.show_waiting(reply.waits_for)
 
     def _on_prompt_stored(self, message: Message, siblings: tuple[int, ...]) -> None:
         reply = self._reply
@@ -328,15 +330,26 @@ class ChatController(Controller):
             if is_new and event.conversation_id == self._conversations.open_id:
                 self._window.transcript.show_calling()
 
+    def _on_waiting(self, conversation_id: int, sentence: str) -> None:
+        """Until it can begin."""
+        if self._reply is not None and self._reply.conversation_id == conversation_id:
+            self._reply.waits_for = sentence
+        if conversation_id == self._conversations.open_id:
+            self._window.transcript.show_waiting(sentence)
+
     def _on_started(self, event: ReplyStarted) -> None:
         reply = self._reply
         if reply is None:
             return
+        if reply.waits_for:
+            self._on_waiting(event.conversation_id, "")
         if reply.prompt_id is None or reply.is_between:
             reply.prompt_id = event.parent_id
         reply.is_between = False
 
     def _on_finished(self, message: Message, siblings: tuple[int, ...]) -> None:
+        if self._reply is not None and self._reply.conversation_id != message.conversation_id:
+            return  # a program's, while this one waits
         if self._reply is None or not self._is_part(message):
             self._finished.clear()
         self._finished.append(message)
@@ -369,12 +382,14 @@ class ChatController(Controller):
             self._window.transcript.begin_reply()  # the next reply is being prepared
 
     def _on_ended(self, command: Command) -> None:
-        """Also where the last reply called tools and none followed."""
+        """Also where the last reply called tools and none followed, or it was stopped before its first word."""
         reply = self._reply
         if reply is not None and reply.request.command is command:
             self._end_reply()
             self._window.transcript.end_answer()
             self._show_speed()
+            if not self._finished and reply.conversation_id == self._conversations.open_id is not None:
+                self._conversations.read(self._conversations.open_id)  # what was to be written again is back
 
     @Slot(object)
     def _on_failed(self, failed: Failed) -> None:

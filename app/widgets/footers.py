@@ -163,14 +163,15 @@ class ReplyFooter(QWidget):
 
 class PromptFooter(QWidget):
     """The line under a prompt: buttons, visible when it is pointed at or reached with Tab, and which version of it is
-    shown.
+    shown. One that nobody has answered says so, and always has a button to try again.
 
     Signals:
-        copy_requested(), edit_requested(): the buttons were pressed.
+        copy_requested(), edit_requested(), retry_requested(): the buttons were pressed.
     """
 
     copy_requested = Signal()
     edit_requested = Signal()
+    retry_requested = Signal()
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -179,8 +180,13 @@ class PromptFooter(QWidget):
         edit = self.tr("Edit this message")
         self.edit_button = _tool(keeper, "edit", edit, self.edit_requested, self)
         self.flipper = BranchFlipper(keeper, self)
-        in_row([Stretch(), self.copy_button, self.edit_button, self.flipper], inside=self, spacing=2)
+        again = self.tr("Try again")
+        self.retry_button = _tool(keeper, "regenerate", again, self.retry_requested, self, again)
+        self.unanswered = set_up(QLabel(self.tr("No reply yet"), self), kind="faint")
+        buttons = (self.copy_button, self.edit_button, self.flipper)
+        in_row([Stretch(), *buttons, self.unanswered, self.retry_button], inside=self, spacing=2)
         self.set_revealed(False)
+        self.set_unanswered(False)
 
     def set_revealed(self, revealed: bool) -> None:
         """Whether the pointer is over the message."""
@@ -190,6 +196,11 @@ class PromptFooter(QWidget):
     def set_editable(self, editable: bool) -> None:
         self.edit_button.setVisible(editable)
         self.flipper.set_possible(editable)
+
+    def set_unanswered(self, unanswered: bool) -> None:
+        """Whether it has no reply, and none is being written."""
+        self.unanswered.setVisible(unanswered)
+        self.retry_button.setVisible(unanswered)
 
 
 def facts(message: Message) -> tuple[str, ...]:

@@ -37,6 +37,7 @@ class PromptView(MessageView):
         revision_changed(str | None): the text it is being changed to; None when it is no longer edited.
         revision_submitted(str): the new prompt.
         branch_chosen(int): show another version of it, by its id.
+        retry_requested(): have it answered, as nobody has.
     """
 
     copied = Signal(str)
@@ -44,6 +45,7 @@ class PromptView(MessageView):
     revision_changed = Signal(object)
     revision_submitted = Signal(str)
     branch_chosen = Signal(int)
+    retry_requested = Signal()
 
     def __init__(self, keeper: ThemeKeeper, pictures: Pictures, text: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -71,6 +73,7 @@ class PromptView(MessageView):
         self.footer = PromptFooter(keeper, self)
         self.footer.copy_requested.connect(self._copy)
         self.footer.edit_requested.connect(self.edit_requested)
+        self.footer.retry_requested.connect(self.retry_requested)
         self.footer.flipper.chosen.connect(self.branch_chosen)
         self.prose.setVisible(self._has_words)
         keeper.changed.connect(self.update)

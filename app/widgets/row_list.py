@@ -33,9 +33,12 @@ class RowList(list[MessageRow | NoteRow | GrowingRow]):
         found = (row for row in self if isinstance(row, PromptRow) and row.message.id == message_id)
         return next(found, None)
 
+    def last_message(self) -> MessageRow | GrowingRow | None:
+        """The row at the end, below which there are only notes."""
+        return next((row for row in reversed(self) if not isinstance(row, NoteRow)), None)
+
     def last_reply(self) -> ReplyRow | None:
-        """The answer at the end, below which there are only notes."""
-        last = next((row for row in reversed(self) if not isinstance(row, NoteRow)), None)
+        last = self.last_message()
         return last if isinstance(last, ReplyRow) else None
 
     def unfinished(self) -> ReplyRow | None:

@@ -458,6 +458,7 @@ class Transcript(QWidget):
             view.edit_requested.connect(partial(self._revise_row, row))
             view.revision_changed.connect(partial(self._on_revision, row))
             view.revision_submitted.connect(partial(self.revision_submitted.emit, row.message.id))
+            view.retry_requested.connect(partial(self._retry, row))
         self._update_view(row, view)
 
     def _toggle(self, view: ReplyView, number: int | str) -> None:
@@ -467,6 +468,9 @@ class Transcript(QWidget):
 
     def _delete(self, row: PromptRow | ReplyRow) -> None:
         self.delete_requested.emit(row.message.id)
+
+    def _retry(self, row: PromptRow) -> None:
+        self.regenerate_requested.emit(row.message.id)
 
     def _deletion(self, row: PromptRow | ReplyRow) -> str:
         """A reply goes alone only at the end, so that no prompt follows a prompt."""
@@ -490,6 +494,7 @@ class Transcript(QWidget):
         if isinstance(row, PromptRow) and isinstance(view, PromptView):
             view.flipper.set_siblings(row.siblings, row.message.id)
             view.footer.set_editable(possible)
+            view.footer.set_unanswered(possible and row is self._rows.last_message())
             view.flipper.set_possible(self._growing is None)
         elif isinstance(row, ReplyRow) and isinstance(view, ReplyView) and view.flipper is not None:
             if row.sources is None and (asked := self._rows.prompt(row.messages[0].parent_id)) is not None:

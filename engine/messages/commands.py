@@ -18,6 +18,8 @@ from engine.messages.replies import ReplyStatistics, Thought
 from engine.messages.serving import ServerSettings
 from engine.messages.targets import HubFile
 from engine.messages.tools import AllowedTool, Permission, ToolCall, ToolServer
+from engine.sentences import Told
+from engine.stop_signal import StopSignal
 
 
 @dataclass_transform(frozen_default=True)
@@ -466,6 +468,15 @@ class KeepReply(StoreCommand):
     target_name: str
     target_identity: str | None
     calls: tuple[ToolCall, ...] = ()  # of a whole reply
+
+
+class KeepPrompt(OwedCommand):
+    """Posted by the engine: store a prompt whose reply has to wait. Answered as the prompt itself would be, and with
+    `ReplyWaits`."""
+
+    asked: Send | EditPrompt
+    stop: StopSignal  # of that command, by which it is known
+    waits_for: Told
 
 
 class StoreHeld(OwedCommand):

@@ -368,8 +368,8 @@ class ReplyStarted(Event):
 
 
 class ReplyWaits(Event):
-    """The server that is to write the reply has not begun, and is asked again by itself: until then the reply can be
-    stopped as any other. Told once for each time."""
+    """The server that is to write the reply has not begun, and is asked again by itself; or the target is occupied
+    otherwise. Until then the reply can be stopped as any other. Told once for each time."""
 
     conversation_id: int
     sentence: Told  # what it waits for, and how long

@@ -115,6 +115,8 @@ class ChatService:
 
     def _write(self, command: ReplyCommand | Compare, stop: StopSignal) -> None:
         match command:
+            case Send() | EditPrompt() if (ahead := self._keeper.take_ahead(stop)) is not None:
+                self._answer_ahead(command, ahead.conversation_id, stop)
             case Send():
                 self._send(command, stop)
             case Regenerate():
@@ -157,6 +159,15 @@ class ChatService:
         if prompt.role is not Role.USER:
             raise ConversationMissing("Only your own messages can be edited.")
         self._ask(conversation, branch, command, stop)
+
+    def _answer_ahead(self, command: Send | EditPrompt, conversation_id: int, stop: StopSignal) -> None:
+        """The prompt was stored while it waited. A new conversation has the system prompt of the target in use now."""
+        if isinstance(command, Send) and command.conversation_id is None and not command.has_own_system_prompt:
+            told = effective_system_prompt(command.system_prompt, self.target.options)
+            conversation = self._open(conversation_id)
+            if conversation.system_prompt == command.system_prompt != told:
+                self._repository.change_conversation(conversation_id, told, conversation.sampling)
+        self._regenerate(Regenerate(conversation_id, command.settings), stop)
 
     def _ask(
         self,
@@ -336,8 +347,11 @@ class ChatService:
         if reply.is_empty and before is not None:
             self._end_unchanged(before, reply)
             return None
-        if reply.is_empty and reply.failure is not None and not reply.was_sent:
-            raise reply.failure
+        if reply.is_empty and not reply.was_sent:  # the prompt stands unanswered
+            if reply.failure is not None:
+                raise reply.failure
+            if reply.statistics.stop_reason is StopReason.STOPPED:
+                return None
         message = self._keeper.finish(replace(part(reply.text, reply.thoughts, reply.statistics), calls=reply.calls))
         self._emit(ReplyFinished(message, self._keeper.siblings_of(message)))
         self._announce(conversation.summary.id)

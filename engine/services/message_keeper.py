@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from weakref import WeakKeyDictionary
 
 from engine.errors import ConversationMissing, StoreUnusable
 from engine.messages.commands import Command, KeepReply, StoreHeld
@@ -17,6 +18,7 @@ from engine.messages.pictures import Picture
 from engine.messages.remote import server_of
 from engine.messages.tools import ToolResult
 from engine.sentences import say, template
+from engine.stop_signal import StopSignal
 from engine.storage import Repository
 
 _logger = logging.getLogger("slipstream.store")
@@ -47,6 +49,7 @@ class MessageKeeper:
         self._held: dict[int, _Written] = {}  # by id
         self._ids: dict[int, int] = {}  # of messages that were held, by their numbers
         self._numbers = itertools.count(-1, -1)
+        self._ahead: WeakKeyDictionary[StopSignal, Message] = WeakKeyDictionary()
         self._refusal = ""  # why the last one was not stored
         self._timer: threading.Timer | None = None  # until `StoreHeld` is posted again
         self._is_closed = False
@@ -64,6 +67,14 @@ class MessageKeeper:
         with self._lock:
             new = replace(self._new(conversation_id, parent_id, Role.USER), text=text)
             return self._put(_Written(new, pictures=pictures))
+
+    def note_ahead(self, stop: StopSignal, prompt: Message) -> None:
+        """It was stored before the command that this signal stops has begun."""
+        self._ahead[stop] = prompt
+
+    def take_ahead(self, stop: StopSignal) -> Message | None:
+        """What was stored of the command that this signal stops, if it had to wait."""
+        return self._ahead.pop(stop, None)
 
     def add_result(self, conversation_id: int, parent_id: int, text: str, result: ToolResult) -> Message:
         """What came of a call. Raises ConversationMissing; StoreUnusable is only told."""

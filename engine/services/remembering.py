@@ -9,7 +9,7 @@ from hashlib import sha256
 
 from engine.errors import ConversationMissing
 from engine.messages.conversations import ChatTurn, Message, Role
-from engine.messages.events import ConversationChanged, Listener, PromptStored
+from engine.messages.events import ConversationChanged, Listener
 from engine.messages.prompts import AttachedPicture, join_prompt, title_of
 from engine.messages.tools import Outcome, ToolCall, ToolResult
 from engine.services.message_keeper import MessageKeeper
@@ -83,7 +83,6 @@ class Remembering:
             parent_id = self._add(conversation_id, parent_id, turn).id
         message = self._add(conversation_id, parent_id, prompt)
         self._emit(ConversationChanged(self._repository.find_conversation(conversation_id)))
-        self._emit(PromptStored(message, self._keeper.siblings_of(message)))
         return Kept(conversation_id, message)
 
     def _add(self, conversation_id: int, parent_id: int | None, turn: ChatTurn) -> Message:

@@ -19,6 +19,7 @@ from engine.messages.commands import (
     EraseDeleted,
     ForgetAllowedTools,
     ForgetConversation,
+    KeepPrompt,
     KeepReply,
     ListAllowedTools,
     ListConversations,
@@ -60,6 +61,7 @@ from engine.messages.events import (
 from engine.messages.learned import NgramRecord
 from engine.services.learning_service import LearningService
 from engine.services.message_keeper import MessageKeeper
+from engine.services.prompts_ahead import PromptsAhead
 from engine.services.recall import Recall
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
@@ -122,6 +124,8 @@ class StoreService:
                 self._forget(conversation_id)
             case KeepReply():
                 self._keeper.keep(command)
+            case KeepPrompt():
+                PromptsAhead(self._repository, self._keeper, self._emit).keep(command)
             case StoreHeld(by_hand):
                 self._keeper.store_held(by_hand)
             case SearchConversations(words):

@@ -46,7 +46,8 @@ class Worker:
     """Runs `handle` for every posted command on its own thread, and emits `Finished` or `Failed` when it has ended.
 
     Whatever a command raises, the next one is carried out. `on_end` runs on the thread when it ends. A command that is
-    still waiting by then is dropped without an event, unless `is_owed` says that it must be carried out.
+    still waiting by then is dropped without an event, unless `is_owed` says that it must be carried out. One of which
+    `is_dropped` says so ends at once, as finished, when it is stopped before it has begun.
     """
 
     def __init__(
@@ -56,14 +57,17 @@ class Worker:
         emit: Listener,
         on_end: Callable[[], None] = lambda: None,
         is_owed: Callable[[Command], bool] = lambda _command: False,
+        is_dropped: Callable[[Command], bool] = lambda _command: False,
     ) -> None:
         self._handle = handle
         self._is_owed = is_owed
+        self._is_dropped = is_dropped
         self._emit = emit
         self._on_end = on_end
         self._inbox: queue.SimpleQueue[tuple[Command, StopSignal] | None] = queue.SimpleQueue()
         self._lock = threading.Condition()
         self._unfinished: dict[StopSignal, Command] = {}
+        self._waiting: set[StopSignal] = set()  # of commands that have not begun
         self._closing = False
         self._name = name
         self._thread: threading.Thread | None = None
@@ -71,21 +75,33 @@ class Worker:
     def start(self) -> None:
         self._thread = deep_thread(self._run, self._name)
 
-    def post(self, command: Command) -> StopSignal:
-        """Queues the command. Setting the returned signal ends it early, also when it has not begun yet."""
-        stop = StopSignal()
+    def signal(self) -> StopSignal:
+        """For a command that is posted next."""
+        return StopSignal(self._drop)
+
+    def post(self, command: Command, stop: StopSignal | None = None) -> StopSignal:
+        """Queues the command. Setting the returned signal, `stop` if it is given, ends it early, also when it has not
+        begun yet."""
+        stop = stop or self.signal()
         with self._lock:
             if self._closing:
                 stop.set()
                 return stop
             self._unfinished[stop] = command
+            self._waiting.add(stop)
         self._inbox.put((command, stop))
         return stop
+
+    @property
+    def unfinished(self) -> tuple[Command, ...]:
+        """First posted first; the first of them may have begun."""
+        with self._lock:
+            return tuple(self._unfinished.values())
 
     def stop(self, kind: type) -> None:
         """Ends the commands of this kind that were posted until now, also those that have not begun yet."""
         with self._lock:
-            for stop, command in self._unfinished.items():
+            for stop, command in list(self._unfinished.items()):
                 if isinstance(command, kind):
                     stop.set()
 
@@ -116,13 +132,29 @@ class Worker:
     def _run(self) -> None:
         while (item := self._inbox.get()) is not None:
             command, stop = item
-            is_dropped = self._closing and stop.is_set()  # the app was closed before it began
-            if not is_dropped or self._is_owed(command):
+            is_closed = self._closing and stop.is_set()  # the app was closed before it began
+            if self._begin(stop) and (not is_closed or self._is_owed(command)):
                 self._carry_out(command, stop)
             with self._lock:
                 self._unfinished.pop(stop, None)
                 self._lock.notify_all()
         self._on_end()
+
+    def _begin(self, stop: StopSignal) -> bool:
+        """False if it was dropped."""
+        with self._lock:
+            is_there = stop in self._waiting
+            self._waiting.discard(stop)
+        return is_there
+
+    def _drop(self, stop: StopSignal) -> None:
+        with self._lock:
+            if self._closing or stop not in self._waiting or not self._is_dropped(self._unfinished[stop]):
+                return
+            self._waiting.remove(stop)
+            command = self._unfinished.pop(stop)
+            self._lock.notify_all()
+        self._emit(Finished(command))
 
     def _carry_out(self, command: Command, stop: StopSignal) -> None:
         try:

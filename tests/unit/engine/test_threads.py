@@ -3,31 +3,50 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from engine import Engine, EngineConfig, ExportConversations, ForgetEverything, ImportConversations, ReadTextFile
-from engine.config import OwnSampling, ReplySettings
+from engine.config import OwnSampling, ReplySettings, SpeculationSettings
 from engine.errors import TargetUnusable
 from engine.factory import Services, row_of
+from engine.messages.asked import Asked
 from engine.messages.commands import (
+    Answer,
     ChangeConversation,
     ChatCommand,
     Command,
+    EditPrompt,
+    KeepPrompt,
     LoadTarget,
     OpenConversation,
     OwedCommand,
+    Regenerate,
     Send,
 )
-from engine.messages.conversations import ExportFormat, Role
-from engine.messages.events import ConversationsExported, EverythingForgotten, Failed, Finished, TextFileRead
+from engine.messages.conversations import ChatTurn, ExportFormat, Role
+from engine.messages.events import (
+    AnswerStarted,
+    ConversationsExported,
+    EverythingForgotten,
+    Failed,
+    Finished,
+    PromptStored,
+    ReplyFinished,
+    ReplyWaits,
+    TargetReady,
+    TextFileRead,
+)
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.interface import Target
 from engine.threads import _THREADS
 from tests.fakes.commands import ALL_COMMANDS
 from tests.fakes.listener import EventQueue
+from tests.fakes.target import FakeTarget, says
 
 
 def test_every_command_has_a_thread() -> None:
@@ -141,3 +160,109 @@ def test_a_model_that_is_being_loaded_when_the_app_closes_is_not_blamed(
     finally:
         is_over.set()
         events.wait_for(Failed)
+
+
+@dataclass
+class Held:
+    """An engine whose target is busy with what a program has asked, until it is `free`."""
+
+    engine: Engine
+    events: EventQueue
+    folder: Path
+    free: threading.Event
+    asked: StopSignal  # stops what the program has asked
+
+    @property
+    def stored(self) -> list[tuple[str, list[str]]]:
+        """Chats and what is said in them, read from the disk."""
+        repository = Repository.open(self.folder)
+        try:
+            chats = [repository.open_conversation(each.id) for each in repository.list_conversations()]
+        finally:
+            repository.close()
+        return [(chat.system_prompt, [message.text for message in chat.messages]) for chat in chats]
+
+
+@pytest.fixture
+def held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
+    free, began = threading.Event(), threading.Event()
+    target = FakeTarget(says("Hello."))
+
+    def wait() -> None:
+        began.set()
+        assert free.wait(60)
+
+    monkeypatch.setattr("engine.loading.load_target", lambda *_: target)
+    (tmp_path / "fake.gguf").write_bytes(b"GGUF")
+    events = EventQueue()
+    engine = Engine(EngineConfig(tmp_path / "data", SpeculationSettings(drafter="none")), events)
+    try:
+        engine.post(LoadTarget(str(tmp_path / "fake.gguf")))
+        events.wait_for(TargetReady)
+        target.on_evaluate = wait
+        asked = engine.post(Answer(1, Asked((ChatTurn(Role.USER, "Count."),)), ReplySettings(), is_remembered=False))
+        assert began.wait(60)
+        yield Held(engine, events, tmp_path / "data", free, asked)
+    finally:
+        free.set()
+        assert engine.close()
+
+
+@pytest.mark.parametrize("incognito", [False, True])
+def test_a_prompt_is_stored_and_told_while_a_program_is_answered_and_then_goes_first(
+    held: Held, incognito: bool
+) -> None:
+    held.engine.post(Send("Hi", None, ReplySettings(), "Be kind.", incognito))
+    prompt = held.events.wait_for(PromptStored).message
+    waits = held.events.wait_for(ReplyWaits)
+    assert (waits.conversation_id, waits.sentence) == (prompt.conversation_id, "Waiting for another program")
+    assert held.stored == ([] if incognito else [("Be kind.", ["Hi"])]), "also if the program is killed now"
+    held.engine.post(Answer(2, Asked((ChatTurn(Role.USER, "And?"),)), ReplySettings(), is_remembered=False))
+    held.events.seen.clear()
+    held.free.set()
+    reply = held.events.wait_for(ReplyFinished).message
+    assert (reply.parent_id, reply.text) == (prompt.id, "Hello.")
+    assert not any(isinstance(each, PromptStored | AnswerStarted) for each in held.events.seen)
+
+
+def test_a_prompt_that_waits_in_a_chat_is_answered_once(held: Held) -> None:
+    held.free.set()
+    held.engine.post(Send("Hi", None, ReplySettings()))
+    first = held.events.wait_for(ReplyFinished).message
+    held.free.clear()
+    held.engine.post(Answer(2, Asked((ChatTurn(Role.USER, "Go on."),)), ReplySettings(), is_remembered=False))
+    held.engine.post(EditPrompt(first.conversation_id, first.parent_id or 0, "Ho", ReplySettings()))
+    edited = held.events.wait_for(PromptStored)
+    assert edited.siblings == (first.parent_id, edited.message.id)
+    held.free.set()
+    held.events.wait_for(ReplyFinished)
+    held.free.clear()
+    held.engine.post(Answer(3, Asked((ChatTurn(Role.USER, "Go on."),)), ReplySettings(), is_remembered=False))
+    held.engine.post(Send("And?", first.conversation_id, ReplySettings()))
+    held.events.wait_for(ReplyWaits)
+    held.free.set()
+    held.events.wait_for(ReplyFinished)
+    assert held.stored == [("", ["Ho", "Hello.", "And?", "Hello."])]
+
+
+def test_a_prompt_that_waits_can_be_stopped_and_is_answered_later(held: Held) -> None:
+    send = Send("Hi", None, ReplySettings())
+    stop = held.engine.post(send)
+    prompt = held.events.wait_for(PromptStored).message
+    assert isinstance(held.events.wait_for(Finished).command, KeepPrompt)
+    stop.set()
+    assert held.events.wait_for(Finished).command is send, "at once"
+    held.engine.post(Regenerate(prompt.conversation_id, ReplySettings(), prompt.id))
+    assert held.events.wait_for(ReplyWaits).sentence == "Waiting for another program"
+    held.free.set()
+    assert held.events.wait_for(ReplyFinished).message.parent_id == prompt.id
+    assert held.stored == [("", ["Hi", "Hello."])]
+
+
+def test_what_waits_while_everything_is_forgotten_is_stored_afterwards(held: Held) -> None:
+    held.engine.post(ForgetEverything())
+    held.engine.post(Send("Hi", None, ReplySettings()))
+    held.free.set()
+    held.events.wait_for(EverythingForgotten)
+    held.events.wait_for(ReplyFinished)
+    assert held.stored == [("", ["Hi", "Hello."])]

@@ -16,8 +16,11 @@ from app.controllers.chat import NextChat
 from app.main_window import MainWindow
 from app.text.origin_marks import proposers
 from app.theme import ThemeKeeper, load_theme
+from app.widgets.icon_button import IconButton
+from app.widgets.prompt_view import PromptView
 from app.widgets.prose import Prose
 from app.widgets.reply_view import ReplyView
+from app.widgets.row_view import Waiting
 from engine import (
     STARTER,
     Command,
@@ -45,11 +48,13 @@ from engine.messages.events import (
     Event,
     EverythingForgotten,
     Failed,
+    Finished,
     LearningChanged,
     PromptStored,
     ReplyFinished,
     ReplyStarted,
     ReplyText,
+    ReplyWaits,
     SpeculationChanged,
     TargetInfo,
     TargetLoading,
@@ -129,6 +134,12 @@ def ready(desk: Desk) -> Desk:
     desk.tell(TargetReady(TARGET, desk.bridge.loads[-1]), ConversationsListed((summary(1, "Old"),)))
     desk.take()
     return desk
+
+
+def waiting_words(desk: Desk) -> str:
+    """Beside the dots of the reply that is awaited."""
+    (waiting,) = desk.window.transcript.findChildren(Waiting)
+    return waiting.words
 
 
 def answered(desk: Desk, conversation_id: int = 7) -> tuple[Message, Message]:
@@ -318,6 +329,85 @@ def test_a_prompt_that_stayed_unanswered_can_be_answered(ready: Desk) -> None:
     ready.take()
     ready.window.regenerate_action.trigger()
     assert ready.take() == [Regenerate(1, ready.settings, 10)]
+
+
+def retry_button(desk: Desk) -> IconButton | None:
+    """The one that offers to answer the last message, if it is offered."""
+    views = desk.window.transcript.findChildren(PromptView)
+    (shown,) = [view.footer.retry_button for view in views if view.footer.retry_button.isVisible()] or [None]
+    return shown
+
+
+def test_a_message_that_waits_is_shown_with_what_it_waits_for(ready: Desk) -> None:
+    desk, asked = ready, prompt(70, 7)
+    desk.write("Hi")
+    desk.tell(ConversationChanged(summary(7)), PromptStored(asked), ReplyWaits(7, "Waiting for another program"))
+    assert (desk.shown, waiting_words(desk)) == (["Hi"], "Waiting for another program")
+    desk.window.conversations.chosen.emit(1)
+    desk.tell(ConversationOpened(Conversation(summary(1), "", ())))
+    desk.window.conversations.chosen.emit(7)
+    desk.tell(ConversationOpened(Conversation(summary(7), "", (asked,))))
+    assert (desk.shown, waiting_words(desk)) == (["Hi"], "Waiting for another program"), "also when one comes back"
+    desk.tell(ReplyStarted(7, 70, 9, 0))
+    assert waiting_words(desk) == ""
+    desk.tell(ReplyFinished(reply(71, asked)))
+    assert retry_button(desk) is None
+
+
+def test_what_a_program_is_answered_does_not_end_the_message_that_waits(ready: Desk) -> None:
+    desk, asked = ready, prompt(70, 7)
+    desk.write("Hi")
+    desk.tell(ConversationChanged(summary(7)), PromptStored(asked), ReplyWaits(7, "Waiting for another program"))
+    desk.tell(ReplyFinished(reply(81, prompt(80, 8))))
+    assert desk.window.is_busy
+    assert desk.grows
+    desk.tell(ReplyFinished(reply(71, asked)))
+    assert desk.shown == ["Hi", "Hello."]
+
+
+@pytest.mark.parametrize("stop", [Qt.Key.Key_Escape, None])
+def test_a_message_that_waits_can_be_stopped_and_tried_again(ready: Desk, stop: Qt.Key | None) -> None:
+    desk, asked = ready, prompt(70, 7)
+    desk.write("Hi")
+    desk.tell(ConversationChanged(summary(7)), PromptStored(asked), ReplyWaits(7, "Waiting for another program"))
+    assert retry_button(desk) is None
+    if stop is None:
+        desk.window.prompt_box.button.click()
+    else:
+        QTest.keyClick(desk.window, stop)
+    assert desk.bridge.stops[-1].is_set()
+    desk.tell(Finished(desk.take()[-1]), ConversationOpened(Conversation(summary(7), "", (asked,))))
+    assert (desk.shown, desk.grows, desk.window.is_busy) == (["Hi"], False, False)
+    button = retry_button(desk)
+    assert button is not None
+    assert button.accessibleName() == "Try again"
+    desk.take()
+    button.click()
+    assert desk.take() == [Regenerate(7, desk.settings, 70)]
+    assert desk.grows
+    assert retry_button(desk) is None
+
+
+def test_a_reply_that_was_to_be_written_again_is_back_when_that_is_stopped_before_it_began(ready: Desk) -> None:
+    asked, answer = answered(ready)
+    ready.window.transcript.regenerate_requested.emit(answer.id)
+    ready.tell(Finished(ready.take()[-1]))
+    assert ready.take() == [OpenConversation(7)]
+    ready.tell(ConversationOpened(Conversation(summary(7), "", (asked, answer))))
+    assert ready.shown == ["Hi", "Hello."]
+
+
+def test_after_an_error_or_a_start_a_message_without_a_reply_can_be_tried_again(ready: Desk) -> None:
+    asked = prompt(70, 7)
+    ready.window.conversations.chosen.emit(1)
+    ready.tell(ConversationOpened(Conversation(summary(1), "", (prompt(5, 1),))))
+    assert retry_button(ready) is not None
+    ready.window.conversations.new_requested.emit()
+    ready.write("Hi")
+    (send,) = [each for each in ready.take() if isinstance(each, Send)]
+    ready.tell(ConversationChanged(summary(7)), PromptStored(asked), Failed("The model failed.", send))
+    ready.tell(ConversationOpened(Conversation(summary(7), "", (asked,))))
+    assert retry_button(ready) is not None
 
 
 def test_deleting_the_conversation_of_a_reply_stops_it(ready: Desk) -> None:

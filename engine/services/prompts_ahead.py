@@ -1,0 +1,55 @@
+"""Stores prompts whose reply has to wait, so that they are seen at once and outlive the program."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from engine.errors import ConversationMissing, StoreUnusable
+from engine.messages.commands import EditPrompt, KeepPrompt, Send
+from engine.messages.conversations import Message
+from engine.messages.events import ConversationChanged, Listener, PromptStored, ReplyWaits
+from engine.messages.prompts import title_of
+from engine.services.message_keeper import MessageKeeper
+from engine.storage import Repository
+
+_logger = logging.getLogger("slipstream.store")
+
+
+@dataclass(frozen=True)
+class PromptsAhead:
+    """Whoever answers finds them by `MessageKeeper.take_ahead`."""
+
+    _repository: Repository
+    _keeper: MessageKeeper
+    _emit: Listener
+
+    def keep(self, command: KeepPrompt) -> None:
+        """What the store refuses is stored once the target is free, which tells the user what is wrong."""
+        try:
+            prompt = self._stored(command.asked)
+        except (StoreUnusable, ConversationMissing) as error:
+            _logger.info("a prompt was not stored before its turn: %s", error)
+            return
+        self._keeper.note_ahead(command.stop, prompt)
+        conversation_id = prompt.conversation_id
+        self._emit(ConversationChanged(self._repository.find_conversation(conversation_id)))
+        self._emit(PromptStored(prompt, self._keeper.siblings_of(prompt)))
+        self._emit(ReplyWaits(conversation_id, command.waits_for))
+
+    def _stored(self, asked: Send | EditPrompt) -> Message:
+        if isinstance(asked, EditPrompt):
+            edited = self._keeper.id_of(asked.message_id)
+            *branch, _ = self._repository.open_branch(asked.conversation_id, edited).messages
+            conversation_id = asked.conversation_id
+        elif asked.conversation_id is None:
+            conversation_id = self._repository.create_conversation(
+                *(title_of(asked.prompt), asked.system_prompt, asked.incognito, asked.sampling),
+                folder_id=asked.folder_id,
+            ).id
+            branch = []
+        else:
+            conversation_id = asked.conversation_id
+            branch = [*self._keeper.over(self._repository.open_conversation(conversation_id)).messages]
+        parent_id = branch[-1].id if branch else None
+        return self._keeper.add_prompt(conversation_id, parent_id, asked.prompt, asked.pictures)
