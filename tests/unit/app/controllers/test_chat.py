@@ -334,8 +334,7 @@ def test_a_prompt_that_stayed_unanswered_can_be_answered(ready: Desk) -> None:
 def retry_button(desk: Desk) -> IconButton | None:
     """The one that offers to answer the last message, if it is offered."""
     views = desk.window.transcript.findChildren(PromptView)
-    (shown,) = [view.footer.retry_button for view in views if view.footer.retry_button.isVisible()] or [None]
-    return shown
+    return next((view.footer.retry_button for view in views if view.footer.retry_button.isVisible()), None)
 
 
 def test_a_message_that_waits_is_shown_with_what_it_waits_for(ready: Desk) -> None:
