@@ -34,16 +34,17 @@ _PUBLIC = {
         AddClient AddPresets AddTargets AgreeToServer AnswerToolCall ArchiveConversations ChangeClient
         ChangeConversation ChangeFolder ChangeTargetOptions ChatSampling CheckForUpdate CheckGrammar CheckSuggestions
         Command Compare ContinueReply CountTokens CreateFolder DeleteConversations DeleteFolder DeleteMessage
-        DeletePreset DeletePrompt DiscardDownload DownloadTarget EditPrompt EndToolServers EstimateMemory
+        DeletePreset DeletePrompt DiscardDownload DownloadTarget EditPrompt EndToolServers EstimateMemory ExpectSpeeds
         ExportConversations ExportPresets ExportProfile FetchDrafter FindPassages ForgetAllowedTools ForgetConversation
         ForgetEverything ForgetLearned ForgetReadings ImportConversations ImportPresets ImportProfile ListAllowedTools
         ListClients ListConversations ListDownloads ListFolders ListForms ListHubFiles ListPresets ListPrompts
-        ListServers ListSuggestions ListTargets ListTools LoadTarget LookAtServer MakeForm MeasureReadings
-        MoveConversations OpenConversation PauseLearning PersonalCommand PinConversations ReadHistory ReadLearned
-        ReadPicture ReadRuntime ReadTextFile Regenerate RemoveClient RemoveServer RemoveTarget RenameConversation
-        ReplyCommand ResetStarter RestoreConversations RestoreFolder RestoreMessage ReturnConversations SaveDraft
-        SavePreset SavePrompt SaveServer SearchConversations SearchHub Send ShowBranch ShowPicture ShowProfile StoreHeld
-        TuneStarter TuneTarget UseAdapter UseDrafter UseLearning UseReadings UseServer UseTools
+        ListServers ListSuggestions ListTargets ListTools LoadTarget LookAtServer MakeForm MeasureMachine
+        MeasureReadings MoveConversations OpenConversation PauseLearning PersonalCommand PinConversations ReadHistory
+        ReadLearned ReadPicture ReadRuntime ReadTextFile Regenerate RemoveClient RemoveServer RemoveTarget
+        RenameConversation ReplyCommand ResetStarter RestoreConversations RestoreFolder RestoreMessage
+        ReturnConversations SaveDraft SavePreset SavePrompt SaveServer SearchConversations SearchHub Send ShowBranch
+        ShowPicture ShowProfile StoreHeld TuneStarter TuneTarget UseAdapter UseDrafter UseLearning UseReadings UseServer
+        UseTools
     """,
     "messages.exports": "ExportEngine ExportOrder",
     "messages.serving": "Client ServerLimits ServerSettings",

@@ -56,7 +56,12 @@ def expected_speed(read_bytes: float, measured: Iterable[tuple[float, float]]) -
     bytes that each token reads, and V(1) in seconds, of targets on this machine; the one that is nearest in size
     counts."""
     nearest = min(measured, key=lambda each: abs(math.log(each[0] / read_bytes)), default=None)
-    return 0.0 if nearest is None else (nearest[0] + _BESIDES) / nearest[1] / (read_bytes + _BESIDES)
+    return 0.0 if nearest is None else 1 / (nearest[1] * times_as_long(read_bytes, nearest[0]))
+
+
+def times_as_long(read_bytes: float, measured_bytes: float) -> float:
+    """A pass that reads so many bytes takes so many times as long as one that reads `measured_bytes`."""
+    return (read_bytes + _BESIDES) / (measured_bytes + _BESIDES)
 
 
 def _suggestion(entry: _Entry) -> Suggestion:

@@ -11,6 +11,7 @@ from engine.messages.asked import Asked
 from engine.messages.conversations import ConversationSummary, ExportFormat
 from engine.messages.learned import NgramRecord
 from engine.messages.order import Folder, LibraryPrompt, Preset, TargetChoice
+from engine.messages.outlook import MachineFigures
 from engine.messages.pictures import Picture
 from engine.messages.prompts import Attachment
 from engine.messages.remote import RemoteServer
@@ -776,6 +777,18 @@ class Compare(ChatCommand):
     system_prompt: str = ""  # without a conversation
     # Sample as in this chat: its own settings and those of the target override `settings`. None: `settings` alone
     sampled_as: ChatSampling | None = None
+
+
+class MeasureMachine(ChatCommand):
+    """Time passes of the target in use, for a few seconds. Reported with `MachineMeasuring`, and answered with
+    `MachineMeasured`."""
+
+
+class ExpectSpeeds(LibraryCommand):
+    """Estimate how fast models for everything will be here, and what speed-up will bring. Answered with
+    `SpeedsExpected`."""
+
+    machine: MachineFigures | None = None  # as it was measured just now; None: as it was measured before
 
 
 class CheckForUpdate(HubCommand):

@@ -14,11 +14,13 @@ from engine.messages.commands import (
     Command,
     Compare,
     EstimateMemory,
+    ExpectSpeeds,
     ImportPresets,
     ListForms,
     LoadTarget,
     LookAtServer,
     MakeForm,
+    MeasureMachine,
     TuneTarget,
     UseAdapter,
 )
@@ -29,6 +31,7 @@ from engine.messages.forms import FormOffer, FormSpeed, TuneReport, TuneStep
 from engine.messages.history import History
 from engine.messages.learned import FingerprintPair, ImportOutcome, LearnedSummary, LearningProgress, ProfileSummary
 from engine.messages.order import Folder, LibraryPrompt, Preset
+from engine.messages.outlook import MachineFigures, Outlook
 from engine.messages.pictures import Picture
 from engine.messages.prompts import Attachment
 from engine.messages.remote import RemoteServer, reference_in
@@ -598,6 +601,23 @@ class CompareText(Event):
 class CompareFinished(Event):
     command: Compare
     comparison: Comparison
+
+
+class MachineMeasuring(Event):
+    """Some of the target's passes are timed."""
+
+    share: float  # 0 … 1 of the time that it takes
+
+
+class MachineMeasured(Event):
+    command: MeasureMachine
+    machine: MachineFigures
+
+
+class SpeedsExpected(Event):
+    command: ExpectSpeeds
+    outlooks: tuple[Outlook, ...]  # the target in use first, then the smallest first; empty: nothing was measured
+    step_s: float  # of the starter where it drafts for larger models; 0: not known
 
 
 class LearnedRead(Event):

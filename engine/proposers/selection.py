@@ -22,11 +22,11 @@ from engine.messages.drafters import (
 from engine.numerics.draft_length import USUAL_LENGTH, PassCosts
 from engine.sentences import say
 
-_WORTHWHILE = 1.05  # times plain; less is not worth the memory, as estimates are not that good
+WORTHWHILE = 1.05  # times plain; less is not worth the memory, as estimates are not that good
 _CLEARLY_BETTER = 1.07  # times the drafter in use: what another one must promise to take its place
 _PRIOR_GUESSES = 60.0  # that what is usual counts for
 _GENEROUS_CHANCE = 0.8  # where this does not pay, no drafter of this cost ever will
-_STEP_OVERHEAD_S = 0.0012  # of a pass of a small model: many small operations
+STEP_OVERHEAD_S = 0.0012  # of a pass of a small model: many small operations
 _STEP_SHARE = 1.5  # a small model reads its bytes so much slower than a large one
 _TORCH_BYTES_PER_S = 14e9
 _BELIEVED = 3.0  # times the estimate: a step that took longer at an earlier start says how busy the machine was
@@ -96,7 +96,7 @@ class Selection:
         mine = next((each for each in prospects if each.source.key == current), None)
         if mine is not None and best is not None and best.speedup <= mine.speedup * _CLEARLY_BETTER:
             best = mine
-        bar = 1.0 if best is mine and mine is not None else _WORTHWHILE
+        bar = 1.0 if best is mine and mine is not None else WORTHWHILE
         if best is None or best.speedup < bar or not self._could_pay(best.step_s):
             return DrafterChoice(None, _why_nobody(best), tuple(prospects))
         return DrafterChoice(best.source, _why(best), tuple(prospects))
@@ -144,7 +144,7 @@ class Selection:
             seconds = _STEP_SHARE * self._passes.of(1) * source.size_bytes / self._target_bytes
         if source.runner is DrafterRunner.TORCH or not self._target_bytes:
             seconds = max(seconds, source.size_bytes / _TORCH_BYTES_PER_S)
-        return _STEP_OVERHEAD_S + seconds
+        return STEP_OVERHEAD_S + seconds
 
 
 def expected_speedup(

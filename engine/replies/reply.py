@@ -196,6 +196,13 @@ class ReplyWriter:
         finally:
             self._left_out = left_out
 
+    @contextmanager
+    def apart(self) -> Iterator[Target]:
+        """The target alone, which holds nothing and is to hold nothing afterwards; then as after `aside`."""
+        with self.aside():
+            self._session.keep(0)
+            yield self._target
+
     def copy_unkept(self, chat: Chat) -> UnkeptPart | None:
         """The first part of what the target holds that is not kept yet; None: nothing is left to keep. The last reply
         must be of this chat."""

@@ -21,6 +21,7 @@ from engine.messages.commands import (
     Embed,
     KeepReply,
     LoadTarget,
+    MeasureMachine,
     Regenerate,
     ReplyCommand,
     Send,
@@ -33,6 +34,8 @@ from engine.messages.events import (
     ConversationChanged,
     LearnedGrew,
     Listener,
+    MachineMeasured,
+    MachineMeasuring,
     PromptStored,
     ReplyFinished,
 )
@@ -54,6 +57,7 @@ from engine.services.calling import Calling, fitted, fitted_anywhere
 from engine.services.comparing import compare
 from engine.services.embedding import Embedding
 from engine.services.learning_service import LearningService
+from engine.services.machine import measure_machine
 from engine.services.message_keeper import MessageKeeper
 from engine.services.reading_keeper import ReadingKeeper
 from engine.services.recall import Recall
@@ -105,6 +109,8 @@ class ChatService:
                     self._answering.answer(command, stop)
                 case Embed():
                     self.embedding.embed(command, stop)
+                case MeasureMachine():
+                    self._measure(command, stop)
                 case ReplyCommand() | Compare():
                     self.target.require(stop)
                     self.target.check_agreed()
@@ -409,6 +415,21 @@ class ChatService:
         with self._recall.without(sorted(answered)):
             comparison = compare(local.writer, asked, replace(command, settings=settings), stop, self._emit)
         self._emit(CompareFinished(command, comparison))
+
+    def _measure(self, command: MeasureMachine, stop: StopSignal) -> None:
+        self.target.require(stop)
+        local = self.target.local
+        if local is None:
+            raise NotPossible(
+                "This model runs on a server, so nothing of it can be measured here; choose a model on this machine."
+            )
+        self._readings.begin()
+        with self.target.watched(), local.writer.apart() as target:
+            machine = measure_machine(target, local.source, self._tell_measuring, stop)
+        self._emit(MachineMeasured(command, machine))
+
+    def _tell_measuring(self, share: float) -> None:
+        self._emit(MachineMeasuring(share))
 
     def _end_unchanged(self, before: Message, reply: Reply) -> None:
         """Nothing was added to the reply, so nothing is stored."""

@@ -21,6 +21,7 @@ from engine.messages.commands import (
     ChangeTargetOptions,
     DiscardDownload,
     EstimateMemory,
+    ExpectSpeeds,
     LibraryCommand,
     ListDownloads,
     ListSuggestions,
@@ -31,26 +32,32 @@ from engine.messages.events import (
     DownloadsListed,
     Listener,
     MemoryEstimated,
+    SpeedsExpected,
     SuggestionsListed,
     TargetInfo,
     TargetsListed,
 )
 from engine.messages.forms import FormSpeed, TuneReport
+from engine.messages.outlook import MachineFigures, Outlook
 from engine.messages.targets import (
     GpuSupport,
     HubFile,
     LibraryTarget,
     MemoryEstimate,
+    Purpose,
     Suggestion,
     TargetRecord,
     TargetSource,
 )
+from engine.proposers.outlook import BUILT_IN_STEP_S, MeasuredPasses, expect, starter_step
+from engine.proposers.selection import Pair
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.model_files import is_gguf, model_name, part_paths
 from engine.target.sources import file_source, starter_in_use, starter_source
 
 _logger = logging.getLogger("slipstream.library")
+_FOR_EVERYTHING = (Purpose.CHAT, Purpose.LANGUAGES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +97,8 @@ class LibraryService:
                 self._emit(MemoryEstimated(command, self.estimate(path, settings)))
             case ListSuggestions():
                 self._emit(SuggestionsListed(self.suggestions()))
+            case ExpectSpeeds(machine):
+                self._emit(SpeedsExpected(command, *self.outlooks(machine)))
             case ListDownloads():
                 self.report_downloads()
             case DiscardDownload(file):
@@ -166,22 +175,45 @@ class LibraryService:
 
     def suggestions(self) -> tuple[Suggestion, ...]:
         """With the speeds that are expected here, from what was measured of targets and of their forms."""
+        measured = [(each.read_bytes, each.seconds[1]) for each in self._measured()]
+        return tuple(
+            replace(each, tokens_per_s=expected_speed(each.read_share * each.file.size_bytes, measured))
+            for each in read_suggestions()
+        )
+
+    def outlooks(self, machine: MachineFigures | None) -> tuple[tuple[Outlook, ...], float]:
+        """What to expect of the target in use and of suggested models for everything, from what was measured just now
+        and before; and seconds of a guess of the starter where it drafts for them."""
+        measured, loaded, starters = self._measured(), self._loaded(), self._starters()
+        if machine is not None:
+            measured = (MeasuredPasses(machine.size_bytes, machine.passes), *measured)
+        starter_bytes = 0 if starters is None else starters.used.size_bytes
+        step_s = starter_step(starter_bytes, measured) if starter_bytes else 0.0
+        found = []
+        if loaded is not None and loaded.server is None:
+            is_starter = starters is not None and Path(loaded.path) == starters.used.path
+            own = (BUILT_IN_STEP_S, Pair.TAUGHT) if is_starter else (step_s, Pair.SMALL)
+            found.append(expect(loaded.name, loaded.size_bytes, measured, *own))
+        for each in sorted(read_suggestions(), key=lambda suggestion: suggestion.file.size_bytes):
+            if each.purpose in _FOR_EVERYTHING:
+                size = each.read_share * each.file.size_bytes
+                found.append(expect(each.name, size, measured, step_s, Pair.SMALL, each))
+        return tuple(each for each in found if each is not None), step_s
+
+    def _measured(self) -> tuple[MeasuredPasses, ...]:
+        """Of targets and of their forms, on this machine with this build."""
         build = self._build()
-        seconds = self._repository.single_passes(build)
-        records = self._repository.list_targets()
-        suggestions = read_suggestions()
-        shares = {each.file.size_bytes: each.read_share for each in suggestions}  # less than 1: a mixture of experts
+        seconds = self._repository.measured_passes(build)
+        shares = {each.file.size_bytes: each.read_share for each in read_suggestions()}  # of mixtures of experts
         measured = [
-            (each.size_bytes * shares.get(each.size_bytes, 1.0), seconds[each.identity])
-            for each in records
+            MeasuredPasses(each.size_bytes * shares.get(each.size_bytes, 1.0), seconds[each.identity])
+            for each in self._repository.list_targets()
             if each.identity in seconds
         ]
         for report in self._repository.tune_reports(build).values():
-            measured += [(each.size_bytes, each.passes[0][1]) for each in (report.original, *report.forms)]
-        return tuple(
-            replace(each, tokens_per_s=expected_speed(each.read_share * each.file.size_bytes, measured))
-            for each in suggestions
-        )
+            forms = report.original, *report.forms
+            measured += [MeasuredPasses(each.size_bytes, dict(each.passes)) for each in forms]
+        return tuple(measured)
 
     def report_downloads(self) -> None:
         self._emit(DownloadsListed(self.downloads.list()))

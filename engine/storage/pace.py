@@ -8,7 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import select
 from sqlalchemy.dialects.sqlite import insert
 
-from engine.messages.pace import KnownPace
+from engine.messages.pace import KnownPace, SpanCosts
 from engine.storage.schema import PaceRow
 from engine.storage.transactions import SHORT_PATIENCE_S, Transactions
 
@@ -31,16 +31,18 @@ class PaceRepository(Transactions):
         with self._reading() as connection:
             return _read(connection.execute(select(PaceRow.pace).where(*wanted)).scalar())
 
-    def single_passes(self, build: str) -> dict[str, float]:
-        """V(1) in seconds of each target while it holds least, by its identity: with the threads that are fastest."""
+    def measured_passes(self, build: str) -> dict[str, dict[int, float]]:
+        """V(n) in seconds of each target while it holds least, for 1 and every n that was seen, by its identity: with
+        the threads that are fastest."""
         with self._reading() as connection:
             rows = connection.execute(select(PaceRow.target_identity, PaceRow.pace).where(PaceRow.build == build)).all()
-        found: dict[str, float] = {}
+        found: dict[str, dict[int, float]] = {}
         for identity, text in rows:
             pace = _read(text)
             if pace is not None and pace.costs.spans:
-                seconds = pace.costs.spans[min(pace.costs.spans)].single_s
-                found[identity] = min(seconds, found.get(identity, seconds))
+                seconds = _seconds(pace.costs.spans[min(pace.costs.spans)])
+                if identity not in found or seconds[1] < found[identity][1]:
+                    found[identity] = seconds
         return found
 
     def save_pace(self, target_identity: str, build: str, threads: int, pace: KnownPace) -> None:
@@ -48,6 +50,11 @@ class PaceRepository(Transactions):
         values = {"target_identity": target_identity, "build": build, "threads": threads}
         with self._writing(patience_s=SHORT_PATIENCE_S) as connection:
             connection.execute(_SAVE.values(**values, pace=_PACE.dump_json(pace).decode()))
+
+
+def _seconds(costs: SpanCosts) -> dict[int, float]:
+    known = enumerate(zip(costs.multiples, costs.weights, strict=False), 1)
+    return {1: costs.single_s} | {n: costs.single_s * multiple for n, (multiple, weight) in known if n > 1 and weight}
 
 
 def _read(text: object) -> KnownPace | None:

@@ -18,12 +18,14 @@ from engine.messages.commands import (
     AddTargets,
     ChangeTargetOptions,
     EstimateMemory,
+    ExpectSpeeds,
     LibraryCommand,
     ListSuggestions,
     ListTargets,
     RemoveTarget,
 )
-from engine.messages.events import Event, MemoryEstimated, SuggestionsListed, TargetInfo, TargetsListed
+from engine.messages.events import Event, MemoryEstimated, SpeedsExpected, SuggestionsListed, TargetInfo, TargetsListed
+from engine.messages.outlook import MachineFigures, Outlook
 from engine.messages.pace import KnownCosts, KnownPace, SpanCosts
 from engine.messages.targets import LibraryTarget, Suggestion
 from engine.services.library_service import LibraryService
@@ -261,3 +263,27 @@ def test_a_downloaded_projector_goes_with_the_last_model_that_sees_with_it(desk:
     assert not folder.exists()
     desk.do(RemoveTarget(own, delete_file=True))
     assert own_projector.exists()
+
+
+def test_what_to_expect_of_models_follows_what_was_measured_now_or_before(desk: Desk, tmp_path: Path) -> None:
+    def outlooks(machine: MachineFigures | None = None) -> tuple[Outlook, ...]:
+        desk.do(ExpectSpeeds(machine))
+        (event,) = desk.events
+        assert isinstance(event, SpeedsExpected)
+        return event.outlooks
+
+    assert outlooks() == (), "nothing was measured"
+    sizes = [each.suggestion.file.size_bytes for each in outlooks(_machine(0.01)) if each.suggestion is not None]
+    assert len(sizes) == 3
+    assert sizes == sorted(sizes)
+    slow, fast = outlooks(_machine(0.02)), outlooks(_machine(0.01))
+    for one, other in zip(slow, fast, strict=True):
+        assert other.plain.middle == pytest.approx(2 * one.plain.middle)
+    target = desk.repository.add_target(file_source(write(tmp_path / "tiny.gguf")))
+    costs = SpanCosts(0.01, (1.0, 1.1), (1.0, 1.0))
+    desk.repository.save_pace(target.identity, "build", 2, KnownPace(KnownCosts({0: costs})))
+    assert len(outlooks()) == 3, "as it was measured before"
+
+
+def _machine(single_s: float) -> MachineFigures:
+    return MachineFigures("tiny", "file:1", 98_000_000, {1: single_s, 2: 1.5 * single_s, 8: 3 * single_s}, 400.0)

@@ -36,12 +36,12 @@ def test_what_is_known_is_read_again_after_a_restart(
     assert reopened.known_pace("file:" + "0b" * 32, BUILD, 2) is None
 
 
-def test_single_passes_are_told_of_all_targets_with_the_threads_that_are_fastest(repository: Repository) -> None:
+def test_passes_are_told_of_all_targets_with_the_threads_that_are_fastest(repository: Repository) -> None:
     slower = KnownPace(KnownCosts({0: SpanCosts(0.009, (1.0,), (1.0,)), 3: SpanCosts(0.001, (1.0,), (1.0,))}))
     for threads, pace in ((1, slower), (2, PACE), (4, KnownPace(KnownCosts({})))):
         repository.save_pace(TARGET, BUILD, threads, pace)
     repository.save_pace("file:" + "0b" * 32, "another build", 2, PACE)
-    assert repository.single_passes(BUILD) == {TARGET: 0.007}
+    assert {identity: passes[1] for identity, passes in repository.measured_passes(BUILD).items()} == {TARGET: 0.007}
 
 
 def _with(path: str, value: object) -> str:

@@ -1,0 +1,69 @@
+"""Measures what the target in use costs on this machine: passes over few tokens, and reading a prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from engine.clock import now
+from engine.errors import Cancelled
+from engine.messages.outlook import MachineFigures
+from engine.messages.targets import TargetSource
+from engine.stop_signal import StopSignal
+from engine.target.interface import Interrupted, Target
+from engine.target.passes import sample_tokens, time_pass
+
+_ROWS = (1, 2, 4, 8, 16)
+_PASSES_S = 3.0  # for all of them together, once each of the needed ones was timed
+_MOST_TURNS = 12
+_NEEDED = (1, 2, 4)
+_SLOW_S = 0.1  # a pass that takes longer is timed once in a turn: how its graph is built makes no difference
+_READING_S = 1.0
+_READ_TOKENS = (32, 512)  # fewest and most
+
+
+def measure_machine(
+    target: Target, source: TargetSource, report: Callable[[float], None], stop: StopSignal
+) -> MachineFigures:
+    """The target holds nothing before and after. `report` takes the share that is done. Raises Cancelled."""
+    try:
+        passes = _time_passes(target, lambda share: report(share * _PASSES_S / (_PASSES_S + _READING_S)), stop)
+        reads_per_s = _time_reading(target, passes, stop)
+    except Interrupted as error:
+        raise Cancelled("Measuring was stopped.") from error
+    finally:
+        target.roll_back(0)
+    report(1.0)
+    name, size_bytes = target.description.name, target.description.size_bytes
+    return MachineFigures(name, source.identity, size_bytes, passes, reads_per_s)
+
+
+def _time_passes(target: Target, report: Callable[[float], None], stop: StopSignal) -> dict[int, float]:
+    """The least of several turns: whatever else the machine does makes a pass longer, nothing makes it shorter."""
+    limits = target.limits
+    most = max(1, min(limits.max_rows, limits.max_tokens, limits.context_size // 2))
+    tokens = sample_tokens(target, max(_ROWS))
+    rows = [num for num in _ROWS if num <= most]
+    began, found = now(), dict[int, float]()
+    for place, num in enumerate(rows * _MOST_TURNS):
+        share = max((now() - began) / _PASSES_S, place / len(rows) / _MOST_TURNS)
+        if share >= 1 and all(each in found for each in rows if each in _NEEDED):
+            break
+        report(min(1.0, share))
+        seconds = time_pass(target, tokens[:num], stop)
+        if seconds < _SLOW_S:  # the first one builds the graph of this size
+            seconds = min(seconds, time_pass(target, tokens[:num], stop))
+        found[num] = min(seconds, found.get(num, seconds))
+    return found
+
+
+def _time_reading(target: Target, passes: dict[int, float], stop: StopSignal) -> float:
+    """Tokens of a prompt per second."""
+    most = max(passes)
+    fewest, usual = _READ_TOKENS
+    num = min(max(fewest, int(_READING_S * most / passes[most])), usual, target.limits.context_size // 2)
+    tokens = sample_tokens(target, num)
+    began = now()
+    size = target.limits.max_tokens
+    for start in range(0, num, size):
+        target.evaluate(tokens[start : start + size], 1, stop)
+    return num / (now() - began)

@@ -1,0 +1,85 @@
+"""Measuring the machine between two messages: with a real store and a fake target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.config import ReplySettings, SamplingSettings
+from engine.errors import Cancelled, NotPossible
+from engine.messages.commands import LoadTarget, MeasureMachine, Send
+from engine.messages.events import MachineMeasured, MachineMeasuring, ReplyFinished
+from engine.services.machine import measure_machine
+from engine.stop_signal import StopSignal
+from engine.storage import Repository
+from engine.target.sources import file_source
+from tests.fakes.target import FakeTarget, says
+from tests.unit.engine.services.test_chat_service import Desk
+
+GREEDY = ReplySettings(SamplingSettings(temperature=0))
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    repository = Repository.open(tmp_path / "store")
+    yield Desk(repository, tmp_path)
+    repository.close()
+
+
+def send(desk: Desk, prompt: str, chat: int | None = None) -> ReplyFinished:
+    desk.do(Send(prompt, chat, GREEDY))
+    (finished,) = desk.told(ReplyFinished)
+    assert isinstance(finished, ReplyFinished)
+    return finished
+
+
+def test_passes_and_reading_are_timed_and_the_chat_goes_on(desk: Desk) -> None:
+    target = FakeTarget(says("Yes."))
+    desk.do(LoadTarget(desk.add("fake", target)))
+    chat = send(desk, "One?").message.conversation_id
+    held = target.held.copy()
+    desk.do(MeasureMachine())
+    (measured,) = desk.told(MachineMeasured)
+    assert isinstance(measured, MachineMeasured)
+    machine = measured.machine
+    assert {1, 2, 4} <= set(machine.passes)
+    assert all(seconds > 0 for seconds in machine.passes.values())
+    assert machine.tokens_per_s > 0
+    assert machine.reads_per_s > 0
+    shares = [event.share for event in desk.told(MachineMeasuring) if isinstance(event, MachineMeasuring)]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+    assert target.held == held
+    second = send(desk, "Two?", chat).message.statistics
+    assert second is not None
+    assert second.evaluated_tokens <= second.prompt_tokens - len(held)
+
+
+def test_where_nothing_can_be_saved_the_chat_is_read_again(desk: Desk) -> None:
+    target = FakeTarget(says("Yes."))
+    desk.do(LoadTarget(desk.add("fake", target)))
+    chat = send(desk, "One?").message.conversation_id
+    target.save = lambda: None  # type: ignore[method-assign]
+    desk.do(MeasureMachine())
+    assert send(desk, "Two?", chat).message.text == "Yes."
+
+
+def test_without_a_model_nothing_is_measured(desk: Desk) -> None:
+    with pytest.raises(NotPossible, match="No model is loaded"):
+        desk.do(MeasureMachine())
+
+
+def test_it_can_be_stopped(tmp_path: Path) -> None:
+    path = tmp_path / "a.gguf"
+    path.write_bytes(b"GGUF")
+    stop, target = StopSignal(), FakeTarget(says("Yes."))
+
+    def report(share: float) -> None:
+        if share > 0:
+            stop.set()
+
+    with pytest.raises(Cancelled):
+        measure_machine(target, file_source(path), report, stop)
+    assert target.held == []
