@@ -295,6 +295,7 @@ class MainWindow(QMainWindow):
         self.meter.history_requested.connect(self.history_action.trigger)
         self.compare_action = self._action(self.tr("Compare with and without speed-up…"))
         self.guide_action = self._action(self.tr("User guide"), "F1")
+        self.guided_action = self._action(self.tr("Guided start…"))
         self.tour_action = self._action(self.tr("Show the tour"))
         self.shortcuts_action = self._action(self.tr("Keyboard shortcuts"), "Ctrl+/", self._show_shortcuts)
         self.update_action = self._action(self.tr("Check for updates now"))
@@ -359,7 +360,7 @@ class MainWindow(QMainWindow):
             (
                 self.tr("&Help"),
                 (
-                    (self.guide_action, self.tour_action, self.shortcuts_action),
+                    (self.guide_action, self.guided_action, self.tour_action, self.shortcuts_action),
                     (self.logs_action, self.update_action, self.about_action),
                 ),
             ),

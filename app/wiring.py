@@ -20,6 +20,7 @@ from app.controllers.draft_keeper import DraftKeeper
 from app.controllers.drafter import DrafterController
 from app.controllers.exchange import ExchangeController
 from app.controllers.folder_start import FolderStart
+from app.controllers.guided import GuidedController
 from app.controllers.help import HelpController
 from app.controllers.history import HistoryController
 from app.controllers.library import LibraryController, connect_library
@@ -32,6 +33,7 @@ from app.controllers.pictures import PicturesController
 from app.controllers.preset_library import PresetLibraryController
 from app.controllers.presets import PresetsController
 from app.controllers.prompt import PromptController
+from app.controllers.proof_offer import ProofOffer
 from app.controllers.readings import ReadingsController
 from app.controllers.repetition import RepetitionController
 from app.controllers.search import SearchController
@@ -51,6 +53,7 @@ from app.settings.keeper import SettingsKeeper
 from app.startup.first_paint import OpenedWindow
 from engine import EngineConfig, update_url
 from engine.config import SpeculationSettings
+from engine.messages.targets import HubFile
 
 
 class WiredWindow(QObject):
@@ -129,6 +132,10 @@ class WiredWindow(QObject):
         ReadingsController(window, self.theme, bridge, keeper, self.settings)
         FirstStart(window, bridge, keeper)
         self.tour = TourController(window, self.theme, bridge, keeper, has_tour)
+        self.guided = GuidedController(window, bridge, keeper, self.comparing.run, folder)
+        self.guided.model_requested.connect(self._show_suggestion)
+        self.tour.first_ended.connect(self.guided.offer)
+        ProofOffer(window, bridge, keeper)
         Notifier(window, bridge, keeper)
         Nudge(window, bridge, keeper)
         SpeedUpController(window, bridge, keeper)
@@ -170,6 +177,11 @@ class WiredWindow(QObject):
             self.library.choose(reference)
         else:
             self.target.choose(reference)
+
+    @Slot(HubFile)
+    def _show_suggestion(self, file: HubFile) -> None:
+        if self.library is not None:
+            self.library.dialog.show_suggestion(file)
 
     @Slot()
     def _follow(self) -> None:

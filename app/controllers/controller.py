@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QUrl, Slot
@@ -32,3 +33,10 @@ class Controller(QObject):
 def open_folder(folder: Path) -> None:
     """In the file manager of the desktop."""
     QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
+
+
+def free_disk(folder: Path) -> int:
+    """Bytes, where the folder is or will be."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    return shutil.disk_usage(folder).free

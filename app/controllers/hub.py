@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import psutil
 from PySide6.QtCore import Signal, Slot
 
-from app.controllers.controller import Controller
+from app.controllers.controller import Controller, free_disk
 from app.dialogs.library.library_dialog import LibraryDialog
 from app.dialogs.library.questions import ask_discard
 from app.engine_bridge import EngineBridge, Request
@@ -257,7 +256,7 @@ class HubController(Controller):
 
     def _room(self) -> tuple[int, int]:
         """Bytes: all memory of this machine, and what is free on the disk."""
-        return psutil.virtual_memory().total, _free_disk(self._folder)
+        return psutil.virtual_memory().total, free_disk(self._folder)
 
     def _set(self, download: Download) -> None:
         self._downloads[download.file] = download
@@ -267,10 +266,3 @@ class HubController(Controller):
         downloads = tuple(self._downloads.values())
         self._page.downloads.show_downloads(downloads)
         self._page.set_busy_files(frozenset(download.file for download in downloads if download.state in _BUSY))
-
-
-def _free_disk(folder: Path) -> int:
-    """Bytes, where the folder is or will be."""
-    while not folder.exists() and folder != folder.parent:
-        folder = folder.parent
-    return shutil.disk_usage(folder).free

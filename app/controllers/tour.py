@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Slot
+from PySide6.QtCore import Signal, Slot
 
 from app.controllers.controller import Controller
 from app.engine_bridge import EngineBridge
@@ -14,7 +14,13 @@ from engine.messages.events import ConversationsListed, Event
 
 
 class TourController(Controller):
-    """Shows the tour at the first start of whoever has no chats yet, and never by itself again."""
+    """Shows the tour at the first start of whoever has no chats yet, and never by itself again.
+
+    Signals:
+        first_ended(bool): the one that was shown by itself was left; true: after its last step.
+    """
+
+    first_ended = Signal(bool)
 
     def __init__(
         self, window: MainWindow, theme: ThemeKeeper, bridge: EngineBridge, keeper: SettingsKeeper, by_itself: bool
@@ -23,6 +29,7 @@ class TourController(Controller):
         self._theme = theme
         self._keeper = keeper
         self._by_itself = by_itself
+        self._is_first = False  # what is shown was not asked for
         self.tour: Tour | None = None  # once it was shown
         window.tour_action.triggered.connect(self.show_tour)
 
@@ -30,9 +37,16 @@ class TourController(Controller):
     def show_tour(self) -> None:
         if self.tour is None:
             self.tour = Tour(self._theme, self._window, self._steps)
-            self.tour.ended.connect(self._window.prompt_box.setFocus)
+            self.tour.ended.connect(self._on_ended)
         self._window.come_forward()
         self.tour.begin()
+
+    @Slot(bool)
+    def _on_ended(self, is_whole: bool) -> None:
+        self._window.prompt_box.setFocus()
+        if self._is_first:
+            self._is_first = False
+            self.first_ended.emit(is_whole)
 
     def _on_event(self, event: Event) -> None:
         match event:
@@ -42,6 +56,7 @@ class TourController(Controller):
                     self._keeper.note(tour_seen=True)  # also where there are chats: nobody needs it any more
                     if not conversations:
                         self.show_tour()
+                        self._is_first = True
 
     def _steps(self) -> tuple[Step, ...]:
         window = self._window

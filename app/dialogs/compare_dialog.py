@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QPlainTextEdit, QWidget
 
-from app.dialogs.compare_texts import ComparedTexts
-from app.dialogs.compare_wording import HOW_IT_IS_FAIR, HOW_SPEED_IS_MEASURED
+from app.dialogs.compared_sides import ComparedSides
 from app.dialogs.parts import Dialog, fill_dialog
-from app.text.translation import QT_TRANSLATE_NOOP, translate
-from app.text.unseen import wrapped
+from app.text.translation import QT_TRANSLATE_NOOP
 from app.widgets.flow import Flow
-from app.widgets.layouts import Part, Placed, Stretch, in_grid, in_row
-from app.widgets.parts import ProgressLine, button, keep_place, set_up, words
-from engine.messages.comparison import Side
+from app.widgets.layouts import Part, Placed, Stretch, in_row
+from app.widgets.parts import button, set_up, words
 
 _SIZE_PX = (860, 640)
 _PROMPT_LINES = 3
@@ -67,16 +64,10 @@ class CompareDialog(Dialog):
         self.start_button = button(self.tr("Start"), "outlined", self, self._on_start)
         self.start_button.setDefault(True)
         self.close_button = button(self.tr("Close"), "outlined", self, self.close)
-        names = {Side.PLAIN: self.tr("Plain reply"), Side.SPED_UP: self.tr("Sped-up reply")}
-        self._written = ComparedTexts(names, self)
-        self.texts = self._written.fields
-        self.figures = {side: self._figures() for side in Side}
-        self.progress = keep_place(ProgressLine(self.tr("Replies written"), self))
-        fair = translate("Compare", HOW_IT_IS_FAIR)
-        self.outcome = set_up(words("", self), kind="title", tip=wrapped(fair))
-        self.reasons = words(fair, self, kind="quiet")
+        self.sides = ComparedSides(self)
+        self.sides.running.connect(self._show_running)
         self._arrange()
-        self.show_running(False)
+        self._show_running(False)
 
     @property
     def num_tokens(self) -> int:
@@ -88,57 +79,17 @@ class CompareDialog(Dialog):
         self.in_chat.setVisible(is_of_chat)
         self.in_chat.setChecked(is_of_chat)
 
-    def show_running(self, running: bool) -> None:
+    @Slot(bool)
+    def _show_running(self, running: bool) -> None:
         self._running = running
         for part in (self.prompt, self.in_chat, self.own_sampling, self.length):
             part.setEnabled(not running)
         self.start_button.setText(self.tr("Stop") if running else self.tr("Start"))
-        self.progress.setVisible(running)
         self._show_state()
-
-    def clear(self) -> None:
-        """Neither side has answered yet."""
-        self._written.clear()
-        for side in Side:
-            self.figures[side].clear()
-        self.show_progress(0.0)
-        self.show_result("", ())
-
-    def add_text(self, side: Side, text: str) -> None:
-        self._written.add(side, text)
-
-    def show_figures(self, side: Side, sentence: str) -> None:
-        self.figures[side].setText(sentence)
-
-    def mark_difference(self) -> None:
-        """Both replies are complete: shows where they begin to differ."""
-        self._written.finish()
-
-    def show_progress(self, share: float) -> None:
-        """0 … 1 of all replies."""
-        self.progress.show_share(share)
-
-    def show_result(self, sentence: str, reasons: tuple[str, ...]) -> None:
-        """How far it is, or the result."""
-        self.outcome.setText(sentence)
-        self.reasons.setText("\n".join((*reasons, translate("Compare", HOW_IT_IS_FAIR))))
-
-    def _figures(self) -> QLabel:
-        return set_up(words("", self), kind="quiet", tip=wrapped(translate("Compare", HOW_SPEED_IS_MEASURED)))
 
     def _arrange(self) -> None:
         ways = Flow([self.in_chat, self.own_sampling, self.length], spacing=16)
         chosen = in_row([Placed(ways, 1), self.start_button], spacing=16)
-        sides = in_grid(
-            [
-                [words(self.tr("Plain"), self, kind="title"), words(self.tr("Sped up"), self, kind="title")],
-                [self.texts[side] for side in Side],
-                [self.figures[side] for side in Side],
-            ],
-            spacing=(14, 6),
-            stretches=(1, 1),
-        )
-        sides.setRowStretch(1, 1)
         buttons: list[Part] = [Stretch(), self.close_button]
         fill_dialog(
             self,
@@ -146,10 +97,7 @@ class CompareDialog(Dialog):
                 words(self.tr(_ABOUT), self, kind="quiet"),
                 self.prompt,
                 chosen,
-                self.progress,
-                Placed(sides, 1),
-                self.outcome,
-                self.reasons,
+                Placed(self.sides, 1),
             ],
             buttons,
             spacing=10,

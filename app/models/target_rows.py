@@ -6,18 +6,12 @@ from collections.abc import Sequence
 
 from app.models.rows import Row
 from app.text.amounts import count_words, day_words, size_words
-from app.text.hub_files import FileAdvice, Fit
+from app.text.hub_files import ABOUT_FIT, FileAdvice, Fit
 from app.text.numbers import decimal
 from app.text.suggestions import PURPOSES, SuggestionAdvice, speed_words
 from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
 from engine.messages.targets import HubModel, LibraryTarget
 
-ABOUT_FIT = {
-    Fit.FITS: QT_TRANSLATE_NOOP("Hub", "Fits into the memory of this computer with room to spare."),
-    Fit.TIGHT: QT_TRANSLATE_NOOP("Hub", "Fits into the memory of this computer, but leaves little for other programs."),
-    Fit.TOO_LARGE: QT_TRANSLATE_NOOP("Hub", "Needs more memory than this computer has."),
-    Fit.NO_ROOM: QT_TRANSLATE_NOOP("Hub", "There is not enough disk space for it."),
-}
 _RECOMMENDED = {
     Fit.FITS: QT_TRANSLATE_NOOP("Hub", "recommended, fits"),
     Fit.TIGHT: QT_TRANSLATE_NOOP("Hub", "recommended, tight"),

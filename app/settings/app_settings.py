@@ -159,6 +159,9 @@ class AppSettings(BaseModel):
     shortcuts: dict[str, str] = {}  # keys that differ from the usual ones, by the name of their action
     has_chatted: bool = Look().has_chatted  # until then the app says hello
     tour_seen: bool = False  # it is shown by itself no more
+    guided_seen: bool = False  # the guided start is offered by itself no more
+    guided_step: int = Field(default=0, ge=0)  # that it goes on with
+    proof_offered: bool = False  # whoever got text sooner by earlier text was told where that can be compared
     nudge_dismissed: bool = False  # whoever has only the starter is not told any more where bigger models are
     colour_origins: bool = False  # whether replies show who guessed which part of them
     draft: str = ""  # what was typed in a new chat and not sent

@@ -61,8 +61,12 @@ def rank(
 
 def speed_words(tokens_per_s: float) -> str:
     """`about 12 tok/s`; empty where it is not known."""
-    speed = whole(tokens_per_s) if tokens_per_s >= 5 else decimal(tokens_per_s, 1)  # it is an estimate
-    return Suggestions.tr("about {speed} tok/s", speed=speed) if tokens_per_s else ""
+    return Suggestions.tr("about {speed} tok/s", speed=speed_number(tokens_per_s)) if tokens_per_s else ""
+
+
+def speed_number(tokens_per_s: float) -> str:
+    """With as many digits as an estimate has."""
+    return whole(tokens_per_s) if tokens_per_s >= 5 else decimal(tokens_per_s, 1)
 
 
 def details(advice: SuggestionAdvice, host: str, about_fit: str) -> tuple[str, ...]:

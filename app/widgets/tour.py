@@ -42,10 +42,10 @@ class Tour(QFrame):
     """Words beside one part of the window after the other; the window can be used meanwhile. Esc ends it.
 
     Signals:
-        ended(): it is hidden.
+        ended(bool): it is hidden; true: after its last step.
     """
 
-    ended = Signal()
+    ended = Signal(bool)
 
     def __init__(self, keeper: ThemeKeeper, window: QWidget, steps: Callable[[], Sequence[Step]]) -> None:
         """`steps` are asked for whenever one is shown: the language may be another one by then."""
@@ -80,10 +80,13 @@ class Tour(QFrame):
 
     @Slot()
     def end(self) -> None:
+        self._leave(is_whole=False)
+
+    def _leave(self, is_whole: bool) -> None:
         if self.isVisible():
             self.hide()
             self._light.hide()
-            self.ended.emit()
+            self.ended.emit(is_whole)
 
     # Qt's own
 
@@ -104,7 +107,7 @@ class Tour(QFrame):
     @Slot()
     def _go_on(self) -> None:
         if self._number + 1 == len(self._steps()):
-            self.end()
+            self._leave(is_whole=True)
         else:
             self._show(self._number + 1)
 

@@ -57,7 +57,7 @@ from engine.target.model_files import is_gguf, model_name, part_paths
 from engine.target.sources import file_source, starter_in_use, starter_source
 
 _logger = logging.getLogger("slipstream.library")
-_FOR_EVERYTHING = (Purpose.CHAT, Purpose.LANGUAGES)
+_FOR_EVERYTHING = (Purpose.CHAT, Purpose.LANGUAGES, Purpose.SMALL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,8 +93,8 @@ def test_a_chat_is_compared_and_goes_on_as_if_nothing_had_been(desk: Desk) -> No
         if isinstance(event, CompareText) and (event.side, event.turn) == (Side.PLAIN, 0)
     )
     assert plain.startswith(first.message.text[:20]), "the same model, with the same turns before"
-    assert dialog.texts[Side.PLAIN].toPlainText().strip()
-    assert "×" in dialog.outcome.text()
+    assert dialog.sides.texts[Side.PLAIN].toPlainText().strip()
+    assert "×" in dialog.sides.outcome.text()
     dialog.close()
 
     second = desk.ask("And two animals.")

@@ -15,6 +15,7 @@ from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, ScrollArea, in_column, in_row
 from app.widgets.parts import Tabs, button, words
 from engine import SamplingSettings
+from engine.messages.targets import HubFile
 
 _SIZE_PX = (920, 640)
 
@@ -66,6 +67,12 @@ class LibraryDialog(Dialog):
     def open_hub(self) -> None:
         self._open()
         self.show_hub()
+
+    def show_suggestion(self, file: HubFile) -> None:
+        """One of those that the app suggests, with what there is to know of it."""
+        self.open_hub()
+        self.hub.show_suggestions()
+        self.hub.suggestions.point_at(file)
 
     @Slot()
     def show_hub(self) -> None:

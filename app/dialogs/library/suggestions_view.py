@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QSplitter, QWidget
 
-from app.models.target_rows import ABOUT_FIT, suggestion_row
+from app.models.target_rows import suggestion_row
 from app.text.amounts import size_words
+from app.text.hub_files import ABOUT_FIT
 from app.text.suggestions import SuggestionAdvice, details
 from app.text.translation import translate
 from app.theme import ThemeKeeper
@@ -35,6 +36,7 @@ class SuggestionsView(QWidget):
         self._host = host
         self._advice: dict[HubFile, SuggestionAdvice] = {}
         self._busy: frozenset[HubFile] = frozenset()
+        self._wanted: HubFile | None = None  # to be pointed at
         self.title = words(self.tr("Best for this computer"), self, kind="title")
         about = self.tr("First comes what fits and writes faster than you read, the most capable on top.")
         self.about = words(about, self, kind="quiet")
@@ -59,7 +61,12 @@ class SuggestionsView(QWidget):
         self._advice = {each.suggestion.file: each for each in advice}
         self.view.set_rows([suggestion_row(each) for each in advice])
         self.view.point_at_first()
-        self._show_current()
+        self._point_at_wanted()
+
+    def point_at(self, file: HubFile) -> None:
+        """Now, or as soon as it is listed."""
+        self._wanted = file
+        self._point_at_wanted()
 
     def show_state(self, sentence: str, can_check: bool = True, can_retry: bool = False) -> None:
         """What came of asking the hub."""
@@ -83,6 +90,12 @@ class SuggestionsView(QWidget):
         splitter.addWidget(right)
         splitter.setSizes([1100, 900])
         in_column([splitter], inside=self)
+
+    def _point_at_wanted(self) -> None:
+        if self._wanted in self._advice:
+            self.view.point_at(self._wanted)
+            self._wanted = None
+        self._show_current()
 
     def _current(self) -> SuggestionAdvice | None:
         key = self.view.current_key

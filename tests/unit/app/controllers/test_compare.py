@@ -108,24 +108,24 @@ def test_my_sampling_is_that_of_the_chat_that_is_begun_next(desk: Desk) -> None:
 def test_both_sides_are_seen_as_they_are_written(desk: Desk, qtbot: QtBot) -> None:
     desk.open("Sing.")
     desk.press()
-    assert desk.dialog.outcome.text().startswith("Waiting for the model")
+    assert desk.dialog.sides.outcome.text().startswith("Waiting for the model")
     desk.tell(CompareText(Side.PLAIN, 0, "La ", RunFigures(1, 0.0, 0.0)))
-    assert desk.dialog.figures[Side.PLAIN].text() == "", "one token has no speed yet"
+    assert desk.dialog.sides.figures[Side.PLAIN].text() == "", "one token has no speed yet"
     desk.tell(CompareText(Side.PLAIN, 0, "la.", RunFigures(2, 0.1, 10.0)))
     desk.tell(CompareText(Side.PLAIN, 0, "", SLOW, is_finished=True))
-    assert desk.dialog.figures[Side.PLAIN].text() == "30.0 tok/s  ·  128 tokens  ·  4.0 s"
-    assert desk.dialog.progress.value() == 250
+    assert desk.dialog.sides.figures[Side.PLAIN].text() == "30.0 tok/s  ·  128 tokens  ·  4.0 s"
+    assert desk.dialog.sides.progress.value() == 250
     desk.tell(CompareText(Side.SPED_UP, 0, "La", RunFigures(64, 1.0, 42.0)))
-    assert desk.dialog.outcome.text() == "Reply 2 of 4: sped up."
-    assert desk.dialog.progress.value() == 375
+    assert desk.dialog.sides.outcome.text() == "Reply 2 of 4: sped up."
+    assert desk.dialog.sides.progress.value() == 375
     desk.tell(CompareText(Side.SPED_UP, 0, "", QUICK, is_finished=True))
     desk.tell(CompareText(Side.SPED_UP, 1, "La again", RunFigures(64, 1.0, 42.0)))
-    assert desk.dialog.outcome.text() == "Reply 3 of 4: sped up again, only to measure."
+    assert desk.dialog.sides.outcome.text() == "Reply 3 of 4: sped up again, only to measure."
     desk.tell(CompareFinished(desk.command, WHOLE))
-    assert desk.dialog.outcome.text() == "1.40× faster; the texts are the same."
-    assert desk.dialog.reasons.text() == f"From reply to reply, it was 1.40× to 1.40×.\n{HOW_IT_IS_FAIR}"
-    assert desk.dialog.figures[Side.SPED_UP].text() == "42.0 and 42.0 tok/s  ·  128 tokens in 74 rounds  ·  3.0 s"
-    texts = desk.dialog.texts
+    assert desk.dialog.sides.outcome.text() == "1.40× faster; the texts are the same."
+    assert desk.dialog.sides.reasons.text() == f"From reply to reply, it was 1.40× to 1.40×.\n{HOW_IT_IS_FAIR}"
+    assert desk.dialog.sides.figures[Side.SPED_UP].text() == "42.0 and 42.0 tok/s  ·  128 tokens in 74 rounds  ·  3.0 s"
+    texts = desk.dialog.sides.texts
     qtbot.waitUntil(lambda: texts[Side.SPED_UP].toPlainText() == "La")
     assert texts[Side.PLAIN].toPlainText() == "La la."
     assert desk.dialog.start_button.text() == "Start"
@@ -140,7 +140,7 @@ def test_equal_words_stand_side_by_side_and_the_first_that_differ_are_marked(des
             desk.tell(CompareText(side, 0, piece, RunFigures(100, 1.0, 30.0)))
         desk.tell(CompareText(side, 0, "", SLOW, is_finished=True))
     desk.tell(CompareFinished(desk.command, WHOLE))
-    plain, sped_up = (desk.dialog.texts[side] for side in Side)
+    plain, sped_up = (desk.dialog.sides.texts[side] for side in Side)
     for field, word in ((plain, "green"), (sped_up, "great")):
         (mark,) = field.extraSelections()
         assert mark.cursor.selectedText() == word
@@ -182,7 +182,7 @@ def test_it_can_be_stopped_and_is_when_somebody_waits(desk: Desk) -> None:
     desk.press()
     assert len(desk.bridge.posted) == 1
     desk.tell(CompareFinished(desk.command, Comparison((), (), is_greedy=True, is_stopped=True, fork=None)))
-    assert desk.dialog.outcome.text() == "Stopped before both sides had answered."
+    assert desk.dialog.sides.outcome.text() == "Stopped before both sides had answered."
     for interrupt in (
         lambda: desk.window.prompt_box.submitted.emit("Hi"),
         lambda: desk.window.transcript.regenerate_requested.emit(1),
@@ -203,7 +203,7 @@ def test_a_failure_is_told_and_it_can_be_tried_again(desk: Desk) -> None:
     desk.open("Sing.")
     desk.press()
     desk.tell(Failed("No model is loaded yet; choose one.", desk.command))
-    assert desk.dialog.outcome.text() == "No model is loaded yet; choose one."
+    assert desk.dialog.sides.outcome.text() == "No model is loaded yet; choose one."
     desk.press()
     assert len(desk.bridge.posted) == 2
 
@@ -267,7 +267,7 @@ def test_nothing_is_left_of_a_chat_that_is_forgotten(desk: Desk) -> None:
     desk.tell(CompareText(Side.PLAIN, 0, "La la.", RunFigures(2, 0.1, 10.0)), CompareFinished(desk.command, WHOLE))
     desk.tell(EverythingForgotten(1))
     assert desk.dialog.prompt.toPlainText().startswith("Write a Python class")
-    assert desk.dialog.texts[Side.PLAIN].toPlainText() == ""
+    assert desk.dialog.sides.texts[Side.PLAIN].toPlainText() == ""
     desk.press()
     assert desk.command.conversation_id is None
 

@@ -1,0 +1,56 @@
+"""A line that offers a comparison after the first reply that earlier text made clearly faster."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Slot
+
+from app.controllers.controller import Controller
+from app.engine_bridge import EngineBridge
+from app.main_window import MainWindow
+from app.settings.keeper import SettingsKeeper
+from app.text.numbers import decimal
+from engine.messages.events import Event, ReplyFinished
+from engine.messages.replies import ReplyStatistics
+
+SUBJECT = "proof"  # of the notice
+_RECALL = "recall"  # the origin of what earlier text guessed
+_REUSED = 0.5  # of the tokens of a reply
+
+
+class ProofOffer(Controller):
+    """Shown once: whoever has followed or dismissed it sees it no more."""
+
+    def __init__(self, window: MainWindow, bridge: EngineBridge, keeper: SettingsKeeper) -> None:
+        super().__init__(window, bridge)
+        self._keeper = keeper
+        window.compare_action.triggered.connect(self._settle)
+
+    def _on_event(self, event: Event) -> None:
+        match event:
+            case ReplyFinished(message) if not self._keeper.settings.proof_offered and message.statistics is not None:
+                if came_again(message.statistics):
+                    self._offer(message.statistics)
+
+    def _offer(self, statistics: ReplyStatistics) -> None:
+        speedup = statistics.shown_speedup
+        assert speedup is not None
+        sentence = self.tr(
+            "This reply came {ratio}× as fast, since much of its text was there before. See the same reply without "
+            "speed-up beside it?"
+        ).format(ratio=decimal(speedup.value, 1))
+        prove = self.tr("Prove it…"), self._window.compare_action.trigger
+        notice = self._window.notices.show_notice(SUBJECT, sentence, (prove,))
+        notice.closed.connect(self._settle)
+
+    @Slot()
+    def _settle(self) -> None:
+        self._window.notices.dismiss(SUBJECT)
+        if not self._keeper.settings.proof_offered:
+            self._keeper.note(proof_offered=True)
+
+
+def came_again(statistics: ReplyStatistics) -> bool:
+    """Whether earlier text wrote most of it, and that was clearly faster."""
+    reused = sum(each.num_accepted for each in statistics.proposers if each.key == _RECALL)
+    speedup = statistics.shown_speedup
+    return speedup is not None and speedup.is_gain and reused >= _REUSED * statistics.reply_tokens

@@ -1,0 +1,135 @@
+"""What to expect of models on this computer, and what was measured of it, in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from app.text.amounts import size_words
+from app.text.hub_files import ABOUT_FIT, Fit
+from app.text.numbers import decimal
+from app.text.suggestions import READING, SuggestionAdvice, rank, speed_number
+from app.text.translation import Words, translate
+from engine.messages.comparison import Comparison
+from engine.messages.outlook import MachineFigures, Outlook, Span
+
+Outlooks = Words("Outlooks")
+_WORTH_TELLING = 1.05  # times plain: less is told as no gain
+_MOST_ROWS = 16
+Fact = tuple[str, str]  # a figure, and what it is
+
+
+def machine_facts(machine: MachineFigures, step_s: float) -> tuple[Fact, ...]:
+    """What was measured. `step_s`: of a guess of the starter; 0: not known."""
+    speed = Outlooks.tr("{speed} tok/s")
+    facts = [
+        (
+            speed.format(speed=speed_number(machine.tokens_per_s)),
+            Outlooks.tr(
+                "is what {model} writes without speed-up. A token is a word or a part of one; most people read about "
+                "{reading} a second.",
+                model=machine.name,
+                reading=speed_number(READING),
+            ),
+        ),
+        (speed.format(speed=speed_number(machine.reads_per_s)), Outlooks.tr("is how fast it reads what you send.")),
+    ]
+    num = max((each for each in machine.passes if each <= 4), default=1)
+    if num > 1:
+        times = Outlooks.tr("{times}×", times=decimal(machine.passes[num] / machine.passes[1], 1))
+        most = most_allowed(machine)
+        about = Outlooks.tr(
+            "the time of one token is what checking {number} at once takes. So even if every guess was right, speed-up "
+            "could bring {most}× at most.",
+            "",
+            num,
+            most=decimal(most, 1),
+        )
+        facts.append((times, about))
+    if step_s:
+        about = Outlooks.tr("is what a guess of the starter model takes, which guesses ahead for larger ones.")
+        facts.append((Outlooks.tr("{time} ms", time=speed_number(1e3 * step_s)), about))
+    return tuple(facts)
+
+
+def most_allowed(machine: MachineFigures) -> float:
+    """Times plain, if all guesses are right and cost nothing."""
+    single_s = machine.passes[1]
+    return max(num * single_s / seconds for num, seconds in machine.passes.items() if num <= _MOST_ROWS)
+
+
+def outlook_words(outlook: Outlook) -> str:
+    """In one sentence; an estimate but for the plain speed of a target that was measured."""
+    if outlook.suggestion is None:
+        plain = Outlooks.tr("{speed} tok/s without speed-up", speed=speed_number(outlook.plain.middle))
+    else:
+        plain = Outlooks.tr("About {span} without speed-up", span=_span(outlook.plain))
+    new, copies = (_gain(outlook, each) for each in (outlook.new_text, outlook.copies))
+    if copies < _WORTH_TELLING:
+        return Outlooks.tr(
+            "{plain}, and no faster with it: checking several guesses at once takes too long here.", plain=plain
+        )
+    if new < _WORTH_TELLING:
+        return Outlooks.tr(
+            "{plain}; with it about the same in new text, and {copies} where it quotes, corrects or changes text.",
+            plain=plain,
+            copies=_span(outlook.copies),
+        )
+    return Outlooks.tr(
+        "{plain}; with it {new} in new text, and {copies} where it quotes, corrects or changes text.",
+        plain=plain,
+        new=_span(outlook.new_text),
+        copies=_span(outlook.copies),
+    )
+
+
+def advice_of(outlooks: Sequence[Outlook], memory: int, disk: int) -> tuple[SuggestionAdvice, ...]:
+    """The suggested ones among them, best for this computer first, as the list of suggestions ranks them. `memory` and
+    `disk` are in bytes: all memory, and what is free on the disk."""
+    suggested = [
+        replace(each.suggestion, tokens_per_s=each.plain.middle) for each in outlooks if each.suggestion is not None
+    ]
+    order = sorted(suggested, key=lambda each: -each.file.size_bytes)
+    return rank(order, memory, disk, {}) if order else ()
+
+
+def fit_words(advice: SuggestionAdvice) -> str:
+    """What else there is to know of a suggested model: whether it fits, and whether it is slow."""
+    if advice.fit is not Fit.FITS:
+        return translate("Hub", ABOUT_FIT[advice.fit])
+    size = Outlooks.tr("{size} to download.", size=size_words((advice.file or advice.suggestion.file).download_bytes))
+    slow = Outlooks.tr("Without speed-up slower than most people read.")
+    return f"{size} {slow}" if advice.is_slow else size
+
+
+def compared_words(comparison: Comparison) -> str:
+    """Of what was measured a moment ago; empty where nothing was."""
+    ratio = comparison.ratio
+    return "" if ratio is None else Outlooks.tr("Measured just now: {ratio}×.", ratio=decimal(ratio, 2))
+
+
+def best_words(advice: SuggestionAdvice) -> str:
+    """Of the one that suits this computer best."""
+    if advice.is_slow:
+        return Outlooks.tr(
+            "Of these, {model} suits this computer best; it is slow here, but answers far better than the starter.",
+            model=advice.suggestion.name,
+        )
+    return Outlooks.tr(
+        "Of these, {model} suits this computer best: the most capable one that writes faster than you read.",
+        model=advice.suggestion.name,
+    )
+
+
+def _gain(outlook: Outlook, span: Span) -> float:
+    return span.middle / outlook.plain.middle
+
+
+def _span(span: Span) -> str:
+    """`12 (9 to 15) tok/s`."""
+    return Outlooks.tr(
+        "{middle} ({low} to {high}) tok/s",
+        middle=speed_number(span.middle),
+        low=speed_number(span.low),
+        high=speed_number(span.high),
+    )
