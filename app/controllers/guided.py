@@ -18,7 +18,15 @@ from app.dialogs.parts import show_in_front
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
-from app.text.outlooks import advice_of, best_words, compared_words, fit_words, machine_facts, outlook_words
+from app.text.outlooks import (
+    advice_of,
+    best_words,
+    compared_words,
+    fit_words,
+    in_use_words,
+    machine_facts,
+    outlook_words,
+)
 from app.text.suggestions import SuggestionAdvice
 from engine import Compare, ExpectSpeeds, MeasureMachine
 from engine.messages.comparison import Comparison
@@ -86,6 +94,7 @@ class GuidedController(Controller):
             dialog.finished.connect(self._stop)
             dialog.turned.connect(self._on_turned)
             dialog.completed.connect(self._on_completed)
+            dialog.machine.again_requested.connect(self._begin)
             dialog.outlook.model_requested.connect(self.model_requested)
         if not self.dialog.isVisible():
             self.dialog.show_step(self._step)
@@ -159,7 +168,7 @@ class GuidedController(Controller):
                 self._bridge.post(ExpectSpeeds(machine)).failed.connect(self._on_failed)
             case SpeedsExpected(command, outlooks, step_s) if command.machine == self._machine and self._machine:
                 self._outlooks = outlooks
-                dialog.machine.finish(machine_facts(self._machine, step_s))
+                dialog.machine.finish(machine_facts(self._machine, step_s), self._machine.is_busy)
                 self._show_outlooks()
             case TargetReady(target) if self._machine is not None and target.identity != self._machine.identity:
                 self._forget(dialog)
@@ -205,5 +214,5 @@ class GuidedController(Controller):
         suggestion = outlook.suggestion
         if suggestion is None:
             note = "" if self._comparison is None else compared_words(self._comparison)
-            return Prospect(outlook.name, outlook_words(outlook), note)
+            return Prospect(in_use_words(outlook), outlook_words(outlook), note)
         return Prospect(outlook.name, outlook_words(outlook), fit_words(advice[suggestion.file]))

@@ -35,8 +35,8 @@ class ProofOffer(Controller):
         speedup = statistics.shown_speedup
         assert speedup is not None
         sentence = self.tr(
-            "This reply came {ratio}× as fast, since much of its text was there before. See the same reply without "
-            "speed-up beside it?"
+            "This reply was {ratio}× faster because it reuses earlier text. See it beside the same reply without "
+            "speed-up."
         ).format(ratio=decimal(speedup.value, 1))
         prove = self.tr("Prove it…"), self._window.compare_action.trigger
         notice = self._window.notices.show_notice(SUBJECT, sentence, (prove,))

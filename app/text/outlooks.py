@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from app.text.amounts import size_words
 from app.text.hub_files import ABOUT_FIT, Fit
-from app.text.numbers import decimal
+from app.text.numbers import decimal, whole
 from app.text.suggestions import READING, SuggestionAdvice, rank, speed_number
 from app.text.translation import Words, translate
 from engine.messages.comparison import Comparison
@@ -36,19 +36,18 @@ def machine_facts(machine: MachineFigures, step_s: float) -> tuple[Fact, ...]:
     ]
     num = max((each for each in machine.passes if each <= 4), default=1)
     if num > 1:
-        times = Outlooks.tr("{times}×", times=decimal(machine.passes[num] / machine.passes[1], 1))
+        times = f"{decimal(machine.passes[num] / machine.passes[1], 1)}×"
         most = most_allowed(machine)
         about = Outlooks.tr(
-            "the time of one token is what checking {number} at once takes. So even if every guess was right, speed-up "
-            "could bring {most}× at most.",
-            "",
-            num,
+            "the time of one token is what checking {number} at once takes. Even if every guess were right, speed-up "
+            "could bring no more than {most}×.",
+            number=whole(num),
             most=decimal(most, 1),
         )
         facts.append((times, about))
     if step_s:
         about = Outlooks.tr("is what a guess of the starter model takes, which guesses ahead for larger ones.")
-        facts.append((Outlooks.tr("{time} ms", time=speed_number(1e3 * step_s)), about))
+        facts.append((f"{speed_number(1e3 * step_s)} ms", about))
     return tuple(facts)
 
 
@@ -63,23 +62,22 @@ def outlook_words(outlook: Outlook) -> str:
     if outlook.suggestion is None:
         plain = Outlooks.tr("{speed} tok/s without speed-up", speed=speed_number(outlook.plain.middle))
     else:
-        plain = Outlooks.tr("About {span} without speed-up", span=_span(outlook.plain))
-    new, copies = (_gain(outlook, each) for each in (outlook.new_text, outlook.copies))
-    if copies < _WORTH_TELLING:
+        plain = Outlooks.tr("About {speed} tok/s without speed-up", speed=speed_number(outlook.plain.middle))
+    if outlook.copies.middle < _WORTH_TELLING:
         return Outlooks.tr(
             "{plain}, and no faster with it: checking several guesses at once takes too long here.", plain=plain
         )
-    if new < _WORTH_TELLING:
+    if outlook.new_text.middle < _WORTH_TELLING:
         return Outlooks.tr(
             "{plain}; with it about the same in new text, and {copies} where it quotes, corrects or changes text.",
             plain=plain,
-            copies=_span(outlook.copies),
+            copies=_sped_up(outlook, outlook.copies),
         )
     return Outlooks.tr(
         "{plain}; with it {new} in new text, and {copies} where it quotes, corrects or changes text.",
         plain=plain,
-        new=_span(outlook.new_text),
-        copies=_span(outlook.copies),
+        new=_sped_up(outlook, outlook.new_text),
+        copies=_sped_up(outlook, outlook.copies),
     )
 
 
@@ -91,6 +89,10 @@ def advice_of(outlooks: Sequence[Outlook], memory: int, disk: int) -> tuple[Sugg
     ]
     order = sorted(suggested, key=lambda each: -each.file.size_bytes)
     return rank(order, memory, disk, {}) if order else ()
+
+
+def in_use_words(outlook: Outlook) -> str:
+    return Outlooks.tr("{model} (in use)", model=outlook.name)
 
 
 def fit_words(advice: SuggestionAdvice) -> str:
@@ -121,15 +123,11 @@ def best_words(advice: SuggestionAdvice) -> str:
     )
 
 
-def _gain(outlook: Outlook, span: Span) -> float:
-    return span.middle / outlook.plain.middle
-
-
-def _span(span: Span) -> str:
-    """`12 (9 to 15) tok/s`."""
+def _sped_up(outlook: Outlook, times: Span) -> str:
+    """`17 (1.1 to 1.6 times as fast)`."""
     return Outlooks.tr(
-        "{middle} ({low} to {high}) tok/s",
-        middle=speed_number(span.middle),
-        low=speed_number(span.low),
-        high=speed_number(span.high),
+        "{speed} ({low} to {high} times as fast)",
+        speed=speed_number(outlook.plain.middle * times.middle),
+        low=decimal(times.low, 1),
+        high=decimal(times.high, 1),
     )

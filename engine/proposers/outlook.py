@@ -17,6 +17,7 @@ from engine.proposers.selection import STEP_OVERHEAD_S, WORTHWHILE, Pair, expect
 
 _PLAIN_OFF = 1.25  # times: how far an estimate of the plain speed from another model is off; seen were 0.92 and 1.16
 _MEASURED_OFF = 1.05  # the same, of one that was measured
+_ONE_TARGET = 0.05  # logarithm of a ratio of sizes
 _STEEPER = 1.3  # times as much that a row may cost more on a model that was not measured
 BUILT_IN_STEP_S = 0.002  # of the drafter that is built in, which drafts for the starter
 _CHANCE_OFF = 0.12  # of a usual chance, in either direction: text is more or less easily guessed
@@ -31,6 +32,10 @@ class MeasuredPasses:
 
     read_bytes: float  # of its weights, for each token
     seconds: Mapping[int, float]  # V(n), for some n from 1 on
+
+    def is_like(self, other: MeasuredPasses) -> bool:
+        """Whether they may be of one target: its file is a little larger than its weights."""
+        return abs(math.log(self.read_bytes / other.read_bytes)) < _ONE_TARGET
 
     def scaled(self, read_bytes: float) -> PassCosts:
         """Of a target of which each token reads so many bytes: all passes take as many times longer as V(1) does.
@@ -77,7 +82,7 @@ def expect(
     costs = (passes if is_measured else _steeper(passes, max(nearest.seconds)), passes, passes)
     new_text = _spanned(*map(partial(_guessing, pair, step_s), costs, (-_CHANCE_OFF, 0.0, _CHANCE_OFF)))
     copies = _spanned(*map(_copying, costs, *zip(*_COPIED, strict=True)))
-    return Outlook(name, suggestion, plain, plain.times(new_text), plain.times(copies))
+    return Outlook(name, suggestion, plain, new_text, copies)
 
 
 def _nearest(read_bytes: float, measured: Sequence[MeasuredPasses]) -> MeasuredPasses | None:

@@ -186,7 +186,8 @@ class LibraryService:
         and before; and seconds of a guess of the starter where it drafts for them."""
         measured, loaded, starters = self._measured(), self._loaded(), self._starters()
         if machine is not None:
-            measured = (MeasuredPasses(machine.size_bytes, machine.passes), *measured)
+            now = MeasuredPasses(machine.size_bytes, machine.passes)
+            measured = (now, *(each for each in measured if not each.is_like(now)))
         starter_bytes = 0 if starters is None else starters.used.size_bytes
         step_s = starter_step(starter_bytes, measured) if starter_bytes else 0.0
         found = []

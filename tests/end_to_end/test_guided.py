@@ -59,6 +59,7 @@ class Desk:
 
     def shoot(self, name: str) -> None:
         if _SHOTS:
+            QApplication.processEvents()
             self.guided.grab().save(f"{_SHOTS}/{name}.png")
 
     def close(self) -> None:
@@ -127,7 +128,6 @@ def test_the_first_start_shows_what_speed_up_does_here(desk: Desk, tmp_path: Pat
     assert library.isVisible()
     suggestions = library.hub.suggestions
     desk.until(lambda: suggestions.name.text() in dialog.outlook.best_button.text())
-    assert not desk.app.bridge.post.__name__.startswith("fake")
     library.close()
     desk.press(dialog.main_button)
     assert not dialog.isVisible()

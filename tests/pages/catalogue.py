@@ -22,11 +22,13 @@ import app
 from app.dialogs.about_dialog import AboutDialog
 from app.dialogs.forms_dialog import FormsDialog
 from app.dialogs.guide_dialog import GuideDialog
+from app.dialogs.guided.step import State
 from app.dialogs.library.questions import ask_discard, ask_load_anyway
 from app.dialogs.picture_dialog import PictureDialog
 from app.dialogs.shortcuts_dialog import ShortcutsDialog
 from app.dialogs.store_dialog import StoreDialog
 from app.text.hub_files import Download, DownloadState
+from app.text.outlooks import machine_facts
 from app.text.tool_calls import CallPhase
 from app.widgets.meter_text import Readiness
 from app.widgets.prompt_view import PromptView
@@ -43,6 +45,7 @@ from engine.messages.events import (
     TargetsListed,
 )
 from engine.messages.history import History
+from engine.messages.outlook import MachineFigures
 from engine.messages.prompts import Attachment, join_prompt
 from engine.messages.serving import Client
 from engine.messages.speed import LiveFigures
@@ -68,6 +71,7 @@ _GIB = 1 << 30
 _FAILED = DownloadState.FAILED
 _SENTENCE = "The store /home/robin/.local/share/slipstream/slipstream.sqlite is damaged; put a backup in its place."
 _LIVE = LiveFigures(214, 31.2, 30.0, 0.02, 213, 20.0, 0.02, 120, 160, 93, 1204, is_compared=True)
+_MACHINE = MachineFigures("tiny", "file:1", 98_000_000, {1: 0.01, 2: 0.017, 4: 0.03, 8: 0.05}, 560.0, is_busy=True)
 _PARTS = {  # that no page shows for long enough, and why
     "Flash": "a tint that fades within two seconds",
     "RowView": "what all rows of a chat have in common",
@@ -289,6 +293,29 @@ def speed(studio: Studio, _folder: Path) -> Iterator[Page]:
     dialog.start_requested.emit()
     yield "compared", dialog
     dialog.close()
+
+
+def guided(studio: Studio, _folder: Path) -> Iterator[Page]:
+    window = studio.window
+    window.guided_action.trigger()
+    dialog = studio.app.guided.dialog
+    assert dialog is not None
+    yield "guided start", dialog
+    dialog.main_button.click()
+    studio.until(lambda: dialog.machine.state is State.DONE)
+    dialog.machine.finish(machine_facts(_MACHINE, 0.011), is_busy=True)
+    yield "this computer, measured", dialog
+    dialog.show_step(1)
+    dialog.begun.emit()
+    studio.until(lambda: dialog.proof.state is State.DONE)
+    yield "without and with speed-up", dialog
+    dialog.show_step(2)
+    yield "what to expect of models", dialog
+    dialog.close()
+    sentence = "See in two minutes what speed-up does on this computer, and which model suits it."
+    window.notices.show_notice("guided start", sentence, (("Guided start", print),))
+    yield "the guided start is offered", window
+    window.notices.dismiss("guided start")
 
 
 def personal(studio: Studio, _folder: Path) -> Iterator[Page]:
@@ -536,7 +563,7 @@ def order(studio: Studio, _folder: Path) -> Iterator[Page]:
 
 
 PAGES: tuple[Callable[[Studio, Path], Iterator[Page]], ...] = (
-    welcome, chat, branches, notes, attachments, lists, library, speed, personal, tools, servers, settings,
+    welcome, chat, branches, notes, attachments, lists, library, speed, guided, personal, tools, servers, settings,
     presets, order, others,
 )  # fmt: skip
 

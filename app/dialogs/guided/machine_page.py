@@ -4,22 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QWidget
 
 from app.dialogs.guided.step import State, StepPage
 from app.text.outlooks import Fact
-from app.widgets.layouts import Placed, add_row, in_column, in_grid
-from app.widgets.parts import ProgressLine, discard, words
+from app.text.translation import translate
+from app.widgets.layouts import Placed, Stretch, add_row, in_column, in_grid, in_row
+from app.widgets.parts import ProgressLine, button, discard, words
 
 
 class MachinePage(StepPage):
-    """Says what follows, then how the measuring goes, then its figures."""
+    """Says what follows, then how the measuring goes, then its figures.
+
+    Signals:
+        again_requested(): measure once more.
+    """
+
+    again_requested = Signal()
 
     def __init__(self, parent: QWidget) -> None:
-        super().__init__("", "", parent)
-        self.title = self.tr("See what speed-up does on this computer")
-        self.action = self.tr("Measure this computer")
+        super().__init__(
+            translate("MachinePage", "See what speed-up does on this computer"),
+            translate("MachinePage", "Measure this computer"),
+            parent,
+        )
         about = self.tr(
             "It takes two minutes. Slipstream measures how fast this computer runs the model, has one prompt answered "
             "without speed-up and with it, side by side, and then tells you what to expect of which model here."
@@ -32,9 +41,29 @@ class MachinePage(StepPage):
         self._facts = QWidget(self)
         self._grid = in_grid([], inside=self._facts, spacing=(16, 10), stretches=(0, 1))
         self._shown: list[QWidget] = []
-        in_column([self.about, self.note, self.progress, self.status, self._facts], inside=self, spacing=12)
+        busy = self.tr(
+            "Something else keeps this computer busy, so these figures are uncertain; measure again when it is quiet."
+        )
+        self.busy = words(busy, self, kind="quiet")
+        self.again_button = button(self.tr("Measure again"), "link", self, self.again_requested)
+        in_column(
+            [
+                self.about,
+                self.note,
+                self.progress,
+                self.status,
+                self._facts,
+                self.busy,
+                in_row([self.again_button, Stretch()]),
+                Stretch(),
+            ],
+            inside=self,
+            spacing=12,
+        )
         self.progress.hide()
         self.status.hide()
+        self.busy.hide()
+        self.again_button.hide()
 
     def show_running(self, share: float) -> None:
         """0 … 1 of the time that it takes; it begins with 0."""
@@ -45,6 +74,8 @@ class MachinePage(StepPage):
         self.status.show()
         if self.state is not State.RUNNING:
             self.show_facts(())
+            self.busy.hide()
+            self.again_button.hide()
             self.set_state(State.RUNNING)
 
     def show_failure(self, sentence: str) -> None:
@@ -65,7 +96,10 @@ class MachinePage(StepPage):
             add_row(self._grid, [Placed(row[0], alignment=top), row[1]])
             self._shown += row
 
-    def finish(self, facts: Sequence[Fact]) -> None:
+    def finish(self, facts: Sequence[Fact], is_busy: bool) -> None:
+        """`is_busy`: whether something else used the processor meanwhile."""
+        self.busy.setVisible(is_busy)
+        self.again_button.setVisible(is_busy)
         self.progress.hide()
         self.status.hide()
         self.show_facts(facts)

@@ -9,6 +9,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from app.dialogs.guided.step import State, StepPage
+from app.text.translation import translate
 from app.widgets.layouts import Stretch, in_column, in_row
 from app.widgets.parts import button, discard, set_up, words
 from engine.messages.targets import HubFile
@@ -33,8 +34,7 @@ class OutlookPage(StepPage):
     model_requested = Signal(HubFile)
 
     def __init__(self, parent: QWidget) -> None:
-        super().__init__("", "", parent)
-        self.title = self.tr("What to expect here")
+        super().__init__(translate("OutlookPage", "What to expect here"), "", parent)
         self.set_state(State.DONE)  # there is nothing to do
         self._file: HubFile | None = None  # of the best model
         self.none = words(

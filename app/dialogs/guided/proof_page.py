@@ -9,10 +9,10 @@ from app.dialogs.compared_sides import ComparedSides
 from app.dialogs.guided.samples import OWN, SAMPLES
 from app.dialogs.guided.step import State, StepPage
 from app.text.translation import translate
-from app.widgets.layouts import Placed, Stretch, in_column, in_row
+from app.widgets.layouts import Placed, ScrollArea, Stretch, in_column, in_row
 from app.widgets.parts import set_up, words
 
-_PROMPT_LINES = 4
+_PROMPT_LINES = 3
 _TEXT_LINES = 5  # of a reply, at least
 
 
@@ -20,9 +20,11 @@ class ProofPage(StepPage):
     """The user chooses a prompt or pastes a text; both replies are shown as they are written."""
 
     def __init__(self, parent: QWidget) -> None:
-        super().__init__("", "", parent)
-        self.title = self.tr("The same reply, without and with speed-up")
-        self.action = self.tr("Answer it both ways")
+        super().__init__(
+            translate("ProofPage", "The same reply, without and with speed-up"),
+            translate("ProofPage", "Answer it both ways"),
+            parent,
+        )
         about = self.tr(
             "Speed-up pays most where text comes again: yours to be quoted, corrected or changed. Both replies are "
             "written now, one after the other, each timed for itself; nothing of it is kept."
@@ -46,6 +48,11 @@ class ProofPage(StepPage):
     def finish(self) -> None:
         """Both sides have answered."""
         self.set_state(State.DONE)
+        area = self.parentWidget()
+        while area is not None and not isinstance(area, ScrollArea):
+            area = area.parentWidget()
+        if area is not None:  # in a low window, the result is below what is seen
+            area.ensureWidgetVisible(self.sides.outcome)
 
     @property
     def words(self) -> str:

@@ -15,7 +15,7 @@ class State(Enum):
 
 
 class StepPage(QWidget):
-    """Its title and what its main button says are those of its class.
+    """A page that has a title, and a name for what there is to do on it.
 
     Signals:
         changed(): its state has changed.
@@ -24,12 +24,11 @@ class StepPage(QWidget):
     changed = Signal()
 
     def __init__(self, title: str, action: str, parent: QWidget) -> None:
-        """`action`: what there is to do, on the button."""
         super().__init__(parent)
         self.setObjectName("inside")
         self.title, self.action = title, action
         self.state = State.OPEN
-        self.can_begin = True
+        self.can_begin = True  # what there is to do
 
     def set_state(self, state: State) -> None:
         self.state = state

@@ -18,6 +18,8 @@ from app.dialogs.folder_dialog import FolderDialog
 from app.dialogs.form_wording import FormRow, form_rows
 from app.dialogs.forms_dialog import FormsDialog
 from app.dialogs.guide_dialog import GuideDialog
+from app.dialogs.guided.guided_dialog import GuidedDialog
+from app.dialogs.guided.outlook_page import Prospect
 from app.dialogs.history.page import HistoryPage
 from app.dialogs.library.library_dialog import LibraryDialog
 from app.dialogs.model_servers.model_servers_dialog import ModelServersDialog
@@ -39,6 +41,7 @@ from app.settings.shortcuts import KeyProblem, Shortcuts, fixed_keys
 from app.text.guide import read_guide
 from app.text.learned import model_views
 from app.text.learning_progress import ProgressView
+from app.text.outlooks import advice_of, best_words, fit_words, machine_facts, outlook_words
 from app.text.preset_examples import example_presets, example_prompts
 from app.text.presets import ChatValues
 from app.text.tool_calls import CallPhase
@@ -48,9 +51,11 @@ from app.widgets.option_row import LinkRow
 from app.widgets.pictures import picture_words
 from app.widgets.tour import Step, Tour
 from engine import LearningSettings, OwnSampling, ReplySettings, SamplingSettings, write_tool_servers
+from engine.library.suggestions import read_suggestions
 from engine.messages.conversations import ConversationSummary
 from engine.messages.events import TargetInfo
 from engine.messages.order import Folder, TargetChoice
+from engine.messages.outlook import MachineFigures, Outlook, Span
 from engine.messages.prompts import AttachedPicture, join_prompt
 from engine.messages.serving import Client
 from engine.messages.speed import LiveFigures
@@ -106,6 +111,25 @@ def _order(keeper: ThemeKeeper) -> QWidget:
     sidebar.view.selected.emit()
     window.folder_banner.show_folder("A new chat in the folder “Garden club”, with its system prompt.")
     return window
+
+
+def _guided(step: int) -> QWidget:
+    dialog = GuidedDialog()
+    machine = MachineFigures("tiny", "file:1", 98_000_000, {1: 0.01, 2: 0.017, 4: 0.03, 8: 0.05}, 560.0, is_busy=True)
+    dialog.machine.finish(machine_facts(machine, 0.011), is_busy=True)
+    suggestion = read_suggestions()[0]
+    slow = Span(0.97, 1.0, 1.1)
+    outlooks = (
+        Outlook("tiny", None, Span(95, 100, 105), slow, slow),
+        Outlook(suggestion.name, suggestion, Span(3, 4, 5), slow, Span(1.1, 1.3, 1.6)),
+    )
+    (advice,) = advice_of(outlooks, 16 << 30, 1 << 40)
+    notes = "Measured just now: 1.31×.", fit_words(advice)
+    prospects = [Prospect(each.name, outlook_words(each), note) for each, note in zip(outlooks, notes, strict=True)]
+    dialog.outlook.show_prospects(prospects)
+    dialog.outlook.show_best(best_words(advice), f"Look at {suggestion.name}…", suggestion.file)
+    dialog.show_step(step)
+    return dialog
 
 
 def _folder(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
@@ -352,6 +376,9 @@ TOP_LEVELS: dict[str, Callable[[ThemeKeeper], QWidget]] = {
     "personalization": _personalization,
     "library": _library,
     "this chat": _this_chat,
+    "guided start, measured": lambda _keeper: _guided(0),
+    "guided start, compared": lambda _keeper: _guided(1),
+    "guided start, expected": lambda _keeper: _guided(2),
     "comparison": lambda _keeper: CompareDialog(),
     "picture": _picture,
     "speed": _speed,

@@ -66,8 +66,11 @@ def test_it_is_shown_once_to_whoever_has_no_chats(
     desk.bridge.tell(ConversationsListed(chats))
     assert desk.is_shown is shown
     assert desk.keeper.settings.tour_seen is (by_itself or seen)
+    ended: list[bool] = []
+    desk.controller.first_ended.connect(ended.append)
     if shown:
         desk.tour.end()
+    assert ended == [False] * shown, "what is offered next hears that it was skipped"
     desk.bridge.tell(ConversationsListed(()))
     assert not desk.is_shown
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.messages.outlook import Outlook, Span
+from engine.messages.outlook import Outlook
 from engine.numerics.draft_length import PassCosts
 from engine.proposers.outlook import MeasuredPasses, expect, sound, starter_step
 from engine.proposers.selection import Pair
@@ -42,10 +42,6 @@ def expected(
     return found
 
 
-def gain(span: Span, outlook: Outlook) -> float:
-    return span.middle / outlook.plain.middle
-
-
 def test_nothing_is_expected_where_nothing_was_measured() -> None:
     assert expect("model", LARGE, [], STEP_S, Pair.SMALL) is None
     assert starter_step(STARTER, []) == 0
@@ -70,15 +66,15 @@ def test_where_rows_are_cheap_much_is_expected_and_where_they_are_dear_little(
     seconds: dict[int, float], new_text: float, copies: float
 ) -> None:
     outlook = expected(seconds)
-    assert gain(outlook.new_text, outlook) == pytest.approx(new_text, rel=0.15)
-    assert gain(outlook.copies, outlook) == pytest.approx(copies, rel=0.15)
+    assert outlook.new_text.middle == pytest.approx(new_text, rel=0.15)
+    assert outlook.copies.middle == pytest.approx(copies, rel=0.15)
 
 
 def test_a_drafter_that_does_not_pay_promises_nothing() -> None:
     """With V(2) of 1.7, a guess that is right in half of all cases loses."""
     outlook = expected(TWO_CORES)
-    assert outlook.new_text.middle == outlook.plain.middle
-    assert outlook.new_text.low < outlook.plain.low, "looking whether it pays costs a little"
+    assert outlook.new_text.middle == 1
+    assert outlook.new_text.low < 1, "looking whether it pays costs a little"
 
 
 def test_the_nearest_in_size_counts() -> None:
@@ -86,7 +82,7 @@ def test_the_nearest_in_size_counts() -> None:
     outlook = expect("model", LARGE, measured, STEP_S, Pair.SMALL)
     assert outlook is not None
     assert outlook.plain.middle == pytest.approx(1 / 0.2, rel=0.05)
-    assert gain(outlook.copies, outlook) > 3
+    assert outlook.copies.middle > 3
 
 
 def test_what_a_pass_cannot_have_cost_is_not_believed() -> None:
@@ -98,7 +94,7 @@ def test_what_a_pass_cannot_have_cost_is_not_believed() -> None:
 def test_a_range_contains_its_middle(seconds: dict[int, float], size: int, pair: Pair, step_s: float) -> None:
     outlook = expected(seconds, size, step_s, pair)
     for span in (outlook.plain, outlook.new_text, outlook.copies):
-        assert 0 < span.low < span.middle < span.high
+        assert 0 < span.low <= span.middle <= span.high
         assert math.isfinite(span.high)
 
 
@@ -109,8 +105,7 @@ def test_no_more_is_promised_than_passes_allow(seconds: dict[int, float], size: 
     passes = PassCosts(sound(seconds))
     most = max(num * passes.of(1) / passes.of(num) for num in range(1, 17))
     for span in (outlook.new_text, outlook.copies):
-        assert gain(span, outlook) <= most * (1 + 1e-9)
-        assert span.high <= outlook.plain.high * most * (1 + 1e-9)
+        assert span.high <= most * (1 + 1e-9)
 
 
 @given(costs, sizes, pairs, st.floats(0.0005, 1.0), st.floats(1.0, 4.0))
@@ -120,8 +115,9 @@ def test_a_faster_machine_writes_faster(
     """In proportion, where passes and steps take as many times less."""
     slow = expected(seconds, size, step_s, pair)
     fast = expected({num: each / times for num, each in seconds.items()}, size, step_s / times, pair)
-    for one, other in zip(_figures(slow), _figures(fast), strict=True):
-        assert other == pytest.approx(one * times, rel=1e-6)
+    assert fast.plain.middle == pytest.approx(slow.plain.middle * times)
+    for one, other in zip(_figures(slow)[3:], _figures(fast)[3:], strict=True):
+        assert other == pytest.approx(one, rel=1e-6)
 
 
 @given(costs, sizes, pairs, st.floats(0.0005, 1.0), st.floats(1.0, 4.0))
