@@ -9,7 +9,6 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QPushButton
-from pytestqt.qtbot import QtBot
 
 from app.controllers.comparison_run import ComparisonRun
 from app.controllers.guided import SUBJECT, GuidedController
@@ -183,12 +182,12 @@ def test_another_model_makes_what_was_measured_void(desk: Desk) -> None:
     assert desk.dialog.outlook.text == ""
 
 
-def test_a_text_of_ones_own_is_put_behind_what_is_to_be_done(qtbot: QtBot, desk: Desk) -> None:
+def test_a_text_of_ones_own_is_put_behind_what_is_to_be_done(desk: Desk) -> None:
     desk.window.guided_action.trigger()
     desk.press(desk.dialog.pass_button)
     proof = desk.dialog.proof
     proof.choice.setCurrentIndex(proof.choice.count() - 1)
-    qtbot.keyClicks(proof.prompt, "Helo.")
+    QTest.keyClicks(proof.prompt, "Helo.")
     assert proof.words == f"{OWN.prompt}\n\nHelo."
     proof.prompt.clear()
     assert not desk.dialog.main_button.isEnabled(), "there is nothing to answer"
