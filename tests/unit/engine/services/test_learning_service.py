@@ -559,7 +559,7 @@ def test_a_candidate_that_is_dropped_is_not_gone_on_from_and_a_locked_store_ends
     (message,) = home.talk(FOXES[:1])
     known = CandidateRecord(None, 1, 1, 1, Capital().numbers, home.drafting.make_learner().candidate.to_bytes())
     home.repository.save_candidate(*pair_of(home), known)
-    learner = pupil.Pupil(home.drafting, home.repository, home.events.append, home.service.era, home.service.era.number)
+    learner = pupil.Pupil(home.drafting, home.repository, home._hear, home.service.era, home.service.era.number)
     score = Score(message.conversation_id, 100, 50.0, 50.0, 50.0, 60.0)
 
     def fail(*_what: object) -> None:
@@ -737,7 +737,7 @@ def test_ngrams_follow_what_is_exchanged_also_while_a_drafter_is_being_loaded(
 ) -> None:
     home = homes()
     memory = Memory()
-    service = LearningService(lambda: home.repository, ALWAYS, home.events.append, ngrams=lambda: memory)
+    service = LearningService(lambda: home.repository, ALWAYS, home._hear, ngrams=lambda: memory)
     try:
         service.open(home.drafting, service.era.number)
         assert memory.asked == []

@@ -66,7 +66,7 @@ def plant(repository: Repository, data_dir: Path) -> None:
     repository.save_ngrams(*_PAIR, [NgramRecord(tuple(_TOKENS.tolist()), 1, 1, 0, 1)])
     repository.save_adapter(*_PAIR, 1.0, 1.0, 1, 1, SECRET.encode())
     repository.save_candidate(*_PAIR, CandidateRecord(None, 1, 1, 1, (), SECRET.encode()))
-    repository.add_learned(Learned({}, {}, {"vocabulary": (np.tile(_TOKENS, 2),)}, (), {"vocabulary": (SECRET,)}))
+    repository.add_learned(Learned({}, {}, {"vocabulary": (np.tile(_TOKENS, 2),)}, (), {"elsewhere": (SECRET,)}))
     back_up(data_dir / "slipstream.sqlite3", "0001")
 
 
