@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SETUP_FILES := packaging/setup.sh packaging/requirements.txt packaging/requirements-pip.txt packaging/build-constraints.txt pyproject.toml app/startup/system_libraries.py engine/target/extensions.py
+SETUP_FILES := packaging/setup.sh packaging/llama.cmake packaging/requirements.txt packaging/requirements-pip.txt packaging/build-constraints.txt pyproject.toml app/startup/system_libraries.py engine/target/extensions.py
 export PYTHON
 
 .PHONY: run setup test lint types format house translations bench bundle clean

