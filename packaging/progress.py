@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from threading import Thread
 
-_COMPILED = re.compile(r"\[ *(\d+)(?:/(\d+)\]|%\])")  # Ninja: [3/89], make: [ 3%]
+_COMPILED = re.compile(r"\s*\[ *(\d+)(?:/(\d+)\]|%\])")  # Ninja: [3/89], make: [ 3%]
 _COLLECTED = re.compile(r"(?:Collecting|Requirement already satisfied:) (\S+)")
 _DOWNLOADED = re.compile(r"\s*Downloading (\S+?)-\d\S* \((\S+ \S+)\)")
 _TO_INSTALL = "Installing collected packages: "
@@ -83,7 +83,7 @@ def time_left(num_done: int, num_all: int, seconds: float) -> str:
 def what_failed(lines: Iterable[str]) -> list[str]:
     """The lines of a log that tell most: from a file that did not compile on, else the last ones."""
     every = list(lines)
-    first = next((number for number, line in enumerate(every) if line.startswith("FAILED:")), None)
+    first = next((number for number, line in enumerate(every) if line.lstrip().startswith("FAILED:")), None)
     return every[-_NUM_LAST_LINES:] if first is None else every[first : first + _NUM_LAST_LINES]
 
 

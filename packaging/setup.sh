@@ -107,13 +107,13 @@ if ! ls "$wheels"/llama_cpp_python-*.whl >/dev/null 2>&1; then
     grep -A 1 "^$llama " packaging/requirements.txt >"$unfinished/llama.txt"
     lightly=$PWD/packaging/llama.cmake
     [ -z "$on_windows" ] || lightly=$(cygpath -m "$lightly")
-    # SOURCE_DATE_EPOCH would switch off the instruction sets above. pip's own cache knows nothing of CMAKE_ARGS. What the
-    # wheel would hold twice or for compilers stays out of it.
-    with_progress "Compiling llama.cpp" - env -u SOURCE_DATE_EPOCH "$bin/python" -m pip --disable-pip-version-check -v wheel \
-        --no-cache-dir --no-deps --no-binary llama-cpp-python --build-constraint packaging/build-constraints.txt \
-        --config-settings "cmake.define.CMAKE_PROJECT_llama_cpp_INCLUDE=$lightly" \
-        --config-settings "wheel.exclude=/lib/**;/include/**;/llama_cpp/lib/*.so.*.*" \
-        -w "$unfinished" --require-hashes -r "$unfinished/llama.txt"
+    # SOURCE_DATE_EPOCH would switch off the instruction sets above. What the wheel would hold twice, or for compilers, stays
+    # out of it. pip's own cache knows nothing of CMAKE_ARGS.
+    with_progress "Compiling llama.cpp" - env -u SOURCE_DATE_EPOCH \
+        SKBUILD_CMAKE_DEFINE="CMAKE_PROJECT_llama_cpp_INCLUDE=$lightly" \
+        SKBUILD_WHEEL_EXCLUDE="/lib/**;/include/**;/llama_cpp/lib/*.so.*.*" \
+        "$bin/python" -m pip --disable-pip-version-check -v wheel --no-cache-dir --no-deps --no-binary llama-cpp-python \
+        --build-constraint packaging/build-constraints.txt -w "$unfinished" --require-hashes -r "$unfinished/llama.txt"
     mv "$unfinished"/*.whl "$wheels/"
 fi
 
