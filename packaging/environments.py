@@ -1,4 +1,4 @@
-"""Keeps a finished environment for the next checkout, whose files are hard links to the same data: seconds, and no space.
+"""Keeps a finished environment for the next checkout, which gets hard links to its files: seconds, and no space.
 
     python3 packaging/environments.py keep VENV STORE    (as it is now, in place of others beside STORE)
     python3 packaging/environments.py take STORE VENV    (into a bare environment of the same Python)
