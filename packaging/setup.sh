@@ -137,9 +137,10 @@ if [ -n "$is_new" ] && [ "$also" != bundle ]; then
         say "Something does not start yet; $log tells what."
     [ -n "$also$on_windows" ] || "$python" packaging/environments.py keep "$venv" "$kept"
 fi
-pip install --no-deps --no-build-isolation -e .
+with_progress "Installing Slipstream" 1 "$bin/python" -m pip --disable-pip-version-check \
+    install --progress-bar off --no-deps --no-build-isolation -e .
 # See docs/decisions/0021-forms-of-weights.md. A bundle runs on another machine.
-if [ "$also" != bundle ]; then
+if [ -n "$is_new" ] && [ "$also" != bundle ]; then
     say "Measuring which form of the starter is fastest here"
     "$bin/slipstream" models tune starter --quick >&2 || say "The starter is used as it was installed."
 fi
