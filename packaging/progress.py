@@ -22,6 +22,7 @@ _COMPILED = re.compile(r"\s*\[ *(\d+)(?:/(\d+)\]|%\])")  # Ninja: [3/89], make: 
 _COLLECTED = re.compile(r"(?:Collecting|Requirement already satisfied:) (\S+)")
 _DOWNLOADED = re.compile(r"\s*Downloading (\S+?)-\d\S* \((\S+ \S+)\)")
 _TO_INSTALL = "Installing collected packages: "
+_COMPLAINTS = "FAILED:", "CMake Error"
 _PAUSE = 10.0  # s between lines that stay
 _SETTLED = 5.0  # s after which a guess at what is left means something
 _NUM_LAST_LINES = 20
@@ -81,9 +82,9 @@ def time_left(num_done: int, num_all: int, seconds: float) -> str:
 
 
 def what_failed(lines: Iterable[str]) -> list[str]:
-    """The lines of a log that tell most: from a file that did not compile on, else the last ones."""
+    """What a log tells most by: from CMake's complaint or a file that did not compile on, else the last lines."""
     every = list(lines)
-    first = next((number for number, line in enumerate(every) if line.lstrip().startswith("FAILED:")), None)
+    first = next((number for number, line in enumerate(every) if line.lstrip().startswith(_COMPLAINTS)), None)
     return every[-_NUM_LAST_LINES:] if first is None else every[first : first + _NUM_LAST_LINES]
 
 

@@ -41,11 +41,12 @@ def test_the_output_lies_in_the_log_and_the_screen_says_how_far_it_is(tmp_path: 
     assert told[-1] == "Compiling: done in 1 s"
 
 
-def test_a_failure_shows_its_own_lines_and_names_the_log(tmp_path: Path) -> None:
+@pytest.mark.parametrize("complaint", ["FAILED: [code=1] b.o", "CMake Error at CMakeLists.txt:7 (message):"])
+def test_a_failure_shows_its_own_lines_and_names_the_log(tmp_path: Path, complaint: str) -> None:
     log = tmp_path / "setup.log"
     log.write_text("FAILED: [code=1] of an earlier command\n")
     failing = (
-        "print('[1/2] g++ a.cpp'); print('  FAILED: [code=1] b.o'); print('  b.cpp:7: error: no such thing')\n"
+        f"print('[1/2] g++ a.cpp'); print('  {complaint}'); print('  b.cpp:7: error: no such thing')\n"
         "for n in range(100): print(f'pip tells of it, {n}')\n"
         "raise SystemExit(7)"
     )
