@@ -63,6 +63,7 @@ class MainWindow(QMainWindow):
         self.setAcceptDrops(True)
         self.conversations = ConversationList(keeper)
         self.target_bar = TargetBar(keeper)
+        self.signs = self.target_bar.signs
         self.incognito_banner = IncognitoBanner(keeper)
         self.incognito_banner.hide()
         self.folder_banner = FolderBanner(keeper)
@@ -282,6 +283,9 @@ class MainWindow(QMainWindow):
         self.tools_action = self._action(self.tr("Tools…"), role=role.NoRole)
         box.tools.settings_requested.connect(self.tools_action.trigger)
         self.server_action = self._action(self.tr("Server…"), role=role.NoRole)
+        self.signs.server_requested.connect(self.server_action.trigger)
+        self.signs.settings_requested.connect(self.conversation_action.trigger)
+        self.signs.preset_requested.connect(self.presets_action.trigger)
         self.settings_action = self._action(self.tr("Settings…"), "Ctrl+,", role=role.PreferencesRole)
         self.larger_action = self._action(self.tr("Larger text"), ("Ctrl++", "Ctrl+="))
         self.smaller_action = self._action(self.tr("Smaller text"), "Ctrl+-")

@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject, QTimer, Slot
 from app.controllers.branch import BranchController
 from app.controllers.chat import ChatController
 from app.controllers.chat_settings import ChatSettingsController
+from app.controllers.chat_signs import ChatSigns
 from app.controllers.chat_tools import ChatTools
 from app.controllers.compare import CompareController
 from app.controllers.consent import Consent
@@ -112,6 +113,7 @@ class WiredWindow(QObject):
             self.chat_settings.dialog,
             self._use_model,
         )
+        ChatSigns(window, bridge, self.conversations, chat, self.presets)
         self.preset_library = PresetLibraryController(window, self.theme, bridge, chat, self.target)
         FolderStart(window, bridge, self.conversations, chat, self.presets)
         self.presets.manage_requested.connect(self.preset_library.open_presets)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from PySide6.QtCore import Slot
+from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QGuiApplication
 
 from app.controllers.chat_tools import ChatTools
@@ -14,6 +14,7 @@ from app.controllers.conversations import UNDO_MS, ConversationsController
 from app.controllers.target import TargetController
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
+from app.models.conversations import title_words
 from app.settings.keeper import SettingsKeeper
 from app.text.places import host_words
 from app.text.tool_calls import CallPhase
@@ -81,7 +82,13 @@ class NextChat:
 
 class ChatController(Controller):
     """Has prompts answered, one at a time, and shows the open conversation with the reply that is written in it. Two
-    other controllers decide which conversation is open and which target answers."""
+    other controllers decide which conversation is open and which target answers.
+
+    Signals:
+        next_chat_changed(): the next chat begins with other settings, or others are the defaults.
+    """
+
+    next_chat_changed = Signal()
 
     def __init__(
         self,
@@ -93,7 +100,7 @@ class ChatController(Controller):
         tools: ChatTools,
     ) -> None:
         super().__init__(window, bridge)
-        self.next_chat: NextChat | None = None  # of the next one alone; None: the same as for all
+        self._next_chat: NextChat | None = None
         self._conversations = conversations
         self._target = target
         self._keeper = keeper
@@ -102,9 +109,11 @@ class ChatController(Controller):
         self._finished: list[Message] = []  # of the last answer
         self._shown_left_out = 0  # messages of the open conversation, as the user was shown
         conversations.moved.connect(self._on_moved)
+        keeper.changed.connect(self.next_chat_changed)
         window.prompt_box.submitted.connect(self._send)
         window.prompt_box.stop_requested.connect(self._stop)
         window.conversations.deleted.connect(self._stop_reply_in)
+        window.signs.writing_requested.connect(self._open_written)
 
     @property
     def reply_settings(self) -> ReplySettings:
@@ -117,6 +126,16 @@ class ChatController(Controller):
     def system_prompt(self) -> str:
         """Of all chats that begin from now on."""
         return self._keeper.settings.system_prompt
+
+    @property
+    def next_chat(self) -> NextChat | None:
+        """Of the next one alone; None: the same as for all."""
+        return self._next_chat
+
+    @next_chat.setter
+    def next_chat(self, settings: NextChat | None) -> None:
+        self._next_chat = settings
+        self.next_chat_changed.emit()
 
     @property
     def new_chat(self) -> NextChat:
@@ -189,10 +208,16 @@ class ChatController(Controller):
 
     @Slot(object)
     def _on_moved(self, conversation_id: int | None) -> None:
+        self._show_writing()
         if conversation_id is None:
             self._shown_left_out = 0
             self._window.transcript.clear()
             self._show_speed()
+
+    @Slot()
+    def _open_written(self) -> None:
+        if self._reply is not None and self._reply.conversation_id is not None:
+            self._window.conversations.chosen.emit(self._reply.conversation_id)
 
     # What the engine says
 
@@ -284,11 +309,12 @@ class ChatController(Controller):
         if reply is None:
             return
         if reply.conversation_id is None:
-            self.next_chat = None  # also if another conversation is open by now
             if self._conversations.open_id is None:
                 self._conversations.name_chat(message.conversation_id, reply.incognito)
+            self.next_chat = None  # also if another conversation is open by now
         reply.conversation_id = message.conversation_id
         reply.prompt_id = message.id
+        self._show_writing()
         self._window.toasts.clear_errors()
         if message.conversation_id != self._conversations.open_id:
             return
@@ -411,6 +437,7 @@ class ChatController(Controller):
         reply.request.failed.connect(self._on_failed)
         reply.request.finished.connect(partial(self._on_ended, reply.request.command))
         self._show_speed()
+        self._show_writing()
         self._window.set_busy(True)
         return reply.request
 
@@ -424,6 +451,7 @@ class ChatController(Controller):
         self._reply = None
         self._window.transcript.calls.clear()
         self._show_speed()
+        self._show_writing()
         self._window.set_busy(False)
 
     def _show_stored(self, reply: _GrowingReply) -> None:
@@ -477,6 +505,16 @@ class ChatController(Controller):
             num_left_out,
         )
         self._window.transcript.show_note(words)
+
+    def _show_writing(self) -> None:
+        """In the list, which chat a reply is written in; beside the model's name, the way there from another."""
+        written = None if self._reply is None else self._reply.conversation_id
+        self._window.conversations.set_written(written)
+        summary = None if written is None else self._window.conversations.model.find(written)
+        words = ""
+        if summary is not None and written != self._conversations.open_id:
+            words = self.tr("Go to “{title}”, where a reply is being written").format(title=title_words(summary.title))
+        self._window.signs.writing.tell(words)
 
     def _show_speed(self) -> None:
         """Of the reply that is shown last; nothing of the one before, while another is being written."""

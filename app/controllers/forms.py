@@ -73,6 +73,7 @@ class FormsController(Controller):
         self.dialog.starter_reset_requested.connect(self._reset_starter)
         self.dialog.cancel_requested.connect(self._cancel)
         page.forms_requested.connect(self._open)
+        window.signs.measuring_requested.connect(partial(show_in_front, self.dialog))
 
     # What the user wants
 
@@ -116,6 +117,10 @@ class FormsController(Controller):
         request = self._bridge.post(command)
         request.failed.connect(self._on_failed)
         self._work = _Work(request, self._shown, forms)
+        words = self.tr("{model} is being measured")
+        if isinstance(command, MakeForm | ResetStarter):
+            words = self.tr("A form of {model} is being made")
+        self._window.signs.measuring.tell(words.format(model=target_title(self._shown)))
         self.dialog.show_busy(True)
         self.dialog.show_words(self.tr("Starts as soon as no reply is being written."))
 
@@ -199,6 +204,7 @@ class FormsController(Controller):
     def _end(self, words: str) -> None:
         """`words` say what came of it."""
         self._work = None
+        self._window.signs.measuring.tell("")
         self.dialog.show_busy(False)
         self.dialog.show_words(words)
         self._list()  # there is another file now, or less room

@@ -251,7 +251,11 @@ class PresetsController(Controller):
         name = "" if preset is None else preset.name
         self.save_dialog.ask(chat, self.presets, name, native(written(self._window.presets_action.shortcuts())))
 
+    def preset_in(self, system_prompt: str, sampling: OwnSampling) -> Preset | None:
+        """The one that a chat with these values has."""
+        return preset_of(self.presets, self._values(system_prompt, sampling))
+
     @Slot(str, OwnSampling)
     def _name_edited(self, system_prompt: str, sampling: OwnSampling) -> None:
-        preset = preset_of(self.presets, self._values(system_prompt, sampling))
+        preset = self.preset_in(system_prompt, sampling)
         self._dialog.show_preset("" if preset is None else preset.name)

@@ -90,6 +90,8 @@ class ServerController(Controller):
         match event:
             case ServerChanged(address, problem):
                 self._state = address, problem
+                words = self.tr("Other programs can use the model at {address}").format(address=address)
+                self._window.signs.server.tell(words if address else "")
                 if problem and (self._dialog is None or not self._dialog.isVisible()):
                     self._window.toasts.show_error(problem)
             case ClientsListed(clients) if self._dialog is not None:

@@ -44,6 +44,7 @@ class ConversationsModel(QAbstractListModel):
     IdRole = Qt.ItemDataRole.UserRole + 1  # of a conversation; None for a folder
     GroupRole = Qt.ItemDataRole.UserRole + 2  # the heading above this row; empty where there is none
     IncognitoRole = Qt.ItemDataRole.UserRole + 3
+    WrittenRole = Qt.ItemDataRole.UserRole + 4  # whether a reply is being written in it
 
     renamed = Signal(int, str)
     folder_renamed = Signal(int, str)
@@ -54,6 +55,7 @@ class ConversationsModel(QAbstractListModel):
         self.filter = ChatFilter()
         self.folders: tuple[Folder, ...] = ()
         self.opened: frozenset[int] = frozenset()  # folders
+        self._written: int | None = None  # the conversation in which a reply is being written
         self._closed: frozenset[int] = frozenset()  # while a filter is on; all others are open then
         self._summaries: dict[int, ConversationSummary] = {}  # last used first
         self._entries: list[Entry] = []
@@ -123,6 +125,14 @@ class ConversationsModel(QAbstractListModel):
         """With one, all folders that hold something are open."""
         self.filter, self._closed = chosen, frozenset()
         self._show()
+
+    def set_written(self, conversation_id: int | None) -> None:
+        """The conversation in which a reply is being written."""
+        before, self._written = self._written, conversation_id
+        for changed in (before, conversation_id):
+            row = None if changed is None else self.row_of(changed)
+            if row is not None and before != conversation_id:
+                self.dataChanged.emit(self.index(row), self.index(row))
 
     def set_open(self, folder_id: int, is_open: bool) -> None:
         if self.filter.is_on:
@@ -239,23 +249,29 @@ class ConversationsModel(QAbstractListModel):
             case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.EditRole:
                 return title_words(summary.title)
             case Qt.ItemDataRole.ToolTipRole:
-                return in_tip(title_words(summary.title))
+                return in_tip("\n".join([title_words(summary.title), *self._written_in(summary)]))
             case Qt.ItemDataRole.AccessibleTextRole:
                 return one_line(title_words(summary.title))
             case self.IdRole:
                 return summary.id
             case self.IncognitoRole:
                 return summary.incognito
+            case self.WrittenRole:
+                return summary.id == self._written
             case Qt.ItemDataRole.AccessibleDescriptionRole:
                 return ", ".join(self._said_of(summary))
         return None
 
     def _said_of(self, summary: ConversationSummary) -> list[str]:
-        said = [self.tr("Incognito")] if summary.incognito else []
+        said = self._written_in(summary)
+        said += [self.tr("Incognito")] if summary.incognito else []
         said += [self.tr("Pinned")] if summary.is_pinned else []
         said += [self.tr("Archived")] if summary.is_archived else []
         folder = self.find_folder(summary.folder_id)
         return said + ([self.tr("In the folder {name}").format(name=one_line(folder.name))] if folder else [])
+
+    def _written_in(self, summary: ConversationSummary) -> list[str]:
+        return [self.tr("A reply is being written")] if summary.id == self._written else []
 
     def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
         words = " ".join(str(value).split())

@@ -17,6 +17,7 @@ HEADING_PX = 34
 ROW_PX = 36
 CROSS_PX = 24
 SIGN_PX = 16  # of a folder, and of incognito
+_DOT_PX = 8  # of a chat in which a reply is being written
 _EDGE_PX = 12
 _GAP_PX = 6
 _INSIDE_PX = SIGN_PX + _GAP_PX  # by which chats stand below the name of their folder
@@ -71,6 +72,8 @@ class ConversationDelegate(QStyledItemDelegate):
         if isinstance(entry, FolderEntry):
             self._draw_folder(painter, words, entry, hovered)
         else:
+            if index.data(ConversationsModel.WrittenRole):
+                words = self._draw_written(painter, words)
             self._draw_chat(painter, words, entry)
         if hovered:
             sign = "new" if isinstance(entry, FolderEntry) else "delete"
@@ -98,6 +101,18 @@ class ConversationDelegate(QStyledItemDelegate):
             draw_line(painter, beside, theme.faint, entry.folder_name)
             area.setRight(beside.left() - _GAP_PX)
         draw_line(painter, area, theme.text, entry.summary.title)
+
+    def _draw_written(self, painter: QPainter, area: QRect) -> QRect:
+        """A dot at the end of the row; what is left of it."""
+        side = self._keeper.px(_DOT_PX)
+        dot = QRect(area.right() - side, area.center().y() - side // 2, side, side)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(self._keeper.theme.accent))
+        painter.drawEllipse(dot)
+        painter.restore()
+        return area.adjusted(0, 0, -side - _GAP_PX, 0)
 
     def _draw_heading(self, painter: QPainter, area: QRect, words: str) -> None:
         font = painter.font()

@@ -118,6 +118,10 @@ class ConversationList(QWidget):
         self._note_selected()
         self.view.viewport().update()
 
+    def set_written(self, conversation_id: int | None) -> None:
+        """The conversation in which a reply is being written."""
+        self.model.set_written(conversation_id)
+
     def show_hits(self, hits: tuple[SearchHit, ...]) -> None:
         """Shows them in place of the conversations until the search field is empty again."""
         self._hits = hits

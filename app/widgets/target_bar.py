@@ -27,6 +27,7 @@ from app.widgets.fitting_label import FittingLabel
 from app.widgets.icon_button import IconButton
 from app.widgets.layouts import Placed, in_column, in_row
 from app.widgets.parts import ProgressLine, button, keep_place, set_up
+from app.widgets.signs import Signs
 from app.widgets.target_picker import TargetPicker
 
 if TYPE_CHECKING:  # needed only once there is a target
@@ -64,11 +65,12 @@ class TargetBar(QWidget):
         self.state = set_up(FittingLabel(self), kind="quiet")
         self.cancel_button = button(self.tr("Cancel"), "link", self, self.cancel_requested)
         self.cancel_button.setAccessibleDescription(self.tr("Stops loading the model"))
+        self.signs = Signs(keeper, self)
         self.menu_button = IconButton(keeper, "menu", self.tr("Menu"), parent=self)
         self.menu_button.setPopupMode(self.menu_button.ToolButtonPopupMode.InstantPopup)
         self.progress = keep_place(ProgressLine(self.tr("Loading the model"), self, height_px=3))
         row = in_row(
-            [self.sidebar_button, self.name, Placed(self.state, 1), self.cancel_button, self.menu_button],
+            [self.sidebar_button, self.name, Placed(self.state, 1), self.cancel_button, self.signs, self.menu_button],
             margins=(10, 7, 10, 4),
             spacing=8,
         )

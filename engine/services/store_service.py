@@ -50,6 +50,7 @@ from engine.messages.events import (
     ConversationOpened,
     ConversationsChanged,
     ConversationsDeleted,
+    ConversationSet,
     ConversationsFound,
     ConversationsListed,
     FoldersListed,
@@ -115,6 +116,7 @@ class StoreService:
                     self._readings.forget(conversation_id)  # the old one is not to stay in it
                 changed = self._repository.change_conversation(conversation_id, system_prompt, sampling)
                 self._emit(ConversationChanged(changed))
+                self._emit(ConversationSet(conversation_id, system_prompt, sampling))
             case SaveDraft(conversation_id, text, pictures):
                 self._repository.save_draft(conversation_id, text, pictures)
             case ShowPicture(conversation_id, digest):

@@ -159,6 +159,18 @@ def test_what_is_under_way_is_cancelled(desk: Desk, bridge: FakeBridge) -> None:
     assert desk.dialog.measure_button.isEnabled()
 
 
+def test_a_sign_in_the_window_tells_what_is_measured_and_leads_back(desk: Desk, bridge: FakeBridge) -> None:
+    sign = desk.window.signs.measuring
+    assert sign.isHidden()
+    desk.dialog.measure_requested.emit(("Q8_0",), False)
+    desk.dialog.close()
+    assert (sign.isVisible(), sign.accessibleName()) == (True, "qwen2.5-7b is being measured")
+    QTest.mouseClick(sign, LEFT)
+    assert desk.dialog.isVisible()
+    bridge.tell(Failed("Measuring qwen2.5-7b was cancelled.", bridge.posted[0], is_stopped=True))
+    assert sign.isHidden()
+
+
 def test_with_the_dialog_closed_a_toast_tells_how_it_ended(desk: Desk, bridge: FakeBridge) -> None:
     command = TuneTarget(QWEN.path, ("Q8_0",))
     desk.dialog.measure_requested.emit(command.forms, False)

@@ -1,0 +1,58 @@
+"""The signs of what the open chat has of its own: a form of its replies, banned words, a preset."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Slot
+
+from app.controllers.chat import ChatController
+from app.controllers.controller import Controller
+from app.controllers.conversations import ConversationsController
+from app.controllers.presets import PresetsController
+from app.engine_bridge import EngineBridge
+from app.main_window import MainWindow
+from engine import OwnSampling
+from engine.messages.events import ConversationOpened, ConversationSet, Event, PresetsListed, TargetReady
+
+
+class ChatSigns(Controller):
+    """Shows them beside the model's name; a chat that is not begun yet has what it will begin with."""
+
+    def __init__(
+        self,
+        window: MainWindow,
+        bridge: EngineBridge,
+        conversations: ConversationsController,
+        chat: ChatController,
+        presets: PresetsController,
+    ) -> None:
+        super().__init__(window, bridge)
+        self._conversations = conversations
+        self._chat = chat
+        self._presets = presets
+        self._own = ("", OwnSampling())  # system prompt and sampling of the open chat
+        conversations.moved.connect(self._show)
+        chat.next_chat_changed.connect(self._show)
+        window.prompt_box.think_button.toggled.connect(self._show)
+
+    def _on_event(self, event: Event) -> None:
+        open_id = self._conversations.open_id
+        match event:
+            case ConversationOpened(conversation) if conversation.summary.id == open_id:
+                self._own = conversation.system_prompt, conversation.sampling
+            case ConversationSet(conversation_id, system_prompt, sampling) if conversation_id == open_id:
+                self._own = system_prompt, sampling
+            case PresetsListed() | TargetReady():
+                pass
+            case _:
+                return
+        self._show()
+
+    @Slot()
+    def _show(self) -> None:
+        if self._conversations.open_id is None:  # also of the chat that begins with it
+            self._own = self._chat.new_chat.system_prompt, self._chat.new_chat.sampling
+        signs, own = self._window.signs, dict(self._own[1].chosen)
+        signs.form.tell(self.tr("Replies in this chat follow a schema or grammar") if own.get("grammar") else "")
+        signs.banned.tell(self.tr("Words are banned in this chat") if own.get("banned_words") else "")
+        preset = self._presets.preset_in(*self._own)
+        signs.preset.tell("" if preset is None else self.tr("Preset of this chat: {name}").format(name=preset.name))
