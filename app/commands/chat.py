@@ -189,7 +189,7 @@ def _summary(name: str, reply: engine.Reply) -> dict[str, object]:
         "prompt_s": round(figures.prompt_s, 4),
         "reply_s": round(figures.reply_s, 4),
         "tokens_per_s": round(figures.tokens_per_s, 2),
-        "plain_tokens_per_s": round(figures.plain_tokens_per_s, 2) or None,
+        "plain_tokens_per_s": figures.verdict.plain_tokens_per_s or None,
         "rounds": figures.num_rounds,
         "drafted_tokens": figures.num_drafted,
         "accepted_tokens": figures.num_accepted,

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from app.text.amounts import percent_words
 from app.text.numbers import decimal
+from app.text.speed import hindrance_words
 from app.text.translation import QT_TRANSLATE_NOOP, Words
 from engine.messages.comparison import Comparison, RunFigures, Side, TextFork
 
@@ -91,10 +92,10 @@ def _reasons(comparison: Comparison) -> Iterator[str]:
             "With your sampling, words are drawn at random and the two sides draw differently: their words need not "
             "be the same, but they are equally likely."
         )
-    if comparison.sped_up and not sum(run.num_drafted for run in comparison.sped_up):
-        yield Compare.tr(
-            "Nothing was guessed: speed-up is off for this model, or there was nothing to predict in this text."
-        )
+    if comparison.ratio is not None and comparison.ratio < 1 + _EVEN:
+        why = hindrance_words(comparison.sped_up[0].hindrance)
+        if why:
+            yield Compare.tr("Why it was not faster: {why}.", why=why)
     if comparison.range is not None:
         least, most = comparison.range
         yield Compare.tr(

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from app.text.amounts import day_words, duration_words, percent_words, size_words
 from app.text.numbers import decimal
+from app.text.speed import speed_number, speed_words
 from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
-from app.widgets.meter_text import speed_number, speed_words
 from engine.messages.events import TuneProgress
 from engine.messages.forms import CLEARLY_FASTER, FormAdvice, FormFigures, FormOffer, TuneReport, TuneStep
 

@@ -10,16 +10,16 @@ from PySide6.QtWidgets import QLabel, QMenu, QWidget
 
 from app.text.numbers import decimal, whole
 from app.text.places import on_host, place_words
+from app.text.speed import faster, plain_words, ratio_words, sentence, speed_words
 from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
 from app.theme import ThemeKeeper
 from app.widgets.fitting_label import FittingLabel, shorter
 from app.widgets.icon_button import CopyButton, IconButton
 from app.widgets.layouts import Gap, Placed, Stretch, in_row
-from app.widgets.meter_text import error_words, faster, ratio_number, speed_words
 from app.widgets.parts import set_up
 from engine.messages.conversations import Message
 from engine.messages.replies import ReplyStatistics, StopReason, Thought
-from engine.messages.speed import speedup_of
+from engine.messages.speed import Outcome
 
 _ENDINGS = {
     StopReason.LENGTH: QT_TRANSLATE_NOOP("Facts", "length limit reached"),
@@ -214,9 +214,9 @@ def facts(message: Message) -> tuple[str, ...]:
             parts.append((Facts.tr("{number} token(s)", "", statistics.reply_tokens), 4))
         if statistics.tokens_per_s:
             parts.append((speed_words(statistics.tokens_per_s), 3))
-        speedup = None if message.server else statistics.shown_speedup  # that of a server was not measured here
-        if speedup is not None and speedup.is_gain:
-            parts.append((faster(speedup), 2))
+        verdict = statistics.verdict
+        if verdict.outcome is Outcome.FASTER and not message.server:  # that of a server was not measured here
+            parts.append((faster(verdict), 2))
         if statistics.stop_reason in _ENDINGS:
             parts.append((translate("Facts", _ENDINGS[statistics.stop_reason]), 0))
     return shorter(parts, "  ·  ")
@@ -263,12 +263,8 @@ def _parts(statistics: ReplyStatistics, thoughts: tuple[Thought, ...]) -> Iterat
     for words, num_tokens, part_s in parts if number else ():
         if num_tokens <= 0 or part_s <= 0:
             continue
-        speed = speed_words(num_tokens / part_s)
-        if statistics.num_drafted and statistics.plain_tokens_per_s:
-            found = speedup_of(
-                num_tokens / part_s, 0.0, statistics.plain_tokens_per_s, statistics.plain_error, num_tokens
-            )
-            speed += f", {faster(found)}" if found is not None and found.is_gain else ""
+        speed, part = speed_words(num_tokens / part_s), statistics.verdict.of_part(num_tokens, num_tokens / part_s)
+        speed += f", {faster(part)}" if part.outcome is Outcome.FASTER else ""
         yield words.format(number=whole(num_tokens), speed=speed)
 
 
@@ -291,14 +287,11 @@ def _details(statistics: ReplyStatistics) -> Iterator[str]:
             drafted=statistics.num_drafted,
             accepted=statistics.num_accepted,
         )
-    if statistics.plain_tokens_per_s:
-        yield Facts.tr(
-            "Without speed-up: about {speed} (± {error}), measured on this computer",
-            speed=speed_words(statistics.plain_tokens_per_s),
-            error=error_words(statistics.plain_error),
-        )
-    if statistics.shown_speedup is not None:
-        yield Facts.tr("Against that: {ratio} as fast", ratio=ratio_number(statistics.shown_speedup))
+    verdict = statistics.verdict
+    if verdict.ratio is not None:
+        yield Facts.tr("Without guesses: {speed}", speed=plain_words(verdict))
+        yield Facts.tr("Ratio: {ratio}", ratio=ratio_words(verdict))
+    yield sentence(verdict)
     if statistics.seed:
         yield Facts.tr("Seed: {seed}", seed=statistics.seed)
     yield from _left_out(statistics)

@@ -7,20 +7,17 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from app.text.amounts import percent_words
-from app.text.numbers import decimal, whole
 from app.text.origin_marks import label_of, proposers, shares_of
+from app.text.speed import REUSED, about_why, plain_words, ratio_words, said, written_words
 from app.text.translation import Words
 from engine.messages.replies import OriginRun, ReplyStatistics
-from engine.messages.speed import FASTER, FEWEST_TOKENS, SLOWER, LiveFigures, Speedup
+from engine.messages.speed import Hindrance, LiveFigures, Outcome, SpeedVerdict
 
 _LATELY = 240  # characters
-_REUSED = 0.5  # of the text: then it is told
 _LEAST_SHARE = 0.005  # that is named
-_MUCH_SLOWER = 0.9
-_PREDICTED = 0.05  # of the tokens: with no more right guesses there was nothing to predict
 _RECALL = "recall"  # the key of the origin that quotes earlier text
+_NOTHING_KNOWN = SpeedVerdict(Outcome.UNKNOWN)
 
-UNKNOWN = "—"
 Meter = Words("Meter")
 
 
@@ -39,11 +36,7 @@ class Readiness(Enum):
 class MeterFigures:
     """What is known of one reply, under way or finished. 0 means not known."""
 
-    tokens_per_s: float = 0.0  # of the reply, so far
-    num_tokens: int = 0
-    speedup: Speedup | None = None
-    plain_tokens_per_s: float = 0.0
-    plain_error: float = 0.0
+    verdict: SpeedVerdict = _NOTHING_KNOWN
     num_drafted: int = 0
     num_accepted: int = 0
     context_used: int = 0
@@ -59,11 +52,7 @@ class MeterFigures:
     ) -> MeterFigures:
         """`origins`: of all text so far."""
         return cls(
-            live.mean_tokens_per_s or live.tokens_per_s,
-            live.num_tokens,
-            live.speedup,
-            live.plain_tokens_per_s if live.is_compared else 0.0,
-            live.plain_error,
+            live.verdict,
             live.num_drafted,
             live.num_accepted,
             live.context_used,
@@ -78,11 +67,7 @@ class MeterFigures:
     def of_reply(cls, reply: ReplyStatistics, host: str = "") -> MeterFigures:
         shares = shares_of(reply.origins)
         return cls(
-            reply.tokens_per_s,
-            reply.reply_tokens,
-            reply.shown_speedup,
-            reply.plain_tokens_per_s,
-            reply.plain_error,
+            reply.verdict,
             reply.num_drafted,
             reply.num_accepted,
             reply.context_used,
@@ -91,18 +76,6 @@ class MeterFigures:
             shares.get(_RECALL, 0.0),
             host=host,
         )
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether so little was guessed that its speed is the plain one; then a measured ratio, unlike one by counts,
-        which has no error, tells of what else the machine did."""
-        is_measured = self.speedup is None or self.speedup.error > 0
-        return self.num_drafted <= (_PREDICTED * self.num_tokens if is_measured else 0)
-
-    @property
-    def found_nothing(self) -> bool:
-        """Whether hardly any guess was right."""
-        return self.num_accepted <= _PREDICTED * self.num_tokens
 
 
 def _last(origins: Sequence[OriginRun]) -> Iterator[OriginRun]:
@@ -114,10 +87,6 @@ def _last(origins: Sequence[OriginRun]) -> Iterator[OriginRun]:
         left -= run.num_characters
 
 
-def told_why(told: str, why: str) -> str:
-    return Meter.tr("{told}: {why}", told=told, why=why)
-
-
 def headline(figures: MeterFigures | None, readiness: Readiness) -> tuple[str, str]:
     """The one thing to say, and why, which may be empty. Without figures, whether the next reply can be sped up.
 
@@ -125,27 +94,16 @@ def headline(figures: MeterFigures | None, readiness: Readiness) -> tuple[str, s
     """
     if figures is not None and figures.host:
         where = Meter.tr("written on {host}", host=figures.host)
-        return (
-            (_written(figures), where)
-            if figures.tokens_per_s
-            else (Meter.tr("Written on {host}", host=figures.host), "")
-        )
+        speed = figures.verdict.tokens_per_s
+        return (written_words(speed), where) if speed else (Meter.tr("Written on {host}", host=figures.host), "")
     is_begun_with_it = figures is not None and figures.is_live and figures.num_drafted > 0
     if readiness is Readiness.OFF and not is_begun_with_it:
         return Meter.tr("Speed-up off"), ""
-    if figures is None or (figures.is_live and not figures.plain_tokens_per_s):
+    if figures is None:
         return _ready(readiness), ""
-    if not figures.num_tokens:
-        return Meter.tr("Speed not known"), ""
-    if figures.num_tokens <= FEWEST_TOKENS:
-        return (Meter.tr("Measuring…") if figures.is_live else Meter.tr("Too short to compare")), ""
-    if figures.is_plain:
-        return Meter.tr("Normal speed"), _why_normal(figures, readiness)
-    if figures.speedup is not None:
-        return _compared(figures, figures.speedup)
-    if figures.is_live and figures.reused > _REUSED:
+    if figures.verdict.outcome is Outcome.MEASURING and figures.reused > REUSED:
         return Meter.tr("Reusing earlier text"), ""
-    return (Meter.tr("Measuring…") if figures.is_live else _written(figures)), ""
+    return said(figures.verdict, figures.reused)
 
 
 def _ready(readiness: Readiness) -> str:
@@ -159,58 +117,17 @@ def _ready(readiness: Readiness) -> str:
     }[readiness]
 
 
-def _compared(figures: MeterFigures, speedup: Speedup) -> tuple[str, str]:
-    if speedup.is_gain:
-        return faster(speedup), Meter.tr("reusing earlier text") if figures.reused > _REUSED else ""
-    if speedup.is_loss:
-        return Meter.tr("No speed-up here"), ""
-    if figures.found_nothing:
-        return Meter.tr("Normal speed"), Meter.tr("nothing to predict here")
-    if SLOWER <= speedup.value <= FASTER:
-        return Meter.tr("Normal speed"), ""
-    return (Meter.tr("Measuring…") if figures.is_live else Meter.tr("About normal speed")), ""
-
-
-def _why_normal(figures: MeterFigures, readiness: Readiness) -> str:
-    """Of a reply in which hardly anything was guessed."""
-    if not figures.plain_tokens_per_s:  # so nobody was there to guess
-        return ""
-    if figures.is_live and readiness is Readiness.AWAITED:
-        return Meter.tr("getting ready")
-    return Meter.tr("nothing to predict here")
-
-
-def _written(figures: MeterFigures) -> str:
-    return Meter.tr("{number} tokens a second", number=speed_number(figures.tokens_per_s))
-
-
-def faster(speedup: Speedup) -> str:
-    return Meter.tr(
-        "{ratio}× faster", ratio=decimal(speedup.value, 1) if speedup.value < 99.5 else whole(speedup.value)
-    )
-
-
 def rows(figures: MeterFigures) -> Iterator[tuple[str, str]]:
     """All else that is known of the reply: names, and what they stand for."""
     if figures.host:
         yield from _rows_elsewhere(figures)
         return
-    if figures.speedup is not None and not figures.is_plain:
-        ratio = Meter.tr("{ratio} as fast", ratio=ratio_number(figures.speedup))
-        if figures.speedup.value < _MUCH_SLOWER:
-            ratio += "\n" + Meter.tr("Slower than plain: guesses cost more than they brought")
-        elif figures.speedup.value < SLOWER:
-            ratio += "\n" + Meter.tr("Slightly slower than plain: guesses cost more than they brought")
-        yield Meter.tr("Against plain"), ratio
-    if figures.tokens_per_s:
-        yield Meter.tr("Speed"), _written(figures)
-    if figures.plain_tokens_per_s:
-        plain = Meter.tr(
-            "{number} tokens a second, ± {error}",
-            number=speed_number(figures.plain_tokens_per_s),
-            error=error_words(figures.plain_error),
-        )
-        yield Meter.tr("Plain speed here"), plain
+    verdict = figures.verdict
+    if verdict.tokens_per_s:
+        yield Meter.tr("Speed"), written_words(verdict.tokens_per_s)
+    if verdict.ratio is not None:
+        yield Meter.tr("Without guesses"), plain_words(verdict)
+        yield Meter.tr("Ratio"), ratio_words(verdict)
     if figures.num_drafted:
         accepted = Meter.tr(
             "{accepted} of {number} token(s) ({share})",
@@ -220,7 +137,7 @@ def rows(figures: MeterFigures) -> Iterator[tuple[str, str]]:
             share=percent_words(figures.num_accepted / figures.num_drafted),
         )
         yield Meter.tr("Guesses accepted"), accepted
-    elif figures.plain_tokens_per_s:
+    elif verdict.outcome is not Outcome.UNKNOWN and verdict.hindrance is not Hindrance.UNKNOWN:
         yield Meter.tr("Guesses accepted"), Meter.tr("none: nothing was guessed")
     known = {origin.key: label_of(origin) for origin in proposers(figures.shares)}
     guessed = [
@@ -237,8 +154,8 @@ def rows(figures: MeterFigures) -> Iterator[tuple[str, str]]:
 def _rows_elsewhere(figures: MeterFigures) -> Iterator[tuple[str, str]]:
     """Of a reply that a server writes: what it tells."""
     yield Meter.tr("Written on"), figures.host
-    if figures.tokens_per_s:
-        yield Meter.tr("Speed"), _written(figures)
+    if figures.verdict.tokens_per_s:
+        yield Meter.tr("Speed"), written_words(figures.verdict.tokens_per_s)
     told = Meter.tr("not told by the server")
     if figures.num_drafted:
         told = Meter.tr(
@@ -273,32 +190,6 @@ def note(figures: MeterFigures | None, readiness: Readiness, sentence: str) -> s
             return Meter.tr(
                 "Parts of the next reply are guessed ahead, and the model checks every guess: its own words, sooner."
             )
-    if figures is not None and not figures.num_tokens:
+    if figures is not None and figures.verdict.outcome is Outcome.UNKNOWN:
         return Meter.tr("How fast this reply was written is not known.")
-    return ""
-
-
-def speed_number(tokens_per_s: float) -> str:
-    """About three figures: `0.45`, `31.4`, `128`, `10,000`."""
-    if tokens_per_s <= 0:
-        return UNKNOWN
-    if tokens_per_s < 1:
-        return decimal(max(tokens_per_s, 0.01), 2)
-    return decimal(tokens_per_s, 1) if tokens_per_s < 99.95 else whole(tokens_per_s)
-
-
-def speed_words(tokens_per_s: float) -> str:
-    return Meter.tr("{number} tok/s", number=speed_number(tokens_per_s))
-
-
-def ratio_number(speedup: Speedup) -> str:
-    """`1.6× ± 0.1`, and near 1, where a tenth says little, `0.96× ± 0.04`: no more decimals than are known."""
-    if speedup.value >= 99.5:
-        return f"{whole(speedup.value)}×"
-    digits = 1 if speedup.value >= 1.1 else 2
-    return f"{decimal(speedup.value, digits)}× ± {decimal(max(10**-digits, speedup.error), digits)}"
-
-
-def error_words(error: float) -> str:
-    """Of a speed, as a share of it; it is never known better than to a hundredth."""
-    return percent_words(max(0.01, error))
+    return "" if figures is None else about_why(figures.verdict)

@@ -10,6 +10,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QWidget
 
 from app.text.amounts import percent_words
+from app.text.speed import told_why
 from app.text.unseen import in_tip, wrapped
 from app.theme import ThemeKeeper
 from app.widgets import meter_text
@@ -180,7 +181,7 @@ class SpeedMeter(QFrame):
         figures = self._figures
         readiness = self._readiness if self._is_on or self._is_elsewhere else Readiness.OFF
         told, why = meter_text.headline(figures, readiness)
-        self._wordings = (meter_text.told_why(told, why), told) if why else (told,)
+        self._wordings = (told_why(told, why), told) if why else (told,)
         restyle(self.headline, live=figures is not None and figures.is_live)
         note = meter_text.note(figures, readiness, self._sentence)
         rows = list(meter_text.rows(figures)) if figures is not None else []

@@ -7,18 +7,19 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from engine.decoding.figures import DecodingFigures
+from engine.decoding.reply_costs import ReplyCosts
 from engine.errors import MendableError
 from engine.memory import return_free_memory
 from engine.messages.origins import Origin
 from engine.messages.pace import KnownPace
+from engine.messages.speed import FEW, Guessing, Hindrance, hindrance_of
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.draft_length import PassCosts
-from engine.numerics.estimates import Baseline
 from engine.proposers.candidate import ProposerFailed
 from engine.proposers.catalogue import Listed
 from engine.proposers.chooser import Chooser
 from engine.proposers.interface import Context, Proposer, Supplies, label_of
-from engine.proposers.recent import Activity
 from engine.sentences import say, template, together
 from engine.spare_time import SpareTime
 from engine.target.interface import TargetFeature
@@ -31,8 +32,12 @@ _READY = template("{Drafter} is ready.")
 _FAILED = template("{Drafter} failed ({kind}); replies are written without it.")
 _NOT_LOADED = template("{Drafter} could not be loaded ({kind}); replies are written without it.")
 _UNMET = template("{Drafter} is off: this model offers no {missing}.")
-_PAUSED = say("Normal speed: nothing to predict here.")
-_TOO_EXPENSIVE = say("Normal speed: on this computer, checking guesses would take this model longer than they save.")
+_TOO_EXPENSIVE = say("Nothing is guessed: on this computer, checking guesses takes this model as long as they save.")
+_IDLE = {
+    Hindrance.COSTS: _TOO_EXPENSIVE,
+    Hindrance.NOTHING: say("Nothing is guessed: nothing in this text has come up before."),
+    Hindrance.WRONG: say("Nothing is guessed: too few guesses at this text are right."),
+}
 _GUESSING = template("Guessing {length} ahead: {drafter}.")
 _DRAFTING_SHARE = 0.1  # of the rounds: less is no drafting to speak of
 _ROUNDS_BETWEEN_SENTENCES = 32
@@ -58,26 +63,31 @@ class Speculation:
         """`trouble`: why some proposers never will join; `on_reply_ended` may drop some, and load others."""
         self.spare = spare or SpareTime()
         self._chooser = chooser
+        self._costs = None if chooser is None else ReplyCosts(chooser.passes)
         self._on_changed = on_changed
         self._on_reply_ended = on_reply_ended
         self._rounds_until_sentence = _ROUNDS_BETWEEN_SENTENCES
         self._replies_until_timing = 1
+        self._num_rounds = self._num_passed_up = 0  # of this reply; in these a likely guess was not worth checking
         self._loading: list[str] = []  # keys of the origins of those that are expected to join
         self._troubles = {"": trouble}  # why those of that origin do not draft, by its key
         self._telling = threading.RLock()
         self._learns = False
         self.state = trouble
         self.is_closed = False
+        self._hindrance = Hindrance.OFF  # while there is no chooser
         self.has_failed = False  # one that was expected will never join
 
     @classmethod
-    def off(cls, reason: str) -> Speculation:
+    def off(cls, reason: str, hindrance: Hindrance = Hindrance.OFF) -> Speculation:
         """One that never drafts, and says why."""
-        return cls(None, trouble=reason)
+        made = cls(None, trouble=reason)
+        made._hindrance = hindrance
+        return made
 
     @classmethod
     def cannot_roll_back(cls) -> Speculation:
-        return cls.off(_CANNOT_ROLL_BACK)
+        return cls.off(_CANNOT_ROLL_BACK, Hindrance.IMPOSSIBLE)
 
     @property
     def is_drafting(self) -> bool:
@@ -105,14 +115,43 @@ class Speculation:
         return self._chooser is not None and self._chooser.asks_what_is_wanted
 
     @property
-    def baseline(self) -> Baseline | None:
-        """How fast this machine writes without drafts."""
-        return None if self._chooser is None else self._chooser.baseline
-
-    @property
     def passes(self) -> PassCosts | None:
         """What passes of the target cost on this machine."""
         return None if self._chooser is None else self._chooser.passes
+
+    def ratio(self, figures: DecodingFigures) -> float:
+        """How many times as fast as plain decoding this reply is, by counts; 0: not known."""
+        return 0.0 if self._costs is None else self._costs.ratio(figures)
+
+    @property
+    def plain(self) -> tuple[float, float]:
+        """How fast this machine writes without drafts, in this reply, in tokens per second, and the standard error as a
+        share of that; zeros while nothing is known."""
+        return (0.0, 0.0) if self._costs is None else self._costs.plain
+
+    def hindrance(self, figures: DecodingFigures) -> Hindrance:
+        """What keeps this reply from being faster."""
+        if self._chooser is None:
+            return self._hindrance
+        return hindrance_of(
+            Guessing(
+                num_rounds=figures.num_rounds,
+                num_plain=figures.passes[1],
+                num_drafted=figures.num_drafted,
+                num_accepted=figures.num_accepted,
+                ratio=self.ratio(figures),
+                idle=self._idle(self._chooser),
+            )
+        )
+
+    def _idle(self, chooser: Chooser) -> Hindrance:
+        """Why nobody guesses, while nobody does. Checking costs too much not only where no guess could pay, but also
+        where likely ones were passed up in this reply."""
+        if self.is_loading:
+            return Hindrance.LOADING
+        if not chooser.can_pay or self._num_passed_up > FEW * self._num_rounds:
+            return Hindrance.COSTS
+        return Hindrance.WRONG if chooser.has_costly else Hindrance.NOTHING
 
     @property
     def known_pace(self) -> KnownPace | None:
@@ -171,7 +210,7 @@ class Speculation:
     def stop_drafting(self) -> None:
         """The target could not take back a draft, though it had seemed to: nobody guesses for it any more."""
         self._loading.clear()
-        self._chooser = None
+        self._chooser, self._hindrance = None, Hindrance.IMPOSSIBLE
         self._report(_CANNOT_ROLL_BACK)
         self.close()
 
@@ -190,9 +229,13 @@ class Speculation:
             return
         with self._without_failures(chooser):
             chooser.observe(verdict, round_s)
+        assert self._costs is not None
+        self._costs.note(len(verdict.draft.tokens) + 1, round_s - verdict.draft.drafter_s)
+        self._num_rounds += 1
+        self._num_passed_up += chooser.has_passed_up
         self._rounds_until_sentence -= 1
         if self._rounds_until_sentence <= 0:
-            self._describe(chooser.activity)
+            self._describe(chooser)
 
     def end_reply(self) -> None:
         chooser = self._chooser
@@ -200,7 +243,10 @@ class Speculation:
             with self._without_failures(chooser):
                 chooser.end_reply()
                 self._measure_again(chooser)
-                self._describe(chooser.activity)
+                self._describe(chooser)
+            self._num_rounds = self._num_passed_up = 0
+            if self._costs is not None:
+                self._costs.end_reply()
             self._on_reply_ended(self)
 
     def tell(self, listener: Callable[[Speculation], None]) -> None:
@@ -234,7 +280,8 @@ class Speculation:
             else:
                 self.give_up(failure.origin, sentence)
 
-    def _describe(self, activity: Activity) -> None:
+    def _describe(self, chooser: Chooser) -> None:
+        activity = chooser.activity
         self._rounds_until_sentence = _ROUNDS_BETWEEN_SENTENCES
         state: str
         drafter = max(activity.shares, key=activity.shares.__getitem__, default="")
@@ -245,7 +292,7 @@ class Speculation:
         elif self.is_loading:
             return
         else:
-            state = _TOO_EXPENSIVE if self.is_drafting and not activity.can_pay else _PAUSED
+            state = _IDLE[self._idle(chooser)]
         if state != self.state:
             self._report(state)
 
@@ -280,7 +327,7 @@ def open_speculation(
     )
     able = [each for each in classes if each.needs <= features]
     if not able:
-        return Speculation.off(trouble)
+        return Speculation.off(trouble, Hindrance.IMPOSSIBLE)
     loading = [each for each in able if each.loads]
     speculation = Speculation(chooser, on_changed, trouble, on_reply_ended, spare)
     _join(speculation, [each for each in able if not each.loads], supplies, at_once)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from engine.messages.speed import Hindrance
+
 
 class Side(StrEnum):
     PLAIN = "plain"  # without drafts
@@ -23,6 +25,7 @@ class RunFigures:
     num_rounds: int = 0  # passes of the target
     num_drafted: int = 0
     num_accepted: int = 0
+    hindrance: Hindrance = Hindrance.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from engine.messages.speed import SLOWER, LiveFigures, Speedup, speedup_of
+from engine.messages.speed import SLOWER, Hindrance, LiveFigures, SpeedVerdict, verdict_of
 
 
 class StopReason(StrEnum):
@@ -121,6 +121,7 @@ class ReplyStatistics:
     origins: tuple[OriginRun, ...] = ()  # of the reply's text, in order; empty: not known
     ratio: float = 0.0  # to plain decoding, by counts; 0 = not known
     repeats: bool = False  # it repeated itself without end, so that its speed tells nothing
+    hindrance: Hindrance = Hindrance.UNKNOWN  # what kept it from being sped up
     seed: str = ""  # that writes it once more, in digits; empty: none does
     proposers: tuple[ProposerCounts, ...] = ()  # those that drafted, by key; empty: none did, or not known
 
@@ -138,14 +139,17 @@ class ReplyStatistics:
         return 0 < self.ratio < SLOWER
 
     @property
-    def shown_speedup(self) -> Speedup | None:
-        """The ratio to show to a user: None also where nothing was drafted, the reply is short, or the plain speed is
-        not known well. The error is that of the plain speed alone; by counts there is none."""
-        if not self.num_drafted:
-            return None
-        if self.ratio:
-            return speedup_of(self.ratio, 0.0, 1.0, 0.0, self.reply_tokens)
-        return speedup_of(self.tokens_per_s, 0.0, self.plain_tokens_per_s, self.plain_error, self.reply_tokens)
+    def verdict(self) -> SpeedVerdict:
+        """What is said of its speed; not of one that a server wrote."""
+        return verdict_of(
+            self.tokens_per_s,
+            self.reply_tokens,
+            self.num_drafted,
+            self.ratio,
+            self.plain_tokens_per_s,
+            self.plain_error,
+            self.hindrance,
+        )
 
     @property
     def tokens_per_round(self) -> float:

@@ -1,49 +1,155 @@
-"""The speed of a reply while it is being written, and its ratio to plain decoding."""
+"""The speed of a reply, its ratio to writing without guesses, and what kept that from being more: one verdict, from the
+same figures wherever it is shown."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import Enum, StrEnum
 
 FEWEST_TOKENS = 24  # a reply must be longer, before its ratio is shown
 LARGEST_ERROR = 0.25  # as a share of a ratio that is shown
 SLOWER = 0.97  # below it, a ratio is that of a reply which drafting slowed down
 FASTER = 1.05  # above it, of one which it sped up; between the two, the speed is the plain one
+FEW = 0.05  # of the rounds: guesses in no more of them are hardly any
+_TIMED_ONCE = 0.05  # standard error of a plain speed that no reply has shown yet, as a share of it
+_NUM_FIGURES = 3  # of a speed that is shown
+_MOST_DECIMALS = 3
+
+
+class Hindrance(StrEnum):
+    """What kept a reply from being sped up, where it was not."""
+
+    UNKNOWN = ""  # also of replies that are older than this
+    OFF = "off"  # nobody was to guess: by the user, or by what was asked with the reply
+    IMPOSSIBLE = "impossible"  # the target cannot take back what it has read
+    LOADING = "loading"  # who could have guessed was still being loaded
+    COSTS = "costs"  # on this machine, checking guesses takes as long as right ones save
+    NOTHING = "nothing"  # there was nothing to guess from: nothing came up again
+    LITTLE = "little"  # guesses paid, but there were few
+    WRONG = "wrong"  # most guesses were not right, or so unlikely to be that few were checked
 
 
 @dataclass(frozen=True, slots=True)
-class Speedup:
-    """A ratio to the speed of plain decoding."""
+class Guessing:
+    """What was guessed in a reply."""
 
-    value: float
-    error: float  # its standard error
+    num_rounds: int
+    num_plain: int  # of the rounds, without a guess
+    num_drafted: int
+    num_accepted: int
+    ratio: float  # to plain decoding, by counts; 0 = not known
+    idle: Hindrance  # why nobody guesses while nobody does
+
+
+def hindrance_of(guessing: Guessing) -> Hindrance:
+    """Whatever the ratio came to: of a reply that was sped up, why it was not more."""
+    num_guessed = guessing.num_rounds - guessing.num_plain
+    if max(num_guessed, guessing.num_accepted) <= FEW * guessing.num_rounds:
+        return guessing.idle
+    if guessing.ratio > 1 and num_guessed < guessing.num_plain:
+        return Hindrance.LITTLE
+    return Hindrance.WRONG if 2 * guessing.num_accepted < guessing.num_drafted else Hindrance.COSTS
+
+
+class Outcome(Enum):
+    """What can be said about the speed of a reply."""
+
+    UNKNOWN = "unknown"  # nothing
+    MEASURING = "measuring"  # it is being written, and too little is known yet
+    SHORT = "short"  # too short to compare
+    ALONE = "alone"  # its speed, and not how that compares
+    FASTER = "faster"
+    NORMAL = "normal"
+    ABOUT_NORMAL = "about normal"  # as far as one can tell
+    SLOWER = "slower"
+
+
+_CERTAIN = (Outcome.FASTER, Outcome.NORMAL, Outcome.SLOWER)
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedVerdict:
+    """All that is shown about the speed of a reply. The speeds are rounded as they are shown, and the ratio is their
+    quotient: whoever divides the one by the other gets it."""
+
+    outcome: Outcome
+    hindrance: Hindrance = Hindrance.UNKNOWN  # where it was not faster
+    tokens_per_s: float = 0.0  # 0 = not known
+    plain_tokens_per_s: float = 0.0  # of the same reply without guesses; 0 = not known
+    error: float = 0.0  # standard error of that, and so of the ratio, as a share of it
 
     @property
-    def is_gain(self) -> bool:
-        """Whether drafting has sped it up, by more than the error."""
-        return self.value > max(FASTER, 1 + self.error)
+    def ratio(self) -> float | None:
+        """None where it is not known."""
+        if not self.tokens_per_s or not self.plain_tokens_per_s:
+            return None
+        return self.tokens_per_s / self.plain_tokens_per_s
 
-    @property
-    def is_loss(self) -> bool:
-        """Whether drafting has slowed it down, by more than the error."""
-        return self.value < min(SLOWER, 1 - self.error)
+    def of_part(self, num_tokens: int, tokens_per_s: float) -> SpeedVerdict:
+        """Of so many tokens of the reply, which were written so fast."""
+        if self.ratio is None or num_tokens <= FEWEST_TOKENS:
+            return SpeedVerdict(Outcome.ALONE, self.hindrance, as_shown(tokens_per_s))
+        speed = as_shown(tokens_per_s)
+        outcome = _outcome(speed / self.plain_tokens_per_s, self.error)
+        return replace(self, outcome=outcome, tokens_per_s=speed)
 
 
-def speedup_of(
+def as_shown(tokens_per_s: float) -> float:
+    """To three figures."""
+    return round(tokens_per_s, decimals_of(tokens_per_s))
+
+
+def decimals_of(tokens_per_s: float) -> int:
+    """With which a speed is shown."""
+    if tokens_per_s <= 0:
+        return 0
+    decimals = _NUM_FIGURES - 1 - math.floor(math.log10(tokens_per_s))
+    decimals = min(max(0, decimals), _MOST_DECIMALS)
+    return decimals - 1 if decimals and round(tokens_per_s, decimals) >= 10 ** (_NUM_FIGURES - decimals) else decimals
+
+
+def verdict_of(
     tokens_per_s: float,
-    error: float,
+    num_tokens: int,
+    num_drafted: int,
+    ratio: float,
     plain_tokens_per_s: float,
     plain_error: float,
-    num_tokens: int,
-) -> Speedup | None:
-    """Errors are standard errors, as shares of the speeds. None while too little is known."""
-    if num_tokens <= FEWEST_TOKENS or tokens_per_s <= 0 or plain_tokens_per_s <= 0:
-        return None
-    share = math.hypot(error, plain_error)
-    if not share <= LARGEST_ERROR:
-        return None
-    value = tokens_per_s / plain_tokens_per_s
-    return Speedup(value, share * value)
+    hindrance: Hindrance,
+    is_live: bool = False,
+) -> SpeedVerdict:
+    """The plain speed is that of this very reply: what its words would have taken without guesses, where that is known
+    by counts (`ratio`), in the same minutes on the same machine. Else it is `plain_tokens_per_s`, as measured. The
+    error is that of plain decoding in either case."""
+    error = plain_error if plain_tokens_per_s else _TIMED_ONCE
+    speed = as_shown(tokens_per_s)
+
+    def found(outcome: Outcome, plain: float = 0.0) -> SpeedVerdict:
+        is_open = is_live and outcome not in _CERTAIN
+        return SpeedVerdict(Outcome.MEASURING if is_open else outcome, hindrance, speed, plain, error if plain else 0.0)
+
+    if not num_tokens:
+        return found(Outcome.UNKNOWN)
+    if hindrance in (Hindrance.OFF, Hindrance.IMPOSSIBLE):
+        return found(Outcome.NORMAL)
+    if num_tokens <= FEWEST_TOKENS:
+        return found(Outcome.SHORT)
+    if ratio == 1 or not (ratio or num_drafted):  # it was written without guesses: there is one speed
+        return found(Outcome.NORMAL)
+    plain = as_shown(tokens_per_s / ratio if ratio else plain_tokens_per_s)
+    if not speed or not plain or not error <= LARGEST_ERROR:
+        return found(Outcome.ALONE if speed else Outcome.UNKNOWN)
+    return found(_outcome(speed / plain, error), plain)
+
+
+def _outcome(ratio: float, error: float) -> Outcome:
+    """`error`: as a share of the ratio."""
+    if ratio > max(FASTER, 1 + error * ratio):
+        return Outcome.FASTER
+    if ratio < min(SLOWER, 1 - error * ratio):
+        return Outcome.SLOWER
+    return Outcome.NORMAL if SLOWER <= ratio <= FASTER else Outcome.ABOUT_NORMAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,24 +160,26 @@ class LiveFigures:
     num_tokens: int = 0  # 0 also where a server does not tell it yet
     tokens_per_s: float = 0.0  # in the last second or so; 0 = not known yet
     mean_tokens_per_s: float = 0.0  # of the reply so far; 0 = not known yet
-    mean_error: float = 0.0  # standard error of that, as a share of it
-    num_measured: int = 0  # tokens in the mean
     plain_tokens_per_s: float = 0.0  # of plain decoding on this machine; 0 = not known
     plain_error: float = 0.0  # standard error of that, as a share of it
     num_rounds: int = 0
     num_drafted: int = 0
     num_accepted: int = 0
     context_used: int = 0
-    is_compared: bool = False  # whether plain decoding is measured: not if nobody may draft
     ratio: float = 0.0  # to plain decoding, by counts; 0 = not known
+    hindrance: Hindrance = Hindrance.UNKNOWN
 
     @property
-    def speedup(self) -> Speedup | None:
-        """None while too little is known. By counts it has no error."""
-        if self.ratio and self.plain_tokens_per_s:
-            return speedup_of(self.ratio, 0.0, 1.0, 0.0, self.num_measured)
-        return speedup_of(
-            self.mean_tokens_per_s, self.mean_error, self.plain_tokens_per_s, self.plain_error, self.num_measured
+    def verdict(self) -> SpeedVerdict:
+        return verdict_of(
+            self.mean_tokens_per_s or self.tokens_per_s,
+            self.num_tokens,
+            self.num_drafted,
+            self.ratio,
+            self.plain_tokens_per_s,
+            self.plain_error,
+            self.hindrance,
+            is_live=True,
         )
 
     @property

@@ -44,6 +44,15 @@ class PassCosts:
     def of(self, num_tokens: int) -> float:
         return self._single_s * self._multiples[min(num_tokens, MAX_LENGTH + 1) - 1]
 
+    @property
+    def most_rows(self) -> int:
+        return len(self._multiples)
+
+    @property
+    def best_ratio(self) -> float:
+        """How many times as fast as plain decoding the target would be if every guess was right, and took no time."""
+        return max(num_rows / multiple for num_rows, multiple in enumerate(self._multiples[: USUAL_LENGTH + 1], 1))
+
     def hoped(self, num_tokens: int) -> float:
         """V(n), the less of it the less is known: what looks dear only since it was never tried is tried."""
         place = min(num_tokens, MAX_LENGTH + 1) - 1

@@ -13,6 +13,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from engine.messages.pace import KnownCosts, KnownPace
+from engine.messages.speed import FASTER
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.draft_length import MAX_LENGTH, USUAL_LENGTH, PassCosts, best_gain, likeliest_first
 from engine.numerics.estimates import Baseline
@@ -28,6 +29,7 @@ _MARGIN = 0.03  # tokens; costs are not known well enough to count a smaller gai
 _MOST_BESIDE = 0.4  # chance that a token is the one beside the likeliest: rows that cost more are no branches
 _NEGLIGIBLE = 0.005  # chance that a guess is accepted as far as that: no cost is less
 _ROUNDS_UNTIL_COSTS_CHANGE = 64
+_LIKELY = 0.6  # chance of a guess which is not checked for no other reason than that checking takes too long
 
 
 class Chooser:
@@ -62,6 +64,7 @@ class Chooser:
         self._purse = Purse()
         self._recent = RecentRounds(passes.of(1))
         self._surest: Draft | None = None  # of the free guesses of this round
+        self.has_passed_up = False  # in this round a likely guess, as checking it takes too long
         self._reach = USUAL_LENGTH  # tokens of a free guess: more while all of them are accepted
         self._num_rounds = 0
         for proposer in proposers:
@@ -127,12 +130,15 @@ class Chooser:
 
     @property
     def can_pay(self) -> bool:
-        """Whether a costly proposer's guesses would be worth their time if nearly all were accepted."""
-        return any(candidate.costs.can_pay for candidate in self._costly)
+        """Whether guesses would be worth their time if nearly all were accepted: those of costly proposers, if there
+        are any."""
+        if self._costly:
+            return any(candidate.costs.can_pay for candidate in self._costly)
+        return self._passes.best_ratio > FASTER
 
     @property
     def activity(self) -> Activity:
-        return self._recent.activity(self.can_pay)
+        return self._recent.activity
 
     def propose(self, context: Context, longest: int) -> Draft:
         """At most `longest` tokens; none when that does not pay. Raises ProposerFailed."""
@@ -151,11 +157,13 @@ class Chooser:
         worth, reach = GoingRate(self._passes, rate), min(longest, self._reach)
         guesses = [call(proposer, proposer.propose, context, reach, worth) for proposer in self._free]
         self._surest = max((guess for guess in guesses if guess.tokens), key=lambda each: each.chances[0], default=None)
+        self.has_passed_up = False
         if self._costs.wants_plain:
             return NO_DRAFT
         context = replace(context, expect=self._expect)
         best, gain = self._best_free(guesses, reach, rate)
         draft = self._choose(context, guesses, best, gain, min(longest, USUAL_LENGTH), rate)
+        self.has_passed_up = not draft.tokens and self._surest is not None and self._surest.chances[0] >= _LIKELY
         return self._widened(draft, longest, context.max_branches, rate) if context.max_branches > 1 else draft
 
     def observe(self, verdict: Verdict, round_s: float) -> None:

@@ -14,7 +14,6 @@ class Activity:
 
     shares: dict[str, float]  # of the rounds, by the labels of those who drafted, like “earlier text and drafter”
     length: float  # tokens of a draft
-    can_pay: bool  # whether a costly proposer would, if nearly every guess was accepted
 
 
 class RecentRounds:
@@ -45,7 +44,8 @@ class RecentRounds:
         """Tokens per second."""
         return self._tokens / self._seconds
 
-    def activity(self, can_pay: bool) -> Activity:
+    @property
+    def activity(self) -> Activity:
         drafted = sum(self._shares.values())
         shares = {words: rounds / self._rounds for words, rounds in self._shares.items()}
-        return Activity(shares, self._length / drafted if drafted else 0.0, can_pay)
+        return Activity(shares, self._length / drafted if drafted else 0.0)

@@ -154,8 +154,6 @@ class GrowingReply:
             num_tokens=counts.reply,
             tokens_per_s=0.0 if pace is None else pace.now,
             mean_tokens_per_s=0.0 if pace is None else pace.mean,
-            mean_error=0.0 if pace is None else pace.error,
-            num_measured=0 if pace is None else pace.num_measured,
             num_rounds=self._num_rounds,
             num_drafted=counts.drafted,
             num_accepted=counts.accepted,

@@ -27,7 +27,7 @@ from engine.messages.replies import (
     ThoughtPiece,
     TokenLog,
 )
-from engine.messages.speed import LiveFigures
+from engine.messages.speed import Hindrance, LiveFigures
 from engine.messages.tools import Tool
 from engine.numerics.draft import common_prefix_length
 from engine.numerics.draft_length import PassCosts
@@ -39,7 +39,7 @@ from engine.replies.calls import CallSplitter
 from engine.replies.limits import Limits
 from engine.replies.prompt import Prompt, PromptBuilder
 from engine.replies.reopening import Reopening, UnkeptPart
-from engine.replies.speed import ReplyClock, ratio_by_counts
+from engine.replies.speed import ReplyClock
 from engine.replies.text import TextOrigins, TextStream, fitted_runs, num_whole, origin_of, text_kind
 from engine.replies.thoughts import GrowingThoughts, Part, PartKind, ThoughtSplitter, add_parts
 from engine.replies.writing import Prepared, Reply
@@ -465,31 +465,36 @@ class _Run:
 
     @property
     def _ratio(self) -> float:
-        passes = None if self._speculation is None else self._speculation.passes
-        return 0.0 if passes is None else ratio_by_counts(self._decoder.figures, passes)
+        return 0.0 if self._speculation is None else self._speculation.ratio(self._decoder.figures)
+
+    @property
+    def _plain(self) -> tuple[float, float]:
+        return (0.0, 0.0) if self._speculation is None else self._speculation.plain
+
+    @property
+    def _hindrance(self) -> Hindrance:
+        return Hindrance.OFF if self._speculation is None else self._speculation.hindrance(self._decoder.figures)
 
     def _live_figures(self) -> LiveFigures:
         figures, pace = self._decoder.figures, self._clock.pace
-        plain_tokens_per_s, plain_error = self._clock.plain_now
+        plain_tokens_per_s, plain_error = self._plain
         return LiveFigures(
             num_tokens=len(self._tokens),
             tokens_per_s=pace.now,
             mean_tokens_per_s=pace.mean,
-            mean_error=pace.error,
-            num_measured=pace.num_measured,
             plain_tokens_per_s=plain_tokens_per_s,
             plain_error=plain_error,
             num_rounds=figures.num_rounds,
             num_drafted=figures.num_drafted,
             num_accepted=figures.num_accepted,
             context_used=self._session.num_cells,
-            is_compared=self._clock.is_compared,
             ratio=self._ratio,
+            hindrance=self._hindrance,
         )
 
     def _statistics(self, reason: StopReason) -> ReplyStatistics:
         figures = self._decoder.figures
-        plain_tokens_per_s, plain_error = self._clock.plain_of_reply
+        plain_tokens_per_s, plain_error = self._plain
         return ReplyStatistics(
             prompt_tokens=self._prepared.prompt.num_cells,
             evaluated_tokens=self._num_evaluated,
@@ -514,6 +519,7 @@ class _Run:
                 for key, counts in sorted(figures.by_proposer.items())
             ),
             ratio=self._ratio,
+            hindrance=self._hindrance,
             repeats=self._repeats,
             seed=str(self._seed) if self._settings.sampling.temperature and self._decoder.is_repeatable else "",
         )

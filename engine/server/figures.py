@@ -44,7 +44,7 @@ def timings_of(ended: AnswerEnded) -> dict[str, Any]:
     """`speedup`: the ratio to plain decoding that the window shows, with its standard error; null where too little is
     known."""
     told = ended.statistics
-    speedup = told.shown_speedup
+    verdict = told.verdict
     written = num_written(ended)
     return {
         "cache_n": num_cached(ended),
@@ -58,9 +58,9 @@ def timings_of(ended: AnswerEnded) -> dict[str, Any]:
         "predicted_per_second": _rounded(told.tokens_per_s),
         "draft_n": told.num_drafted,
         "draft_n_accepted": told.num_accepted,
-        "speedup": None if speedup is None else _rounded(speedup.value),
-        "speedup_error": None if speedup is None else _rounded(speedup.error),
-        "plain_per_second": _rounded(told.plain_tokens_per_s) or None,
+        "speedup": None if verdict.ratio is None else _rounded(verdict.ratio),
+        "speedup_error": None if verdict.ratio is None else _rounded(verdict.error * verdict.ratio),
+        "plain_per_second": verdict.plain_tokens_per_s or None,
         "seed": told.seed or None,
     }
 

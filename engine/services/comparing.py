@@ -92,6 +92,7 @@ def _figures(reply: Reply) -> RunFigures:
         num_rounds=figures.num_rounds,
         num_drafted=figures.num_drafted,
         num_accepted=figures.num_accepted,
+        hindrance=figures.hindrance,
     )
 
 

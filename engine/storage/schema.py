@@ -40,6 +40,7 @@ from sqlalchemy.orm import DeclarativeBase, InstrumentedAttribute, Mapped, mappe
 
 from engine.messages.conversations import Role
 from engine.messages.replies import OriginRun, StopReason, TextKind, Thought
+from engine.messages.speed import Hindrance
 from engine.messages.tools import ToolResult
 from engine.storage.tool_columns import Calls, ToolCalls, ToolResults
 
@@ -236,6 +237,7 @@ class Base(DeclarativeBase):
         Role: _words(Role),
         StopReason: _words(StopReason),
         TextKind: _words(TextKind),
+        Hindrance: _words(Hindrance),
         tuple[OriginRun, ...]: OriginRuns(),
         tuple[Thought, ...]: Thoughts(),
         Calls: ToolCalls(),
@@ -360,6 +362,7 @@ class ReplyStatisticsRow(Base, holds=Holds.CHATS):
     ratio: Mapped[float] = mapped_column(server_default=text("0"))
     repeats: Mapped[bool] = mapped_column(server_default=text("0"))
     seed: Mapped[str] = mapped_column(server_default=text("''"))
+    hindrance: Mapped[Hindrance] = mapped_column(server_default=text("''"))
 
 
 class ReplyProposerRow(Base, holds=Holds.CHATS):

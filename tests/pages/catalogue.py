@@ -70,7 +70,7 @@ Page = tuple[str, QWidget]
 _GIB = 1 << 30
 _FAILED = DownloadState.FAILED
 _SENTENCE = "The store /home/robin/.local/share/slipstream/slipstream.sqlite is damaged; put a backup in its place."
-_LIVE = LiveFigures(214, 31.2, 30.0, 0.02, 213, 20.0, 0.02, 120, 160, 93, 1204, is_compared=True)
+_LIVE = LiveFigures(214, 31.2, 30.0, 20.0, 0.02, 120, 160, 93, 1204)
 _MACHINE = MachineFigures("tiny", "file:1", 98_000_000, {1: 0.01, 2: 0.017, 4: 0.03, 8: 0.05}, 560.0, is_busy=True)
 _PARTS = {  # that no page shows for long enough, and why
     "Flash": "a tint that fades within two seconds",

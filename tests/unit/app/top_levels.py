@@ -72,7 +72,7 @@ from tests.unit.app.widgets.calls import conversation as calls
 from tests.unit.app.widgets.messages import prompt, reply
 
 SENTENCE = "The store /data/slipstream.sqlite is damaged; put a backup in its place, or move it away."
-FIGURES = LiveFigures(214, 31.2, 30.0, 0.02, 213, 20.0, 0.02, 120, 160, 93, 1204, is_compared=True)
+FIGURES = LiveFigures(214, 31.2, 30.0, 20.0, 0.02, 120, 160, 93, 1204)
 _SUN = made_picture(900, 600)
 _NAMED_SUN = AttachedPicture("Sun.png", _SUN.digest)
 _TEXT = "Words and `code`.\n\n1. One\n2. Two\n\n```python\nprint(1)\n```\n"

@@ -61,7 +61,7 @@ from engine.messages.events import (
     TargetReady,
 )
 from engine.messages.replies import OriginRun, ReplyStatistics, StopReason
-from engine.messages.speed import LiveFigures
+from engine.messages.speed import Hindrance, LiveFigures
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.chats import Chats
 
@@ -618,9 +618,9 @@ def test_the_meter_tells_of_the_reply_shown(ready: Desk) -> None:
     ready.window.regenerate_action.trigger()
     assert headline.text() == "Speed-up ready", "the version before is not this reply"
     assert not ready.window.meter.gauge.isHidden(), "the chat takes about as much as before"
-    ready.tell(ReplyText(7, "Hel", replace(figures(40, 50.0, 60), plain_tokens_per_s=20.0, is_compared=True)))
+    ready.tell(ReplyText(7, "Hel", replace(figures(40, 50.0, 60), hindrance=Hindrance.NOTHING)))
     assert headline.property("live") is True
-    assert headline.text() == "Normal speed: nothing to predict here"
+    assert headline.text() == "Normal speed: nothing repeats here"
     assert open_chat(1, prompt(11, 1), imported) == "Speed not known"
     ready.tell(ReplyText(7, "lo", figures(41, 99.0, 61)))
     assert headline.text() == "Speed not known"

@@ -20,6 +20,7 @@ from app.text.languages import ENGLISH, TRANSLATED, Language, language_named
 from app.text.numbers import use_locale
 from app.text.preset_examples import example_prompts
 from app.text.prompt_variables import CLIPBOARD, pieces
+from app.text.speed import ratio_words
 from app.text.tool_calls import seconds_words
 from app.text.translation import (
     ENGINE,
@@ -34,7 +35,6 @@ from app.text.translation import (
     translated,
 )
 from app.theme import ThemeKeeper
-from app.widgets.meter_text import ratio_number
 from app.widgets.option_row import range_words
 from engine import origins
 from engine.config import TargetOptions
@@ -54,7 +54,7 @@ from engine.messages.events import (
     TargetsListed,
 )
 from engine.messages.origins import SERVER, TARGET
-from engine.messages.speed import Speedup
+from engine.messages.speed import Hindrance, Outcome, SpeedVerdict
 from engine.messages.targets import LibraryTarget
 from engine.sentences import say
 from tests.translations.collecting import collected
@@ -98,7 +98,7 @@ def test_keys_numbers_and_examples_are_those_of_the_language(speak: Speak) -> No
             assert native(keys).split("+")[:-1] == [named.get(each, each) for each in keys.split("+")[:-1]]
         translators.remove()
     speak(GERMAN, TRANSLATIONS)
-    assert ratio_number(Speedup(1.55, 0.07)) == "1,6× ± 0,1"
+    assert ratio_words(SpeedVerdict(Outcome.FASTER, Hindrance.UNKNOWN, 31.0, 20.0, 0.04)) == "1,6× ± 0,1"
     assert seconds_words(0.84) == "0,8\u00a0s"
     penalty = next(each for each in shown_settings(AppSettings) if each.label == "Repetition penalty")
     assert range_words(penalty) == "Wählen Sie eine Zahl von 0,1 bis 10."

@@ -101,5 +101,6 @@ def test_a_ratio_is_claimed_where_it_means_something(statistics: ReplyStatistics
 
 def test_details_say_how_sure_a_ratio_is() -> None:
     told = details(replace(DRAFTED, plain_error=0.04))
-    assert "Without speed-up: about 20.0 tok/s (± 4\u00a0%)" in told
-    assert "Against that: 1.5× ± 0.1 as fast" in told
+    assert "Without guesses: 20.0 tokens a second, ± 4\u00a0%" in told
+    assert "Ratio: 1.5× ± 0.1" in told
+    assert "1.5× faster" in told.splitlines()

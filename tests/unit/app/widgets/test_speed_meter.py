@@ -15,26 +15,23 @@ from app.theme import ThemeKeeper
 from app.widgets.meter_text import Readiness
 from app.widgets.speed_meter import SpeedMeter
 from engine.messages.replies import OriginRun, ReplyStatistics, StopReason
-from engine.messages.speed import LiveFigures
+from engine.messages.speed import Hindrance, LiveFigures
 
 LIVE = LiveFigures(
     num_tokens=214,
     tokens_per_s=31.4,
     mean_tokens_per_s=30.0,
-    mean_error=0.03,
-    num_measured=200,
     plain_tokens_per_s=20.0,
     plain_error=0.04,
     num_rounds=100,
     num_drafted=180,
     num_accepted=114,
     context_used=1204,
-    is_compared=True,
 )
 KEPT = ReplyStatistics(
     10, 10, 214, 0.1, 6.9, StopReason.END, 1204, 8192, 0, 100, 180, 114, plain_tokens_per_s=20.0, plain_error=0.04
 )
-NORMAL = replace(KEPT, plain_tokens_per_s=30.0, num_accepted=3)
+NORMAL = replace(KEPT, ratio=1.02, hindrance=Hindrance.NOTHING)
 
 
 @pytest.fixture
@@ -59,10 +56,10 @@ def whole(part: QAbstractButton, meter: SpeedMeter) -> bool:
 @pytest.mark.parametrize(
     ("size", "percent", "words"),
     [
-        ((1100, 760), 100, "Normal speed: nothing to predict here"),
-        ((1100, 760), 150, "Normal speed: nothing to predict here"),
-        ((1920, 1080), 200, "Normal speed: nothing to predict here"),
-        ((640, 480), 100, "Normal speed: nothing to predict here"),
+        ((1100, 760), 100, "Normal speed: nothing repeats here"),
+        ((1100, 760), 150, "Normal speed: nothing repeats here"),
+        ((1920, 1080), 200, "Normal speed: nothing repeats here"),
+        ((640, 480), 100, "Normal speed: nothing repeats here"),
         ((640, 480), 200, "Normal speed"),  # with learning beside it
     ],
 )
@@ -91,7 +88,7 @@ def test_what_matters_less_leaves_first(meter: SpeedMeter) -> None:
     for width in range(900, 150, -5):
         meter.resize(width, meter.height())
         seen.append((meter.headline.text(), meter.learning.text(), not meter.gauge.isHidden()))
-    full, announced = "Normal speed: nothing to predict here", "Learning… (up to 50\u00a0% of the processor)"
+    full, announced = "Normal speed: nothing repeats here", "Learning… (up to 50\u00a0% of the processor)"
     assert list(dict.fromkeys(seen)) == [
         (full, announced, True),
         (full, "Learning…", True),
@@ -136,9 +133,9 @@ def test_a_click_shows_all_else_and_leads_to_the_speed_of_all_replies(
 
 
 def test_a_slower_reply_has_no_figure_in_sight(meter: SpeedMeter) -> None:
-    meter.show_reply(replace(KEPT, plain_tokens_per_s=33.0))
-    assert meter.headline.text() == "No speed-up here"
-    assert "0.94× ± 0.04 as fast\nSlightly slower than plain" in meter.headline.toolTip()
+    meter.show_reply(replace(KEPT, ratio=0.94, hindrance=Hindrance.WRONG))
+    assert meter.headline.text() == "No speed-up here: too few guesses are right"
+    assert "Ratio: 0.94× ± 0.04" in meter.headline.toolTip()
 
 
 def test_what_waits_to_be_shown_does_not_come_after_the_end(meter: SpeedMeter, qtbot: QtBot) -> None:

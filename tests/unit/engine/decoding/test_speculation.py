@@ -75,7 +75,7 @@ def test_one_that_is_off_says_why_and_never_drafts() -> None:
     assert speculation.propose(CONTEXT, 4) is NO_DRAFT
     speculation.observe(Verdict(NO_DRAFT, 0, (1,)), 0.1)
     speculation.end_reply()
-    assert speculation.baseline is None
+    assert speculation.plain == (0.0, 0.0)
 
 
 class FailingRecall(FakeRecall):
@@ -114,7 +114,7 @@ def test_it_says_so_when_checking_guesses_cannot_pay() -> None:
     watched.play(100, stands=True)
     watched.speculation.end_reply()
     assert len(watched.told) == 1  # each change once
-    assert watched.told[0].startswith("Normal speed: on this computer, checking guesses would take")
+    assert watched.told[0].startswith("Nothing is guessed: on this computer, checking guesses takes")
 
 
 def test_it_says_who_drafts_how_far_and_what_that_brings() -> None:
@@ -142,7 +142,7 @@ def test_it_says_so_when_drafting_does_not_pay_any_more() -> None:
     assert watched.speculation.state.endswith(" ahead: drafter.")
     slow.chance = 0.02
     watched.play(200, stands=False)
-    assert watched.speculation.state == "Normal speed: nothing to predict here."
+    assert watched.speculation.state == "Nothing is guessed: too few guesses at this text are right."
     num_told = len(watched.told)
     watched.speculation.end_reply()
     watched.speculation.end_reply()
@@ -176,7 +176,7 @@ def test_a_drafter_that_is_there_after_all_is_complained_about_no_more() -> None
     watched.speculation.join(slow)
     slow.chance = 0.02
     watched.play(200, stands=False)
-    assert watched.speculation.state == "Normal speed: nothing to predict here."
+    assert watched.speculation.state == "Nothing is guessed: too few guesses at this text are right."
 
 
 def test_what_loading_a_drafter_took_beside_it_goes_back_to_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,10 +238,9 @@ def test_a_given_step_is_never_timed() -> None:
 def test_how_fast_plain_decoding_is_can_be_asked() -> None:
     watched = Watched(GENTLE)
     watched.play(20, stands=True)
-    baseline = watched.speculation.baseline
-    assert baseline is not None
-    assert baseline.seconds == pytest.approx(1.0)
-    assert baseline.num_seen == 20
+    assert watched.speculation.plain[0] == pytest.approx(1.0)
+    watched.speculation.end_reply()
+    assert watched.speculation.plain == (0.0, 0.0), "of the next reply nothing is known yet"
 
 
 def test_once_closed_it_never_drafts_and_nobody_hears_of_it() -> None:

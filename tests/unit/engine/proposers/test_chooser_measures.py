@@ -58,7 +58,7 @@ def test_activity_names_both_where_one_went_on_from_the_other() -> None:
     machine = Machine(recalling(0.95, 0.95), FakeSlow(0.9, STEP_S))
     machine.play(100)
     assert max(machine.chooser.activity.shares.items(), key=lambda item: item[1])[0] == "earlier text and drafter"
-    assert machine.chooser.activity.can_pay
+    assert machine.chooser.can_pay
 
 
 # For measuring

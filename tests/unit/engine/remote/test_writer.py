@@ -258,9 +258,8 @@ def test_the_servers_own_guesses_are_counted_under_an_origin_of_their_own(server
     assert (told.reply_tokens, told.num_drafted, told.num_accepted, told.num_rounds) == (10, 8, 6, 4)
     assert (told.prompt_tokens, told.evaluated_tokens) == (12, 5)
     assert told.plain_tokens_per_s == told.ratio == 0
-    assert told.shown_speedup is None
     assert [each.num_accepted for each in heard.figures] == [0, 2, 6]
-    assert heard.figures[-1].speedup is None
+    assert heard.figures[-1].verdict.ratio is None
 
 
 def test_only_a_ratio_that_the_server_tells_is_one(server: FakeServer) -> None:

@@ -10,6 +10,7 @@ from engine.config import ReplySettings, SamplingSettings
 from engine.decoding.speculation import Speculation
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.replies import StopReason, TextKind
+from engine.messages.speed import Hindrance
 from engine.numerics.draft_length import FixedCosts
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.catalogue import DRAFTER
@@ -21,6 +22,7 @@ from engine.replies.writing import Reply
 from engine.stop_signal import StopSignal
 from tests.fakes.drafter import guesses
 from tests.fakes.listener import RecordingListener
+from tests.fakes.machine import Machine, TimedTarget
 from tests.fakes.proposers import FakeRecall, FakeSlow, choosing, drafting, neural_proposer
 from tests.fakes.target import FakeTarget, failing, says
 from tests.unit.engine.replies.test_text import spelled
@@ -151,27 +153,29 @@ def plainly() -> Speculation:
 def test_without_speculation_nothing_is_compared() -> None:
     for speculation in (None, Speculation.off("Because.")):
         reply, listener = write(FakeTarget(says("b" * 60)), speculation)
-        assert not listener.figures[-1].is_compared
-        assert listener.figures[-1].speedup is None
-        assert reply.statistics.shown_speedup is None
+        assert listener.figures[-1].hindrance is reply.statistics.hindrance is Hindrance.OFF
+        assert listener.figures[-1].verdict.ratio is None
+        assert reply.statistics.verdict.ratio is None
         assert reply.statistics.ratio == 0
 
 
-def test_by_counts_a_reply_is_as_fast_as_its_passes_are_on_average() -> None:
-    """Whatever the clock says: passes over one and two tokens, with a change of rows between them."""
-    costs = FixedCosts({1: 2.0, 2: 2.5, 16: 9.0}, change_s=0.1)
-    speculation = Speculation(Chooser(costs, [FakeRecall([ord("x")], (0.9,))]))
-    reply, listener = write(FakeTarget(says("b" * 40)), speculation)
-    passes, num_changes = reply.figures.passes, reply.figures.num_changes
-    assert set(passes) == {1, 2}
-    assert 0 < num_changes <= 2 * passes[2]
-    seconds = 2.0 * passes[1] + 2.5 * passes[2] + 0.1 * num_changes
-    assert reply.statistics.ratio == pytest.approx(2.0 * reply.figures.num_written / seconds)
+def test_by_counts_a_reply_is_as_fast_as_its_passes_are_on_average(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Passes over one and two tokens, with a change of rows between them, on a machine that hiccups once."""
+    machine = Machine.running(monkeypatch, {1: 2.0, 2: 2.5, 16: 9.0}, change_s=0.1)
+    target, passes = TimedTarget(machine, "b" * 60), iter(range(1000))
+
+    def hiccup() -> None:
+        machine.now_s += 60.0 * (next(passes) == 30)
+
+    target.on_evaluate = hiccup
+    reply, listener = write(target, Speculation(Chooser(machine.costs, [FakeRecall([ord("x")], (0.9,))])))
+    assert {*reply.figures.passes} == {1, 2}
+    assert 0 < reply.figures.num_changes <= 2 * reply.figures.passes[2]
+    assert reply.statistics.ratio == pytest.approx(machine.ratio(reply.figures), rel=0.02)
     assert reply.statistics.speedup == reply.statistics.ratio
-    shown, kept = listener.figures[-1].speedup, reply.statistics.shown_speedup
-    assert shown is not None
-    assert kept is not None
-    assert shown.value == pytest.approx(kept.value, rel=0.01), "the same while it is written and when it is kept"
+    told, kept = listener.figures[-1].ratio, reply.statistics
+    assert told == pytest.approx(kept.ratio, rel=0.02), "the same while it is written and when it is kept"
+    assert kept.verdict.ratio == pytest.approx(kept.ratio, rel=0.011), "and when it is shown"
     assert write(FakeTarget(says("b" * 40)), choosing(FakeRecall()))[0].statistics.ratio == 1.0
 
 
@@ -182,23 +186,13 @@ def test_figures_stay_for_a_moment_since_nobody_reads_that_many(monkeypatch: pyt
     assert reply.statistics.reply_tokens == 60
 
 
-def test_a_reply_is_not_compared_while_the_drafter_is_being_loaded() -> None:
-    speculation = plainly()
-    reply, listener = write(FakeTarget(says("b" * 60)), speculation)
-    assert all(figures.is_compared and figures.speedup is None for figures in listener.figures)
-    assert reply.statistics.plain_tokens_per_s == 0, "nor later, from what is kept"
-    speculation.give_up(DRAFTER, "There is none.")
-    reply, listener = write(FakeTarget(says("b" * 60)), speculation)
-    assert reply.statistics.plain_tokens_per_s > 0
-    assert listener.figures[-1].plain_tokens_per_s > 0
-
-
-def test_it_is_compared_from_the_moment_the_drafter_is_there() -> None:
+def test_while_the_drafter_is_being_loaded_that_is_the_reason_and_its_tokens_are_not_in_the_mean() -> None:
     speculation, target = plainly(), FakeTarget(says("b" * 200))
     passes = iter(range(1000))
     target.on_evaluate = lambda: speculation.give_up(DRAFTER, "There is none.") if next(passes) == 100 else None
-    _, listener = write(target, speculation)
-    last = listener.figures[-1]
-    assert 80 < last.num_measured < 130
-    first = next(figures for figures in listener.figures if figures.plain_tokens_per_s)
-    assert first.num_measured == 0
+    reply, listener = write(target, speculation)
+    reasons = [figures.hindrance for figures in listener.figures]
+    place = reasons.index(Hindrance.NOTHING)
+    assert 80 < place < 130
+    assert {*reasons[:place]} == {Hindrance.LOADING}
+    assert {*reasons[place:]} == {Hindrance.NOTHING} == {reply.statistics.hindrance}

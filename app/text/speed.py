@@ -1,0 +1,115 @@
+"""The speed of a reply in words: one sentence, and the numbers beside it, all of one `SpeedVerdict`."""
+
+from __future__ import annotations
+
+from app.text.amounts import percent_words
+from app.text.numbers import decimal
+from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
+from engine.messages.speed import Hindrance, Outcome, SpeedVerdict, as_shown, decimals_of
+
+UNKNOWN = "—"
+REUSED = 0.5  # of the text: then it is told
+_TOLD = {
+    Outcome.UNKNOWN: QT_TRANSLATE_NOOP("Meter", "Speed not known"),
+    Outcome.MEASURING: QT_TRANSLATE_NOOP("Meter", "Measuring…"),
+    Outcome.SHORT: QT_TRANSLATE_NOOP("Meter", "Too short to compare"),
+    Outcome.NORMAL: QT_TRANSLATE_NOOP("Meter", "Normal speed"),
+    Outcome.ABOUT_NORMAL: QT_TRANSLATE_NOOP("Meter", "About normal speed"),
+    Outcome.SLOWER: QT_TRANSLATE_NOOP("Meter", "No speed-up here"),
+}
+_WHY = {
+    Hindrance.OFF: QT_TRANSLATE_NOOP("Meter", "speed-up was off"),
+    Hindrance.IMPOSSIBLE: QT_TRANSLATE_NOOP("Meter", "this model cannot be sped up"),
+    Hindrance.LOADING: QT_TRANSLATE_NOOP("Meter", "getting ready"),
+    Hindrance.COSTS: QT_TRANSLATE_NOOP("Meter", "guesses do not pay on this computer"),
+    Hindrance.NOTHING: QT_TRANSLATE_NOOP("Meter", "nothing repeats here"),
+    Hindrance.LITTLE: QT_TRANSLATE_NOOP("Meter", "little repeats here"),
+    Hindrance.WRONG: QT_TRANSLATE_NOOP("Meter", "too few guesses are right"),
+}
+_ABOUT = {
+    Hindrance.COSTS: QT_TRANSLATE_NOOP(
+        "Meter", "On this computer, checking several words at once takes this model as long as right guesses save."
+    ),
+    Hindrance.NOTHING: QT_TRANSLATE_NOOP(
+        "Meter", "Guesses come from text that has come up before, in this chat or an earlier one. Here there was none."
+    ),
+    Hindrance.LITTLE: QT_TRANSLATE_NOOP("Meter", "Where there was something to guess from, guesses saved time."),
+    Hindrance.WRONG: QT_TRANSLATE_NOOP("Meter", "Most guesses at this text are not what the model writes."),
+}
+_WITH_REASON = (Outcome.NORMAL, Outcome.SLOWER)
+Meter = Words("Meter")
+
+
+def said(verdict: SpeedVerdict, reused: float = 0.0) -> tuple[str, str]:
+    """The one thing to say, and why, which may be empty. `reused`: the share of earlier text in the reply."""
+    if verdict.outcome is Outcome.FASTER:
+        return faster(verdict), Meter.tr("reusing earlier text") if reused > REUSED else ""
+    if verdict.outcome is Outcome.ALONE:
+        return written_words(verdict.tokens_per_s), ""
+    return translate("Meter", _TOLD[verdict.outcome]), why_words(verdict)
+
+
+def sentence(verdict: SpeedVerdict, reused: float = 0.0) -> str:
+    return told_why(*said(verdict, reused))
+
+
+def told_why(told: str, why: str) -> str:
+    return Meter.tr("{told}: {why}", told=told, why=why) if why else told
+
+
+def why_words(verdict: SpeedVerdict) -> str:
+    """What kept the reply from being sped up; empty where it is not known, or was."""
+    return hindrance_words(verdict.hindrance) if verdict.outcome in _WITH_REASON else ""
+
+
+def hindrance_words(hindrance: Hindrance) -> str:
+    """As the end of a sentence."""
+    return translate("Meter", _WHY[hindrance]) if hindrance in _WHY else ""
+
+
+def about_why(verdict: SpeedVerdict) -> str:
+    """The same in a sentence of its own."""
+    about = _ABOUT.get(verdict.hindrance, "") if verdict.outcome in _WITH_REASON else ""
+    return translate("Meter", about) if about else ""
+
+
+def faster(verdict: SpeedVerdict) -> str:
+    assert verdict.ratio is not None
+    return Meter.tr("{ratio}× faster", ratio=decimal(verdict.ratio, _ratio_decimals(verdict.ratio)))
+
+
+def ratio_words(verdict: SpeedVerdict) -> str:
+    """`1.6× ± 0.1`, and near 1, where a tenth says little, `0.96× ± 0.04`: no more decimals than are known."""
+    ratio = verdict.ratio
+    if ratio is None:
+        return UNKNOWN
+    decimals = _ratio_decimals(ratio)
+    error = max(10**-decimals, verdict.error * ratio)
+    return f"{decimal(ratio, decimals)}× ± {decimal(error, decimals)}"
+
+
+def plain_words(verdict: SpeedVerdict) -> str:
+    """How fast the reply would have been without guesses."""
+    return Meter.tr(
+        "{number} tokens a second, ± {error}",
+        number=speed_number(verdict.plain_tokens_per_s),
+        error=percent_words(max(0.01, verdict.error)),  # it is never known better
+    )
+
+
+def written_words(tokens_per_s: float) -> str:
+    return Meter.tr("{number} tokens a second", number=speed_number(tokens_per_s))
+
+
+def speed_words(tokens_per_s: float) -> str:
+    return Meter.tr("{number} tok/s", number=speed_number(tokens_per_s))
+
+
+def speed_number(tokens_per_s: float) -> str:
+    """Three figures: `0.446`, `31.4`, `128`, `10,000`."""
+    decimals = decimals_of(tokens_per_s)
+    return decimal(as_shown(tokens_per_s), decimals) if tokens_per_s > 0 else UNKNOWN
+
+
+def _ratio_decimals(ratio: float) -> int:
+    return 0 if ratio >= 99.5 else 1 if ratio >= 1.1 else 2
