@@ -8,9 +8,10 @@ from app.controllers.controller import Controller
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
-from app.text.numbers import decimal
+from app.text.speed import multiple
 from engine.messages.events import Event, ReplyFinished
 from engine.messages.replies import ReplyStatistics
+from engine.messages.speed import Outcome
 
 SUBJECT = "proof"  # of the notice
 _RECALL = "recall"  # the origin of what earlier text guessed
@@ -32,12 +33,10 @@ class ProofOffer(Controller):
                     self._offer(message.statistics)
 
     def _offer(self, statistics: ReplyStatistics) -> None:
-        speedup = statistics.shown_speedup
-        assert speedup is not None
         sentence = self.tr(
             "This reply was {ratio}× faster because it reuses earlier text. See it beside the same reply without "
             "speed-up."
-        ).format(ratio=decimal(speedup.value, 1))
+        ).format(ratio=multiple(statistics.verdict))
         prove = self.tr("Prove it…"), self._window.compare_action.trigger
         notice = self._window.notices.show_notice(SUBJECT, sentence, (prove,))
         notice.closed.connect(self._settle)
@@ -52,5 +51,4 @@ class ProofOffer(Controller):
 def came_again(statistics: ReplyStatistics) -> bool:
     """Whether earlier text wrote most of it, and that was clearly faster."""
     reused = sum(each.num_accepted for each in statistics.proposers if each.key == _RECALL)
-    speedup = statistics.shown_speedup
-    return speedup is not None and speedup.is_gain and reused >= _REUSED * statistics.reply_tokens
+    return statistics.verdict.outcome is Outcome.FASTER and reused >= _REUSED * statistics.reply_tokens

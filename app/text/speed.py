@@ -74,8 +74,12 @@ def about_why(verdict: SpeedVerdict) -> str:
 
 
 def faster(verdict: SpeedVerdict) -> str:
-    assert verdict.ratio is not None
-    return Meter.tr("{ratio}× faster", ratio=decimal(verdict.ratio, _ratio_decimals(verdict.ratio)))
+    return Meter.tr("{ratio}× faster", ratio=multiple(verdict))
+
+
+def multiple(verdict: SpeedVerdict) -> str:
+    """The ratio alone: `1.6`."""
+    return UNKNOWN if verdict.ratio is None else decimal(verdict.ratio, _ratio_decimals(verdict.ratio))
 
 
 def ratio_words(verdict: SpeedVerdict) -> str:
@@ -85,7 +89,7 @@ def ratio_words(verdict: SpeedVerdict) -> str:
         return UNKNOWN
     decimals = _ratio_decimals(ratio)
     error = max(10**-decimals, verdict.error * ratio)
-    return f"{decimal(ratio, decimals)}× ± {decimal(error, decimals)}"
+    return f"{multiple(verdict)}× ± {decimal(error, decimals)}"
 
 
 def plain_words(verdict: SpeedVerdict) -> str:
