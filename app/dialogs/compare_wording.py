@@ -92,10 +92,11 @@ def _reasons(comparison: Comparison) -> Iterator[str]:
             "With your sampling, words are drawn at random and the two sides draw differently: their words need not "
             "be the same, but they are equally likely."
         )
-    if comparison.ratio is not None and comparison.ratio < 1 + _EVEN:
-        why = hindrance_words(comparison.sped_up[0].hindrance)
-        if why:
-            yield Compare.tr("Why it was not faster: {why}.", why=why)
+    why = hindrance_words(comparison.sped_up[0].hindrance) if comparison.sped_up else ""
+    if why and not sum(run.num_drafted for run in comparison.sped_up):
+        yield Compare.tr("Nothing was guessed: {why}.", why=why)
+    elif why and comparison.ratio is not None and comparison.ratio < 1 + _EVEN:
+        yield Compare.tr("Why it was not faster: {why}.", why=why)
     if comparison.range is not None:
         least, most = comparison.range
         yield Compare.tr(

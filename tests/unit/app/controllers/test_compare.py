@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -20,6 +21,7 @@ from engine import ChatSampling, Compare, OwnSampling, ReplySettings, SamplingSe
 from engine.messages.comparison import Comparison, RunFigures, Side, TextFork
 from engine.messages.conversations import Message, Role
 from engine.messages.events import CompareFinished, CompareText, Event, EverythingForgotten, Failed
+from engine.messages.speed import Hindrance
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.chats import Chats
 
@@ -240,9 +242,14 @@ def test_opened_again_it_shows_what_is_under_way(desk: Desk) -> None:
             "With your sampling, words are drawn at random",
         ),
         (
-            Comparison((QUICK, QUICK), (SLOW, SLOW), True, False, None),
+            Comparison((QUICK, QUICK), (replace(SLOW, hindrance=Hindrance.NOTHING),) * 2, True, False, None),
             "0.71× the normal speed: guessing cost time here; the texts are the same.",
-            "Nothing was guessed",
+            "Nothing was guessed: nothing repeats here.",
+        ),
+        (
+            Comparison((SLOW, SLOW), (replace(SLOW, num_drafted=9, hindrance=Hindrance.COSTS),) * 2, True, False, None),
+            "Normal speed (1.00×); the texts are the same.",
+            "Why it was not faster: guesses do not pay on this computer.",
         ),
         (
             Comparison((RunFigures(9, 1.0, 8.0, 8),), (RunFigures(9, 1.0, 8.1, 7, 1, 1),), True, True, None),
@@ -250,9 +257,11 @@ def test_opened_again_it_shows_what_is_under_way(desk: Desk) -> None:
             "Stopped before each side had answered twice",
         ),
         (
-            Comparison((RunFigures(1, 0.0, 0.0),), (RunFigures(1, 0.0, 0.0),), True, False, None),
+            Comparison(
+                (RunFigures(1, 0.0, 0.0),), (RunFigures(1, 0.0, 0.0, hindrance=Hindrance.OFF),), True, False, None
+            ),
             "The replies are too short to be timed; try another prompt.",
-            "Nothing was guessed",
+            "Nothing was guessed: speed-up was off.",
         ),
     ],
 )
