@@ -143,18 +143,20 @@ def _show(start: _Start, watch: CrashWatch) -> int:
     painted_at = time.time()
     import_in_pieces()
 
-    from app.controllers.crash import CrashController
-    from app.controllers.language import LanguageController
+    from app.language_change import LanguageChange
     from app.startup.smoke import SmokeRun, save_settings
     from app.wiring import WiredWindow
 
     if start.smoke:
         save_settings(start.folder)
-    wired = WiredWindow(opened, start.folder, start.speculation, start.target, has_tour=start.smoke is None)
-    LanguageController(wired.window, wired.keeper, translators)
+    wired = WiredWindow(
+        *(opened, start.folder, start.speculation, start.target),
+        has_tour=start.smoke is None,
+        watch=None if start.lock is None else watch,
+    )
+    LanguageChange(wired, translators)
     check = SmokeRun(wired.window, wired.bridge, start.smoke, painted_at) if start.smoke else None
     if start.lock is not None:
-        CrashController(wired.window, wired.keeper, watch)
         _listen(application, wired, start.lock, start)
     _close_on_interrupt(wired)
     try:
@@ -173,9 +175,9 @@ def _listen(application: DesktopApplication, wired: WiredWindow, lock: InstanceL
     from app.startup.single_instance import OpenRequests
 
     others = OpenRequests(lock, start.folder, wired)
-    wired.window.closing.connect(others.close)
-    others.asked.connect(wired.opening.answer)
-    application.opened.connect(wired.opening.answer)
+    wired.closing.connect(others.close)
+    others.asked.connect(wired.answer)
+    application.opened.connect(wired.answer)
     files = (*start.request.files, *application.take_early())
     QTimer.singleShot(0, wired, lambda: wired.opening.open(files))  # when the engine is awake
 

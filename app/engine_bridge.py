@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QMetaMethod, QObject, Qt, Signal, Slot
 
+from app.lasting import LastingFacts
 from app.text.translation import told
-from engine import Command, Engine, EngineConfig, StopSignal
+from engine import Command, DownloadTarget, Engine, EngineConfig, StopSignal
 from engine.messages.events import Event, Failed, Finished, Listener
 
 
@@ -63,6 +64,7 @@ class EngineBridge(QObject):
         super().__init__(parent)
         self._is_closed = False
         self._requests: list[Request] = []  # that have not ended, first posted first
+        self._facts = LastingFacts()  # in English
         self._received.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
         self._engine = make_engine(config, self._receive)
 
@@ -71,6 +73,16 @@ class EngineBridge(QObject):
         request = Request(command, self._engine.post(command), quiet)
         self._requests.append(request)
         return request
+
+    @property
+    def facts(self) -> tuple[Event, ...]:
+        """What the engine said last of everything that stays as it is, in the language of now."""
+        return tuple(map(told, self._facts.events))
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether somebody waits for the end of a request. Downloads of models go on for themselves."""
+        return any(not isinstance(request.command, DownloadTarget) for request in self._requests)
 
     def close(self) -> bool:
         """Ends everything within two seconds."""
@@ -86,6 +98,7 @@ class EngineBridge(QObject):
     def _deliver(self, event: Event) -> None:
         if self._is_closed:
             return
+        self._facts.note(event)
         event = told(event)
         match event:
             case Finished(command):

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QTimer, Slot
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from shiboken6 import delete
 
 from app.controllers.branch import BranchController
 from app.controllers.chat import ChatController
@@ -16,7 +17,9 @@ from app.controllers.chat_signs import ChatSigns
 from app.controllers.chat_tools import ChatTools
 from app.controllers.compare import CompareController
 from app.controllers.consent import Consent
+from app.controllers.controller import WindowPart
 from app.controllers.conversations import ConversationsController
+from app.controllers.crash import CrashController
 from app.controllers.draft_keeper import DraftKeeper
 from app.controllers.drafter import DrafterController
 from app.controllers.exchange import ExchangeController
@@ -48,20 +51,29 @@ from app.controllers.tool_calls import ToolCallsController
 from app.controllers.tools import ToolsController
 from app.controllers.tour import TourController
 from app.controllers.update import UpdateController
+from app.crash.watch import CrashWatch
 from app.engine_bridge import EngineBridge
+from app.main_window import MainWindow
 from app.settings.app_settings import SettingsFile, not_saved
 from app.settings.keeper import SettingsKeeper
 from app.startup.first_paint import OpenedWindow
+from app.startup.open_request import OpenRequest
 from engine import EngineConfig, update_url
 from engine.config import SpeculationSettings
 from engine.messages.targets import HubFile
 
 
 class WiredWindow(QObject):
-    """A window with its controllers and its engine, which wakes when events are processed.
+    """A window with its controllers and its engine, which wakes when events are processed. The window can be made anew
+    around the same engine (`move_to`), and then the controllers are others, too.
 
     Belongs to the window; `close` ends it, and so does closing the window.
+
+    Signals:
+        closing(): the window is about to close.
     """
+
+    closing = Signal()
 
     def __init__(
         self,
@@ -71,24 +83,34 @@ class WiredWindow(QObject):
         target: str | None = None,
         make_bridge: Callable[[EngineConfig], EngineBridge] = EngineBridge,
         has_tour: bool = False,
+        watch: CrashWatch | None = None,
     ) -> None:
         """`folder` holds all files of the program. `target` is for this start only; None: the user's own. `has_tour`:
-        it is shown at the first start."""
+        it is shown at the first start. What `watch` reports of crashes is shown."""
         super().__init__(opened.window)
         settings_file = SettingsFile(folder)
         settings, complaint = settings_file.load()
         opened.theme.choose(settings.theme, settings.text_size)  # as painted, unless the file made no sense
         self._folder = folder
+        self._watch = watch
         self._start_target = (target, "") if target else (settings.target, settings.target_identity)
         self.theme = opened.theme
-        self.window = window = opened.window
-        window.version = version("slipstream")
-        window.origins_action.setChecked(settings.colour_origins)
-        self.bridge = bridge = make_bridge(
+        self.bridge = make_bridge(
             EngineConfig(folder, speculation, settings.learning_settings(), settings.reading_settings())
         )
+        self.keeper = SettingsKeeper(settings_file, settings, self)
+        self.keeper.changed.connect(self._follow)
+        self._wire(opened.window, has_tour)
+        if complaint:
+            opened.window.toasts.show_error(complaint)
+        QTimer.singleShot(0, self, self._begin)
+
+    def _wire(self, window: MainWindow, has_tour: bool = False) -> None:
+        bridge, keeper, folder = self.bridge, self.keeper, self._folder
+        self.window = window
+        window.version = version("slipstream")
+        window.origins_action.setChecked(keeper.settings.colour_origins)
         bridge.unhandled.connect(window.toasts.show_error)
-        self.keeper = keeper = SettingsKeeper(settings_file, settings, self)
         self.conversations = ConversationsController(window, bridge)
         PicturesController(window, bridge, self.conversations)
         self.target = TargetController(window, bridge, keeper)
@@ -141,13 +163,36 @@ class WiredWindow(QObject):
         Notifier(window, bridge, keeper)
         Nudge(window, bridge, keeper)
         SpeedUpController(window, bridge, keeper)
-        if complaint:
-            window.toasts.show_error(complaint)
         self.library: LibraryController | None = None  # until the engine is awake
         StoreTrouble(window, bridge, folder, self._begin)
+        if self._watch is not None:
+            CrashController(window, keeper, self._watch)
         window.origins_action.toggled.connect(lambda is_on: keeper.note(colour_origins=is_on))
         window.closing.connect(self._on_closing)
-        QTimer.singleShot(0, self, self._begin)
+
+    @property
+    def parts(self) -> list[WindowPart]:
+        """The controllers, in the order in which they were made."""
+        return [each for each in self.window.children() if isinstance(each, WindowPart)]
+
+    def move_to(self, window: MainWindow) -> None:
+        """Another window takes the place of the one so far, whose controllers end. The engine goes on, and so does
+        what they were about."""
+        kept = {type(each): each.kept() for each in self.parts}
+        self.window.closing.disconnect(self._on_closing)
+        for each in self.parts:
+            delete(each)  # others hear what the engine says next
+        self.setParent(window)
+        self._wire(window)
+        self._make_library()
+        parts = self.parts
+        for fact in self.bridge.facts:
+            for each in parts:
+                each.hear(fact)
+        window.toasts.clear()  # these were shown before
+        for each in parts:
+            if type(each) in kept:
+                each.resume(kept[type(each)])
 
     def close(self) -> None:
         """Does nothing when the window has been closed."""
@@ -167,11 +212,17 @@ class WiredWindow(QObject):
 
     @Slot()
     def _begin_library(self) -> None:
-        if self.library is None:
-            sampling = self.keeper.settings.sampling
-            self.library = connect_library(self.window, self.theme, self.bridge, self.target, self._folder, sampling)
-            self.keeper.changed.connect(self._follow)
-        self.library.list_all()
+        (self.library or self._make_library()).list_all()
+
+    def _make_library(self) -> LibraryController:
+        sampling = self.keeper.settings.sampling
+        self.library = connect_library(self.window, self.theme, self.bridge, self.target, self._folder, sampling)
+        return self.library
+
+    @Slot(object)
+    def answer(self, request: OpenRequest) -> None:
+        """A further start asks for the window, and perhaps for files in it."""
+        self.opening.answer(request)
 
     def _use_model(self, reference: str) -> None:
         """As if it had been chosen in the library, or dropped on the window before there is one."""
@@ -192,6 +243,7 @@ class WiredWindow(QObject):
 
     @Slot()
     def _on_closing(self) -> None:
+        self.closing.emit()
         self._drafts.save()
         self.keeper.note(window=self.window.state())
         try:

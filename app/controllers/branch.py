@@ -128,6 +128,12 @@ class BranchController(Controller):
                 self._deleted.clear()
                 self._end_undo()
 
+    def kept(self) -> list[tuple[int, int]]:
+        return self._deleted
+
+    def resume(self, kept: list[tuple[int, int]]) -> None:
+        self._deleted = kept
+
     def _offer_undo(self, words: str) -> None:
         """Of the last deletion, and when that is undone of the one before: a message may have had its place with one
         that was deleted later."""

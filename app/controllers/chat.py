@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -18,6 +19,8 @@ from app.models.conversations import title_words
 from app.settings.keeper import SettingsKeeper
 from app.text.places import host_words
 from app.text.tool_calls import CallPhase
+from app.widgets.answers import Siblings
+from app.widgets.virtual_column import Place
 from engine import ChatSampling, Command, ContinueReply, EditPrompt, OwnSampling, Regenerate, ReplySettings, Send
 from engine.messages.conversations import Conversation, Message
 from engine.messages.events import (
@@ -78,6 +81,16 @@ class NextChat:
 
     system_prompt: str
     sampling: OwnSampling = OwnSampling()
+
+
+@dataclass(frozen=True)
+class _Kept:
+    next_chat: NextChat | None
+    finished: tuple[Message, ...]
+    messages: tuple[Message, ...]
+    siblings: Siblings
+    revisions: Mapping[int, str]
+    place: Place | None  # in the chat
 
 
 class ChatController(Controller):
@@ -257,6 +270,26 @@ class ChatController(Controller):
                 self._on_finished(message, siblings)
             case ToolFinished(message, siblings):
                 self._on_result(message, siblings)
+
+    def kept(self) -> _Kept:
+        transcript = self._window.transcript
+        return _Kept(
+            self.next_chat,
+            tuple(self._finished),
+            transcript.messages,
+            transcript.siblings,
+            transcript.revisions,
+            transcript.column.place,
+        )
+
+    def resume(self, kept: _Kept) -> None:
+        self.next_chat, self._finished = kept.next_chat, [*kept.finished]
+        self._window.transcript.show_messages(kept.messages, kept.siblings, kept.revisions)
+        self._show_speed()
+        last = kept.messages[-1] if kept.messages else None
+        if last is not None and last.statistics is not None:
+            self._show_left_out(last.conversation_id, last.statistics.left_out_messages)
+        self._window.transcript.column.go_to(kept.place)
 
     def _on_opened(self, conversation: Conversation) -> None:
         conversation_id, messages = conversation.summary.id, conversation.messages

@@ -108,6 +108,13 @@ class ChatTools(Controller):
                 self._incognito.clear()
                 self._show()
 
+    def kept(self) -> dict[int | None, tuple[str, ...]]:
+        return self._incognito
+
+    def resume(self, kept: dict[int | None, tuple[str, ...]]) -> None:
+        self._incognito = kept
+        self._show()
+
     @Slot()
     def _show(self) -> None:
         servers = [each.name for each in self._keeper.settings.servers() if each.is_on]

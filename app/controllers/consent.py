@@ -140,5 +140,11 @@ class Consent(Controller):
                 return
         self._show()
 
+    def kept(self) -> dict[int, frozenset[str]]:
+        return self._seen_by
+
+    def resume(self, kept: dict[int, frozenset[str]]) -> None:
+        self._seen_by = kept
+
     def _show(self) -> None:
         self._window.prompt_box.set_guarded(self._stranger() is not None)

@@ -42,6 +42,15 @@ from engine.messages.order import Folder
 UNDO_MS = 20_000  # after that, the menu still restores a deleted conversation
 
 
+@dataclass(frozen=True)
+class _Kept:
+    summaries: tuple[ConversationSummary, ...]
+    open_id: int | None
+    is_incognito: bool
+    folder_id: int | None
+    deleted: tuple[_Deleted, ...]
+
+
 @dataclass(eq=False)
 class _Deleted:
     """What was deleted at once, and can be restored."""
@@ -189,6 +198,20 @@ class ConversationsController(Controller):
                 self._window.toasts.clear()  # some of them would restore a conversation
                 self._window.prompt_box.set_text("")
                 self.begin_chat()
+
+    def kept(self) -> _Kept:
+        summaries = tuple(self._window.conversations.model.summaries)
+        deleted = tuple(replace(each, toast=None) for each in self._deleted)
+        return _Kept(summaries, self.open_id, self.is_incognito, self.folder_id, deleted)
+
+    def resume(self, kept: _Kept) -> None:
+        self._was_listed = True
+        self.open_id, self.folder_id = kept.open_id, kept.folder_id
+        self._deleted = [*kept.deleted]
+        self._window.restore_action.setEnabled(bool(self._deleted))
+        self._window.conversations.set_conversations(kept.summaries)
+        self._window.conversations.set_chosen(kept.open_id)
+        self._show_incognito(kept.is_incognito)
 
     def _on_deleted(self, summaries: tuple[ConversationSummary, ...], folder: Folder | None) -> None:
         ids = tuple(each.id for each in summaries)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
 
-from app.controllers.controller import open_folder
+from app.controllers.controller import WindowPart, open_folder
 from app.crash.reports import settings_text
 from app.crash.watch import CrashWatch
 from app.main_window import MainWindow
@@ -15,7 +15,7 @@ from app.settings.keeper import SettingsKeeper
 SUBJECT = "crash"
 
 
-class CrashController(QObject):
+class CrashController(WindowPart):
     """Shows a notice for each report that the user does not know of.
 
     Signals:
@@ -26,8 +26,8 @@ class CrashController(QObject):
 
     def __init__(self, window: MainWindow, keeper: SettingsKeeper, watch: CrashWatch) -> None:
         super().__init__(window)
-        self._window = window
         self._watch = watch
+        self._is_earlier = False  # what the notice is about
         self.reported.connect(self._on_reported, Qt.ConnectionType.QueuedConnection)
         watch.settings_text = lambda: settings_text(keeper.settings)
         watch.on_report = self.reported.emit
@@ -40,14 +40,26 @@ class CrashController(QObject):
         for report in reports:
             self._watch.folder.mark_shown(report)
         if reports:
-            self._offer(self.tr("Slipstream ended unexpectedly last time."))
+            self._offer(is_earlier=True)
 
     @Slot(object)
     def _on_reported(self, report: Path) -> None:
         self._watch.folder.mark_shown(report)
-        self._offer(self.tr("Something went wrong inside Slipstream."))
+        self._offer(is_earlier=False)
 
-    def _offer(self, what: str) -> None:
+    def kept(self) -> bool | None:
+        return self._is_earlier if SUBJECT in self._window.notices.shown else None
+
+    def resume(self, kept: bool | None) -> None:
+        if kept is not None:
+            self._offer(kept)
+
+    def _offer(self, is_earlier: bool) -> None:
+        """A report of the last run, or of this one."""
+        self._is_earlier = is_earlier
+        what = self.tr("Something went wrong inside Slipstream.")
+        if is_earlier:
+            what = self.tr("Slipstream ended unexpectedly last time.")
         calm = self.tr("A report was saved on this computer; nothing was sent.")
         self._window.notices.show_notice(SUBJECT, f"{what} {calm}", ((self.tr("Show folder"), self._show_folder),))
 

@@ -13,6 +13,7 @@ from engine import SaveDraft
 from engine.messages.events import ConversationForgotten, ConversationOpened, Event, EverythingForgotten
 
 _PAUSE_MS = 1_000  # in typing
+_Drafts = dict[int | None, str]  # by their conversations; None: the new chat
 _NEW_INCOGNITO = -1  # the place of a new chat that leaves no trace
 
 
@@ -30,8 +31,8 @@ class DraftKeeper(Controller):
         self._conversations = conversations
         self._keeper = keeper
         self._place: int | None = conversations.open_id  # the conversation that the text in the box belongs to
-        self._drafts: dict[int | None, str] = {None: keeper.settings.draft}  # that are known
-        self._saved: dict[int | None, str] = {}  # as they are in the store
+        self._drafts: _Drafts = {None: keeper.settings.draft}  # that are known
+        self._saved: _Drafts = {}  # as they are in the store
         self._awaited: int | None = None  # the conversation whose draft is still being read
         self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MS)
         self._pause.timeout.connect(self.save)
@@ -91,6 +92,17 @@ class DraftKeeper(Controller):
                 self._saved = {}
                 self._show("")
                 self._keeper.forget_words()  # the draft of the new chat is among them
+
+    def kept(self) -> tuple[int | None, _Drafts, _Drafts, int]:
+        self.save()
+        return self._place, self._drafts, self._saved, self._box.editor.textCursor().position()
+
+    def resume(self, kept: tuple[int | None, _Drafts, _Drafts, int]) -> None:
+        self._place, self._drafts, self._saved, position = kept
+        self._show(self._drafts.get(self._place, ""))
+        cursor = self._box.editor.textCursor()
+        cursor.setPosition(min(position, len(self._box.editor.toPlainText())))
+        self._box.editor.setTextCursor(cursor)
 
     def _show(self, text: str) -> None:
         if text != self._box.text:

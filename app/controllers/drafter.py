@@ -114,6 +114,11 @@ class DrafterController(Controller):
         if self.choice != AUTOMATIC:
             self._post_choice()
 
+    @property
+    def is_at_work(self) -> bool:
+        """It is not known yet whether the user's choice stays."""
+        return self._trial is not None
+
     # What the user wants
 
     @Slot()

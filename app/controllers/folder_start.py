@@ -81,6 +81,13 @@ class FolderStart(Controller):
                     self._conversations.folder_id = None
                 self._show()
 
+    def kept(self) -> bool:
+        return self._has_values
+
+    def resume(self, kept: bool) -> None:
+        self._has_values = kept
+        self._show()
+
     @Slot()
     def _show(self) -> None:
         folder = self._window.conversations.model.find_folder(self._conversations.folder_id)

@@ -184,6 +184,21 @@ class HubController(Controller):
             case DownloadsListed(downloads):
                 self._on_listed(downloads)
 
+    def kept(self) -> tuple[dict[HubFile, Download], dict[HubFile, Request]]:
+        """Why one failed is said in words: it waits to be resumed, as after a start."""
+        paused = DownloadState.PAUSED
+        downloads = {
+            file: replace(each, state=paused, problem="") if each.state is DownloadState.FAILED else each
+            for file, each in self._downloads.items()
+        }
+        return downloads, self._under_way
+
+    def resume(self, kept: tuple[dict[HubFile, Download], dict[HubFile, Request]]) -> None:
+        self._downloads, self._under_way = kept
+        for request in self._under_way.values():
+            request.failed.connect(self._on_download_failed)
+        self._show()
+
     def _on_downloaded(self, file: HubFile, path: Path, problem: str) -> None:
         self._under_way.pop(file, None)
         download = Download(file, DownloadState.FINISHED, file.download_bytes, path=path)

@@ -204,6 +204,13 @@ class LibraryController(Controller):
                 self._adding = None  # what is new now was not added by hand
                 self.list_all()
 
+    def kept(self) -> TargetSettings | None:
+        return self._loaded_with
+
+    def resume(self, kept: TargetSettings | None) -> None:
+        self._loaded_with = kept
+        self._show_in_use()
+
     def _on_listed(self, targets: tuple[LibraryTarget, ...], left_out: tuple[str, ...]) -> None:
         is_first = self._targets is None
         self._targets = self._target.library = targets

@@ -16,6 +16,7 @@ from app.dialogs.folder_dialog import FolderDialog
 from app.dialogs.parts import ask, question_box
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
+from app.models.chat_filter import ChatFilter
 from app.settings.keeper import SettingsKeeper
 from app.text.numbers import whole
 from engine import (
@@ -219,6 +220,12 @@ class OrderController(Controller):
             case EverythingForgotten():
                 self.presets = ()
                 self.dialog.reject()
+
+    def kept(self) -> ChatFilter:
+        return self._sidebar.model.filter
+
+    def resume(self, kept: ChatFilter) -> None:
+        self._sidebar.set_filter(kept)
 
     def _change(self, command: Command, then: Callable[[], object] | None = None) -> None:
         request = self._bridge.post(command)

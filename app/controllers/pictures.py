@@ -80,6 +80,13 @@ class PicturesController(Controller):
             case EverythingForgotten():
                 self._pictures.forget()
 
+    def kept(self) -> tuple[Picture, ...]:
+        return self._pictures.all_fresh
+
+    def resume(self, kept: tuple[Picture, ...]) -> None:
+        for picture in kept:
+            self._pictures.add(picture)
+
     def _show_large(self, picture: Picture) -> None:
         """If it is to be."""
         name = self._opened.pop(picture.digest, None)

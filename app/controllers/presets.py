@@ -168,6 +168,9 @@ class PresetsController(Controller):
             case TargetReady():
                 self._use_rest()
 
+    def resume(self, _kept: None) -> None:
+        self._were_listed = True
+
     def _list(self) -> None:
         self._were_listed = True
         self._bridge.post(ListPresets())

@@ -35,6 +35,7 @@ class PromptController(Controller):
         self._asked: FindPassages | None = None  # on behalf of a prompt that is being sent
         self._reading: dict[str, tuple[int, Request]] = {}  # numbered, by path
         self._numbers = count()
+        self._wants_passages = False  # as soon as it is known again that the attachments do not fit
         self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MS)
         self._pause.timeout.connect(self._count)
         self._box.attach_requested.connect(self._choose_files)
@@ -146,6 +147,15 @@ class PromptController(Controller):
     def _weigh(self) -> None:
         size = self._context_size or 0
         self._box.notice.set_tokens(self._box.chips.num_tokens, size - min(_REPLY_TOKENS, size // 4), size)
+        if self._wants_passages and self._box.notice.offers_passages:
+            self._wants_passages = False
+            self._box.notice.box.setChecked(True)
+
+    def kept(self) -> bool:
+        return self._box.notice.sends_passages
+
+    def resume(self, kept: bool) -> None:
+        self._wants_passages = kept
 
     @Slot()
     def _find_passages(self) -> None:

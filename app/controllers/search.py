@@ -84,6 +84,12 @@ class SearchController(Controller):
                     self._window.conversations.show_hits(())  # at once: they quote the chats
                     self._post()
 
+    def kept(self) -> str:
+        return self._words
+
+    def resume(self, kept: str) -> None:
+        self._window.conversations.search.setText(kept)
+
     def _post(self) -> None:
         if self._request is not None:
             self._request.stop()

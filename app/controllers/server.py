@@ -86,6 +86,12 @@ class ServerController(Controller):
     def _on_failed(self, failed: Failed) -> None:
         self.dialog.show_problem(failed.sentence)
 
+    def kept(self) -> UseServer | None:
+        return self._used
+
+    def resume(self, kept: UseServer | None) -> None:
+        self._used = kept
+
     def _on_event(self, event: Event) -> None:
         match event:
             case ServerChanged(address, problem):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtWidgets import QWidget
 
+from app.controllers.controller import WindowPart
 from app.controllers.target import TargetController
 from app.controllers.update import update_description
 from app.dialogs.parts import show_in_front
-from app.dialogs.settings_dialog import SettingsDialog
+from app.dialogs.settings_dialog import DialogState, SettingsDialog
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
 from app.settings.declaration import Group, SettingValue, shown_settings
@@ -22,7 +24,7 @@ from app.widgets.option_row import LinkRow
 from engine import TargetSettings, update_url
 
 
-class SettingsController(QObject):
+class SettingsController(WindowPart):
     """Shows the settings window, and applies a changed setting at once. Made after everything that adds actions to the
     main window, as it sets their shortcuts.
 
@@ -40,7 +42,6 @@ class SettingsController(QObject):
         target: TargetController,
     ) -> None:
         super().__init__(window)
-        self._window = window
         self._theme = theme
         self._keeper = keeper
         self._target = target
@@ -129,6 +130,31 @@ class SettingsController(QObject):
     def _finish(self) -> None:
         if self._dialog is not None:
             self._dialog.finish()
+
+    # In another window
+
+    def kept(self) -> tuple[TargetSettings, DialogState | None]:
+        self._finish()
+        is_open = self._dialog is not None and self._dialog.isVisible()
+        return self._target_settings, self.dialog.state if is_open else None
+
+    def resume(self, kept: tuple[TargetSettings, DialogState | None]) -> None:
+        self._target_settings, state = kept
+        if state is not None:
+            QTimer.singleShot(0, self, partial(self._open_again, state))  # in front of the window, which is shown first
+
+    def _open_again(self, state: DialogState) -> None:
+        self._window.settings_action.trigger()
+        self.dialog.restore(state)
+
+    def is_dialog(self, window: QWidget) -> bool:
+        """Whether this is the window of settings."""
+        return window is self._dialog
+
+    def show_note(self, name: str, sentence: str) -> None:
+        """Below a setting, while the window of settings is there."""
+        if self._dialog is not None:
+            self._dialog.rows[name].show_note(sentence)
 
     # What follows
 

@@ -43,6 +43,10 @@ class FirstStart(Controller):
             case TargetReady(_, command):
                 self._is_starter = command.target == STARTER
 
+    def resume(self, _kept: None) -> None:
+        """Nothing is opened by itself any more."""
+        self._was_listed = True
+
     def _on_first_list(self, conversations: tuple[ConversationSummary, ...]) -> None:
         if not conversations:
             return
@@ -89,6 +93,9 @@ class StoreTrouble(Controller):
                     self.dialog.close()
                     self.dialog.deleteLater()
                     self.dialog = None
+
+    def resume(self, _kept: None) -> None:
+        self._was_listed = True
 
     def _show(self, sentence: str) -> None:
         if self.dialog is None:

@@ -194,6 +194,25 @@ class TargetController(Controller):
         if not (is_stopped or failed.is_suspect):
             self.refused.emit(command)
 
+    # In another window
+
+    def kept(self) -> tuple[str, ...]:
+        """The subjects of the notices that are shown."""
+        return tuple(each for each in (_MISSING, _SUSPECT, _SILENT) if each in self._window.notices.shown)
+
+    def resume(self, kept: tuple[str, ...]) -> None:
+        failed = next((each for each in self._bridge.facts if isinstance(each, Failed)), None)
+        if failed is None or not isinstance(failed.command, LoadTarget):
+            return
+        if self.in_use is None:
+            self._window.prompt_box.set_ready(False, failed.sentence)
+        if _MISSING in kept:
+            self._show_missing(failed.command)
+        if _SUSPECT in kept:
+            self._show_suspect(failed.command)
+        if _SILENT in kept:
+            self._show_silent(failed.command, failed.sentence)
+
     # A model that the program did not survive
 
     def _show_suspect(self, command: LoadTarget) -> None:

@@ -44,6 +44,7 @@ class UpdateController(Controller):
         self._keeper = keeper
         self._url = url
         self._under_way: CheckForUpdate | None = None
+        self._newer: Release | None = None  # that the notice is about
         window.update_action.setVisible(bool(url))
         window.update_action.setEnabled(bool(url))
         if not url:
@@ -101,7 +102,15 @@ class UpdateController(Controller):
         elif by_hand or release.version != self._keeper.settings.skipped_version:
             self._show(release)
 
+    def kept(self) -> Release | None:
+        return self._newer if SUBJECT in self._window.notices.shown else None
+
+    def resume(self, kept: Release | None) -> None:
+        if kept is not None:
+            self._show(kept)
+
     def _show(self, release: Release) -> None:
+        self._newer = release
         words = self.tr("Slipstream {newer} is available; this is {version}.")
         self._window.notices.show_notice(
             SUBJECT,

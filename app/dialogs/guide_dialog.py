@@ -60,7 +60,6 @@ class GuideDialog(Dialog):
         self.language.setVisible(self.tr(_LANGUAGE) != _LANGUAGE)
         self.contents = set_up(QListWidget(self), kind="pages", name=self.tr("Contents"))
         self.contents.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.contents.setProperty("theirs", True)  # titles of the guide
         self.contents.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # the numbers at the end are seen
         self.contents.addItems([title for title, _ in guide.sections])
         self.contents.setCurrentRow(0)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
-from PySide6.QtCore import QEvent, Qt, Signal, Slot
+from PySide6.QtCore import QPoint, Qt, Signal, Slot
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QLabel, QListWidget, QVBoxLayout, QWidget
 
@@ -21,6 +22,17 @@ from app.widgets.parts import button, search_line, set_up, words
 _SIZE_PX = (760, 580)
 _PAGES_PX = 150
 _MOST_PAGES_PX = 240
+
+
+@dataclass(frozen=True, slots=True)
+class DialogState:
+    """What the user sees of the settings, for a window in another language."""
+
+    position: QPoint
+    group: Group
+    search: str
+    scrolled_px: int
+    setting: str  # that has the keyboard; empty: none
 
 
 class SettingsDialog(Dialog):
@@ -100,6 +112,23 @@ class SettingsDialog(Dialog):
         self.pages.setCurrentRow(list(Group).index(group))
         self._filter()
 
+    @property
+    def state(self) -> DialogState:
+        focused = next((name for name, row in self.rows.items() if row.control.hasFocus()), "")
+        group = list(Group)[max(0, self.pages.currentRow())]
+        return DialogState(self.pos(), group, self.search.text(), self.area.verticalScrollBar().value(), focused)
+
+    def restore(self, state: DialogState) -> None:
+        """While it is open."""
+        self.move(state.position)
+        self.show_page(state.group)
+        self.search.setText(state.search)
+        if (inside := self.area.widget()) is not None:
+            inside.adjustSize()  # else there is nothing to scroll over yet
+        self.area.verticalScrollBar().setValue(state.scrolled_px)
+        if state.setting:
+            self.rows[state.setting].control.setFocus()
+
     def closeEvent(self, event: QCloseEvent) -> None:
         self.finish()
         super().closeEvent(event)
@@ -152,11 +181,6 @@ class SettingsDialog(Dialog):
         row.reset_requested.connect(partial(self.keys_chosen.emit, shortcut.name, shortcut.usual_keys))
         self.shortcut_rows[shortcut.name] = row
         self._add(row)
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.LanguageChange:
-            self._fit()
 
     @Slot()
     def _fit(self) -> None:

@@ -41,10 +41,10 @@ PIECES = (
     "app.controllers.personal",
     "app.controllers.settings",
     "app.controllers.preset_library",
-    "app.controllers.language",
     "app.dialogs.library.library_dialog",
     "app.controllers.library",
     "app.wiring",
+    "app.language_change",
 )
 
 

@@ -120,21 +120,20 @@ class Translators:
         self._folder = folder
         self._installed: list[QTranslator] = []
         self.language = ENGLISH
-        self.messages: Mapping[str, Mapping[str, Forms]] = {}  # of that language
 
     def speak(self, language: Language) -> None:
-        """Everything that is made from now on; what is shown hears of it by `QEvent.LanguageChange`."""
+        """Everything that is made from now on."""
         self.remove()
         self.language = language
         use_locale(language.locale)
         QLocale.setDefault(language.locale)  # of fields for numbers that are made from now on, and of Qt's dialogs
-        self.messages = {} if language is ENGLISH else read_messages(language, self._folder)
+        messages = {} if language is ENGLISH else read_messages(language, self._folder)
         self._install(EnglishPlurals())
-        if self.messages:  # else Qt's words would be the only ones in another language
+        if messages:  # else Qt's words would be the only ones in another language
             of_qt, place = QTranslator(), QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)
             if of_qt.load(f"qtbase_{language.code}", place):
                 self._install(of_qt)
-            self._install(Catalogue(language, self.messages))  # the last one is asked first
+            self._install(Catalogue(language, messages))  # the last one is asked first
 
     def remove(self) -> None:
         for translator in self._installed:

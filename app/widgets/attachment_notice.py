@@ -28,6 +28,10 @@ class AttachmentNotice(QWidget):
         self._show_parts()
 
     @property
+    def offers_passages(self) -> bool:
+        return self._has_offer
+
+    @property
     def sends_passages(self) -> bool:
         return self._has_offer and self.box.isChecked()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import QResizeEvent
@@ -30,9 +30,6 @@ class FittingLabel(QLabel):
         self._wordings = tuple(map(one_line, wordings))
         self.setAccessibleName(self.words)
         self._measure()
-
-    def retell(self, say: Callable[[str], str]) -> None:
-        self.set_words(*map(say, self._wordings))
 
     def px(self, words: str) -> int:
         """The width of these words."""

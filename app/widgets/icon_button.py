@@ -100,10 +100,6 @@ class CopyButton(IconButton):
         self._timer.timeout.connect(self._restore)
         self.clicked.connect(self._on_clicked)
 
-    def retell(self, say: Callable[[str], str]) -> None:
-        self._name, self._words = say(self._name), say(self._words)
-        self.setText(say(self.text()))
-
     @Slot()
     def _on_clicked(self) -> None:
         self.pressed_for_text.emit()
@@ -128,10 +124,6 @@ class KeyHint(QObject):
         self._action = action
         self._words = button.toolTip().split("  (")[0]
         action.changed.connect(self._show)
-        self._show()
-
-    def retell(self, say: Callable[[str], str]) -> None:
-        self._words = say(self._words)
         self._show()
 
     @Slot()

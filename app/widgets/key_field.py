@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from PySide6.QtCore import QEvent, QKeyCombination, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QPushButton, QWidget
@@ -36,9 +34,6 @@ class KeyField(QPushButton):
     def set_keys(self, keys: str) -> None:
         self._keys = keys
         self._listen(False)
-
-    def retell(self, _say: Callable[[str], str]) -> None:
-        self._listen(self._listening)
 
     def event(self, event: QEvent) -> bool:
         if self._listening and event.type() == QEvent.Type.ShortcutOverride:

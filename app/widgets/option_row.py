@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-
-from PySide6.QtCore import QEvent, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QAction, QWheelEvent
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QPlainTextEdit, QWidget
 
@@ -14,6 +11,7 @@ from app.settings.shortcuts import KeyProblem, Shortcut
 from app.text.numbers import formatted, whole
 from app.text.translation import translate
 from app.theme import ThemeKeeper
+from app.widgets.appearance import restyle
 from app.widgets.icon_button import IconButton
 from app.widgets.key_field import KeyField
 from app.widgets.layouts import Placed, Stretch, in_grid, in_row
@@ -61,9 +59,6 @@ class OptionRow(QWidget):
         )
         self._grid.addWidget(self.problem, 3, 0, 1, 2)
 
-    def retell(self, say: Callable[[str], str]) -> None:
-        self.name, self.description = say(self.name), say(self.description)
-
     def is_about(self, words: str) -> bool:
         """Whether the name, the description and the page contain all of these words."""
         page = translate("Settings", self.group.value)
@@ -77,6 +72,14 @@ class OptionRow(QWidget):
         self._about.setVisible(bool(description))
 
     def show_problem(self, sentence: str) -> None:
+        self._say(sentence, "problem")
+
+    def show_note(self, sentence: str) -> None:
+        """Something about the setting that is no problem."""
+        self._say(sentence, "quiet")
+
+    def _say(self, sentence: str, kind: str) -> None:
+        restyle(self.problem, kind=kind)
         self.problem.setText(sentence)
         self.problem.setVisible(bool(sentence))
 
@@ -103,11 +106,6 @@ class SettingRow(OptionRow):
             self._control.addWidget(self.control)
         self._fit()
         keeper.changed.connect(self._fit)
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.LanguageChange:
-            self._fit()
 
     def show_value(self, value: SettingValue) -> None:
         """The present value."""
@@ -207,13 +205,6 @@ class ShortcutRow(OptionRow):
         self._fit()
         self.show_problem("")
         self.swap_button.hide()
-
-    def retell(self, say: Callable[[str], str]) -> None:
-        super().retell(say)
-        self.shortcut = replace(self.shortcut, words=say(self.shortcut.words))
-        self.field.retell(say)
-        self._name_field()
-        self._fit()
 
     def _name_field(self) -> None:
         self.field.setAccessibleName(f"{self.shortcut.words}: {self.field.text()}")

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from PySide6.QtCore import QRectF
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
@@ -48,12 +46,6 @@ class OriginLegend(QWidget):
         self._parts = [(origin, self._named(origin, shares.get(origin.key, 0.0))) for origin in shown]
         named = self.tr("Where the text came from: {shares}").format(shares=self.words)
         self.setAccessibleName(named if shares else self._unknown)
-        self.update()
-
-    def retell(self, say: Callable[[str], str]) -> None:
-        self._parts = [(origin, say(words)) for origin, words in self._parts]
-        self._unknown = say(self._unknown)
-        self.updateGeometry()
         self.update()
 
     def heightForWidth(self, width: int) -> int:

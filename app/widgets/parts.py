@@ -139,10 +139,6 @@ class ElidedLabel(QLabel):
         self.setAccessibleName(self.words)
         self._elide()
 
-    def retell(self, say: Callable[[str], str]) -> None:
-        self._tip = say(self._tip)
-        self.set_words(say(self.words))
-
     def sizeHint(self) -> QSize:
         return QSize(self.fontMetrics().horizontalAdvance(self.words) + 2, super().sizeHint().height())
 

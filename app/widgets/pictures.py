@@ -72,6 +72,11 @@ class Pictures(QObject):
     def fresh(self, digest: str) -> Picture | None:
         return self._fresh.get(digest)
 
+    @property
+    def all_fresh(self) -> tuple[Picture, ...]:
+        """The newest last."""
+        return tuple(self._fresh.values())
+
     def fresh_in(self, prompt: str) -> tuple[Picture, ...]:
         """Those that this prompt names."""
         digests = dict.fromkeys(each.digest for each in split_pictures(prompt)[0])

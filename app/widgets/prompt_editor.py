@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import ceil
 
 from PySide6.QtCore import QMimeData, QSize, Qt, Signal, Slot
@@ -98,9 +97,6 @@ class PromptEditor(QPlainTextEdit):
         """Shown while there is no text, in one line."""
         self._hint = words
         self._show_hint()
-
-    def retell(self, say: Callable[[str], str]) -> None:
-        self.set_hint(say(self._hint))
 
     def set_text(self, text: str) -> None:
         """With the cursor at its end."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from app.widgets.answers import Siblings
 from app.widgets.growing_row import GrowingRow
 from app.widgets.transcript_rows import NoteRow, PromptRow, ReplyRow
 from engine.messages.conversations import Message
@@ -14,6 +17,16 @@ class RowList(list[MessageRow | NoteRow | GrowingRow]):
     def messages(self) -> tuple[Message, ...]:
         """The finished ones, oldest first."""
         return tuple(message for row in self for message in messages_of(row))
+
+    @property
+    def siblings(self) -> Siblings:
+        siblings: dict[int, Sequence[int]] = {}
+        for row in map(_finished, self):
+            if isinstance(row, ReplyRow):
+                siblings |= row.siblings
+            elif isinstance(row, PromptRow) and row.siblings:
+                siblings[row.message.id] = row.siblings
+        return siblings
 
     def up_to(self, message_id: int) -> RowList | None:
         """The rows without what follows this message, also in its answer; None if it is not there."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import replace
+from collections.abc import Hashable, Sequence
 
 from PySide6.QtCore import QModelIndex, QRect, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFont, QKeyEvent, QPainter
@@ -85,14 +84,6 @@ class RowsView(KeyboardFrame, ListView):
             self.point_at(before)
         else:
             self._note(None)
-
-    def retell(self, say: Callable[[str], str]) -> None:
-        """Titles are names."""
-        told = (
-            replace(row, subtitle=say(row.subtitle), tag=say(row.tag), tooltip=say(row.tooltip))
-            for row in self.rows.rows
-        )
-        self.rows.set_rows([*told])
 
     def point_at(self, key: Hashable | None) -> None:
         index = QModelIndex() if key is None else self.rows.index_of(key)

@@ -3,7 +3,7 @@ is."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
@@ -171,10 +171,6 @@ class SpeedMeter(QFrame):
         self.learning_paused.emit(not self._is_paused)
 
     # What is shown
-
-    def retell(self, say: Callable[[str], str]) -> None:
-        self._sentence = say(self._sentence)
-        self._show()
 
     @Slot()
     def _show(self) -> None:

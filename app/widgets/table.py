@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QResizeEvent
@@ -70,12 +70,6 @@ class Table(KeyboardFrame, QTableWidget):
                 font.setWeight(font.Weight.DemiBold)
                 item.setFont(font)
             self.setItem(number, column, item)
-
-    def retell(self, say: Callable[[str], str]) -> None:
-        self._headings = tuple(
-            replace(heading, title=say(heading.title), tip=say(heading.tip)) for heading in self._headings
-        )
-        self._fit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QRect, QSize, Qt, Signal, Slot
@@ -166,9 +165,6 @@ class NameButton(QPushButton):
     def set_words(self, words: str) -> None:
         self.words = one_line(words)
         self.setText(self.words.replace("&", "&&"))  # no letter of it is a shortcut
-
-    def retell(self, say: Callable[[str], str]) -> None:
-        self.set_words(say(self.words))
 
     def sizeHint(self) -> QSize:
         metrics = self.fontMetrics()

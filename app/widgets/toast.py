@@ -62,6 +62,11 @@ class Toast(QFrame):
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self.dismiss)
 
+    @property
+    def awaits_user(self) -> bool:
+        """Whether the user may still want to do something about it."""
+        return self.kind == ToastKind.ERROR or self.action_button is not None
+
     def close_after(self, time_ms: int) -> None:
         self._timer.start(time_ms)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from PySide6.QtCore import Signal, Slot
@@ -35,6 +35,7 @@ from engine.messages.replies import OriginRun, StopReason, Thought, ThoughtPiece
 
 _CUT_SHORT = frozenset(StopReason) - {StopReason.END, StopReason.STOP_STRING}
 
+NO_REVISIONS: Mapping[int, str] = {}
 LATEST_PX = 34
 
 
@@ -101,6 +102,17 @@ class Transcript(QWidget):
         return self._rows.messages
 
     @property
+    def siblings(self) -> Siblings:
+        """Of these messages."""
+        return self._rows.siblings
+
+    @property
+    def revisions(self) -> Mapping[int, str]:
+        """Prompts that the user is editing, by their ids, as far as that has come."""
+        prompts = (row for row in self._rows if isinstance(row, PromptRow))
+        return {row.message.id: row.revision for row in prompts if row.revision is not None}
+
+    @property
     def last_answer(self) -> Message | None:
         """The answer that ends the conversation, as one message."""
         row = self._rows.last_reply()
@@ -109,10 +121,18 @@ class Transcript(QWidget):
     def clear(self) -> None:
         self.show_messages(())
 
-    def show_messages(self, messages: tuple[Message, ...], siblings: Siblings = NO_SIBLINGS) -> None:
+    def show_messages(
+        self,
+        messages: tuple[Message, ...],
+        siblings: Siblings = NO_SIBLINGS,
+        revisions: Mapping[int, str] = NO_REVISIONS,
+    ) -> None:
         """Shows another conversation, from its end; a growing reply is dropped."""
         self._forget_growing()
         self._rows = RowList(self._row(group, siblings) for group in grouped(filter(_is_shown, messages)))
+        for row in self._rows:
+            if isinstance(row, PromptRow):
+                row.revision = revisions.get(row.message.id)
         self.column.set_rows(self._rows)
         self._update_rows()
 

@@ -40,6 +40,14 @@ class Row(Protocol):
     def build(self, parent: QWidget) -> RowView: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A row in sight, and where its top is."""
+
+    index: int
+    top: int
+
+
 @dataclass(slots=True, eq=False)
 class _Slot:
     row: Row
@@ -71,6 +79,7 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
         self._widest_px = COLUMN_PX
         self.following = True
         self._placing = False
+        self._wanted: tuple[_Slot, int] | None = None  # as `_place` takes it, until this is shown
         self.setProperty("kind", "column")
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -109,6 +118,18 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
         self._place()
         bar = self.verticalScrollBar()
         self._follow(bar.value() >= bar.maximum() - 4)
+
+    @property
+    def place(self) -> Place | None:
+        """Of what is in sight; None while following the end."""
+        anchor = self._anchor(self._column_width())
+        return None if anchor is None else Place(self._slots.index(anchor[0]), anchor[1])
+
+    def go_to(self, place: Place | None) -> None:
+        """Another column of the same rows was there: takes effect when this one is shown."""
+        if place is not None and place.index < len(self._slots):
+            self._follow(False)
+            self._wanted = self._slots[place.index], place.top
 
     def set_widest(self, width_px: int) -> None:
         """How wide rows get at most."""
@@ -193,7 +214,8 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self._place()
+        wanted, self._wanted = self._wanted, None
+        self._place(wanted)
 
     def scrollContentsBy(self, dx: int, dy: int) -> None:  # noqa: ARG002
         if not self._placing:

@@ -9,7 +9,7 @@ from PySide6.QtCore import QCoreApplication
 
 from app.engine_bridge import EngineBridge
 from engine import Command, Engine, EngineConfig, LoadTarget, StopSignal
-from engine.messages.events import Event
+from engine.messages.events import Event, Finished
 
 
 class _Notebook:
@@ -44,3 +44,8 @@ class FakeBridge(EngineBridge):
         for event in events:
             self._receive(event)
         QCoreApplication.processEvents()
+
+    def finish_all(self) -> None:
+        """Carries out whatever was asked, and what is asked because of that."""
+        while self._requests:
+            self.tell(*(Finished(request.command) for request in self._requests))

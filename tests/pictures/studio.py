@@ -12,6 +12,7 @@ from PySide6.QtGui import QImage, QPainter
 from PySide6.QtWidgets import QApplication, QWidget
 
 from app.engine_bridge import EngineBridge, Request
+from app.main_window import MainWindow
 from app.startup.first_paint import open_window
 from app.wiring import WiredWindow
 from engine import Command, Compare, ListForms, ListHubFiles, SearchHub, StopSignal
@@ -67,9 +68,13 @@ class Studio:
         self.app = WiredWindow(
             open_window(application, folder), folder, SpeculationSettings(drafter=drafter), make_bridge=make_bridge
         )
-        self.window = self.app.window
         self.events: list[Event] = []
         self.app.bridge.happened.connect(self.events.append)
+
+    @property
+    def window(self) -> MainWindow:
+        """Another one in another language."""
+        return self.app.window
 
     def until(self, is_so: Callable[[], bool]) -> None:
         """Waits. Raises TimeoutError."""

@@ -1,0 +1,74 @@
+"""What the engine said last of everything that stays as it is: a window that is made anew hears it again."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+
+from engine import LoadTarget
+from engine.messages.events import (
+    AllowedToolsListed,
+    DeletedErased,
+    DrafterChosen,
+    Event,
+    EverythingForgotten,
+    Failed,
+    FoldersListed,
+    LearningChanged,
+    PresetsListed,
+    PromptsListed,
+    ServerChanged,
+    ServersListed,
+    SpeculationChanged,
+    StoreBehind,
+    TargetReady,
+    TargetsListed,
+    ToolServerChanged,
+    ToolsListed,
+)
+
+_HOLDING = (  # the last one of each
+    *(TargetReady, SpeculationChanged, DrafterChosen, LearningChanged, ServerChanged, StoreBehind, DeletedErased),
+    *(TargetsListed, ServersListed, FoldersListed, PresetsListed, PromptsListed, AllowedToolsListed),
+)
+_WRITTEN = (FoldersListed, PresetsListed, PromptsListed, AllowedToolsListed, StoreBehind, TargetsListed)  # by the user
+
+
+class LastingFacts:
+    """In the order in which they were told."""
+
+    def __init__(self) -> None:
+        self._told: dict[Hashable, Event] = {}
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        return tuple(self._told.values())
+
+    def note(self, event: Event) -> None:
+        if isinstance(event, EverythingForgotten):
+            self._told = {key: each for key, each in self._told.items() if not isinstance(each, _WRITTEN)}
+        key = _key(event)
+        if key is not None:
+            self._told.pop(key, None)
+            self._told[key] = _without_news(event)
+
+
+def _key(event: Event) -> Hashable:
+    """The same for an event and those that it takes the place of; None for what does not last."""
+    match event:
+        case ToolServerChanged(server) | ToolsListed(server):
+            return type(event).__name__, server
+        case Failed(command=LoadTarget(), is_stopped=False):
+            return "failed"
+        case _:
+            return type(event).__name__ if isinstance(event, _HOLDING) else None
+
+
+def _without_news(event: Event) -> Event:
+    """What concerned that moment alone is not said again."""
+    match event:
+        case TargetReady(target):
+            return replace(event, target=replace(target, notice=""))
+        case TargetsListed():
+            return replace(event, left_out=())
+    return event
