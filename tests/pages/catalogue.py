@@ -33,7 +33,7 @@ from app.text.tool_calls import CallPhase
 from app.widgets.meter_text import Readiness
 from app.widgets.prompt_view import PromptView
 from app.widgets.reply_view import ReplyView
-from engine import CreateFolder, DeleteFolder, write_tool_servers
+from engine import CreateFolder, DeleteFolder, DeletePreset, DeletePrompt, write_tool_servers
 from engine.messages.conversations import Message, Role
 from engine.messages.events import (
     ConversationsFound,
@@ -88,7 +88,7 @@ def welcome(studio: Studio, _folder: Path) -> Iterator[Page]:
 
 def chat(studio: Studio, _folder: Path) -> Iterator[Page]:
     window = studio.window
-    _open(studio, CODE_CHAT)
+    open_chat(studio, CODE_CHAT)
     yield "chat", window
     window.transcript.column.verticalScrollBar().setValue(0)
     yield "chat from its beginning", window
@@ -120,7 +120,7 @@ def chat(studio: Studio, _folder: Path) -> Iterator[Page]:
 
 
 def branches(studio: Studio, _folder: Path) -> Iterator[Page]:
-    _open(studio, BRANCHED_CHAT)
+    open_chat(studio, BRANCHED_CHAT)
     yield "versions", studio.window
     studio.window.transcript.revise_last()
     yield "edit", studio.window
@@ -163,10 +163,11 @@ def notes(studio: Studio, folder: Path) -> Iterator[Page]:
 def attachments(studio: Studio, folder: Path) -> Iterator[Page]:
     """A picture, a thought and a file in a chat; a picture and a damaged file beside the message box."""
     window, column = studio.window, studio.window.transcript.column
-    _open(studio, SEEN_CHAT)
+    open_chat(studio, SEEN_CHAT)
     answer = column.built_rows()[-1][1]
     assert isinstance(answer, ReplyView)
     answer.thought_views[0].button.click()
+    studio.until(lambda: window.pictures.small(rainbow().digest) is not None)
     yield "a thought unfolded", window
     answer.thought_views[0].button.click()
     column.verticalScrollBar().setValue(0)
@@ -285,7 +286,7 @@ def speed(studio: Studio, _folder: Path) -> Iterator[Page]:
     yield "speed, no replies", page
     page.show_history(shown)
     page.close()
-    _open(studio, CODE_CHAT)
+    open_chat(studio, CODE_CHAT)
     studio.window.compare_action.trigger()
     dialog = studio.app.comparing.dialog
     yield "compare", dialog
@@ -482,6 +483,11 @@ def presets(studio: Studio, _folder: Path) -> Iterator[Page]:
         yield f"tour {step}", window
         assert app.tour.tour is not None
         app.tour.tour.next_button.click()
+    for number in dialog.presets.presets:
+        app.bridge.post(DeletePreset(number))
+    for number in dialog.prompts.prompts:
+        app.bridge.post(DeletePrompt(number))
+    studio.until(lambda: not (dialog.presets.presets or dialog.prompts.prompts))
 
 
 def others(studio: Studio, _folder: Path) -> Iterator[Page]:
@@ -515,7 +521,7 @@ def others(studio: Studio, _folder: Path) -> Iterator[Page]:
     yield "damaged store", store
     store.close()
     store.deleteLater()
-    _open(studio, CODE_CHAT)
+    open_chat(studio, CODE_CHAT)
     window.forget_action.trigger()
     (box,) = _message_boxes()
     yield "forget a chat", box
@@ -609,7 +615,7 @@ def _subclasses(base: type[QWidget]) -> Iterator[type[QWidget]]:
         yield from _subclasses(each)
 
 
-def _open(studio: Studio, chat: Chat) -> None:
+def open_chat(studio: Studio, chat: Chat) -> None:
     model = studio.window.conversations.model
     wanted = next(model.summary(row).id for row in range(model.rowCount()) if model.summary(row).title == chat.title)
     studio.window.conversations.chosen.emit(wanted)

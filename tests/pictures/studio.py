@@ -15,7 +15,7 @@ from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.startup.first_paint import open_window
 from app.wiring import WiredWindow
-from engine import Command, Compare, ListForms, ListHubFiles, SearchHub, StopSignal
+from engine import Command, Compare, EngineConfig, ListForms, ListHubFiles, SearchHub, StopSignal
 from engine.config import AUTOMATIC, SpeculationSettings
 from engine.messages.comparison import Comparison, RunFigures, Side
 from engine.messages.events import (
@@ -59,7 +59,7 @@ class Studio:
         out: Path,
         wanted: str,
         drafter: str = AUTOMATIC,
-        make_bridge: type[EngineBridge] = PictureBridge,
+        make_bridge: Callable[[EngineConfig], EngineBridge] = PictureBridge,
     ) -> None:
         """Saves only the pictures whose names begin with `wanted`. `drafter` drafts as long as none is chosen."""
         self._application = application

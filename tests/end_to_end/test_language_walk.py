@@ -1,0 +1,183 @@
+"""After a change of language, every page says what it says in a window that was started in that language.
+
+One engine serves all windows. First a window is started in each language, and what each of its pages says is noted. The
+last of these windows then changes its language, from English to each of the others and back, with a chat, a draft and
+the settings open.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication
+
+from app.engine_bridge import Request
+from app.language_change import LanguageChange
+from app.text.languages import ENGLISH, LANGUAGES, TRANSLATED, Language
+from app.text.translation import Translators
+from engine import BUILT_IN, Command, EngineConfig, LoadTarget, StopSignal
+from engine.messages.events import (
+    DrafterChosen,
+    Event,
+    Finished,
+    LearningChanged,
+    SpeculationChanged,
+    TargetReady,
+)
+from tests.pages.catalogue import PAGES, open_chat, settle, turned, wait_until_ready
+from tests.pages.texts import texts
+from tests.pictures.content import CODE_CHAT, NOTES_FILE, fill_store
+from tests.pictures.studio import PictureBridge, Studio
+
+pytestmark = [
+    pytest.mark.starter,
+    pytest.mark.qt_log_ignore(r"This plugin does not support ((propagateSizeHints|raise)\(\)|grabbing the keyboard)"),
+]
+Pages = dict[str, list[str]]
+_DIGITS = re.compile(r"\d+")  # of times and of free memory; how a number is written is compared
+_LOADING_MS = 300  # by then all of the window is made
+_OF_LOADING = TargetReady | SpeculationChanged | DrafterChosen | LearningChanged
+
+
+class LastingBridge(PictureBridge):
+    """Outlives its windows. The model is loaded once; each further window is told of it, after a while."""
+
+    def __init__(self, config: EngineConfig) -> None:
+        self._loaded: dict[type[Event], Event] = {}
+        super().__init__(config)
+
+    def post(self, command: Command, quiet: bool = False) -> Request:
+        if not isinstance(command, LoadTarget) or not self._loaded:
+            return super().post(command, quiet)
+        request = Request(command, StopSignal(), quiet)
+        self._requests.append(request)
+        QTimer.singleShot(_LOADING_MS, self, partial(self._tell_loaded, command))
+        return request
+
+    def _tell_loaded(self, command: LoadTarget) -> None:
+        for event in (*self._loaded.values(), Finished(command)):
+            self._receive(replace(event, command=command) if isinstance(event, TargetReady) else event)
+
+    def _receive(self, event: Event) -> None:
+        if isinstance(event, _OF_LOADING):
+            self._loaded[type(event)] = event
+        super()._receive(event)
+
+    def close(self) -> bool:
+        """It goes on for the next window."""
+        return True
+
+    def end(self) -> bool:
+        return super().close()
+
+
+@dataclass
+class House:
+    """What all windows share."""
+
+    application: QApplication
+    folder: Path
+    translators: Translators
+    bridge: LastingBridge | None = None
+
+    def open(self, language: Language) -> Studio:
+        """A window that is started in this language."""
+        settings = {"version": 1, "theme": "light", "has_chatted": True, "language": language.code}
+        (self.folder / "store" / "settings.json").write_text(json.dumps(settings))
+        self.translators.speak(language)
+        studio = Studio(self.application, self.folder / "store", self.folder, "", BUILT_IN, self.give_bridge)
+        wait_until_ready(studio)
+        return studio
+
+    def give_bridge(self, config: EngineConfig) -> LastingBridge:
+        self.bridge = self.bridge or LastingBridge(config)
+        return self.bridge
+
+    def leave_open(self, studio: Studio) -> None:
+        """A chat with a draft, and the settings."""
+        open_chat(studio, CODE_CHAT)
+        studio.window.prompt_box.set_text("A draft of two lines.\nHere is the second.")
+        studio.until(lambda: bool(studio.window.prompt_box.count.text()))
+        studio.window.settings_action.trigger()
+        studio.rest()
+
+    def pages(self, studio: Studio) -> Pages:
+        """What is open first, then every page of the catalogue."""
+        said = {"as it was left": _said(texts(studio.window)), "settings": _said(texts(studio.app.settings.dialog))}
+        studio.app.settings.dialog.close()
+        studio.window.prompt_box.set_text("")
+        studio.events.clear()
+        for pages in PAGES:
+            for name, window in pages(studio, self.folder):
+                settle(window)
+                for place, _ in enumerate(turned(window)):
+                    settle(window)
+                    said[f"{pages.__name__}: {name}, {place}"] = _said(texts(window))
+        return said
+
+
+def _said(words: list[str]) -> list[str]:
+    return sorted({_DIGITS.sub("0", each) for each in words})
+
+
+@pytest.fixture(scope="module")
+def house(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    folder = tmp_path_factory.mktemp("language")
+    fill_store(folder / "store")
+    (folder / "Garden club.md").write_text(NOTES_FILE, "utf-8")
+    house = House(qapp, folder, Translators(qapp))
+    yield house
+    house.translators.speak(ENGLISH)
+    house.translators.remove()
+    if house.bridge is not None:
+        house.bridge.end()
+
+
+@pytest.fixture(scope="module")
+def started(house: House) -> dict[str, Pages]:
+    """By the code of the language, what windows say that were started in it."""
+    said = {}
+    for language in TRANSLATED:
+        studio = house.open(language)
+        house.leave_open(studio)
+        said[language.code] = house.pages(studio)
+        studio.close()
+    return said
+
+
+@pytest.fixture(scope="module")
+def studio(house: House, started: dict[str, Pages]) -> Iterator[Studio]:
+    """A window that was started in English, of which each page was open."""
+    studio = house.open(ENGLISH)
+    LanguageChange(studio.app, house.translators)
+    house.leave_open(studio)
+    started[ENGLISH.code] = house.pages(studio)
+    yield studio
+    studio.close()
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("language", [*TRANSLATED, ENGLISH], ids=lambda language: language.code)
+def test_every_page_says_what_it_says_after_a_start(
+    house: House, started: dict[str, Pages], studio: Studio, language: Language
+) -> None:
+    assert len(started) == len(LANGUAGES)
+    house.leave_open(studio)
+    before = studio.window
+    studio.app.settings.dialog.chosen.emit("language", language.code)
+    studio.until(lambda: studio.window is not before)
+    studio.until(lambda: studio.app.settings.dialog.isVisible() and bool(studio.window.prompt_box.count.text()))
+    studio.rest()
+    said, expected = house.pages(studio), started[language.code]
+    assert said.keys() == expected.keys()
+    differing = {
+        name: (sorted({*said[name]} - {*expected[name]}), sorted({*expected[name]} - {*said[name]})) for name in said
+    }
+    assert {name: each for name, each in differing.items() if any(each)} == {}
