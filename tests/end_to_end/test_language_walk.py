@@ -67,7 +67,8 @@ class LastingBridge(PictureBridge):
 
     def _receive(self, event: Event) -> None:
         if isinstance(event, _OF_LOADING):
-            self._loaded[type(event)] = event
+            self._loaded.pop(type(event), None)
+            self._loaded[type(event)] = event  # in the order in which they were told last
         super()._receive(event)
 
     def close(self) -> bool:
@@ -114,12 +115,13 @@ class House:
         studio.app.settings.dialog.close()
         studio.window.prompt_box.set_text("")
         studio.events.clear()
+        counted_later = (studio.window.prompt_box.count,)
         for pages in PAGES:
             for name, window in pages(studio, self.folder):
                 settle(window)
                 for place, _ in enumerate(turned(window)):
                     settle(window)
-                    said[f"{pages.__name__}: {name}, {place}"] = _said(texts(window))
+                    said[f"{pages.__name__}: {name}, {place}"] = _said(texts(window, counted_later))
         return said
 
 

@@ -150,7 +150,7 @@ def notes(studio: Studio, folder: Path) -> Iterator[Page]:
     window.incognito_action.trigger()
     window.prompt_box.set_text("Write a short invitation from these minutes.")
     studio.app.prompt.attach([str(folder / "Garden club.md")])
-    studio.until(lambda: bool(window.prompt_box.chips.attachments))
+    studio.until(lambda: window.prompt_box.chips.num_tokens > 0)
     yield "incognito, a file attached", window
     sent = Message(1, 1, None, Role.USER, window.prompt_box.text, datetime.now(UTC))
     window.prompt_box.set_text("")

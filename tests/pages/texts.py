@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from PySide6.QtCore import QAbstractItemModel, QAbstractListModel, QModelIndex, Qt
 from PySide6.QtGui import QAction
@@ -21,9 +21,10 @@ _ROLES = (
 )
 
 
-def texts(window: QWidget) -> list[str]:
-    """Each with the widget that has it, sorted."""
-    return sorted({f"{type(widget).__name__}: {text}" for widget, text in _texts(window) if text.strip()})
+def texts(window: QWidget, but: Collection[QWidget] = ()) -> list[str]:
+    """Each with the widget that has it, sorted. `but`: widgets to leave out."""
+    said = ((widget, text) for widget, text in _texts(window) if text.strip() and widget not in but)
+    return sorted({f"{type(widget).__name__}: {text}" for widget, text in said})
 
 
 def _texts(window: QWidget) -> Iterator[tuple[QWidget, str]]:
