@@ -121,6 +121,14 @@ class GuidedController(Controller):
     def _on_completed(self) -> None:
         self._keeper.note(guided_step=0)
 
+    def kept(self) -> bool:
+        """What was measured is measured again, as after a new start."""
+        return SUBJECT in self._window.notices.shown
+
+    def resume(self, kept: bool) -> None:
+        if kept:
+            self.offer(at_once=False)
+
     # What is done
 
     @Slot()

@@ -24,6 +24,7 @@ class ProofOffer(Controller):
     def __init__(self, window: MainWindow, bridge: EngineBridge, keeper: SettingsKeeper) -> None:
         super().__init__(window, bridge)
         self._keeper = keeper
+        self._offered: ReplyStatistics | None = None  # of the reply that the notice is about
         window.compare_action.triggered.connect(self._settle)
 
     def _on_event(self, event: Event) -> None:
@@ -33,6 +34,7 @@ class ProofOffer(Controller):
                     self._offer(message.statistics)
 
     def _offer(self, statistics: ReplyStatistics) -> None:
+        self._offered = statistics
         sentence = self.tr(
             "This reply was {ratio}× faster because it reuses earlier text. See it beside the same reply without "
             "speed-up."
@@ -40,6 +42,13 @@ class ProofOffer(Controller):
         prove = self.tr("Prove it…"), self._window.compare_action.trigger
         notice = self._window.notices.show_notice(SUBJECT, sentence, (prove,))
         notice.closed.connect(self._settle)
+
+    def kept(self) -> ReplyStatistics | None:
+        return self._offered if SUBJECT in self._window.notices.shown else None
+
+    def resume(self, kept: ReplyStatistics | None) -> None:
+        if kept is not None:
+            self._offer(kept)
 
     @Slot()
     def _settle(self) -> None:
