@@ -32,7 +32,7 @@ class SpeedDetails(QFrame):
         self.table = QFormLayout(
             horizontalSpacing=_MARGIN_PX,
             verticalSpacing=4,
-            labelAlignment=Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop,
+            labelAlignment=Qt.AlignmentFlag.AlignLeft,
             fieldGrowthPolicy=QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow,
         )
         self.rows: list[tuple[Sentences, Sentences]] = []  # names and values; those that were not needed are hidden
@@ -52,7 +52,9 @@ class SpeedDetails(QFrame):
         self.note.setText(note)
         self.note.setVisible(bool(note))
         while len(self.rows) < len(rows):
-            self.rows.append((set_up(Sentences("", self), kind="quiet"), Sentences("", self)))
+            name, value = set_up(Sentences("", self), kind="quiet"), Sentences("", self)
+            name.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)  # beside the first line
+            self.rows.append((name, value))
             self.table.addRow(*self.rows[-1])
         for number, labels in enumerate(self.rows):
             self.table.setRowVisible(number, number < len(rows))

@@ -13,6 +13,7 @@ from typing import Any
 
 from engine.messages.learned import Benefit, ScoredReplies
 from engine.messages.replies import ProposerCounts, TextKind, joined_counts
+from engine.messages.speed import Hindrance
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,8 @@ class Tally:
     check_s: float = 0.0
     saved_s: float = 0.0  # over plain decoding, by all compared replies
     num_slow: int = 0  # of these, slower than plain by counts
+    num_unpaid: int = 0  # that checking guesses kept from being faster, as it costs too much here (`Hindrance.COSTS`)
+    num_unrepeated: int = 0  # the same, as nothing or little came up again
     num_repeating: int = 0  # that repeated themselves
     ratios: tuple[float, ...] = ()  # of compared replies to plain decoding, in any order
     proposers: tuple[ProposerCounts, ...] = ()  # by key
@@ -91,6 +94,12 @@ class Tally:
             return None
         ordered = sorted(self.ratios)
         return TotalSpeedup(median(ordered), _error_of_median(ordered), len(ordered), self.saved_s)
+
+    @property
+    def hindrance(self) -> Hindrance:
+        """What kept a typical reply from being faster; unknown where that is told of less than half of them."""
+        number, hindrance = max((self.num_unpaid, Hindrance.COSTS), (self.num_unrepeated, Hindrance.NOTHING))
+        return hindrance if 2 * number >= max(1, self.num_replies) else Hindrance.UNKNOWN
 
     @property
     def benefit(self) -> Benefit | None:

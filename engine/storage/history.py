@@ -16,7 +16,7 @@ from engine.messages.history import NUMBERS, AdapterNote, History, LearningDay, 
 from engine.messages.learned import ScoredReplies, TargetStatistics
 from engine.messages.remote import SERVER_IDENTITY, host_of, server_of
 from engine.messages.replies import ProposerCounts, TextKind
-from engine.messages.speed import SLOWER
+from engine.messages.speed import SLOWER, Hindrance
 from engine.storage import adapters, ngrams, recall
 from engine.storage.connections import raw_rows
 from engine.storage.schema import LearningDayRow, read_time
@@ -41,6 +41,8 @@ _SUMS = {
     "draft_s": "total(iif(check_s > 0, draft_s, 0))",
     "check_s": "total(check_s)",
     "saved_s": "total(reply_s * (over_plain - 1))",
+    "num_unpaid": f"total(hindrance = '{Hindrance.COSTS}')",
+    "num_unrepeated": f"total(hindrance IN ('{Hindrance.NOTHING}', '{Hindrance.LITTLE}'))",
     "num_slow": f"total(0 < ratio AND ratio < {SLOWER})",
 }
 _SUMS = {name: f"{added} FILTER (WHERE NOT repeats)" for name, added in _SUMS.items()}
@@ -60,7 +62,7 @@ WITH replies AS (
     SELECT messages.id AS id, messages.conversation_id AS chat, messages.created_at AS at,
     date(messages.created_at, 'localtime') AS day, {_WRITER} AS target, kind,
     max(0, reply_tokens - (stop_reason <> 'end')) AS timed, reply_tokens, reply_s, num_rounds, num_drafted,
-    num_accepted, draft_s, check_s, plain_tokens_per_s, repeats,
+    num_accepted, draft_s, check_s, plain_tokens_per_s, hindrance, repeats,
     iif(target_identity LIKE '{SERVER_IDENTITY}%', 0, ratio) AS ratio,
     {_OF_THOUGHTS.format(place=3)} AS num_thought, {_OF_THOUGHTS.format(place=2)} AS thought_s
     FROM reply_statistics JOIN messages ON messages.id = reply_statistics.message_id

@@ -196,10 +196,14 @@ class HistoryPage(Dialog):
     def _show_headline(self, days: tuple[Portion, ...], whole: Tally) -> None:
         today = datetime.now().astimezone().date()
         recent = total(portion.tally for portion in figures.since(days, today, _RECENT_DAYS))
-        self.headline.setText(headline(recent.speedup, self.tr("Over the last %n day(s)", "", _RECENT_DAYS)))
+        self.headline.setText(
+            headline(recent.speedup, self.tr("Over the last %n day(s)", "", _RECENT_DAYS), recent.hindrance)
+        )
         older = whole.num_replies > recent.num_replies
         self.before.setText(
-            headline(whole.speedup, self.tr("Since {day}").format(day=day_words(days[0].day))) if older else ""
+            headline(whole.speedup, self.tr("Since {day}").format(day=day_words(days[0].day)), whole.hindrance)
+            if older
+            else ""
         )
         self.before.setVisible(older)
         self.exceptions.setText(exceptions_words(whole))

@@ -8,9 +8,11 @@ from app.dialogs.history.figures import Grouping, Point
 from app.text.amounts import day_words, percent_words
 from app.text.benefits import gain_words
 from app.text.numbers import decimal
+from app.text.speed import hindrance_words
 from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
 from app.text.unseen import wrapped
 from engine.messages.history import AdapterNote, History, Tally, TotalSpeedup
+from engine.messages.speed import FASTER, Hindrance
 
 Speed = Words("Speed")
 NOTHING = "–"
@@ -50,8 +52,8 @@ def tool_tip(text: str) -> str:
     return wrapped(translate("Speed", text))
 
 
-def headline(speedup: TotalSpeedup | None, when: str) -> str:
-    """`when`: as in `Over the last 7 days`."""
+def headline(speedup: TotalSpeedup | None, when: str, hindrance: Hindrance = Hindrance.UNKNOWN) -> str:
+    """`when`: as in `Over the last 7 days`; `hindrance`: what kept a typical reply from being faster."""
     if speedup is None:
         return Speed.tr("{when} no reply could be compared with writing without speed-up.", when=when)
     ratio, replies = ratio_words(speedup), _replies(speedup.num_replies)
@@ -61,7 +63,11 @@ def headline(speedup: TotalSpeedup | None, when: str) -> str:
     words = Speed.tr("{when} a typical reply came {ratio} as fast as without speed-up ({replies}).")
     if abs(speedup.ratio - 1) <= max(speedup.error, 0.005):
         words = Speed.tr("{when} a typical reply came at normal speed: {ratio} ({replies}).")
-    return f"{words.format(when=when, ratio=ratio, replies=replies)} {_saved(speedup.saved_s)}".rstrip()
+    why = "" if speedup.ratio > FASTER else hindrance_words(hindrance)
+    reason = Speed.tr("Most often, {why}.", why=why) if why else ""
+    return " ".join(
+        filter(None, (words.format(when=when, ratio=ratio, replies=replies), reason, _saved(speedup.saved_s)))
+    )
 
 
 def _saved(seconds: float) -> str:

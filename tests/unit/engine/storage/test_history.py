@@ -18,6 +18,7 @@ from engine.messages.history import Tally, total
 from engine.messages.learned import NgramRecord
 from engine.messages.origins import SERVER
 from engine.messages.replies import ProposerCounts, ReplyStatistics, StopReason, TextKind, Thought
+from engine.messages.speed import Hindrance
 from engine.storage import Repository
 from engine.storage.schema import ConversationRow, MessageRow, ReplyProposerRow, ReplyStatisticsRow
 
@@ -89,6 +90,13 @@ def test_replies_are_added_up_by_day_and_by_chat(repository: Repository) -> None
     assert abs(day - datetime.now().astimezone().date()) <= timedelta(days=1)
     assert len(history.days) == 3
     assert total(each.tally for each in history.days) == total(each.tally for each in history.chats)
+
+
+def test_what_kept_replies_from_being_faster_is_counted(repository: Repository) -> None:
+    kinds = (Hindrance.COSTS, Hindrance.NOTHING, Hindrance.LITTLE, Hindrance.WRONG, Hindrance.UNKNOWN)
+    say(repository, *(statistics(ratio=1.0, hindrance=each) for each in kinds))
+    (portion,) = repository.read_history().chats
+    assert (portion.tally.num_unpaid, portion.tally.num_unrepeated) == (1, 2)
 
 
 def test_one_endless_reply_earns_no_figure(repository: Repository) -> None:

@@ -21,6 +21,7 @@ from app.dialogs.history.wording import (
 )
 from engine.messages.history import History, Tally, TotalSpeedup
 from engine.messages.replies import TextKind
+from engine.messages.speed import Hindrance
 from tests.unit.app.dialogs.history.made import history, portion, tally
 
 WEEK = "Over the last 7 days"
@@ -57,6 +58,17 @@ WEEK = "Over the last 7 days"
 )
 def test_the_headline_is_honest(speedup: TotalSpeedup | None, words: str) -> None:
     assert headline(speedup, WEEK) == words
+
+
+def test_the_headline_says_what_kept_replies_from_being_faster_where_they_were_not() -> None:
+    costly = Tally(num_replies=4, num_unpaid=2, num_unrepeated=1, ratios=(1.0,) * 4)
+    assert headline(costly.speedup, WEEK, costly.hindrance).endswith(
+        "normal speed: 1.00× (4 replies). Most often, guesses do not pay on this computer."
+    )
+    mixed = replace(costly, num_unpaid=1)
+    assert mixed.hindrance is Hindrance.UNKNOWN, "no reason stands for most of them"
+    fast = replace(costly, ratios=(1.4,) * 4)
+    assert "Most often" not in headline(fast.speedup, WEEK, fast.hindrance)
 
 
 @pytest.mark.parametrize(
