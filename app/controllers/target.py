@@ -92,7 +92,7 @@ class TargetController(Controller):
             self._window.target_bar.show_waiting(name_in(target))
         else:
             self._show_progress(name_in(target), 0.0)
-        self._window.prompt_box.set_ready(False)  # a prompt sent now would wait, unseen, for the new target
+        self._window.prompt_box.set_ready(True)  # a prompt sent now waits in its chat for the new target
 
     @Slot(str)
     def choose(self, target: str, anyway: bool = False) -> None:

@@ -186,8 +186,8 @@ class PromptBox(QWidget):
         self._update_button()
 
     def set_ready(self, ready: bool, reason: str = "") -> None:
-        """Whether there is a target to send to; `reason` is shown when the user tries while there is none. Without a
-        reason, it is still loading."""
+        """Whether there is a target to send to, or one that is loading; `reason` is shown when the user tries while
+        there is none. Without a reason, the program has just begun."""
         self._ready = ready
         self._reason = reason
         if ready:

@@ -168,6 +168,7 @@ class ChatService:
 
     def _answer_ahead(self, command: Send | EditPrompt, conversation_id: int, stop: StopSignal) -> None:
         """The prompt was stored while it waited. A new conversation has the system prompt of the target in use now."""
+        self._turns(conversation_id).asked(command.prompt)  # raises where its pictures are not seen
         if isinstance(command, Send) and command.conversation_id is None and not command.has_own_system_prompt:
             told = effective_system_prompt(command.system_prompt, self.target.options)
             conversation = self._open(conversation_id)

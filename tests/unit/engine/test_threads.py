@@ -259,6 +259,31 @@ def test_a_prompt_that_waits_can_be_stopped_and_is_answered_later(held: Held) ->
     assert held.stored == [("", ["Hi", "Hello."])]
 
 
+def test_a_prompt_is_stored_and_told_while_a_model_is_loading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    began, is_read = threading.Event(), threading.Event()
+
+    def load(*_arguments: object) -> Target:
+        began.set()
+        assert is_read.wait(60)
+        return FakeTarget(says("Hello."))
+
+    monkeypatch.setattr("engine.loading.load_target", load)
+    (tmp_path / "slow.gguf").write_bytes(b"GGUF")
+    events = EventQueue()
+    engine = Engine(EngineConfig(tmp_path / "data", SpeculationSettings(drafter="none")), events)
+    try:
+        engine.post(LoadTarget(str(tmp_path / "slow.gguf")))
+        assert began.wait(60)
+        engine.post(Send("Hi", None, ReplySettings()))
+        assert events.wait_for(PromptStored).message.text == "Hi"
+        assert events.wait_for(ReplyWaits).sentence == "Waiting until the model is loaded"
+        is_read.set()
+        assert events.wait_for(ReplyFinished).message.text == "Hello."
+    finally:
+        is_read.set()
+        assert engine.close()
+
+
 def test_what_waits_while_everything_is_forgotten_is_stored_afterwards(held: Held) -> None:
     held.engine.post(ForgetEverything())
     held.engine.post(Send("Hi", None, ReplySettings()))

@@ -160,7 +160,17 @@ def answered(desk: Desk, conversation_id: int = 7) -> tuple[Message, Message]:
 def test_starting_lists_what_was_kept_and_loads_the_target(desk: Desk) -> None:
     assert desk.take() == [ListConversations(), LoadTarget("starter", for_all=TARGET_SETTINGS)]
     desk.write("Hi")
-    assert desk.take() == [], "nothing is sent before a target is ready"
+    assert desk.take() == [Send("Hi", None, desk.settings, "Be kind.")], "it waits for the target in its chat"
+    waits = ReplyWaits(7, "Waiting until the model is loaded")
+    desk.tell(ConversationChanged(summary(7)), PromptStored(prompt(70, 7)), waits)
+    assert (desk.shown, waiting_words(desk)) == (["Hi"], "Waiting until the model is loaded")
+
+
+def test_where_no_target_could_be_loaded_nothing_is_sent(desk: Desk) -> None:
+    desk.tell(Failed("It is damaged.", desk.bridge.loads[-1]))
+    desk.take()
+    desk.write("Hi")
+    assert desk.take() == []
     assert desk.window.prompt_box.text == "Hi", "and nothing typed is lost"
 
 
@@ -558,8 +568,6 @@ def test_a_failed_start_falls_back_to_the_starter(desk: Desk) -> None:
 
 def test_a_target_that_cannot_be_loaded_leaves_the_one_in_use(ready: Desk) -> None:
     ready.window.target_bar.target_chosen.emit("/models/bad.gguf")
-    ready.write("Hi")
-    assert not any(isinstance(command, Send) for command in ready.take()), "it would wait, unseen, for the new target"
     ready.tell(TargetLoading("bad", 0.5), Failed("bad.gguf is damaged.", ready.bridge.loads[-1]))
     assert ready.window.target_bar.name.text() == "Tiny"
     ready.write("Hi")
