@@ -16,7 +16,7 @@ from app.dialogs.parts import show_in_front
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
-from engine import ReadHistory
+from engine import ExpectSpeeds, ReadHistory
 from engine.messages.events import (
     ConversationForgotten,
     ConversationsDeleted,
@@ -30,6 +30,7 @@ from engine.messages.events import (
     MessageDeleted,
     ProfileImported,
     ReplyFinished,
+    SpeedsExpected,
 )
 
 _PAGE = "app.dialogs.history.page"  # imports pyqtgraph, which nothing else in the window needs
@@ -93,6 +94,7 @@ class HistoryController(Controller):
             self.page.compare_requested.connect(self._window.compare_action.trigger)
             self.page.export_requested.connect(self._export)
         self._read()
+        self._bridge.post(ExpectSpeeds(), quiet=True)
         show_in_front(self.page)
 
     @Slot(str, str)
@@ -115,6 +117,8 @@ class HistoryController(Controller):
                 self.page.show_history(history)
                 if self._is_stale:
                     self._read()
+            case SpeedsExpected(command, outlooks) if command.machine is None:
+                self.page.show_outlook(next((each for each in outlooks if each.suggestion is None), None))
             case _ if isinstance(event, _CHANGES) and self.page.isVisible():
                 self._read()
 

@@ -14,8 +14,6 @@ from engine.messages.replies import ReplyStatistics
 from engine.messages.speed import Outcome
 
 SUBJECT = "proof"  # of the notice
-_RECALL = "recall"  # the origin of what earlier text guessed
-_REUSED = 0.5  # of the tokens of a reply
 
 
 class ProofOffer(Controller):
@@ -59,5 +57,4 @@ class ProofOffer(Controller):
 
 def came_again(statistics: ReplyStatistics) -> bool:
     """Whether earlier text wrote most of it, and that was clearly faster."""
-    reused = sum(each.num_accepted for each in statistics.proposers if each.key == _RECALL)
-    return statistics.verdict.outcome is Outcome.FASTER and reused >= _REUSED * statistics.reply_tokens
+    return statistics.verdict.outcome is Outcome.FASTER and statistics.reuses_text

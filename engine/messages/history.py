@@ -131,7 +131,7 @@ NUMBERS = tuple(field.name for field in fields(Tally) if field.name not in ("rat
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """Replies of one day or of one chat, by one target and of one kind."""
+    """Replies of one day or of one chat, by one target, of one kind, and alike in whether they reuse text."""
 
     conversation_id: int  # of the first one
     began_at: datetime  # when the first one was stored
@@ -139,6 +139,7 @@ class Portion:
     target_name: str
     kind: TextKind
     tally: Tally
+    reuses: bool = False  # most of their text was there before
 
 
 @dataclass(frozen=True, slots=True)

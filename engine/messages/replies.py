@@ -9,6 +9,9 @@ from enum import StrEnum
 
 from engine.messages.speed import SLOWER, Hindrance, LiveFigures, SpeedVerdict, verdict_of
 
+REUSE = "recall"  # the key of the origin that quotes earlier text
+MOSTLY_REUSED = 0.5  # of a reply's tokens, guessed by that origin: then it is text that comes again
+
 
 class StopReason(StrEnum):
     """Why a reply ended."""
@@ -150,6 +153,12 @@ class ReplyStatistics:
             self.plain_error,
             self.hindrance,
         )
+
+    @property
+    def reuses_text(self) -> bool:
+        """Whether most of it was there before."""
+        reused = sum(each.num_accepted for each in self.proposers if each.key == REUSE)
+        return 0 < MOSTLY_REUSED * self.reply_tokens <= reused
 
     @property
     def tokens_per_round(self) -> float:

@@ -15,7 +15,7 @@ from sqlalchemy.dialects.sqlite import insert
 from engine.messages.history import NUMBERS, AdapterNote, History, LearningDay, Portion, Tally, total
 from engine.messages.learned import ScoredReplies, TargetStatistics
 from engine.messages.remote import SERVER_IDENTITY, host_of, server_of
-from engine.messages.replies import ProposerCounts, TextKind
+from engine.messages.replies import MOSTLY_REUSED, REUSE, ProposerCounts, TextKind
 from engine.messages.speed import SLOWER, Hindrance
 from engine.storage import adapters, ngrams, recall
 from engine.storage.connections import raw_rows
@@ -55,6 +55,10 @@ _OF_THOUGHTS = """
 iif(thoughts <> '[]' AND json_valid(thoughts),
 (SELECT total(json_extract(value, '$[{place}]')) FROM json_each(thoughts)), 0)
 """
+_REUSED = f"""
+(SELECT total(reply_proposers.num_accepted) FROM reply_proposers
+WHERE reply_proposers.message_id = reply_statistics.message_id AND reply_proposers.key = '{REUSE}')
+"""
 # SQLite adds up faster than the rows can be read. `timed`: see `ReplyStatistics.tokens_per_s`; `over_plain`: see
 # `ReplyStatistics.speedup`. What a server says of its own speed-up, nobody has measured here.
 _REPLIES = f"""
@@ -64,6 +68,7 @@ WITH replies AS (
     max(0, reply_tokens - (stop_reason <> 'end')) AS timed, reply_tokens, reply_s, num_rounds, num_drafted,
     num_accepted, draft_s, check_s, plain_tokens_per_s, hindrance, repeats,
     iif(target_identity LIKE '{SERVER_IDENTITY}%', 0, ratio) AS ratio,
+    iif(reply_tokens > 0, {_REUSED} >= {MOSTLY_REUSED} * reply_tokens, 0) AS reuses,
     {_OF_THOUGHTS.format(place=3)} AS num_thought, {_OF_THOUGHTS.format(place=2)} AS thought_s
     FROM reply_statistics JOIN messages ON messages.id = reply_statistics.message_id
     JOIN conversations ON conversations.id = messages.conversation_id
@@ -74,18 +79,19 @@ _PORTIONS = f"""{_REPLIES}, compared AS MATERIALIZED (
     WHEN min(timed, reply_s, plain_tokens_per_s) > 0 THEN timed / plain_tokens_per_s / reply_s END AS over_plain
     FROM replies
 )
-SELECT chat, day, target, kind, min(at), json_group_array(over_plain) FILTER (WHERE NOT repeats AND over_plain > 0),
+SELECT chat, day, target, kind, reuses, min(at),
+json_group_array(over_plain) FILTER (WHERE NOT repeats AND over_plain > 0),
 {", ".join(_SUMS[name] for name in NUMBERS)}
-FROM compared GROUP BY chat, day, target, kind ORDER BY min(at)
+FROM compared GROUP BY chat, day, target, kind, reuses ORDER BY min(at)
 """
 _PROPOSERS = f"""{_REPLIES}
-SELECT chat, day, target, kind, key, total(reply_proposers.num_rounds), total(reply_proposers.num_drafted),
+SELECT chat, day, target, kind, reuses, key, total(reply_proposers.num_rounds), total(reply_proposers.num_drafted),
 total(reply_proposers.num_accepted) FROM replies JOIN reply_proposers ON message_id = id
-WHERE typeof(key) = 'text' AND NOT repeats AND {_OWN} GROUP BY chat, day, target, kind, key ORDER BY key
+WHERE typeof(key) = 'text' AND NOT repeats AND {_OWN} GROUP BY chat, day, target, kind, reuses, key ORDER BY key
 """
 _SCORED = f"""{_REPLIES}
-SELECT chat, day, target, kind, count(*), total(num_tokens), total(rounds_before), total(rounds_after)
-FROM replies JOIN scores ON message_id = id WHERE {SOUND} GROUP BY chat, day, target, kind
+SELECT chat, day, target, kind, reuses, count(*), total(num_tokens), total(rounds_before), total(rounds_after)
+FROM replies JOIN scores ON message_id = id WHERE {SOUND} GROUP BY chat, day, target, kind, reuses
 """
 _TAUGHT = f"""
 SELECT DISTINCT fingerprint, {_WRITER} FROM lessons JOIN vocabularies ON vocabularies.id = vocabulary_id
@@ -148,15 +154,15 @@ def _read_portions(connection: Connection) -> tuple[list[Portion], dict[str, str
     for *group, key, num_rounds, num_drafted, num_accepted in raw_rows(connection, _PROPOSERS):
         proposers[tuple(group)].append(ProposerCounts(key, int(num_rounds), int(num_drafted), int(num_accepted)))
     scored = {
-        (chat, day, target, kind): (ScoredReplies(chat, number, int(num_tokens), before, after),)
-        for chat, day, target, kind, number, num_tokens, before, after in raw_rows(connection, _SCORED)
+        (chat, day, target, kind, reuses): (ScoredReplies(chat, number, int(num_tokens), before, after),)
+        for chat, day, target, kind, reuses, number, num_tokens, before, after in raw_rows(connection, _SCORED)
     }
-    for chat, day, target, kind, at, ratios, *sums in raw_rows(connection, _PORTIONS):
+    for chat, day, target, kind, reuses, at, ratios, *sums in raw_rows(connection, _PORTIONS):
         began_at = read_time(at)
         if began_at is not None and kind in _KINDS:
-            group = chat, day, target, kind
+            group = chat, day, target, kind, reuses
             tally = replace(_tally(sums, json.loads(ratios), proposers.get(group, ())), scored=scored.get(group, ()))
-            portions.append(Portion(chat, began_at, date.fromisoformat(day), target, _KINDS[kind], tally))
+            portions.append(Portion(chat, began_at, date.fromisoformat(day), target, _KINDS[kind], tally, bool(reuses)))
     names = _names([portion.target_name for portion in portions])
     return [replace(portion, target_name=names[portion.target_name]) for portion in portions], names
 
@@ -187,10 +193,11 @@ def _parted(writer: str) -> tuple[str, str]:
 
 
 def _joined(portions: Sequence[Portion], key: Callable[[Portion], Hashable]) -> tuple[Portion, ...]:
-    """Those of one target and kind that have the same key become one, in the place of the first."""
+    """Those of one target and kind that have the same key, and are alike in whether they reuse text, become one, in the
+    place of the first."""
     alike: dict[Hashable, list[Portion]] = defaultdict(list)
     for portion in portions:
-        alike[key(portion), portion.target_name, portion.kind].append(portion)
+        alike[key(portion), portion.target_name, portion.kind, portion.reuses].append(portion)
     return tuple(those[0] if len(those) == 1 else _sum(those) for those in alike.values())
 
 

@@ -108,6 +108,23 @@ def rows(portions: Iterable[Portion]) -> tuple[Row, ...]:
     return tuple(row for _, those in sorted(found, key=lambda each: -each[0]) for row in those)
 
 
+@dataclass(frozen=True, slots=True)
+class Paying:
+    """How replies of one kind of text fared; kind None: text that comes again, of whatever kind."""
+
+    kind: TextKind | None
+    speedup: TotalSpeedup
+
+
+def by_text(portions: Iterable[Portion]) -> tuple[Paying, ...]:
+    """Where speed-up brings most comes first; kinds of which no reply was compared are left out."""
+    tallies: dict[TextKind | None, list[Tally]] = defaultdict(list)
+    for portion in portions:
+        tallies[None if portion.reuses else portion.kind].append(portion.tally)
+    found = ((kind, total(those).speedup) for kind, those in tallies.items())
+    return tuple(sorted((Paying(kind, each) for kind, each in found if each), key=lambda each: -each.speedup.ratio))
+
+
 def since(portions: Iterable[Portion], today: date, num_days: int) -> tuple[Portion, ...]:
     """Those of the last so many days, today included."""
     return tuple(portion for portion in portions if portion.day > today - timedelta(days=num_days))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from PySide6.QtWidgets import QComboBox, QFileDialog, QLabel, QStackedLayout, QW
 from app.dialogs.history import figures
 from app.dialogs.history.columns import csv_text
 from app.dialogs.history.figures import Choice, Grouping, week_begins
+from app.dialogs.history.paying import PayingView
 from app.dialogs.history.table import FiguresTable
 from app.dialogs.history.wording import (
     EMPTY,
@@ -23,6 +25,7 @@ from app.dialogs.history.wording import (
     headline,
     learned_words,
     note_words,
+    paying_rows,
     plot_words,
     point_words,
     thinking_words,
@@ -39,6 +42,7 @@ from app.widgets.parts import button, set_up, words
 from app.widgets.plots import PlotMark, PlotPoint, RatioPlot
 from app.widgets.share_bars import Bar, Part, ShareBars
 from engine.messages.history import History, Portion, Tally, TotalSpeedup, total
+from engine.messages.outlook import Outlook
 from engine.messages.replies import TextKind
 
 _SIZE_PX = (900, 820)
@@ -83,6 +87,7 @@ class HistoryPage(Dialog):
         super().__init__(_SIZE_PX, parent, Qt.WindowType.Window)
         self.setWindowTitle(self.tr("Speed"))
         self._history = History()
+        self._outlook: Outlook | None = None  # of the model in use
         self._rows: tuple[figures.Row, ...] = ()
         compared = tool_tip(HOW_COMPARED)
         self.headline = set_up(words("", self), kind="heading", tip=compared)
@@ -105,6 +110,7 @@ class HistoryPage(Dialog):
         self.plot_words = words("", self, kind="faint")
         self.no_points = words("", self, "quiet")
         self.no_points.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.paying = PayingView(self)
         self.bars = ShareBars(keeper, self)
         self.no_bars = words(self.tr("Of these replies it is not known where the time went."), self, "quiet")
         self.table = FiguresTable(self)
@@ -113,6 +119,7 @@ class HistoryPage(Dialog):
         self.notice.hide()
         self.empty = words(self.tr("The figures are being read…"), self, kind="quiet")
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.expected = PayingView(self)  # while there is nothing but estimates
         self._arrange()
         for combo in (self.targets, self.kinds, self.groupings):
             combo.currentIndexChanged.connect(self._show_chosen)
@@ -134,6 +141,11 @@ class HistoryPage(Dialog):
         self.empty.setText(translate("Speed", EMPTY))
         self._pages.setCurrentIndex(1 if history.days else 0)
         self._show_chosen()
+
+    def show_outlook(self, outlook: Outlook | None) -> None:
+        """What is expected of the model in use; None: nothing was measured."""
+        self._outlook = outlook
+        self._show_paying()
 
     def show_failure(self, sentence: str) -> None:
         """The figures could not be read; earlier ones stay."""
@@ -161,6 +173,9 @@ class HistoryPage(Dialog):
                 self.no_points,
                 self.plot_words,
                 Gap(8),
+                _title(self.tr("Where it pays here"), self),
+                self.paying,
+                Gap(8),
                 _title(self.tr("Where the time goes"), self),
                 self.bars,
                 self.no_bars,
@@ -176,7 +191,9 @@ class HistoryPage(Dialog):
             margins=(24, 20, 24, 20),
             spacing=12,
         )
-        in_column([Stretch(), self.empty, Stretch()], inside=nothing, margins=(80, 24, 80, 24))
+        in_column(
+            [Stretch(), self.empty, self.expected, Stretch()], inside=nothing, margins=(80, 24, 80, 24), spacing=16
+        )
         self._pages = QStackedLayout(self)
         self._pages.addWidget(nothing)
         self._pages.addWidget(ScrollingPage(self.windowTitle(), shown, self))
@@ -188,6 +205,7 @@ class HistoryPage(Dialog):
         whole = total(portion.tally for portion in days)
         self._show_headline(days, whole)
         self._show_plot(choice)
+        self._show_paying()
         self._show_bars(whole)
         self._rows = figures.rows(days)
         self.table.show_rows(self._rows)
@@ -240,6 +258,13 @@ class HistoryPage(Dialog):
             sentences.append(self.tr("A dashed line: the drafter learned something new."))
         self.plot_words.setText(" ".join(sentences))
         self.plot_words.setVisible(bool(points))
+
+    def _show_paying(self) -> None:
+        """Of all kinds, whichever is chosen for the rest of the page."""
+        of_target = replace(self.choice, kind=None)
+        paying = figures.by_text(filter(of_target.keeps, self._history.days))
+        self.paying.show_rows(paying_rows(paying, self._outlook))
+        self.expected.show_rows(paying_rows((), self._outlook))
 
     def _show_bars(self, whole: Tally) -> None:
         parted = whole.parted_s

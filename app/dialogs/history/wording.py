@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from app.dialogs.history.figures import Grouping, Point
+from app.dialogs.history.figures import Grouping, Paying, Point
 from app.text.amounts import day_words, percent_words
-from app.text.benefits import gain_words
+from app.text.benefits import gain_words, kind_words
 from app.text.numbers import decimal
 from app.text.speed import hindrance_words
 from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
 from app.text.unseen import wrapped
 from engine.messages.history import AdapterNote, History, Tally, TotalSpeedup
+from engine.messages.outlook import Outlook, Span
 from engine.messages.speed import FASTER, Hindrance
 
 Speed = Words("Speed")
@@ -43,6 +44,12 @@ HOW_SCORED = QT_TRANSLATE_NOOP(
     "its guesses, four at a time: as they were before it learned anything, and as they are by then. So no reply that "
     "it learned from flatters the figures. Earlier text that is reused is not counted.\n"
     "± is the standard error, from how far the chats are from one another; it takes six chats.",
+)
+WHERE_IT_PAYS = QT_TRANSLATE_NOOP(
+    "Speed",
+    "Text that comes again is a reply of which at least half was there before: quoted, corrected or changed text, "
+    "whatever its kind. Other replies count by what they mostly are. Where you have no replies yet, the figure is an "
+    "estimate: from what passes of the model take on this computer, and how often guesses are usually right.",
 )
 _SURE = 0.05  # a standard error beyond it leaves a ratio near 1 open
 
@@ -133,6 +140,33 @@ def duration(seconds: float) -> str:
     if hours < 10 and minutes:
         return Speed.tr("{hours} h {minutes} min", hours=hours, minutes=minutes)
     return Speed.tr("{number} hour(s)", "", round(seconds / 3600))
+
+
+def paying_rows(paying: Sequence[Paying], outlook: Outlook | None) -> tuple[tuple[str, str], ...]:
+    """Kinds of text, and what speed-up brings with them here: as the user's own replies have it, else as is expected of
+    the model in use."""
+    rows = [
+        (
+            Speed.tr("Text that comes again") if each.kind is None else kind_words(each.kind),
+            Speed.tr("{ratio}, {replies}", ratio=ratio_words(each.speedup), replies=_replies(each.speedup.num_replies)),
+        )
+        for each in paying
+    ]
+    if outlook is not None and all(each.kind is not None for each in paying):
+        rows.insert(0, (Speed.tr("Text that comes again"), _expected(outlook.copies, outlook.name)))
+    if outlook is not None and all(each.kind is None for each in paying):
+        rows.append((Speed.tr("New text"), _expected(outlook.new_text, outlook.name)))
+    return tuple(rows)
+
+
+def _expected(times: Span, name: str) -> str:
+    return Speed.tr(
+        "about {middle}× ({low} to {high}), estimated for {model}",
+        middle=decimal(times.middle, 1),
+        low=decimal(times.low, 1),
+        high=decimal(times.high, 1),
+        model=name,
+    )
 
 
 def point_words(point: Point, grouping: Grouping) -> str:

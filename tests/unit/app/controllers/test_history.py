@@ -16,9 +16,18 @@ from app.dialogs.history.page import HistoryPage
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
-from engine import EngineConfig, ReadHistory
-from engine.messages.events import DrafterLearned, Event, EverythingForgotten, Failed, HistoryRead, LearnedForgotten
+from engine import EngineConfig, ExpectSpeeds, ReadHistory
+from engine.messages.events import (
+    DrafterLearned,
+    Event,
+    EverythingForgotten,
+    Failed,
+    HistoryRead,
+    LearnedForgotten,
+    SpeedsExpected,
+)
 from engine.messages.history import History
+from engine.messages.outlook import Outlook, Span
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.ear import Ear
 from tests.unit.app.dialogs.history.made import history
@@ -39,19 +48,23 @@ def tell(bridge: FakeBridge, *events: Event) -> None:
     bridge.tell(*events)
 
 
+def read(bridge: FakeBridge) -> list[ReadHistory]:
+    return [command for command in bridge.posted if isinstance(command, ReadHistory)]
+
+
 LEARNED = DrafterLearned(1, 10)
 
 
 def test_it_is_read_when_it_is_opened(controller: HistoryController, window: MainWindow, bridge: FakeBridge) -> None:
     tell(bridge, LEARNED, HistoryRead(History()))
-    assert bridge.posted == []
+    assert read(bridge) == []
     page = opened(controller, window)
     assert page.isVisible()
-    assert bridge.posted == [ReadHistory()]
+    assert read(bridge) == [ReadHistory()]
     tell(bridge, HistoryRead(history()))
     assert page.headline.isVisible()
     opened(controller, window)
-    assert bridge.posted == [ReadHistory()] * 2
+    assert read(bridge) == [ReadHistory()] * 2
 
 
 def test_it_is_read_again_while_it_is_seen_one_reading_at_a_time(
@@ -59,14 +72,14 @@ def test_it_is_read_again_while_it_is_seen_one_reading_at_a_time(
 ) -> None:
     page = opened(controller, window)
     tell(bridge, LEARNED, LEARNED)
-    assert bridge.posted == [ReadHistory()]
+    assert read(bridge) == [ReadHistory()]
     tell(bridge, HistoryRead(history()))
-    assert bridge.posted == [ReadHistory()] * 2, "it had changed meanwhile"
+    assert read(bridge) == [ReadHistory()] * 2, "it had changed meanwhile"
     tell(bridge, HistoryRead(history()))
-    assert bridge.posted == [ReadHistory()] * 2
+    assert read(bridge) == [ReadHistory()] * 2
     page.close()
     tell(bridge, LEARNED)
-    assert bridge.posted == [ReadHistory()] * 2
+    assert read(bridge) == [ReadHistory()] * 2
 
 
 def test_a_failure_is_told_on_the_page(controller: HistoryController, window: MainWindow, bridge: FakeBridge) -> None:
@@ -74,7 +87,7 @@ def test_a_failure_is_told_on_the_page(controller: HistoryController, window: Ma
     tell(bridge, Failed("The disk is gone.", ReadHistory()))
     assert page.empty.text() == "The disk is gone."
     opened(controller, window)
-    assert bridge.posted == [ReadHistory()] * 2
+    assert read(bridge) == [ReadHistory()] * 2
 
 
 def test_the_table_is_written(
@@ -95,7 +108,7 @@ def test_asking_for_proof_is_passed_on(
     page = opened(controller, window)
     with qtbot.waitSignal(window.compare_action.triggered):
         page.compare_requested.emit()
-    assert bridge.posted == [ReadHistory()]
+    assert read(bridge) == [ReadHistory()]
 
 
 def test_the_window_is_up_without_plots() -> None:
@@ -147,4 +160,22 @@ def test_what_is_forgotten_leaves_the_page_at_once(
 ) -> None:
     opened(controller, window)
     tell(bridge, HistoryRead(history()), event)
-    assert bridge.posted == [ReadHistory()] * 2
+    assert read(bridge) == [ReadHistory()] * 2
+
+
+def test_what_is_expected_of_the_model_in_use_stands_beside_what_was_measured(
+    controller: HistoryController, window: MainWindow, bridge: FakeBridge
+) -> None:
+    page = opened(controller, window)
+    assert bridge.posted[-1] == ExpectSpeeds()
+    tell(bridge, HistoryRead(History()))
+    assert not page.expected.isVisible()
+    outlook = Outlook("Tiny", None, Span(95, 100, 105), Span(0.97, 1, 1.1), Span(1.1, 1.3, 1.6))
+    tell(bridge, SpeedsExpected(ExpectSpeeds(), (outlook,), 0.0))
+    assert page.expected.isVisible(), "there are no replies yet"
+    assert page.expected.rows[0] == ("Text that comes again", "about 1.3× (1.1 to 1.6), estimated for Tiny")
+    tell(bridge, HistoryRead(history()))
+    names = [name for name, _ in page.paying.rows]
+    assert names[0] == "Text that comes again", "of which there were no replies"
+    assert "New text" not in names
+    assert "Code" in names

@@ -67,6 +67,17 @@ def test_an_empty_store_has_no_history(repository: Repository) -> None:
     assert (history.num_ngrams, history.num_recall_texts, history.num_recall_tokens) == (0, 0, 0)
 
 
+def test_replies_that_reuse_text_stand_apart(repository: Repository) -> None:
+    reused = (ProposerCounts("recall", 3, 15, 12),)
+    say(repository, statistics(), statistics(proposers=reused, ratio=1.8), statistics(proposers=reused, ratio=1.6))
+    for portions in (repository.read_history().days, repository.read_history().chats):
+        assert {each.reuses: each.tally.num_replies for each in portions} == {False: 1, True: 2}
+        (again,) = (each for each in portions if each.reuses)
+        assert sorted(again.tally.ratios) == [1.6, 1.8]
+        assert again.tally.proposers == (ProposerCounts("recall", 6, 30, 24),)
+        assert total(each.tally for each in portions).num_replies == 3
+
+
 def test_replies_are_added_up_by_day_and_by_chat(repository: Repository) -> None:
     cut = statistics(stop_reason=StopReason.LENGTH, reply_tokens=21, reply_s=4.0)
     first = say(repository, statistics(), cut)

@@ -8,21 +8,23 @@ from datetime import date
 import pytest
 
 from app.dialogs.history.columns import cells, csv_text
-from app.dialogs.history.figures import Grouping, Row, points, rows
+from app.dialogs.history.figures import Grouping, Row, by_text, points, rows
 from app.dialogs.history.wording import (
     duration,
     exceptions_words,
     headline,
     learned_words,
     note_words,
+    paying_rows,
     plot_words,
     point_words,
     thinking_words,
 )
-from engine.messages.history import History, Tally, TotalSpeedup
+from engine.messages.history import History, Portion, Tally, TotalSpeedup
+from engine.messages.outlook import Outlook, Span
 from engine.messages.replies import TextKind
 from engine.messages.speed import Hindrance
-from tests.unit.app.dialogs.history.made import history, portion, tally
+from tests.unit.app.dialogs.history.made import ago, history, portion, tally
 
 WEEK = "Over the last 7 days"
 
@@ -155,3 +157,25 @@ def test_what_was_learned_is_told_in_plain_words() -> None:
         ": learned from 40 replies; what that brings is measured with the next ones."
     )
     assert "→" not in note_words(unknown.adapters[0])
+
+
+OUTLOOK = Outlook("Tiny", None, Span(95, 100, 105), Span(0.97, 1.0, 1.1), Span(1.1, 1.3, 1.6))
+COPIES = "about 1.3× (1.1 to 1.6), estimated for Tiny"
+
+
+def test_where_it_pays_is_told_by_own_replies_and_else_by_an_estimate() -> None:
+    def rows(*portions: Portion, outlook: Outlook | None = OUTLOOK) -> tuple[tuple[str, str], ...]:
+        return paying_rows(by_text(portions), outlook)
+
+    again = replace(portion(ago(1), figures=tally(1.8)), reuses=True)
+    code = portion(ago(1), kind=TextKind.CODE, figures=tally(1.2))
+    prose = portion(ago(1), figures=tally(1.0))
+    assert rows() == (
+        ("Text that comes again", COPIES),
+        ("New text", "about 1.0× (1.0 to 1.1), estimated for Tiny"),
+    )
+    assert rows(outlook=None) == ()
+    assert [name for name, _ in rows(prose, code, again)] == ["Text that comes again", "Code", "Prose"]
+    assert rows(again)[0] == ("Text that comes again", "1.80× ± 0.04, 2 replies")
+    assert rows(prose) == (("Text that comes again", COPIES), ("Prose", "1.00× ± 0.02, 2 replies"))
+    assert rows(prose, outlook=None) == (("Prose", "1.00× ± 0.02, 2 replies"),)
