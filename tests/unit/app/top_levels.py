@@ -49,6 +49,7 @@ from app.theme import ThemeKeeper
 from app.widgets.meter_text import Readiness
 from app.widgets.option_row import LinkRow
 from app.widgets.pictures import picture_words
+from app.widgets.signs import SignButton
 from app.widgets.tour import Step, Tour
 from engine import LearningSettings, OwnSampling, ReplySettings, SamplingSettings, write_tool_servers
 from engine.library.suggestions import read_suggestions
@@ -86,6 +87,8 @@ def main_window(keeper: ThemeKeeper) -> MainWindow:
     window.prompt_box.set_ready(True)
     window.meter.show_live(FIGURES, 8192, ())
     window.meter.show_learning(True, False, 0.5)
+    for sign in window.signs.findChildren(SignButton):
+        sign.tell("What goes on")
     return window
 
 
