@@ -213,6 +213,12 @@ class Verdict:
     # the end of the reply; where somebody asks for it.
     wanted: tuple[tuple[int, int], ...] = ()
 
+    def chance(self, place: int, token: int) -> float:
+        """How likely `token` was in the place of that one of `tokens`; where that is not known, whether it is that."""
+        if self.distributions:
+            return self.distributions[place].chance(token)
+        return float(self.tokens[place] == token)
+
     @property
     def places(self) -> Sequence[int]:
         """Of the accepted tokens in the draft."""

@@ -21,8 +21,10 @@ class Calibration:
     harder than that. The shares change slowly, the lean follows within a dozen guesses and fades as quickly: an online
     logistic regression with one weight for each kind and one for the moment."""
 
-    def __init__(self, priors: Sequence[float]) -> None:
-        """`priors`: for each kind, the chance before anything was seen."""
+    def __init__(self, priors: Sequence[float], fewest_known: int = 0) -> None:
+        """`priors`: for each kind, the chance before anything was seen. What is known of less than `fewest_known` kinds
+        is of others."""
+        self._fewest_known = fewest_known
         self._accepted = [prior * _PRIOR_WEIGHT for prior in priors]
         self._tried = [_PRIOR_WEIGHT] * len(priors)
         self._lean = 0.0
@@ -46,7 +48,8 @@ class Calibration:
     def know(self, known: KnownChances) -> None:
         """Takes over what was known earlier, where that is of the same kinds, or of the first of them."""
         num_kinds, pairs = len(known.tried), list(zip(known.accepted, known.tried, strict=False))
-        if len(known.accepted) == num_kinds <= len(self._tried) and all(a <= b > 0 for a, b in pairs):
+        is_of_these = self._fewest_known <= num_kinds <= len(self._tried)
+        if is_of_these and len(known.accepted) == num_kinds and all(a <= b > 0 for a, b in pairs):
             self._accepted[:num_kinds], self._tried[:num_kinds] = known.accepted, known.tried
 
     def note(self, kind: int, accepted: float, leans: bool = True) -> None:

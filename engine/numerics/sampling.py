@@ -73,6 +73,11 @@ class Distribution:
     def draw(self, dice: Dice) -> int:
         return int(self.ids[dice.choose(self.probabilities)])
 
+    def chance(self, token: int) -> float:
+        if token < len(self.ids) and self.ids[token] == token:  # where nothing was pruned
+            return float(self.probabilities[token])
+        return float(self.probabilities[self.ids == token].sum())
+
 
 def make_distribution(logits: LogitRow, settings: SamplingSettings, history: Sequence[int]) -> Distribution:
     """The distribution of the next token, given its row of logits (shape (vocabulary,), left unchanged) and the tokens

@@ -65,7 +65,6 @@ class Chooser:
         self._recent = RecentRounds(passes.of(1))
         self._surest: Draft | None = None  # of the free guesses of this round
         self.has_passed_up = False  # in this round a likely guess, as checking it takes too long
-        self._reach = USUAL_LENGTH  # tokens of a free guess: more while all of them are accepted
         self._num_rounds = 0
         for proposer in proposers:
             self.join(proposer)
@@ -154,7 +153,7 @@ class Chooser:
             longest = min(longest, self._always.longest)
             draft, _ = candidate.draft(context, longest, worth)
             return candidate.paying(draft, longest, rate, self._always.shortest)
-        worth, reach = GoingRate(self._passes, rate), min(longest, self._reach)
+        worth, reach = GoingRate(self._passes, rate), min(longest, MAX_LENGTH)
         guesses = [call(proposer, proposer.propose, context, reach, worth) for proposer in self._free]
         self._surest = max((guess for guess in guesses if guess.tokens), key=lambda each: each.chances[0], default=None)
         self.has_passed_up = False
@@ -274,8 +273,11 @@ class Chooser:
                 gained += reached[place]
                 more_s = passes.hoped(num_rows) - single_s + (change_s if num_rows != last_rows else 0.0)
                 its_gain = gained - rate * more_s - _MARGIN
-                if its_gain > gain and (its_gain := its_gain - caution(more_s / single_s)) > gain:
-                    best, places, gain = guess, order[: num_rows - 1], its_gain
+                if its_gain > gain:
+                    taken = order[: num_rows - 1]
+                    its_gain -= caution(more_s / single_s, [reached[each] for each in taken])
+                    if its_gain > gain:
+                        best, places, gain = guess, taken, its_gain
         return (best.only(sorted(places)), gain) if places else (NO_DRAFT, 0.0)
 
     def _price(self, seconds: float, rate: float) -> float:
@@ -303,10 +305,5 @@ class Chooser:
         self._purse.note(len(verdict.tokens), (seconds - single_s + change_s) / single_s)
         if self._surest is not None and not draft.tokens:
             self._note_passed_up(self._surest, verdict.tokens[0])
-        if draft.tokens:
-            num_accepted, num_trunk = verdict.num_straight, draft.num_trunk
-            is_copying = num_accepted == num_trunk >= USUAL_LENGTH / 2
-            if is_copying or num_accepted < num_trunk:
-                self._reach = min(2 * self._reach + 1, MAX_LENGTH) if is_copying else USUAL_LENGTH
         words = " and ".join(self._labels.get(key, key) for key, length in draft.parts if length)
         self._recent.note(1 + sum(draft.reached), seconds, words, draft.num_trunk)

@@ -3,10 +3,10 @@
 Places are found by the longest suffix that matches (see `engine.numerics.suffix_index`). What followed there votes. The
 place that is quoted is kept, and as long as it is right it votes with all that was copied from it, however many places
 look alike. Where votes split and rows are cheap, what others voted for stands beside it as a branch. Where a token of
-the quoted place comes out otherwise, that is taken for a replacement: the copy goes on behind it, if no other place is
-found. The length of the match and the agreement of the votes give each token its kind; the chance of each kind is
-learned from every round, also from those that others drafted, since what was written shows what recall would have been
-worth. Looking up and counting takes some thirty microseconds.
+the quoted place comes out otherwise, the copy is resumed behind the change (`copying.py`), if that is likelier than
+what other places say. The length of the match, the agreement of the votes and whether a place stands in the prompt give
+each token its kind; the chance of each kind is learned from every round, also from those that others drafted: from the
+chance that the target gave each guess, whatever it drew. Looking up and counting takes some thirty microseconds.
 
 SuffixDecoding (arXiv 2411.04975) scores a path by the product of count ratios; here the ratio is one of two things that
 a calibrated chance depends on.
@@ -19,14 +19,17 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from engine.messages.conversations import ChatTurn
 from engine.messages.learned import RecallText
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict, as_parents, chain, common_prefix_length
 from engine.numerics.estimates import Calibration
 from engine.numerics.habits import LONGEST_CONTEXT, Expected, expected
-from engine.numerics.suffix_index import GrowingText, Occurrence, SortedPlaces, SuffixIndex
+from engine.numerics.suffix_index import LONGEST_MATCH, GrowingText, Occurrence, SortedPlaces, SuffixIndex
+from engine.proposers import copying
 from engine.proposers.catalogue import RECALL
+from engine.proposers.copying import LONGEST_RESUMED, Copy
 from engine.proposers.interface import Context, Proposer, Supplies, Worth
 
 MOST_TOKENS = 1_000_000  # of texts to recall; beyond, the oldest texts are left out
@@ -37,34 +40,33 @@ _MOST_PLACES = 8  # of each text
 _HERE = 2.0  # weight of a place in this chat, against one in an earlier chat
 _FADING = 0.9  # from one place to the one before it
 _POWER = 3  # of the length of a match, in its weight: the longest have most say
-_MAJORITY = 0.8  # of the votes
-_CONTESTED, _SINGLE, _AGREED = range(3)  # no such majority, one voter, several voters
 _LENGTHS = (2, 3, 4, 6, 9, 14, 21, 32, 64)  # of matches, from which on they are of another kind
-# That a token is accepted, by length of the match and agreement: over replies of four models, with and without texts of
-# earlier chats.
+_SINGLE, _OF_PROMPT, _AGREED = range(3)  # one voter; one that stands in the prompt; several, all of one mind
+_CONTESTED = (0.0, 0.5, 0.65, 0.8, 0.9)  # shares of the votes, where they are not, the same
+_CONTESTED_LENGTHS = (2, 6, 21)
+_SHARES = (0.12, 0.3)  # of the votes, from which on a branch begins with another kind
+# That a token is accepted: over replies of seven models, without texts of earlier chats.
 _PRIORS = (
-    *(0.20, 0.42, 0.71),
-    *(0.24, 0.53, 0.80),
-    *(0.26, 0.60, 0.84),
-    *(0.27, 0.69, 0.88),
-    *(0.33, 0.78, 0.91),
-    *(0.45, 0.85, 0.96),
-    *(0.50, 0.88, 0.96),
-    *(0.50, 0.94, 0.98),
-    *(0.50, 0.99, 0.99),
-    *(0.14, 0.57),  # right behind a replaced token, and one token on
+    *(0.42, 0.51, 0.59, 0.67, 0.76, 0.84, 0.90, 0.95, 0.99),  # one voter, by length of the match
+    *(0.54, 0.68, 0.78, 0.78, 0.83, 0.90, 0.93, 0.97, 0.99),  # one voter in the prompt
+    *(0.73, 0.83, 0.86, 0.90, 0.93, 0.95, 0.96, 0.98, 0.99),  # several that agree
+    *(0.12, 0.21, 0.40, 0.52, 0.70),  # the first among several, by share of the votes, after a short match
+    *(0.16, 0.29, 0.45, 0.52, 0.78),
+    *(0.30, 0.60, 0.75, 0.80, 0.93),  # and after a long one
     *(0.06, 0.12, 0.2),  # where a branch begins, by its share of the votes
+    *copying.PRIORS,
 )
+_FIRST_CONTESTED = 3 * len(_LENGTHS)
+_FIRST_BESIDE = _FIRST_CONTESTED + len(_CONTESTED) * len(_CONTESTED_LENGTHS)
+_FIRST_RESUMED = len(_PRIORS) - len(copying.PRIORS)
+_BESIDE = range(_FIRST_BESIDE, _FIRST_RESUMED)
+_UNSURE = range(_FIRST_RESUMED, _FIRST_RESUMED + copying.NUM_UNSURE)
 # By agreement and length of the match.
 _KINDS = tuple(
-    [(bisect_right(_LENGTHS, length) - 1) * 3 + agreement for length in range(_LENGTHS[-1] + 1)]
-    for agreement in (_CONTESTED, _SINGLE, _AGREED)
+    [agreement * len(_LENGTHS) + bisect_right(_LENGTHS, length) - 1 for length in range(_LENGTHS[-1] + 1)]
+    for agreement in (_SINGLE, _OF_PROMPT, _AGREED)
 )
-_RESUMED = (len(_PRIORS) - 5, len(_PRIORS) - 4)  # kinds, by the number of tokens that were right since the break
-_BESIDE = (len(_PRIORS) - 3, len(_PRIORS) - 2, len(_PRIORS) - 1)
-_SHARES = (0.12, 0.3)  # of the votes, from which on a branch begins with another kind
 _LONGEST_BESIDE = 6  # tokens of a branch
-_SHORTEST_BROKEN = 4  # tokens of a copy that is resumed
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,50 +78,29 @@ class _Guess:
 
 
 @dataclass(frozen=True, slots=True)
-class _Resumed:
-    """A copy behind a break: one of its tokens came out otherwise."""
-
-    place: Occurrence  # its length is that of the copy, the replaced token left out
-    num_right: int  # tokens since the break
-
-    @classmethod
-    def behind(cls, cursor: Occurrence, new: Sequence[int]) -> _Resumed | None:
-        """The copy goes on with `new`, not all of which follow at the cursor. None where more than one of them came out
-        otherwise, or the copy was short."""
-        following = cursor.continuation(len(new))
-        num_before = common_prefix_length(following, new)
-        length, rest = cursor.length + num_before, [*new[num_before + 1 :]]
-        if length < _SHORTEST_BROKEN or len(following) < len(new) or following[num_before + 1 :] != rest:
-            return None
-        return cls(Occurrence(cursor.tokens, cursor.position + len(new), length + len(rest)), len(rest))
-
-    def moved(self, new: Sequence[int]) -> _Resumed | None:
-        place = self.place.moved(new)
-        return place and _Resumed(place, self.num_right + len(new))
-
-    def guess(self, limit: int) -> tuple[list[int], list[int]]:
-        """The tokens that follow, and their kinds."""
-        tokens = self.place.continuation(limit)
-        kinds = [*_RESUMED[self.num_right :], *_more_kinds(_SINGLE, self.place.length, limit)]
-        return tokens, kinds[: len(tokens)]
-
-
-@dataclass(frozen=True, slots=True)
 class _Quoted:
     """Where the text at hand was quoted from."""
 
     cursor: Occurrence | None = None  # the place quoted last, as far as it was right
-    resumed: _Resumed | None = None  # found as other places are, once it was right, and kept until it breaks again
+    copy: Copy | None = None  # the one that was made last, also behind changes
 
-    def moved(self, new: Sequence[int]) -> _Quoted:
-        """After `new`, the next tokens of the text."""
+    def moved(self, new: Sequence[int], is_slip: bool = False) -> _Quoted:
+        """After `new`, the next tokens of the text; `is_slip`: whether the first that was not expected is one."""
         cursor = self.cursor and self.cursor.moved(new)
-        resumed = self.resumed and self.resumed.moved(new)
-        if resumed is None and self.resumed is not None and self.resumed.num_right >= len(_RESUMED):
-            resumed = _Resumed.behind(self.resumed.place, new)
-        if resumed is None and cursor is None and self.cursor is not None:
-            resumed = _Resumed.behind(self.cursor, new)
-        return _Quoted(cursor, resumed)
+        copy = self.copy and self.copy.moved(new, is_slip)
+        if cursor is None and self.cursor is not None and (copy is None or (self.copy is not None and self.copy.since)):
+            copy = Copy(self.cursor, self.cursor.length).moved(new, is_slip) or copy
+        return _Quoted(cursor, copy)
+
+    def has_slipped(self, verdict: Verdict) -> bool:
+        """Whether the target gave the token that was expected a good chance where it drew another one."""
+        expected = self.copy.guess(len(verdict.tokens))[0] if self.copy is not None else []
+        if not expected and self.cursor is not None:
+            expected = self.cursor.continuation(len(verdict.tokens))
+        place = common_prefix_length(expected, verdict.tokens)
+        if place >= min(len(expected), len(verdict.distributions)):
+            return False
+        return verdict.distributions[place].chance(expected[place]) >= copying.LIKELY
 
 
 _NOTHING_QUOTED = _Quoted()
@@ -136,9 +117,11 @@ class RecallProposer(Proposer):
         self._indexes = indexes
         self._text = GrowingText()
         self._turns: Sequence[ChatTurn] | None = None
+        self._prompt_end = 0  # place in the text
         self._quoted = _NOTHING_QUOTED
+        self._has_slipped = False  # in the last round
         self._guesses: list[_Guess] = []  # of the round under way
-        self._calibration = Calibration(_PRIORS)
+        self._calibration = Calibration(_PRIORS, fewest_known=len(_PRIORS))
 
     @property
     def calibration(self) -> Calibration:
@@ -152,7 +135,7 @@ class RecallProposer(Proposer):
         self._guesses = []
         self._follow(context)
         draft, cursor = self._quote(self._text.tail(), self._quoted, limit, max_branches=context.max_branches)
-        self._quoted = _Quoted(cursor, self._quoted.resumed)
+        self._quoted = _Quoted(cursor, self._quoted.copy)
         return draft
 
     def follow(self, context: Context, limit: int) -> Draft:
@@ -170,23 +153,31 @@ class RecallProposer(Proposer):
         """What followed where a text ended as this one does, and the place that is quoted. `num_ahead`: how many of its
         last tokens are a guess themselves. The first branch has at most `limit` tokens."""
         cursor = quoted.cursor
-        places: list[tuple[Occurrence, float]] = []
+        places: list[_Place] = []
         weight = _HERE
         sources: list[SortedPlaces] = [self._text, *self._indexes()]
         for source in sources:
             found = source.find(tail, _MOST_PLACES)
             if cursor is not None and cursor.tokens is source.tokens:
                 found = [*(place for place in found if place.position != cursor.position), cursor]
-            places += [(place, weight * _FADING**age) for age, place in enumerate(reversed(found))]
+            end = self._prompt_end if source is self._text else 0
+            places += [
+                _Place(place, weight * _FADING**age, place.position < end) for age, place in enumerate(reversed(found))
+            ]
             weight = 1.0
-        resumed = quoted.resumed
         beside: list[_Beside] = []
+        tokens: list[int] = []
+        kinds: list[int] = []
+        place: Occurrence | None = None
         if places:
             tokens, kinds, place = _vote(places, limit, beside if max_branches > 1 else None)
-        elif resumed is not None and any(resumed.place.tokens is source.tokens for source in sources):
-            (tokens, kinds), place = resumed.guess(limit), None
-        else:
-            return NO_DRAFT, None
+        copy = quoted.copy
+        if copy is not None and copy.is_resumed and any(copy.place.tokens is source.tokens for source in sources):
+            resumed, their_kinds = self._resumed(copy, limit)
+            if resumed and (not tokens or self._calibration.share(their_kinds[0]) > self._calibration.share(kinds[0])):
+                tokens, kinds, beside = resumed, their_kinds, []
+        if not tokens:
+            return NO_DRAFT, place
         parents = [*chain(len(tokens))]
         for branch in sorted(beside, key=lambda each: -each.share)[: max_branches - 1]:
             more, more_kinds = branch.guess()
@@ -199,30 +190,39 @@ class RecallProposer(Proposer):
         chances = tuple([known[kind] for kind in kinds])
         return Draft(tuple(tokens), chances=chances, proposer=self.origin.key, parents=as_parents(parents)), place
 
+    @staticmethod
+    def _resumed(copy: Copy, limit: int) -> tuple[list[int], list[int]]:
+        """How a copy goes on behind a change, and the kind of each token."""
+        tokens, kinds = copy.guess(limit)
+        more = _more_kinds(_SINGLE, LONGEST_RESUMED, len(tokens) - len(kinds))
+        return tokens, [_FIRST_RESUMED + kind for kind in kinds] + more
+
     def observe(self, verdict: Verdict) -> None:
         for guess in self._guesses:
             if verdict.num_straight >= guess.num_ahead:
                 parent = -1
-                for wanted in verdict.tokens[guess.num_ahead :]:
+                for number, wanted in enumerate(verdict.tokens[guess.num_ahead :], guess.num_ahead):
                     children = [place for place, other in enumerate(guess.parents) if other == parent]
                     for place in children:
-                        kind = guess.kinds[place]
+                        kind, token = guess.kinds[place], guess.tokens[place]
                         # That a copy just broke, or who else was right, says little about the text in general.
-                        leans = kind not in _RESUMED and kind not in _BESIDE
-                        self._calibration.note(kind, guess.tokens[place] == wanted, leans)
+                        leans = kind not in _UNSURE and kind not in _BESIDE
+                        self._calibration.note(kind, verdict.chance(number, token), leans)
                     parent = next((place for place in children if guess.tokens[place] == wanted), len(guess.tokens))
         self._guesses = []
+        self._has_slipped = self._quoted.has_slipped(verdict)
 
     def end_reply(self) -> None:
         self._guesses = []
 
     def _follow(self, context: Context) -> None:
         text, tokens = self._text, context.tokens
+        self._prompt_end = context.reply_start + LONGEST_MATCH
         num_known = len(text)
         if context.turns is self._turns and 0 < num_known <= len(tokens) and text.last == tokens[num_known - 1]:
             new = [*tokens[num_known:], context.pending]
             text.extend(new)
-            self._quoted = self._quoted.moved(new)
+            self._quoted = self._quoted.moved(new, self._has_slipped)
         else:
             text.become([*tokens, context.pending])
             self._turns = context.turns
@@ -285,12 +285,21 @@ class RecallTexts:
         self.indexes = (_index(newest),)
 
 
+class _Place(NamedTuple):
+    """A voter."""
+
+    occurrence: Occurrence
+    weight: float
+    is_of_prompt: bool
+
+
 @dataclass(slots=True)
 class _Voice:
     """A continuation, and the places that vote for it."""
 
     tokens: tuple[int, ...]
     place: Occurrence  # of the longest match among them
+    alone: int  # the agreement, where only its first place votes
     weight: float = 0.0
     num_voters: int = 0
 
@@ -308,21 +317,21 @@ class _Beside:
         voice = max(self.voices, key=lambda each: each.place.length)
         depth = self.parent + 1
         tokens = [*voice.tokens[depth : depth + _LONGEST_BESIDE]]
-        first = _BESIDE[bisect_right(_SHARES, self.share)]
+        first = _FIRST_BESIDE + bisect_right(_SHARES, self.share)
         return tokens, [first, *_kinds(self.voices, depth + 1, len(tokens) - 1)]
 
 
 def _vote(
-    places: Sequence[tuple[Occurrence, float]], limit: int, beside: list[_Beside] | None
+    places: Sequence[_Place], limit: int, beside: list[_Beside] | None
 ) -> tuple[list[int], list[int], Occurrence]:
     """The continuation with most votes, token by token among those that agree so far, the kind of each token, and the
     place of the longest match that it is quoted from. Those who disagree are added to `beside`, if that is given."""
     by_tokens: dict[tuple[int, ...], _Voice] = {}
-    for place, weight in places:
+    for place, weight, is_of_prompt in places:
         following = tuple(place.continuation(limit))
         voice = by_tokens.get(following)
         if voice is None:
-            voice = by_tokens[following] = _Voice(following, place)
+            voice = by_tokens[following] = _Voice(following, place, _OF_PROMPT if is_of_prompt else _SINGLE)
         voice.weight += weight * place.length**_POWER
         voice.num_voters += 1
         if place.length > voice.place.length:
@@ -342,7 +351,8 @@ def _vote(
         total = sum(votes.values())
         voices = [voice for voice in longer if voice.tokens[depth] == token]
         tokens.append(token)
-        kinds += _kinds(voices, depth, 1, votes[token] / total < _MAJORITY)
+        share = votes[token] / total
+        kinds += _kinds(voices, depth, 1) if len(votes) == 1 else [_contested(share, _longest(voices) + depth)]
         if beside is not None:
             for other in votes.keys() - {token}:
                 those = [voice for voice in longer if voice.tokens[depth] == other]
@@ -355,11 +365,20 @@ def _vote(
     return tokens, kinds, best.place
 
 
-def _kinds(voices: Sequence[_Voice], depth: int, num_tokens: int, contested: bool = False) -> list[int]:
+def _longest(voices: Sequence[_Voice]) -> int:
+    return max(voice.place.length for voice in voices)
+
+
+def _contested(share: float, length: int) -> int:
+    """The kind of a token for which such a share votes, after a match of that length."""
+    by_length = (bisect_right(_CONTESTED_LENGTHS, length) - 1) * len(_CONTESTED)
+    return _FIRST_CONTESTED + by_length + bisect_right(_CONTESTED, share) - 1
+
+
+def _kinds(voices: Sequence[_Voice], depth: int, num_tokens: int) -> list[int]:
     """Of the tokens from `depth` on that these agree on."""
-    length = max(voice.place.length for voice in voices) + depth
-    is_single = len(voices) == 1 and voices[0].num_voters == 1
-    return _more_kinds(_CONTESTED if contested else _SINGLE if is_single else _AGREED, length, num_tokens)
+    is_alone = len(voices) == 1 and voices[0].num_voters == 1
+    return _more_kinds(voices[0].alone if is_alone else _AGREED, _longest(voices) + depth, num_tokens)
 
 
 def _more_kinds(agreement: int, length: int, num_tokens: int) -> list[int]:

@@ -1,30 +1,27 @@
-"""Copying, repetition and text that nobody can guess, at temperature 0 and 1, beside what passes allow.
+"""Copying, repetition and text that nobody can guess, greedy and at the app's temperature, beside what passes allow.
 
     python -m tests.benchmarks.scripted [--replies 8] [--pass-costs 1,1.49,1.81,2.15] [--noise 0.1] [--seed 0]
 
-What the target says is scripted, token by token; the starter's passes take the time, or with `--pass-costs` such as
-`tests.benchmarks.record` prints, simulated ones, with noise, for counts that no other work on the machine can disturb.
-Recall drafts, as in `auto`; every text begins with a new pace. The texts:
-
-- copy: a passage of 300 tokens that the prompt holds, after five tokens of another kind;
-- repeat: a phrase of 24 tokens that the prompt holds, twelve times;
-- list: the same, but with three new tokens before each;
-- random: tokens at random, eight of them equally likely when sampling;
-- bait: tokens at random, but half the time it begins to repeat itself, for 2 to 6 tokens, and goes on otherwise.
-
-At temperature 1 the scripted token has otherwise a chance of 0.9 at every place, and three others share the rest,
-whatever was written before.
+What the target says is scripted, token by token (`scripts.py`); the starter's passes take the time, or with
+`--pass-costs` such as `tests.benchmarks.record` prints, simulated ones, with noise, for counts that no other work on
+the machine can disturb. Recall drafts, as in `auto`; every text begins with a new pace, and of each there are several
+replies, so that the pace learns. When sampling, the logits of the scripted token are those of a chance of 0.9 at
+temperature 1, and three others share the rest, whatever was written before: at 0.8 it has 0.95.
 
 Prints for each the ratio to plain as measured and by counts (every pass taking what passes of its size take on
-average in the run), and two ceilings, from pass costs and acceptance of the same run: over all rounds, and with the
-rounds that had nothing to guess from as slow as plain ones. By counts, copying and repetition are to reach 0.9 of the
-first ceiling, a list 0.9 of the second, and text that nobody can guess 0.99 of plain.
+average in the run), and what passes allow: the ratio of a *perfect copyist*. It drafts every token that goes on with a
+copy and none that does not, knows how likely each is accepted, resumes behind every other token at once, and checks as
+many at a time as is best over the whole reply, by what passes cost. What begins a copy is new to it: nothing announces
+that. By counts, texts that copy are to reach a share of that, and text that nobody can guess 0.99 of plain. Besides:
+rounds from the first token that a copy begins with until a draft follows it, and tokens of a round.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import random
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -39,11 +36,12 @@ from engine.decoding.loop import Decoder
 from engine.decoding.session import Session
 from engine.decoding.speculation import Speculation
 from engine.lab.measuring.bench import Bench, Comparison
-from engine.lab.measuring.counted import acceptance, best_ratio, covered_ratio, pass_means, ratio_by_counts
+from engine.lab.measuring.counted import acceptance, attainable, pass_means, ratio_by_counts
 from engine.lab.measuring.modes import Answer, Mode
 from engine.lab.measuring.order import AUTO, PLAIN, SimulatedCosts
 from engine.lab.measuring.prompts import Chat, Question
 from engine.lab.measuring.report import ratio_to_plain
+from engine.numerics.draft_length import MAX_LENGTH, PassCosts
 from engine.stop_signal import StopSignal
 from engine.target.body import BodyTarget
 from engine.target.interface import (
@@ -57,9 +55,10 @@ from engine.target.interface import (
 )
 from engine.target.llama_cpp import LlamaCppTarget
 from engine.target.sources import starter_path
-from engine.target.vocabulary import load_vocabulary
+from engine.target.vocabulary import VocabularyFile, load_vocabulary
 from tests.benchmarks.pace import CountedMode, CountingTarget, Noise, SimulatedBody, recalling
 from tests.benchmarks.record import PassTimer
+from tests.benchmarks.scripts import Script, Scriptwriter, ordinary
 from tests.fakes.clock import FakeClock
 
 _LIMITS = TargetLimits(32_768, 512, 64, 32_768)
@@ -67,64 +66,19 @@ _NEVER = np.float32(-50.0)  # a logit
 _CHANCE = 0.9  # of the scripted token when sampling
 _NUM_OTHERS = 3  # tokens that share the rest
 _NUM_EQUAL = 8  # likely tokens where a text is random
-_BARS = {"copy": 0.9, "repeat": 0.9, "list": 0.9, "random": 0.99, "bait": 0.99}
-
-
-@dataclass(frozen=True, slots=True)
-class Script:
-    prompt: tuple[int, ...]
-    reply: tuple[int, ...]
-    is_random: bool = False  # whether the reply's tokens are no likelier than others, when sampling
-
-
-def ordinary(vocabulary: Vocabulary) -> list[int]:
-    """Tokens that a text may consist of."""
-    never = vocabulary.special | vocabulary.end_of_generation
-    return [token for token in range(len(vocabulary)) if token not in never]
-
-
-class Scriptwriter:
-    """Draws scripts over ordinary tokens."""
-
-    def __init__(self, tokens: Sequence[int], seed: int) -> None:
-        self._tokens = tokens
-        self._dice = random.Random(seed)
-
-    def write(self, name: str) -> Script:
-        return {
-            "copy": self._copy,
-            "repeat": self._repeat,
-            "list": self._list,
-            "random": self._random,
-            "bait": self._bait,
-        }[name]()
-
-    def _copy(self) -> Script:
-        passage = self._new(300)
-        return Script((*self._new(40), *passage, *self._new(20)), (*self._new(5), *passage))
-
-    def _repeat(self) -> Script:
-        phrase = self._new(24)
-        return Script((*self._new(40), *phrase, *self._new(20)), phrase * 12)
-
-    def _list(self) -> Script:
-        phrase = self._new(24)
-        reply = tuple(token for _ in range(12) for token in (*self._new(3), *phrase))
-        return Script((*self._new(40), *phrase, *self._new(20)), reply)
-
-    def _random(self) -> Script:
-        return Script(self._new(60), self._new(256), is_random=True)
-
-    def _bait(self) -> Script:
-        said = list(self._new(60))
-        while len(said) < 60 + 256:
-            start = self._dice.randrange(len(said) - 6)
-            said += said[start : start + self._dice.randint(2, 6)] if self._dice.random() < 0.5 else self._new(4)
-            said += self._new(1)
-        return Script(tuple(said[:60]), tuple(said[60 : 60 + 256]))
-
-    def _new(self, count: int) -> tuple[int, ...]:
-        return tuple(self._dice.choices(self._tokens, k=count))
+_TEMPERATURES = (0.0, SamplingSettings().temperature)
+_BARS = {
+    "copy": 0.93,
+    "repeat": 0.93,
+    "list": 0.85,
+    "quote": 0.85,
+    "correct": 0.65,
+    "rename": 0.7,
+    "translate": 0.85,
+    "random": 0.99,
+    "bait": 0.99,
+}
+_BY_PLAIN = ("random", "bait")  # texts that nothing is to be gained from
 
 
 class ScriptedTarget(CountingTarget):
@@ -141,7 +95,7 @@ class ScriptedTarget(CountingTarget):
         self._ordinary = ordinary(vocabulary)
         self._temperature = temperature
         self._rows = np.full((_LIMITS.max_rows, len(vocabulary)), _NEVER, np.float32)
-        self._script = Script((0,), (0,))
+        self._script = Script((0,), (0,), (False,))
 
     def play(self, script: Script) -> None:
         """From now on this is said. Nothing is held."""
@@ -162,6 +116,14 @@ class ScriptedTarget(CountingTarget):
             rows[row, ids] = np.log(chances)
         self.num_held += len(tokens)
         return rows
+
+    @property
+    def chance(self) -> float:
+        """That the scripted token is drawn, where the text is not random."""
+        if self._temperature == 0:
+            return 1.0
+        odds: float = (_CHANCE * _NUM_OTHERS / (1 - _CHANCE)) ** (1 / self._temperature)
+        return odds / (odds + _NUM_OTHERS)
 
     def likely(self, place: int) -> tuple[list[int], list[float]]:
         """Tokens that may stand there in the reply, and their chances; the scripted one first."""
@@ -193,6 +155,7 @@ class ScriptMode:
         self._target = target
         self._sampling = sampling
         self._speculation = speculation
+        self.rounds_until_draft: dict[str, int] = {}  # by the script: rounds from the first copied token on
 
     def answer(self, question: Question, stop: StopSignal) -> Answer:
         script = self._scripts[question.id]
@@ -201,9 +164,15 @@ class ScriptMode:
         began, session = now(), Session(self._target)
         rows = session.read(script.prompt, stop)
         read = now()
-        decoder = Decoder(self._target, session, self._sampling, question.turns, self._speculation)
+        sampling = replace(self._sampling, seed=zlib.crc32(f"{self._sampling.seed} {question.id}".encode()))
+        decoder = Decoder(self._target, session, sampling, question.turns, self._speculation)
         tokens: list[int] = []
+        begins, num_rounds = script.is_copied.index(True) if any(script.is_copied) else None, 0
         for new in decoder.rounds(rows, stop, max_tokens=len(script.reply)):
+            if begins is not None and len(tokens) >= begins and question.id not in self.rounds_until_draft:
+                num_rounds += 1
+                if decoder.verdict.num_accepted:
+                    self.rounds_until_draft[question.id] = num_rounds - 1
             tokens += new
             if len(tokens) >= len(script.reply):
                 break
@@ -213,6 +182,27 @@ class ScriptMode:
         return Answer("", script.prompt, tuple(tokens), read - began, wall_s, decoder.figures)
 
 
+def allowed(script: Script, chance: float, costs: Mapping[int, float]) -> float:
+    """The ratio to plain of a perfect copyist, on average over what the target draws. `chance`: that it draws the
+    scripted token; `costs`: V(n) as multiples of V(1), for some n, 1 among them.
+
+    Backwards over the places of the reply: the least seconds from there to its end, over all numbers of copied tokens
+    that a round can check. The first token is drawn from the prompt's own pass.
+    """
+    passes, end = PassCosts(costs), len(script.reply)
+    left_s = [0.0] * (end + 1)
+    for place in range(end - 1, 0, -1):
+        best_s, rejected_s, reached = math.inf, 0.0, 1.0
+        for checked in range(min(end - place, MAX_LENGTH + 1)):
+            best_s = min(best_s, passes.of(1 + checked) + rejected_s + reached * left_s[place + checked + 1])
+            if not script.is_copied[place + checked]:
+                break
+            rejected_s += reached * (1 - chance) * left_s[place + checked + 1]
+            reached *= chance
+        left_s[place] = best_s
+    return (end - 1) * passes.of(1) / left_s[1]
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """Ratios to plain: medians over the replies, and what could be reached."""
@@ -220,37 +210,47 @@ class Result:
     measured: float
     counted: float
     worst: float  # by counts
+    allowed: float  # of a perfect copyist
     acceptance: float | None  # None where nothing was drafted
-    allowed: float  # over all rounds, by what passes cost and the acceptance
-    covered: float  # the same, with rounds that had nothing to guess from as slow as plain ones
+    rounds_until_draft: float | None  # from the first copied token on; None where nothing is copied
+    tokens_per_round: float
 
     @classmethod
-    def of(cls, comparisons: Sequence[Comparison], costs: Mapping[int, float]) -> Result:
-        """`costs`: V(n) as multiples of V(1), for some n."""
+    def of(
+        cls,
+        comparisons: Sequence[Comparison],
+        costs: Mapping[int, float],
+        scripts: Sequence[Script],
+        chance: float,
+        rounds_until_draft: Sequence[int],
+    ) -> Result:
+        """`costs`: V(n) as multiples of V(1), for some n; of those that the rounds had many of, theirs count."""
         plain, auto = ([each.answers[mode].figures for each in comparisons] for mode in (PLAIN, AUTO))
         means = pass_means([*plain, *auto])
         counted = [ratio_by_counts(theirs, ours, means) or 0.0 for theirs, ours in zip(plain, auto, strict=True)]
         measured = [ratio_to_plain(comparison, AUTO) or 0.0 for comparison in comparisons]
-        accepted = acceptance(auto)
-        allowed = 1.0 if accepted is None else best_ratio(accepted, costs)
+        seen = attainable(plain, auto, pass_costs=costs)
+        costs = {**costs, **(seen.pass_costs if seen is not None else {})}
         return cls(
             float(np.median(measured)),
             float(np.median(counted)),
             min(counted),
-            accepted,
-            allowed,
-            covered_ratio(allowed, auto),
+            float(np.median([allowed(script, chance, costs) for script in scripts])),
+            acceptance(auto),
+            float(np.median(rounds_until_draft)) if rounds_until_draft else None,
+            sum(each.num_written for each in auto) / sum(each.num_rounds for each in auto),
         )
 
     def share(self, name: str) -> float:
         """By counts: the share of what this text is measured by."""
-        return self.counted / {"copy": self.allowed, "repeat": self.allowed, "list": self.covered}.get(name, 1.0)
+        return self.counted / (1.0 if name in _BY_PLAIN else self.allowed)
 
     def __str__(self) -> str:
         accepted = "nothing drafted" if self.acceptance is None else f"accepted {self.acceptance:.2f}"
+        until = "" if self.rounds_until_draft is None else f"drafts after {self.rounds_until_draft:g} rounds, "
         return (
-            f"{self.measured:6.3f} measured, {self.counted:.3f} by counts (worst {self.worst:.3f}); allowed "
-            f"{self.allowed:.3f}, with rounds without a guess {self.covered:.3f}; {accepted}"
+            f"{self.measured:6.3f} measured, {self.counted:.3f} by counts (worst {self.worst:.3f}); "
+            f"allowed {self.allowed:.3f}; {until}{self.tokens_per_round:.2f} tokens a round, {accepted}"
         )
 
 
@@ -267,30 +267,39 @@ def play(
     sampling = SamplingSettings(temperature=temperature, top_p=1.0, min_p=0.0, seed=seed)
     by_name = {str(place): each for place, each in enumerate(scripts)}
     by_name["warm-up"] = replace(scripts[0], reply=scripts[0].reply[:8])  # that a measurement begins with
-    modes: dict[str, Mode] = {
-        name: ScriptMode(by_name, script, target, sampling, speculation)
-        for name, speculation in {PLAIN: None, AUTO: recalling(target)}.items()
-    }
-    chats = [Chat(str(place), "", (), ("-",)) for place in range(len(scripts))]
+    auto = ScriptMode(by_name, script, target, sampling, recalling(target))
+    modes: dict[str, Mode] = {PLAIN: ScriptMode(by_name, script, target, sampling, None), AUTO: auto}
+    chats = [Chat(name, "", (), ("-",)) for name in by_name if name != "warm-up"]
     if isinstance(body, SimulatedBody):
         modes = {name: CountedMode(mode, body) for name, mode in modes.items()}
-        return Result.of(Bench(modes).run(chats, StopSignal()).comparisons, dict(enumerate(body.costs, 1)))
-    timer = PassTimer(target)
-    outcome = Bench(modes).run(chats, StopSignal(), lambda comparison: timer.time(comparison.answers[PLAIN].tokens))
-    return Result.of(outcome.comparisons, timer.costs)
+        comparisons = Bench(modes).run(chats, StopSignal()).comparisons
+        costs: Mapping[int, float] = dict(enumerate(body.costs, 1))
+    else:
+        timer = PassTimer(target)
+        bench, stop = Bench(modes), StopSignal()
+        comparisons = bench.run(chats, stop, lambda each: timer.time(each.answers[PLAIN].tokens)).comparisons
+        costs = timer.costs
+    until = [auto.rounds_until_draft[chat.id] for chat in chats if chat.id in auto.rounds_until_draft]
+    return Result.of(comparisons, costs, scripts, script.chance, until)
 
 
-def play_all(vocabulary: Vocabulary, num_replies: int, seed: int, make_body: Callable[[], Target]) -> bool:
+def play_all(
+    names: Sequence[str],
+    source: VocabularyFile,
+    num_replies: int,
+    seed: int,
+    make_body: Callable[[], Target],
+) -> bool:
     """Whether all are within their bars."""
-    is_within = True
-    for temperature in (0.0, 1.0):
-        writer = Scriptwriter(ordinary(vocabulary), seed)
-        for name, bar in _BARS.items():
+    is_within, vocabulary = True, source.vocabulary
+    for temperature in _TEMPERATURES:
+        writer = Scriptwriter(ordinary(vocabulary), seed, source.spell)
+        for name in names:
             scripts = [writer.write(name) for _ in range(num_replies)]
             result = play(scripts, vocabulary, temperature, make_body(), seed)
-            share = result.share(name)
+            share, bar = result.share(name), _BARS[name]
             is_within &= share >= bar
-            print(f"{name:6} temperature {temperature:.0f}: {result}; share {share:.3f} (bar {bar})", flush=True)
+            print(f"{name:9} temperature {temperature:.1f}: {result}; share {share:.3f} (bar {bar})", flush=True)
     return is_within
 
 
@@ -301,20 +310,20 @@ def main() -> int:
     parser.add_argument("--switch", type=float, default=0.0, help="of a simulated pass over another number of tokens")
     parser.add_argument("--noise", type=float, default=0.1, help="spread of a simulated pass's time")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--texts", nargs="+", choices=[*_BARS], default=[*_BARS])
     options = parser.parse_args()
     path = starter_path()
     with closing(load_vocabulary(path)) as source:
-        vocabulary = source.vocabulary
-    if options.pass_costs is None:
-        with closing(LlamaCppTarget.load(path, "starter", TargetSettings(), lambda _: None, StopSignal())) as starter:
-            is_within = play_all(vocabulary, options.replies, options.seed, lambda: starter)
-    else:
-        costs = SimulatedCosts.parse("0", options.pass_costs).passes
-        with pytest.MonkeyPatch.context() as patch:
-            spend, noise = FakeClock(patch).spend, Noise(options.noise, 0.2, options.seed)
-            is_within = play_all(
-                vocabulary, options.replies, options.seed, lambda: SimulatedBody(costs, options.switch, noise, spend)
-            )
+        texts = (options.texts, source, options.replies, options.seed)
+        if options.pass_costs is None:
+            target = LlamaCppTarget.load(path, "starter", TargetSettings(), lambda _: None, StopSignal())
+            with closing(target) as starter:
+                is_within = play_all(*texts, lambda: starter)
+        else:
+            costs = SimulatedCosts.parse("0", options.pass_costs).passes
+            with pytest.MonkeyPatch.context() as patch:
+                spend, noise = FakeClock(patch).spend, Noise(options.noise, 0.2, options.seed)
+                is_within = play_all(*texts, lambda: SimulatedBody(costs, options.switch, noise, spend))
     return 0 if is_within else 1
 
 

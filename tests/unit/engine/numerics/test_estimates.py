@@ -146,3 +146,6 @@ def test_what_was_known_of_chances_is_taken_over_where_it_fits() -> None:
     today = Calibration([0.5, 0.2, 0.7])  # with a kind that was not there
     today.know(earlier.known)
     assert (today.chance(1), today.chance(2)) == pytest.approx((earlier.share(1), 0.7))
+    today = Calibration([0.5, 0.2, 0.7], fewest_known=3)  # other kinds than those
+    today.know(earlier.known)
+    assert today.chance(1) == pytest.approx(0.2)

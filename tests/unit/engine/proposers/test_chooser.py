@@ -49,7 +49,10 @@ def test_recall_is_checked_as_far_as_gains_most(chances: list[float], costs: lis
         """Less what costs are not known to, and what is at stake beyond what a reply may lose at first."""
         expected = sum(prod(chances[:place]) for place in range(1, length + 1))
         cost = (costs[length] - costs[0]) / costs[0]
-        return expected - cost - 0.03 - 2 * max(0.0, cost - 0.3)
+        ended = [prod(chances[:place]) * (1 - chances[place]) for place in range(length)]
+        missing = [max(0.0, cost - 0.3 - place) for place in range(length + 1)]  # where so many are accepted
+        lost = sum(chance * tokens for chance, tokens in zip([*ended, prod(chances[:length])], missing, strict=True))
+        return float(expected - cost - 0.03 - 4 * lost)
 
     lengths = [
         length
@@ -89,12 +92,18 @@ def test_a_text_that_only_looks_repetitive_is_left_alone_until_the_reply_ends() 
     assert num_drafted(machine.play(1)) == 1
 
 
-def test_a_copy_that_goes_on_is_drafted_ever_further_ahead() -> None:
-    recall = recalling(*[0.99] * 80)
-    machine = Machine(recall, costs={1: 1.0, MAX_LENGTH + 1: 1.5}, true_chance=1.0)
-    assert [len(draft.tokens) for draft in machine.play(5)] == [15, 31, 63, 63, 63]
-    machine.true_chance = 0.0
-    assert [len(draft.tokens) for draft in machine.play(2)] == [63, 15]
+def test_a_copy_is_drafted_as_far_ahead_as_it_pays_from_its_first_draft_on() -> None:
+    machine = Machine(recalling(*[0.99] * 80), costs={1: 1.0, MAX_LENGTH + 1: 1.5}, true_chance=1.0)
+    assert [len(draft.tokens) for draft in machine.play(3)] == [MAX_LENGTH] * 3
+    machine = Machine(recalling(*[0.7] * 80), costs={1: 1.0, MAX_LENGTH + 1: 1.5}, true_chance=1.0)
+    assert all(len(draft.tokens) < 20 for draft in machine.play(3)), "guesses that far ahead are hardly ever right"
+
+
+def test_a_sure_copy_is_drafted_at_once_however_little_the_purse_holds() -> None:
+    """Each further row costs 0.66 passes, the first one more."""
+    costs = {1: 1.0, 2: 1.9, MAX_LENGTH + 1: 1.9 + 0.42 * (MAX_LENGTH - 1)}
+    assert num_drafted(Machine(recalling(*[0.96] * 20), costs=costs, true_chance=1.0).play(1)) == 1
+    assert num_drafted(Machine(recalling(*[0.75] * 20), costs=costs, true_chance=1.0).play(1)) == 0
 
 
 def test_the_last_number_of_rows_is_kept_where_another_gains_little_more() -> None:

@@ -13,6 +13,15 @@ def test_at_first_little_may_be_lost_and_more_must_promise_more() -> None:
     assert purse.caution(0.8) == pytest.approx(1.0)
 
 
+def test_the_likelier_a_draft_is_to_earn_its_stake_the_less_it_must_promise() -> None:
+    purse = Purse()
+    assert purse.caution(1.3, [1.0]) == 0.0
+    assert purse.caution(1.3, [0.0]) == pytest.approx(4.0)
+    assert purse.caution(1.3, [0.9]) == pytest.approx(0.4)
+    assert purse.caution(2.8, [0.9, 0.8]) == pytest.approx(4 * (0.1 + 0.2 + 0.5)), "the third is nobody's guess"
+    assert purse.caution(0.8) == purse.caution(0.8, [0.5])
+
+
 def test_losses_empty_it_and_tokens_written_and_gained_fill_it() -> None:
     purse = Purse()
     purse.note(1, cost=0.8)  # a draft of which nothing was accepted
