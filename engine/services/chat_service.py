@@ -57,7 +57,7 @@ from engine.services.calling import Calling, fitted, fitted_anywhere
 from engine.services.comparing import compare
 from engine.services.embedding import Embedding
 from engine.services.learning_service import LearningService
-from engine.services.machine import measure_machine
+from engine.services.machine import measure_machine, tell_costs
 from engine.services.message_keeper import MessageKeeper
 from engine.services.reading_keeper import ReadingKeeper
 from engine.services.recall import Recall
@@ -427,6 +427,8 @@ class ChatService:
         self._readings.begin()
         with self.target.watched(), local.writer.apart() as target:
             machine = measure_machine(target, local.source, self._tell_measuring, stop)
+        if local.writer.passes is not None:
+            tell_costs(local.writer.passes, machine)
         self._emit(MachineMeasured(command, machine))
 
     def _tell_measuring(self, share: float) -> None:

@@ -10,6 +10,8 @@ from engine.clock import now
 from engine.errors import Cancelled
 from engine.messages.outlook import MachineFigures
 from engine.messages.targets import TargetSource
+from engine.numerics.draft_length import PassCosts
+from engine.proposers.outlook import sound
 from engine.stop_signal import StopSignal
 from engine.target.interface import Interrupted, Target
 from engine.target.passes import sample_tokens, time_pass
@@ -19,6 +21,7 @@ _PASSES_S = 3.0  # for all of them together, once each of the needed ones was ti
 _MOST_TURNS = 12
 _NEEDED = (1, 2, 4)
 _SLOW_S = 0.1  # a pass that takes longer is timed once in a turn: how its graph is built makes no difference
+_WEIGHT = 6  # passes of replies, for what the pace knows
 _BUSY = 1.3  # times the least, in the middle: on a quiet machine, passes differ by some hundredths
 _READING_S = 1.0
 _READ_TOKENS = (32, 512)  # fewest and most
@@ -40,6 +43,15 @@ def measure_machine(
     name, size_bytes = target.description.name, target.description.size_bytes
     is_busy = median(times[1]) > _BUSY * passes[1]
     return MachineFigures(name, source.identity, size_bytes, passes, reads_per_s, is_busy)
+
+
+def tell_costs(passes: PassCosts, machine: MachineFigures) -> None:
+    """What was measured counts as so many passes of replies: it took longer than the measuring at loading, and the
+    least of several turns says more than what a busy machine happened to take then."""
+    passes.enter(0)
+    for num_tokens, seconds in sound(machine.passes).items():
+        for _ in range(_WEIGHT):
+            passes.refine(num_tokens, seconds)
 
 
 def _time_passes(target: Target, report: Callable[[float], None], stop: StopSignal) -> dict[int, list[float]]:

@@ -11,7 +11,9 @@ from engine.config import ReplySettings, SamplingSettings
 from engine.errors import Cancelled, NotPossible
 from engine.messages.commands import LoadTarget, MeasureMachine, Send
 from engine.messages.events import MachineMeasured, MachineMeasuring, ReplyFinished
-from engine.services.machine import measure_machine
+from engine.messages.outlook import MachineFigures
+from engine.numerics.draft_length import PassCosts
+from engine.services.machine import measure_machine, tell_costs
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.sources import file_source
@@ -83,3 +85,12 @@ def test_it_can_be_stopped(tmp_path: Path) -> None:
     with pytest.raises(Cancelled):
         measure_machine(target, file_source(path), report, stop)
     assert target.held == []
+
+
+def test_the_pace_hears_of_what_a_busy_machine_hid_from_it_at_loading() -> None:
+    passes = PassCosts({1: 0.007, 2: 0.028, 4: 0.056, 8: 0.112})
+    machine = MachineFigures("tiny", "file:1", 98_000_000, {1: 0.007, 2: 0.0084, 4: 0.0105, 8: 0.014}, 500.0)
+    tell_costs(passes, machine)
+    assert passes.of(1) == pytest.approx(0.007, rel=0.05)
+    for num_tokens, before_s in ((2, 0.028), (4, 0.056), (8, 0.112)):
+        assert machine.passes[num_tokens] < passes.of(num_tokens) < before_s / 2
