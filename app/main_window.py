@@ -20,6 +20,7 @@ from app.widgets.landing import Landing
 from app.widgets.layouts import Placed, Stretch, in_column, in_row
 from app.widgets.notice_bar import IncognitoBanner, NoticeBars
 from app.widgets.pictures import Pictures
+from app.widgets.popups import WindowMenu
 from app.widgets.prompt_box import PromptBox
 from app.widgets.sides import SIDEBAR_PX, Sides
 from app.widgets.speed_meter import SpeedMeter
@@ -67,9 +68,10 @@ class MainWindow(QMainWindow):
         self.incognito_banner = IncognitoBanner(keeper)
         self.incognito_banner.hide()
         self.folder_banner = FolderBanner(keeper)
-        self.notices = NoticeBars(keeper)
         self.pictures = Pictures(self)
         self.transcript = Transcript(keeper, self.pictures)
+        self.notices = NoticeBars(keeper, self.transcript)
+        self.notices.height_changed.connect(self.transcript.set_covered)
         self.toasts = Toasts(keeper)
         self.prompt_box = PromptBox(keeper, self.pictures)
         self.meter = SpeedMeter(keeper)
@@ -95,6 +97,7 @@ class MainWindow(QMainWindow):
         self._fit()
         KeyHint(self.target_bar.sidebar_button, self.sidebar_action)
         KeyHint(self.target_bar.name, self.choose_action)
+        KeyHint(self.target_bar.chat_settings, self.conversation_action)
         KeyHint(self.conversations.incognito_button, self.incognito_action)
         KeyHint(self.prompt_box.attach_button, self.attach_action)
         KeyHint(self.conversations.new_button, self.new_action)
@@ -216,7 +219,7 @@ class MainWindow(QMainWindow):
         centred = in_row([Stretch(), Placed(foot, 1000), Stretch()])
         in_column(
             [
-                *(self.target_bar, self.notices, self.incognito_banner, self.folder_banner),
+                *(self.target_bar, self.incognito_banner, self.folder_banner),
                 Placed(self.transcript, 1),
                 centred,
             ],
@@ -265,6 +268,7 @@ class MainWindow(QMainWindow):
         self.delete_message_action = self._action(delete, "Ctrl+Shift+Del", self._on_delete_message)
         chat = self.tr("Settings of this chat…")
         self.conversation_action = self._action(chat, "Ctrl+Shift+,", role=role.NoRole)
+        self.target_bar.chat_settings.clicked.connect(self.conversation_action.trigger)
         self.presets_action = self._action(self.tr("Choose a preset"), "Ctrl+P")
         manage = self.tr("Presets and prompts…")
         self.library_of_presets_action = self._action(manage, "Ctrl+Shift+L", role=role.NoRole)
@@ -335,15 +339,26 @@ class MainWindow(QMainWindow):
         pages = (self.library_action, self.personal_action, *extras, self.settings_action)
         submenus: tuple[tuple[str, tuple[tuple[QAction, ...], ...]], ...] = (
             (
-                self.tr("&Chat"),
+                self.tr("This &chat"),
                 (
-                    (self.conversation_action, self.attach_action, self.chat_tools_action, self.call_action),
-                    (self.presets_action, self.library_of_presets_action),
-                    (self.stop_action, self.regenerate_action, self.continue_action, self.delete_message_action),
+                    (self.conversation_action, self.presets_action),
                     (self.rename_action, self.move_action, self.pin_action, self.archive_action),
                     (self.export_action, self.delete_action, self.forget_action),
-                    (self.new_folder_action, self.filter_action),
-                    (self.restore_action, self.import_action, self.export_all_action),
+                ),
+            ),
+            (
+                self.tr("M&essages"),
+                (
+                    (self.attach_action, self.chat_tools_action, self.call_action),
+                    (self.stop_action, self.regenerate_action, self.continue_action, self.delete_message_action),
+                ),
+            ),
+            (
+                self.tr("&All chats"),
+                (
+                    (self.filter_action, self.new_folder_action, self.restore_action),
+                    (self.import_action, self.export_all_action),
+                    (self.library_of_presets_action,),
                 ),
             ),
             (
@@ -376,10 +391,13 @@ class MainWindow(QMainWindow):
             self.target_bar.menu_button.hide()
             return
         self.menuBar().hide()
-        menu = QMenu(self)
+        menu = WindowMenu(self.target_bar.menu_button)
         _fill(menu, (chats, speeds, pages))
         for name, groups in submenus:
-            _fill(menu.addMenu(name), groups)
+            submenu = WindowMenu(menu)
+            submenu.setTitle(name)
+            menu.addMenu(submenu)
+            _fill(submenu, groups)
         menu.addSeparator()
         menu.addAction(self.quit_action)  # last, as everywhere
         self.target_bar.menu_button.setMenu(menu)

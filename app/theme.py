@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QByteArray, QObject, QRectF, Qt, Signal, Slot
+from PySide6.QtCore import QByteArray, QCoreApplication, QEvent, QObject, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFont, QIcon, QPainter, QPalette, QPixmap
 from PySide6.QtSvg import QSvgRenderer
-from PySide6.QtWidgets import QApplication, QLabel, QProxyStyle, QWidget
+from PySide6.QtWidgets import QApplication, QComboBox, QDialog, QLabel, QProxyStyle, QStyledItemDelegate, QWidget
 
 from engine.messages.origins import Origin
 
@@ -26,6 +28,8 @@ ICONS = files("resources") / "icons"
 _LINE_ICON_SIZES = (16, 20, 32, 48)
 _APP_ICON_SIZES = (16, 24, 32, 48, 64, 128, 256)
 _USUAL_FONT = "usual font"
+_POLISHED = Qt.WidgetAttribute.WA_WState_Polished
+_OWN_STYLE = Qt.WidgetAttribute.WA_SetStyle
 _THIN_PX = 2  # a line, which stays as it is
 _SCHEMES = {
     "system": Qt.ColorScheme.Unknown,
@@ -134,7 +138,7 @@ class ThemeKeeper(QObject):
     def __init__(self, app: QApplication, scheme: str = "system", text_percent: int = 100) -> None:
         super().__init__(app)
         self._app = app
-        self._icons: dict[tuple[str, str], QIcon] = {}
+        self._icons: dict[tuple[str, str, str], QIcon] = {}  # by name and colours
         self._usual_font = _usual_font(app)
         self._scheme = scheme
         self.scale = text_percent / 100  # how much larger than usual everything is
@@ -148,9 +152,9 @@ class ThemeKeeper(QObject):
 
     def icon(self, name: str, token: str = "quiet") -> QIcon:
         """The line icon `name` in the colour `token` of the theme in use."""
-        key = (name, token)
+        key = (name, getattr(self.theme, token), self.theme.faint)
         if key not in self._icons:
-            self._icons[key] = line_icon(name, getattr(self.theme, token), self.theme.faint)
+            self._icons[key] = line_icon(*key)
         return self._icons[key]
 
     def choose(self, scheme: str, text_percent: int) -> None:
@@ -181,23 +185,65 @@ class ThemeKeeper(QObject):
         return hints.colorScheme() if scheme == "system" else _SCHEMES[scheme]
 
     def _apply(self) -> None:
-        self._icons.clear()
-        self._app.setStyleSheet("")  # Qt takes twice as long to replace a sheet by another
         font = QFont(self._usual_font)
         font.setPointSizeF(font.pointSizeF() * self.scale)
-        if font != self._app.font():
-            self._app.setFont(font)
-        self._app.setPalette(self.theme.palette())
-        self._app.setStyleSheet(self.theme.style_sheet(self.scale))
-        self._hand_down_font()
-
-    def _hand_down_font(self) -> None:
-        """Qt tells widgets of another font in no order: those told before their parents take what these had before."""
+        with _hidden_windows_left_out(self._app):
+            self._app.setStyleSheet("")  # Qt takes twice as long to replace a sheet by another
+            if font != self._app.font():
+                self._app.setFont(font)
+            self._app.setPalette(self.theme.palette())
+            self._app.setStyleSheet(self.theme.style_sheet(self.scale))
         for window in self._app.topLevelWidgets():
-            for widget in window.findChildren(QWidget):  # parents come first
-                parent = widget.parentWidget()
-                if not widget.font().resolveMask() and parent is not None and widget.font() != parent.font():
-                    widget.setFont(QFont())
+            if not isinstance(window, StyledWhenShown) or not window.is_late:
+                _hand_down_font(window)
+
+
+class StyledWhenShown(QDialog):
+    """A window that is left out of a change of the theme or the size of text while it is hidden, and calls `take_style`
+    before it is shown. Most widgets of the app are in hidden windows, and Qt would polish and lay out all of them with
+    every step of the size."""
+
+    is_late = False  # it has not taken the last change
+
+    def take_style(self) -> None:
+        if not self.is_late:
+            return
+        self.is_late = False
+        for widget in (self, *self.findChildren(QWidget)):
+            widget.ensurePolished()
+            if not widget.testAttribute(_POLISHED):
+                widget.style().polish(widget)
+                widget.setAttribute(_POLISHED)
+                QCoreApplication.sendEvent(widget, QEvent(QEvent.Type.StyleChange))
+        _hand_down_font(self)
+
+
+@contextmanager
+def _hidden_windows_left_out(app: QApplication) -> Iterator[None]:
+    """Qt neither polishes widgets that it takes for unpolished, nor tells those that have a style of their own."""
+    windows = [each for each in app.topLevelWidgets() if isinstance(each, StyledWhenShown) and each.isHidden()]
+    widgets = [each for window in windows for each in (window, *window.findChildren(QWidget))]
+    left_out = [each for each in widgets if not each.window().isVisible()]
+    for widget in left_out:
+        widget.setAttribute(_POLISHED, False)
+        widget.setAttribute(_OWN_STYLE)
+    try:
+        yield
+    finally:
+        for widget in left_out:
+            widget.setAttribute(_OWN_STYLE, False)
+        for window in windows:
+            window.is_late = True
+
+
+def _hand_down_font(window: QWidget) -> None:
+    """Qt tells widgets of another font in no order: those told before their parents take what these had before."""
+    for widget in window.findChildren(QWidget):  # parents come first
+        parent = widget.parentWidget()
+        if parent is None or widget.window() is not window or widget.font().resolveMask():
+            continue
+        if widget.font() != parent.font():
+            widget.setFont(QFont())
 
 
 def _theme_for(scheme: Qt.ColorScheme) -> Theme:
@@ -235,6 +281,8 @@ class _PlainStyle(QProxyStyle):
         super().polish(what)
         if isinstance(what, QLabel) and what.textFormat() is Qt.TextFormat.AutoText:
             what.setTextFormat(Qt.TextFormat.PlainText)
+        elif isinstance(what, QComboBox) and not isinstance(what.itemDelegate(), QStyledItemDelegate):
+            what.setItemDelegate(QStyledItemDelegate(what))  # Qt's own takes nothing of the style sheet
 
 
 def line_icon(name: str, colour: str, disabled_colour: str | None = None) -> QIcon:

@@ -4,7 +4,7 @@ The engine speaks English, and knows nothing of the screen. What it says to the 
 logged and compared as any other, that also knows the template it was made of and what was filled in. The window looks
 the template up in the user's language and fills in the same values; the command line prints the string.
 
-    say("{name} takes {size:.1f} GiB.", name=path.name, size=num_bytes / 2**30)
+    say("{name} takes {size:.1f} GB.", name=path.name, size=num_bytes / 1e9)
     TargetMissing("There is no file {path}; choose another.", path=path)     # errors say theirs themselves
 
 Placeholders are names, with a format where a number needs one: `{size:.1f}`, `{count:,}`, `{share:.0%}`. One with a
@@ -118,6 +118,15 @@ def capitalized(words: str) -> str:
 def placeholders(template: str) -> list[str]:
     """As they are written, in alphabetical order; a translation has the same."""
     return sorted(found[0] for found in _PLACEHOLDER.finditer(template))
+
+
+def shortened(text: str, most: int) -> str:
+    """Its beginning, up to the end of a word where there is one; `…` says that there is more."""
+    if len(text) <= most:
+        return text
+    head = text[: most - 1]
+    words = head.rpartition(" ")[0] if not text[most - 1].isspace() else head
+    return (words if len(words) > most // 2 else head).rstrip() + "…"
 
 
 def packed(sentence: str) -> Any:

@@ -55,7 +55,7 @@ def export_drafter(
 
 
 def _lines(done: DrafterExported) -> list[str]:
-    size = f"{done.size_bytes / 2**20:,.0f} MiB"
+    size = f"{done.size_bytes / 1e6:,.0f} MB"
     lines = [f"{done.order.out}: {done.drafter} for {done.target}, {size}"]
     if done.snapshot is None:
         lines.append("It has learned nothing about this model yet: this is the drafter as it was.")

@@ -135,7 +135,7 @@ def _console(stream: TextIO, **options: Any) -> Console:
 
 
 def in_gib(size_bytes: int) -> str:
-    return f"{size_bytes / 2**30:.2f} GiB"
+    return f"{size_bytes / 1e9:.2f} GB"
 
 
 def chosen_drafter(choice: str, data_dir: Path) -> str:

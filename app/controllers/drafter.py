@@ -14,8 +14,8 @@ from app.dialogs.parts import show_in_front
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
+from app.text.amounts import size_words
 from app.text.drafters import cannot_learn_words, choice_words, heading, offer_words
-from app.text.numbers import decimal
 from app.text.translation import translated
 from engine import (
     AUTOMATIC,
@@ -42,7 +42,6 @@ from engine.messages.events import (
 )
 from engine.messages.targets import LibraryTarget
 
-_MB = 1_000_000
 _OFFER_MS = 30_000
 
 
@@ -245,10 +244,8 @@ class DrafterController(Controller):
 
     def _on_fetching(self, name: str, num_bytes: int, total_bytes: int) -> None:
         self.dialog.show_progress(num_bytes / total_bytes if total_bytes else 1.0)
-        words = self.tr("Downloading {name}: {done} of {total} MB.").format(
-            name=name, done=decimal(num_bytes / _MB, 1), total=decimal(total_bytes / _MB, 1)
-        )
-        self.dialog.show_words(words)
+        words = self.tr("Downloading {name}: {done} of {total}.")
+        self.dialog.show_words(words.format(name=name, done=size_words(num_bytes), total=size_words(total_bytes)))
 
     def _on_fetched(self, name: str) -> None:
         fetch = self._fetch

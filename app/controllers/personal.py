@@ -12,7 +12,8 @@ from app.dialogs.personal_dialog import PersonalDialog
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
-from app.text.learned import Loaded, kept_words, model_views, ordinal_of, outcome_words, profile_view, size
+from app.text.amounts import size_words
+from app.text.learned import Loaded, kept_words, model_views, ordinal_of, outcome_words, profile_view
 from app.text.learning_progress import progress_view
 from app.text.numbers import whole
 from engine import (
@@ -166,7 +167,7 @@ class PersonalController(Controller):
                 texts = self.tr("It holds no text that you typed.")
                 if with_recall:
                     texts = self.tr("It holds text that you typed; give it only to people who may read your chats.")
-                words = self.tr("Exported to {file} ({size}).").format(file=path.name, size=size(num_bytes))
+                words = self.tr("Exported to {file} ({size}).").format(file=path.name, size=size_words(num_bytes))
                 self._end(f"{words} {texts}")
             case ProfileImported(path, outcome, replaced):
                 self._close_profile()

@@ -66,7 +66,7 @@ class ToolsController(Controller):
             dialog.servers.asked.connect(lambda name: self._bridge.post(ListTools((name,))))
             dialog.servers.end_requested.connect(lambda name: self._bridge.post(EndToolServers((name,))))
             dialog.servers.remove_requested.connect(self._ask_to_remove)
-            dialog.servers.added.connect(self._add)
+            dialog.servers.saved.connect(self._save)
             dialog.json.chosen.connect(self._use_json)
             dialog.allowed.forget_requested.connect(lambda tools: self._bridge.post(ForgetAllowedTools(tools)))
             dialog.file_chosen.connect(self._read_file)
@@ -94,16 +94,20 @@ class ToolsController(Controller):
 
         self._change(tuple(changed(each) if each.name == name else each for each in self._in_use))
 
-    @Slot(object)
-    def _add(self, server: ToolServer) -> None:
+    @Slot(str, object)
+    def _save(self, before: str, server: ToolServer) -> None:
+        """One more, or another in the place of the one that was called `before`."""
         form = self.dialog.servers.form
-        if any(each.name == server.name for each in self._in_use):
+        if any(each.name == server.name != before for each in self._in_use):
             form.show_problem(self.tr("There is a server of this name already; choose another name."))
-        elif problem := self._change((*self._in_use, server)):
+            return
+        changed = tuple(server if each.name == before else each for each in self._in_use)
+        if problem := self._change(changed if before else (*changed, server)):
             form.show_problem(problem)
-        else:
-            form.close_form()
-            self.dialog.show_words(self.tr("{server} was added.").format(server=server.name))
+            return
+        form.close_form()
+        words = self.tr("{server} was changed.") if before else self.tr("{server} was added.")
+        self.dialog.show_words(words.format(server=server.name))
 
     @Slot(str)
     def _ask_to_remove(self, name: str) -> None:

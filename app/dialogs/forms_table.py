@@ -15,7 +15,6 @@ from app.widgets.table import Heading, Table
 from engine.messages.forms import TuneReport
 
 _MOST_ROWS_SHOWN = 9
-_SCREEN_SHARE = 0.85  # of its width, that the table is never wider than
 _FIRST_FIGURE = 2  # column: what stands before is known without measuring
 _ON, _OFF = Qt.CheckState.Checked, Qt.CheckState.Unchecked
 
@@ -102,13 +101,3 @@ class FormsTable(Table):
     def _on_changed(self) -> None:
         if not self._is_filling:
             self.changed.emit()
-
-    @Slot()
-    def _fit(self) -> None:
-        """As wide as its columns, too, as far as the screen goes."""
-        columns = self.horizontalHeader()
-        figures_px = columns.length() - columns.sectionSize(0)
-        beside_px = 2 * self.frameWidth() + self.verticalScrollBar().sizeHint().width()
-        room_px = self.screen().availableSize().width() * _SCREEN_SHARE
-        self.setMinimumWidth(min(self._first_px() + figures_px + beside_px, int(room_px)))
-        super()._fit()

@@ -165,7 +165,7 @@ class _Page(KeyboardFrame, QTextBrowser):
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
         self.setOpenLinks(False)
         self.document().setDocumentMargin(_MARGIN_PX)
-        keeper.changed.connect(self._draw)
+        keeper.changed.connect(self._on_look_changed)
 
     def mark(self, typed: str) -> tuple[list[int], int]:
         """Every place where this stands, and of these the number of the one that is selected. That one stands out."""
@@ -209,11 +209,15 @@ class _Page(KeyboardFrame, QTextBrowser):
         return QWidget.focusNextPrevChild(self, next)  # not from link to link; the contents lead to all their places
 
     @Slot()
+    def _on_look_changed(self) -> None:
+        self._width = 0
+        self._fit()
+
+    @Slot()
     def _fit(self) -> None:
         if self.isVisible() and self._room() != self._width:
             self._draw()
 
-    @Slot()
     def _draw(self) -> None:
         bar = self.verticalScrollBar()
         share = bar.value() / max(1, bar.maximum())

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QEvent, QSize, Qt, Signal, SignalInstance, Slot
 from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QCheckBox, QDialog, QFrame, QMessageBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QFrame, QMessageBox, QWidget
 
 from app.text.translation import translate
 from app.text.unseen import sentence
-from app.theme import text_px
+from app.theme import StyledWhenShown, text_px
 from app.widgets.layouts import Part, Placed, ScrollArea, Stretch, in_column, in_row
 from app.widgets.parts import button, words
 from app.widgets.window_sizes import WindowSizes, hold_on_screen, room_for
@@ -19,7 +19,7 @@ _MARGINS_PX = (18, 16, 18, 14)
 _LEAST_LINES = 5  # of the contents, which scroll where there is no room for all of them
 
 
-class Dialog(QDialog):
+class Dialog(StyledWhenShown):
     """Fits on its screen. It opens as large as the user left it there, else in its usual size, which grows with the
     text."""
 
@@ -33,16 +33,19 @@ class Dialog(QDialog):
         super().__init__(parent, flags)
         self._usual_px = usual_px
         self._given = QSize()  # the size that it has by itself
+        self._is_opening = False  # until it is painted; the frame around it is known by then
 
     # Qt's own
 
     def setVisible(self, visible: bool) -> None:
         if visible and not self.isVisible():
+            self.take_style()
             self._give(self._fitting())
             sizes = WindowSizes.of(self)
             kept = None if sizes is None else sizes.kept(self)
             if kept is not None:
                 self.resize(kept.boundedTo(room_for(self)))
+        self._is_opening = visible
         super().setVisible(visible)
         if visible:
             hold_on_screen(self)
@@ -54,6 +57,9 @@ class Dialog(QDialog):
         super().hideEvent(event)
 
     def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Paint and self._is_opening:
+            self._is_opening = False
+            hold_on_screen(self)
         handled = super().event(event)
         if event.type() != QEvent.Type.LayoutRequest or self._usual_px[1]:
             return handled  # after which there may be no dialog any more

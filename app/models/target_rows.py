@@ -117,6 +117,8 @@ def _suggestion_tag(advice: SuggestionAdvice) -> tuple[str, str]:
         return Hub.tr("no longer offered"), "error"
     if advice.has_changed:
         return Hub.tr("another file by now"), "warning"
+    if advice.is_best and advice.is_slow:
+        return Hub.tr("fastest here, but slow"), "warning"
     if advice.is_best:
         return Hub.tr("best here"), "accent"
     if advice.fit is Fit.FITS and advice.is_slow:

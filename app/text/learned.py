@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from app.text.amounts import day_words
+from app.text.amounts import day_words, size_words
 from app.text.benefits import BenefitView, benefit_view, benefit_words
 from app.text.learning_progress import ProgressView
 from app.text.numbers import decimal
@@ -20,7 +20,6 @@ from engine.messages.learned import (
 )
 
 _WORDS_PER_TOKEN = 0.75
-_MB = 1_000_000
 Learned = Words("Learned")
 
 
@@ -125,12 +124,6 @@ def outcome_words(outcome: ImportOutcome) -> str:
         adapters = Learned.tr("{snapshots} (%n now in use)", "", outcome.num_published, snapshots=adapters)
     texts = Learned.tr("{number} text(s) to reuse", "", outcome.num_texts)
     return Learned.tr("New: {amounts}.", amounts=", ".join((_ngrams(outcome.num_ngrams), adapters, texts)))
-
-
-def size(num_bytes: int) -> str:
-    if num_bytes >= _MB / 10:
-        return Learned.tr("{number} MB", number=decimal(num_bytes / _MB, 1))
-    return Learned.tr("{number} kB", number=max(1, round(num_bytes / 1000)))
 
 
 def kept_words(summary: LearnedSummary, loaded: Loaded) -> str:
@@ -279,7 +272,7 @@ def _details(summary: LearnedSummary, vocabulary: str) -> Iterator[str]:
     if num_practised := summary.practice.get(vocabulary):
         yield Learned.tr("{number} practised", "", num_practised)
     if num_bytes := summary.num_bytes.get(vocabulary):
-        yield size(num_bytes)
+        yield size_words(num_bytes)
 
 
 def _num_ngrams(learned: LearnedSummary, vocabulary: str) -> int:

@@ -55,7 +55,8 @@ _known_inline: dict[str, str] = {}  # a growing list or table is parsed again an
 @dataclass(frozen=True, slots=True)
 class ProseBlock:
     html: str  # of one or several top-level blocks, in the subset that QTextDocument knows
-    joined: bool = False  # continues the list of the block before
+    joined: bool = False  # continues the list or table of the block before
+    is_table: bool = False  # alone: it scrolls sideways where it is wide
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,12 +222,14 @@ class _Pieces:
         self._full: list[Block] = []
         self._open = ""
         self._joined = False
+        self._is_table = False  # what is open
 
     def copy(self) -> _Pieces:
         other = _Pieces()
         other._full = list(self._full)
         other._open = self._open
         other._joined = self._joined
+        other._is_table = self._is_table
         return other
 
     def add_all(self, blocks: Iterable[_TopLevel], parser: MarkdownIt, env: dict[str, Any]) -> _Pieces:
@@ -251,10 +254,14 @@ class _Pieces:
             self.add_plain(block.source, block.marks)
         else:
             marked = block.marked()
+            is_table = first.type == "table_open"
+            if is_table or self._is_table:
+                self._close()
+            self._is_table = is_table
             for index, tokens in enumerate(parts(block.tokens)):
                 if index:
                     self._close()
-                    self._joined = True
+                    self._joined, self._is_table = True, is_table
                 self._open += _html_of_blocks(tokens, parser, env, marked)
         if len(self._open) >= PROSE_PIECE:
             self._close()
@@ -266,13 +273,16 @@ class _Pieces:
             self._open = "<p>" + _plain(text[begin:end], marks[begin:end]) + "</p>"
 
     def blocks(self) -> tuple[Block, ...]:
-        return (*self._full, ProseBlock(self._open, self._joined)) if self._open else tuple(self._full)
+        return (*self._full, self._block()) if self._open else tuple(self._full)
+
+    def _block(self) -> ProseBlock:
+        return ProseBlock(self._open, self._joined, self._is_table)
 
     def _close(self) -> None:
         if self._open:
-            self._full.append(ProseBlock(self._open, self._joined))
+            self._full.append(self._block())
             self._open = ""
-            self._joined = False
+        self._joined = self._is_table = False
 
 
 def _head(text: str) -> str:

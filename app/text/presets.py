@@ -11,6 +11,7 @@ from app.text.unseen import one_line
 from engine import OwnSampling
 from engine.config import OWN_PARAMETERS, OWN_TEXTS
 from engine.messages.order import Preset, TargetChoice
+from engine.sentences import shortened
 
 _LONG = 2**31
 _LONGEST = 60  # characters of a system prompt in a line
@@ -58,6 +59,12 @@ def sampling_words(sampling: OwnSampling) -> str:
     return " · ".join(facts)
 
 
+def own_words(system_prompt: str, sampling: OwnSampling, usual_prompt: str) -> str:
+    """What a chat has of its own, where others begin with `usual_prompt`; empty: nothing."""
+    told = "" if system_prompt == usual_prompt else Presets.tr("System prompt")
+    return " · ".join(filter(None, (told, sampling_words(sampling))))
+
+
 def thinking_words(thinks: bool | None) -> str:
     if thinks is None:
         return ""
@@ -71,8 +78,7 @@ def _number(value: float) -> str:
 
 
 def _shortened(text: str) -> str:
-    words = one_line(" ".join(text.split()))
-    return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1].rstrip()}…"
+    return shortened(one_line(" ".join(text.split())), _LONGEST)
 
 
 def _fits(preset: Preset, chat: ChatValues) -> bool:

@@ -12,6 +12,8 @@ import textwrap
 import unicodedata
 from collections.abc import Callable
 
+from engine.sentences import shortened
+
 _CONTROLS = r"\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # without tab and the ends of lines
 _UNSEEN = (
     r"\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"
@@ -54,18 +56,17 @@ def ending(text: str) -> str:
 
 def one_line(text: str) -> str:
     """One line of it, as it is shown where names are: in lists, labels and titles."""
-    return " ".join(shown(text[:_LINE]).splitlines()) + ("…" if len(text) > _LINE else "")
+    return " ".join(shown(shortened(text, _LINE)).splitlines())
 
 
 def sentence(text: str) -> str:
     """As it is shown where somebody's words may stand in a sentence."""
-    return shown(text[:_SENTENCE]) + ("…" if len(text) > _SENTENCE else "")
+    return shown(shortened(text, _SENTENCE))
 
 
 def in_tip(text: str) -> str:
     """As it is shown in a tooltip, which names such signs."""
-    cut = text[:_LINES] + ("…" if len(text) > _LINES else "")
-    return replaced(cut, lambda signs: f"‹{names_of(signs)}›")
+    return replaced(shortened(text, _LINES), lambda signs: f"‹{names_of(signs)}›")
 
 
 def wrapped(*paragraphs: str) -> str:

@@ -6,16 +6,17 @@ from math import ceil
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QWidget
 
+from app.text.amounts import size_words
 from app.text.numbers import whole
 from app.text.translation import translate
 from app.text.unseen import in_tip, mark_of, one_line
 from app.theme import Theme, ThemeKeeper
 from app.widgets.appearance import code_font
-from app.widgets.attachment_chip import words_of_pages, words_of_size
+from app.widgets.attachment_chip import words_of_pages
 from app.widgets.joined_text import JoinedText
-from app.widgets.parts import set_up
+from app.widgets.parts import Button, set_up
 from app.widgets.prose import HELD, shape_of_mark, with_places
 from engine.messages.passages import by_document, is_prose
 from engine.messages.prompts import Attachment
@@ -85,9 +86,9 @@ class AttachedFiles(QWidget):
         self.resize(width, bottom)
         return bottom
 
-    def _button(self, attachment: Attachment, about: str) -> QPushButton:
+    def _button(self, attachment: Attachment, about: str) -> Button:
         tip = self.tr("Show or hide the text of {file}").format(file=in_tip(attachment.name))
-        made = set_up(QPushButton(self), kind="file", name=", ".join(filter(None, [attachment.name, about])), tip=tip)
+        made = set_up(Button(self), kind="file", name=", ".join(filter(None, [attachment.name, about])), tip=tip)
         name = made.fontMetrics().elidedText(one_line(attachment.name), Qt.TextElideMode.ElideMiddle, _WIDEST_NAME_PX)
         made.setText(" · ".join(filter(None, [name, about])).replace("&", "&&"))
         made.setCheckable(True)
@@ -128,7 +129,7 @@ def _words_of(file: Attachment, num_passages: int) -> str:
     """What a button says beside the name."""
     if num_passages:
         return translate("Amounts", "%n passage(s)", "", num_passages)
-    return " · ".join([*words_of_pages(file.text), words_of_size(file.num_bytes)])
+    return " · ".join([*words_of_pages(file.text), size_words(file.num_bytes)])
 
 
 class _Text(JoinedText, QPlainTextEdit):

@@ -7,7 +7,8 @@ from math import ceil
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QFrame, QLabel, QWidget
 
-from app.text.numbers import decimal, whole
+from app.text.amounts import size_words
+from app.text.numbers import whole
 from app.text.translation import translate
 from app.text.unseen import in_tip
 from app.theme import ThemeKeeper
@@ -97,7 +98,7 @@ class Chip(QFrame):
             tokens = self.tr("{number} token(s)", "", number).format(number=whole(number))
             words.append(self.tr("about {tokens}").format(tokens=tokens) if self.is_about else tokens)
         else:
-            words.append(words_of_size(self.attachment.num_bytes))
+            words.append(size_words(self.attachment.num_bytes))
         return " · ".join(words)
 
 
@@ -160,14 +161,6 @@ def words_of_pages(text: str) -> list[str]:
     """Empty for a text without pages."""
     number = num_pages(text)
     return [translate("Amounts", "{number} page(s)", "", number).format(number=whole(number))] if number else []
-
-
-def words_of_size(num_bytes: int) -> str:
-    if num_bytes < 1_000:
-        return translate("Amounts", "{number} B").format(number=num_bytes)
-    if num_bytes < 999_950:
-        return translate("Amounts", "{number} kB").format(number=decimal(num_bytes / 1e3, 1))
-    return translate("Amounts", "{number} MB").format(number=decimal(num_bytes / 1e6, 1))
 
 
 def _rounded(number: int) -> int:

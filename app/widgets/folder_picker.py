@@ -46,7 +46,6 @@ class FolderPicker(SearchedPopup):
         self.view.used.connect(self._choose)
         self.nothing = set_up(words("", self), kind="quiet")
         self.new_button = button(self.tr("New folder…"), "menu", self, self._ask_for_new)
-        self.new_button.setAutoDefault(True)  # Enter presses it
         in_column(
             [self.title, self.search, Placed(self.view, 1), self.nothing, line(self), self.new_button],
             inside=self,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from PySide6.QtCore import QEvent, QSize, Qt, Signal, SignalInstance
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QLabel, QMenu, QWidget
+from PySide6.QtWidgets import QLabel, QWidget
 
 from app.text.numbers import decimal, whole
 from app.text.places import on_host, place_words
@@ -17,6 +17,7 @@ from app.widgets.fitting_label import FittingLabel, shorter
 from app.widgets.icon_button import CopyButton, IconButton
 from app.widgets.layouts import Gap, Placed, Stretch, in_row
 from app.widgets.parts import set_up
+from app.widgets.popups import WindowMenu
 from engine.messages.conversations import Message
 from engine.messages.replies import ReplyStatistics, StopReason, Thought
 from engine.messages.speed import Outcome
@@ -144,7 +145,7 @@ class ReplyFooter(QWidget):
 
     def _show_seed(self) -> None:
         """What can be done with it, below its button."""
-        menu = QMenu(self)
+        menu = WindowMenu(self.seed_button)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         copy = menu.addAction(self.tr("Copy the seed {seed}").format(seed=self._seed))
         copy.triggered.connect(lambda: QGuiApplication.clipboard().setText(self._seed))

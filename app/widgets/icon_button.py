@@ -10,9 +10,10 @@ from app.settings.shortcuts import native, written
 from app.text.translation import translate
 from app.text.unseen import in_tip, one_line
 from app.theme import ThemeKeeper
+from app.widgets.parts import PressedByEnter
 
 
-class IconButton(QToolButton):
+class IconButton(PressedByEnter, QToolButton):
     """A button with an icon in a colour of the theme, and words beside it where there are any; its name is its tooltip
     and what a screen reader says. `on_click` is called, or emitted where it is a signal."""
 

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QKeyCombination, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.settings.shortcuts import native
+from app.widgets.parts import Button
 
 _MODIFIERS = frozenset(
     {
@@ -14,7 +15,7 @@ _MODIFIERS = frozenset(
 )  # fmt: skip
 
 
-class KeyField(QPushButton):
+class KeyField(Button):
     """Shows the keys of an action; after a click it takes the next keys that are pressed. Esc leaves it as it was,
     Backspace removes the keys, and Tab goes on.
 

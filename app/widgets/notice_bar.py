@@ -76,14 +76,35 @@ class NoticeBar(QFrame):
 
 
 class NoticeBars(QWidget):
-    """One bar for each subject, the latest one below; hidden where there is none."""
+    """One bar for each subject, the latest one below; hidden where there is none. They lie over the top of their
+    parent: what one reads there must not move.
 
-    def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
+    Signals:
+        height_changed(int): so many pixels of the parent are covered.
+    """
+
+    height_changed = Signal(int)
+
+    def __init__(self, keeper: ThemeKeeper, parent: QWidget) -> None:
         super().__init__(parent)
         self._keeper = keeper
+        self._below = parent
         self.shown: dict[str, NoticeBar] = {}
+        self._covered_px = 0
         self._column = in_column([], inside=self, spacing=0)
         self.hide()
+        parent.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Resize:
+            self._place()
+        return super().eventFilter(watched, event)
+
+    def event(self, event: QEvent) -> bool:
+        handled = super().event(event)
+        if event.type() == QEvent.Type.LayoutRequest:
+            self._place()
+        return handled
 
     def show_notice(self, subject: str, text: str, actions: Sequence[Action]) -> NoticeBar:
         """In place of an earlier notice of this subject."""
@@ -94,6 +115,7 @@ class NoticeBars(QWidget):
         self._column.addWidget(bar)
         self.show()
         bar.show()
+        self._place()
         QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(bar, text))
         return bar
 
@@ -104,6 +126,16 @@ class NoticeBars(QWidget):
             self._column.removeWidget(bar)
             bar.deleteLater()
         self.setVisible(bool(self.shown))
+        self._place()
+
+    def _place(self) -> None:
+        width = self._below.width()
+        height = self._column.totalHeightForWidth(width) if self.shown else 0
+        self.setGeometry(0, 0, width, height)
+        self.raise_()
+        if height != self._covered_px:
+            self._covered_px = height
+            self.height_changed.emit(height)
 
 
 class IncognitoBanner(QFrame):

@@ -5,6 +5,7 @@ from PySide6.QtGui import QKeyEvent, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QDoubleSpinBox, QLabel, QLineEdit, QSpinBox, QWidget
 
 from app.settings.declaration import NotInRange, Setting
+from app.text.numbers import formatted
 from app.text.translation import translate
 from app.widgets.parts import set_up
 from engine.parameters import Parameter
@@ -118,7 +119,7 @@ def number_box(parameter: Parameter, width_px: int, parent: QWidget) -> QSpinBox
         box.setSingleStep(int(parameter.step))
         box.setGroupSeparatorShown(parameter.step > 1)  # not in a seed, which is no amount
     else:
-        box = QDoubleSpinBox(parent)
+        box = _DecimalBox(parent)
         box.setDecimals(2)
         box.setRange(parameter.low, parameter.high)
         box.setSingleStep(parameter.step)
@@ -126,6 +127,13 @@ def number_box(parameter: Parameter, width_px: int, parent: QWidget) -> QSpinBox
     box.setAlignment(Qt.AlignmentFlag.AlignRight)
     name, tip = translate("Settings", parameter.title), translate("Settings", parameter.explanation)
     return set_up(box, kind="field", name=name, tip=tip)
+
+
+class _DecimalBox(QDoubleSpinBox):
+    """Writes a number as other fields and sentences do: 0.8, not 0.80."""
+
+    def textFromValue(self, value: float) -> str:
+        return formatted(round(value, self.decimals()), "g")
 
 
 def label_of(field: QWidget, parent: QWidget) -> QLabel:

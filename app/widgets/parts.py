@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from PySide6.QtCore import QSize, Qt, SignalInstance, Slot
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QLabel, QLineEdit, QProgressBar, QPushButton, QTabWidget, QWidget
+from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QAbstractButton, QFrame, QLabel, QLineEdit, QProgressBar, QPushButton, QTabWidget, QWidget
 
 from app.text.unseen import in_tip, one_line, sentence
 from app.theme import ThemeKeeper
+
+if TYPE_CHECKING:
+    _Button = QAbstractButton
+else:
+    _Button = object  # a class has one widget among its bases
 
 ENTER_KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _Widget = TypeVar("_Widget", bound=QWidget)
@@ -45,6 +50,21 @@ def keep_place(widget: _Widget) -> _Widget:
     return widget
 
 
+class PressedByEnter(_Button):
+    """Comes before the button among the bases of a class. Enter presses it where it has the focus, as Space does; Qt
+    leaves that to the desktop, and in a dialog to the default button."""
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() not in ENTER_KEYS:
+            super().keyPressEvent(event)
+        elif not event.isAutoRepeat():
+            self.click()
+
+
+class Button(PressedByEnter, QPushButton):
+    """Words that can be pressed."""
+
+
 def button(
     words: str,
     kind: str,
@@ -53,10 +73,10 @@ def button(
     *,
     tip: str = "",
     has_hand: bool = False,
-) -> QPushButton:
+) -> Button:
     """`on_click` is called, or emitted where it is a signal. Enter presses the button only while it has the focus or is
     the dialog's default."""
-    made = set_up(QPushButton(words, parent, autoDefault=False), kind=kind, tip=tip)
+    made = set_up(Button(words, parent, autoDefault=False), kind=kind, tip=tip)
     if has_hand:
         made.setCursor(Qt.CursorShape.PointingHandCursor)
     if on_click is not None:
@@ -105,9 +125,10 @@ class ProgressLine(QProgressBar):
         self.setFixedHeight(height_px)
         self.setAccessibleName(name)
 
-    def show_share(self, share: float) -> None:
-        """0 … 1; a larger share is shown as 1."""
-        self.setValue(round(min(1.0, share) * _STEPS))
+    def show_share(self, share: float | None) -> None:
+        """0 … 1; a larger share is shown as 1. None: something is under way, and nobody knows how far it is."""
+        self.setMaximum(0 if share is None else _STEPS)
+        self.setValue(0 if share is None else round(min(1.0, share) * _STEPS))
 
 
 class Tabs(QTabWidget):

@@ -1,10 +1,11 @@
-"""What popups of the window have in common: where they are, and their keys."""
+"""What popups and menus of the window have in common: where they are, and their keys."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt
-from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QLineEdit, QWidget
+from PySide6.QtGui import QCursor, QHideEvent, QKeyEvent, QShowEvent
+from PySide6.QtWidgets import QAbstractButton, QFrame, QLineEdit, QMenu, QWidget
+from shiboken6 import isValid
 
 from app.widgets.parts import ENTER_KEYS
 from app.widgets.rows_view import RowsView
@@ -17,9 +18,16 @@ _TO_LIST = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDo
 class Popup(QFrame):
     """Esc closes it."""
 
+    opener: QWidget | None = None  # what it was opened with
+
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, Qt.WindowType.Popup)
         self.setProperty("kind", "popup")
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        if self.opener is not None and isValid(self.opener):
+            end_hover(self.opener)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:
@@ -50,8 +58,40 @@ class SearchedPopup(Popup):
         return True
 
 
-def place_below(popup: QWidget, widget: QWidget, width: int, heights: tuple[int, int]) -> None:
+class WindowMenu(QMenu):
+    """A menu that stays within its window, where that is wide enough. It belongs to the button that opens it, a submenu
+    to the menu that it is in."""
+
+    def __init__(self, owner: QWidget) -> None:
+        super().__init__(owner)
+        self._owner: QWidget = owner._owner if isinstance(owner, WindowMenu) else owner  # a part of the window
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        window, owner = self._owner.window(), self.parentWidget()
+        first = window.mapToGlobal(QPoint()).x()
+        left = first + window.width() - self.width()
+        if left < self.x() and isinstance(owner, QMenu):
+            left = owner.x() - self.width()  # on the other side of it
+        if left < self.x():
+            self.move(max(first, left), self.y())
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        if isinstance(self.parentWidget(), QAbstractButton) and isValid(self._owner):
+            end_hover(self._owner)
+
+
+def end_hover(widget: QWidget) -> None:
+    """Qt does not tell a widget that the mouse has left it while a popup was open."""
+    if not widget.rect().contains(widget.mapFromGlobal(QCursor.pos())):
+        widget.setAttribute(Qt.WidgetAttribute.WA_UnderMouse, False)
+        widget.update()
+
+
+def place_below(popup: Popup, widget: QWidget, width: int, heights: tuple[int, int]) -> None:
     """Below the widget, within the window: as high as there is room, from the least to the wanted of these heights."""
+    popup.opener = widget
     window = widget.window()
     first, last = window.mapToGlobal(QPoint(0, 0)), window.mapToGlobal(QPoint(window.width(), window.height()))
     place = widget.mapToGlobal(QPoint(0, widget.height() + _GAP_PX))

@@ -114,7 +114,6 @@ class PresetPicker(Popup):
 
     def _button(self, text: str, signal: SignalInstance) -> QPushButton:
         made = set_up(button(text, "menu", self, self.close))
-        made.setAutoDefault(True)  # Enter presses it
         made.clicked.connect(signal)
         return made
 

@@ -54,7 +54,7 @@ _SCROLL_KEYS = frozenset(
 
 
 class Prose(JoinedText, QTextBrowser):
-    """Shows HTML made by `app.text.markdown`, or plain text, without scroll bars.
+    """Shows HTML made by `app.text.markdown`, or plain text, without scroll bars; a `WideTable` has one.
 
     Nothing is ever loaded, neither files nor addresses. A click opens a link in the system's browser, if it leads to a
     web page or is a mail address. The address of a link is shown under the pointer, and when Tab reaches the link.
@@ -98,7 +98,7 @@ class Prose(JoinedText, QTextBrowser):
         formulas = formulas_of(html)
         drawings = self._drawings(formulas)
         html = with_drawings(html, drawings)
-        self.setWordWrapMode(wrap_mode(_TAG.sub(" ", _INLINE_TAG.sub("", html))))
+        self.setWordWrapMode(self._wrap_mode(_TAG.sub(" ", _INLINE_TAG.sub("", html))))
         held, unseen = with_places(html)
         self.setHtml(with_code_apart(held))
         self._mark(unseen)
@@ -111,6 +111,9 @@ class Prose(JoinedText, QTextBrowser):
             self._select(anchor, position)
         has_links = "<a href" in html
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if has_links else Qt.FocusPolicy.ClickFocus)
+
+    def _wrap_mode(self, text: str) -> QTextOption.WrapMode:
+        return wrap_mode(text)
 
     def _drawings(self, formulas: tuple[Formula, ...]) -> dict[Formula, Drawing]:
         """Of those that can be drawn, as far as they are known; none where there are more than anybody reads."""
@@ -264,6 +267,32 @@ class Prose(JoinedText, QTextBrowser):
         self.document().setIndentWidth(self._keeper.px(_INDENT_PX))
         self.document().setDefaultStyleSheet(style_sheet(self._keeper.theme))
         self.set_html(self._html)
+
+
+class WideTable(Prose):
+    """A table whose words stay whole: where it is wider than there is room, it scrolls sideways."""
+
+    def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None, drawer: Drawer | None = None) -> None:
+        super().__init__(keeper, parent, drawer)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
+
+    def arrange(self, width: int) -> int:
+        height = super().arrange(width)
+        if self.document().size().width() > width:
+            height += self.horizontalScrollBar().sizeHint().height()
+            self.resize(width, height)
+        return height
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        if abs(event.angleDelta().x()) > abs(event.angleDelta().y()):
+            QTextBrowser.wheelEvent(self, event)
+        else:
+            event.ignore()
+
+    def _wrap_mode(self, text: str) -> QTextOption.WrapMode:
+        mode = super()._wrap_mode(text)
+        is_usual = mode is QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere
+        return QTextOption.WrapMode.WordWrap if is_usual else mode
 
 
 def wrap_mode(text: str) -> QTextOption.WrapMode:

@@ -30,7 +30,7 @@ from app.widgets.message_view import (
 )
 from app.widgets.origin_legend import OriginLegend
 from app.widgets.parts import discard, set_up
-from app.widgets.prose import Prose
+from app.widgets.prose import Prose, WideTable
 from app.widgets.row_view import Waiting
 from app.widgets.thought_view import ThoughtBlock, ThoughtView
 from engine.messages.conversations import Message
@@ -342,8 +342,9 @@ class ReplyView(MessageView):
                 self._put(index, view)
             view.set_code(block.language, block.code, complete, block.marks)
         else:
-            if not isinstance(view, Prose):
-                view = set_up(Prose(self._keeper, self, self._drawer), name=self.tr("Reply"))
+            kind = WideTable if block.is_table else Prose
+            if type(view) is not kind or not isinstance(view, Prose):
+                view = set_up(kind(self._keeper, self, self._drawer), name=self.tr("Reply"))
                 view.drawn.connect(partial(self._arrange_again, view))
                 view.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)  # it is part of the row's
                 self._put(index, view)

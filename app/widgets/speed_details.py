@@ -37,7 +37,6 @@ class SpeedDetails(QFrame):
         )
         self.rows: list[tuple[Sentences, Sentences]] = []  # names and values; those that were not needed are hidden
         self.more_button = button(self.tr("Speed of all replies…"), "link", self, self.close)
-        self.more_button.setAutoDefault(True)  # Enter presses it
         more = Placed(self.more_button, alignment=Qt.AlignmentFlag.AlignLeft)
         in_column(
             [self.title, self.note, self.table, line(self), more],

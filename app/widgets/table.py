@@ -12,6 +12,8 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QStyle, QTableWidg
 from app.text.unseen import in_tip, one_line
 from app.widgets.appearance import KeyboardFrame
 
+_SCREEN_SHARE = 0.85  # of its width, that a table is never wider than
+
 
 @dataclass(frozen=True, slots=True)
 class Heading:
@@ -35,7 +37,7 @@ class Table(KeyboardFrame, QTableWidget):
         first_grows: bool = False,
     ) -> None:
         """`least_letters`: how many of them a column has room for, where its contents are shorter. `first_grows`: room
-        that is left is the first column's."""
+        that is left is the first column's, and the table is as wide as its columns, as far as the screen goes."""
         super().__init__(0, len(headings), parent)
         self._headings = tuple(headings)
         self._most_rows = most_rows
@@ -85,6 +87,9 @@ class Table(KeyboardFrame, QTableWidget):
         columns = self.horizontalHeader()
         if self._first_grows:
             others_px = columns.length() - columns.sectionSize(0)
+            beside_px = 2 * self.frameWidth() + self.verticalScrollBar().sizeHint().width()
+            room_px = int(self.screen().availableSize().width() * _SCREEN_SHARE)
+            self.setMinimumWidth(min(self._first_px() + others_px + beside_px, room_px))
             columns.resizeSection(0, max(self._first_px(), self.viewport().width() - others_px))
         if self._least_letters:  # else as narrow as the style allows
             columns.setMinimumSectionSize(self._least_letters * self.fontMetrics().averageCharWidth())

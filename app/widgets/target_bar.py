@@ -1,4 +1,5 @@
-"""The bar above the conversation: the target that answers, and a button to choose another one."""
+"""The bar above the conversation: the target that answers, and a button to choose another one;
+beside it the settings of the chat."""
 
 from __future__ import annotations
 
@@ -8,7 +9,6 @@ from PySide6.QtCore import QRect, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QFont, QPaintEvent
 from PySide6.QtWidgets import (
     QFileDialog,
-    QPushButton,
     QSizePolicy,
     QStyle,
     QStyleOptionButton,
@@ -22,10 +22,11 @@ from app.text.places import host_words
 from app.text.translation import translate
 from app.text.unseen import in_tip, one_line
 from app.theme import ThemeKeeper
+from app.widgets.chat_settings_button import ChatSettingsButton
 from app.widgets.fitting_label import FittingLabel
 from app.widgets.icon_button import IconButton
 from app.widgets.layouts import Placed, in_column, in_row
-from app.widgets.parts import ProgressLine, button, keep_place, set_up
+from app.widgets.parts import Button, ProgressLine, button, keep_place, set_up
 from app.widgets.signs import Signs
 from app.widgets.target_picker import TargetPicker
 
@@ -61,6 +62,7 @@ class TargetBar(QWidget):
         self.picker = TargetPicker(keeper, self)
         self.name = set_up(NameButton(keeper, self), about=self.tr("Chooses another model"))
         self.name.clicked.connect(self.open_picker)
+        self.chat_settings = ChatSettingsButton(keeper, self)
         self.state = set_up(FittingLabel(self), kind="quiet")
         self.cancel_button = button(self.tr("Cancel"), "link", self, self.cancel_requested)
         self.cancel_button.setAccessibleDescription(self.tr("Stops loading the model"))
@@ -69,7 +71,10 @@ class TargetBar(QWidget):
         self.menu_button.setPopupMode(self.menu_button.ToolButtonPopupMode.InstantPopup)
         self.progress = keep_place(ProgressLine(self.tr("Loading the model"), self, height_px=3))
         row = in_row(
-            [self.sidebar_button, self.name, Placed(self.state, 1), self.cancel_button, self.signs, self.menu_button],
+            [
+                *(self.sidebar_button, self.name, self.chat_settings, Placed(self.state, 1)),
+                *(self.cancel_button, self.signs, self.menu_button),
+            ],
             margins=(10, 7, 10, 4),
             spacing=8,
         )
@@ -98,8 +103,10 @@ class TargetBar(QWidget):
     def show_loading(self, name: str, progress: float) -> None:
         """Shows that a target is being loaded; `progress` runs from 0 to 1."""
         self._set_name(name, "")
-        self.state.set_words(self.tr("Loading… {share}").format(share=percent_words(progress)), "")
-        self.progress.show_share(progress)
+        share = progress if 0 < progress < 1 else None  # before and after, how far it is is not known
+        words = self.tr("Loading…") if share is None else self.tr("Loading… {share}")
+        self.state.set_words(words.format(share=percent_words(progress)), "")
+        self.progress.show_share(share)
         self.progress.show()
         self.cancel_button.show()
 
@@ -112,6 +119,7 @@ class TargetBar(QWidget):
     def show_waiting(self, name: str) -> None:
         """Shows that a target will be loaded when the reply under way is finished."""
         self.show_loading(name, 0.0)
+        self.progress.hide()
         self.state.set_words(self.tr("Loads when the reply is finished"), self.tr("Loads after this reply"), "")
 
     @Slot()
@@ -145,7 +153,7 @@ def model_files() -> str:
     return translate("TargetBar", "Models (*.gguf)")
 
 
-class NameButton(QPushButton):
+class NameButton(Button):
     """A name with an arrow, for a choice. A long name is shortened where there is no room; a screen reader says all of
     it."""
 

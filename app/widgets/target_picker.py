@@ -118,7 +118,6 @@ class TargetPicker(SearchedPopup):
 
     def _button(self, words: str, signal: SignalInstance) -> QPushButton:
         made = button(words, "menu", self, self.close)
-        made.setAutoDefault(True)  # Enter presses it
         made.clicked.connect(signal)
         return made
 

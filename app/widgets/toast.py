@@ -19,6 +19,8 @@ from app.widgets.parts import Sign, button
 MOST_TOASTS = 2
 INFO_MS = 7_000
 _LONG_WORD = re.compile(r"\S{30,}")
+_SIGN = re.compile(r"[/\\_.,:;?&=-]")  # behind which a long word is broken rather than anywhere in it
+_LONG_PART = re.compile(rf"[^{_SIGN.pattern[1:-1]}]{{30,}}")
 _BREAK = "\u200b"  # of no width; a line may end there
 
 
@@ -166,8 +168,7 @@ class _Words(QLabel):
     """Sentences whose long words may be broken: a path can be wider than the window."""
 
     def __init__(self, text: str, parent: QWidget) -> None:
-        marked = sentence(text)
-        breakable = _LONG_WORD.sub(lambda word: _BREAK.join(word[0]), marked)
+        breakable = _breakable(text)
         super().__init__(breakable, parent, textFormat=Qt.TextFormat.PlainText, wordWrap=True)
         self._text = text
         self.setAccessibleName(text)
@@ -176,7 +177,17 @@ class _Words(QLabel):
 
     def setText(self, text: str) -> None:
         self._text = text
-        super().setText(_LONG_WORD.sub(lambda word: _BREAK.join(word[0]), sentence(text)))
+        super().setText(_breakable(text))
 
     def text(self) -> str:
         return self._text
+
+
+def _breakable(text: str) -> str:
+    """With places in long words where a line may end."""
+
+    def broken(word: re.Match[str]) -> str:
+        parts = _LONG_PART.sub(lambda part: _BREAK.join(part[0]), word[0])
+        return _SIGN.sub(rf"\g<0>{_BREAK}", parts)
+
+    return _LONG_WORD.sub(broken, sentence(text))

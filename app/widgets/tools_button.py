@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 from app.text.unseen import in_tip, one_line
 from app.theme import ThemeKeeper
 from app.widgets.icon_button import IconButton
+from app.widgets.popups import WindowMenu
 from engine.messages.tools import ServerState
 
 
@@ -55,7 +56,7 @@ class ToolsButton(IconButton):
     @Slot()
     def open_menu(self) -> None:
         """With the keyboard in it."""
-        menu = QMenu(self)
+        menu = WindowMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.setAccessibleName(self.tr("Tools of this chat"))
         if self._mute:

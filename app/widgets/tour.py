@@ -63,8 +63,6 @@ class Tour(QFrame):
         self.skip_button = button(self.tr("Skip"), "link", self, self.end, tip=self.tr("End the tour  (Esc)"))
         self.back_button = button(self.tr("Back"), "outlined", self, self._go_back)
         self.next_button = button("", "primary", self, self._go_on)
-        for each in (self.skip_button, self.back_button, self.next_button):
-            each.setAutoDefault(True)  # Enter presses it
         buttons = in_row([self.skip_button, Stretch(), self.back_button, self.next_button], spacing=8)
         parts: list[Part] = [self.count, self.title, self.text, buttons]
         self._column = in_column(parts, inside=self, margins=(16, 12, 16, 12), spacing=6)

@@ -401,6 +401,12 @@ class Transcript(QWidget):
             return True
         return False
 
+    @Slot(int)
+    def set_covered(self, height_px: int) -> None:
+        """So much of the top is covered."""
+        self.column.set_covered(height_px)
+        self.welcome.set_covered(height_px)
+
     def scroll_pages(self, pages: int) -> None:
         bar = self.column.verticalScrollBar()
         bar.setValue(bar.value() + pages * bar.pageStep())

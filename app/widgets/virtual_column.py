@@ -77,6 +77,7 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
         self._tops: list[int] = [0]  # of each row, and the end
         self._estimated_width = 0
         self._widest_px = COLUMN_PX
+        self._covered_px = 0
         self.following = True
         self._placing = False
         self._wanted: tuple[_Slot, int] | None = None  # as `_place` takes it, until this is shown
@@ -104,6 +105,9 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
         width = self._column_width()
         self._slots = [_Slot(row, row.estimate(width)) for row in rows]
         self._follow(True)
+        self._placing = True
+        self.verticalScrollBar().setRange(-self._covered_px, -self._covered_px)  # below what covers the top
+        self._placing = False
         self._place(build_s=OPENED_S)
 
     def change_rows(self, rows: Iterable[Row]) -> None:
@@ -116,8 +120,7 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
         for gone in known.keys() - {id(slot.row) for slot in self._slots}:
             self._drop(known[gone])
         self._place()
-        bar = self.verticalScrollBar()
-        self._follow(bar.value() >= bar.maximum() - 4)
+        self._follow(self._is_at_end())
 
     @property
     def place(self) -> Place | None:
@@ -134,6 +137,12 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
     def set_widest(self, width_px: int) -> None:
         """How wide rows get at most."""
         self._widest_px = width_px
+
+    def set_covered(self, height_px: int) -> None:
+        """So much of the top is covered from now on. What is in sight stays where it is, and can be scrolled out from
+        under the cover."""
+        self._covered_px = height_px
+        self._place()
 
     def build_again(self) -> None:
         """All widgets and heights are out of date; rows in sight stay there."""
@@ -173,9 +182,9 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
         index = self._index(row)
         bar = self.verticalScrollBar()
         top, bottom = self._tops[index], self._tops[index + 1]
-        if top < bar.value() or bottom > bar.value() + self.viewport().height():
+        if top < bar.value() + self._covered_px or bottom > bar.value() + self.viewport().height():
             self._follow(False)
-            bar.setValue(top)
+            bar.setValue(top - self._covered_px)
             self._place()
         return self._slots[index].view
 
@@ -188,10 +197,11 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
         slot = self._slots[self._index(row)]
         bar = self.verticalScrollBar()
         self._tops = self._sum_up()
-        bar.setValue(self._tops[self._index(row)] - REVEALED_PX)
+        top = REVEALED_PX + self._covered_px
+        bar.setValue(self._tops[self._index(row)] - top)
         self._follow(False)
-        self._place((slot, REVEALED_PX))
-        self._follow(bar.value() >= bar.maximum() - END_PX)
+        self._place((slot, top))
+        self._follow(self._is_at_end())
 
     def bring_up(self, part: QWidget) -> None:
         """Scrolls to a part of a row that is below what is visible, or near the end of that."""
@@ -199,7 +209,7 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
         if top > self.viewport().height() // 2:
             bar = self.verticalScrollBar()
             self._follow(False)
-            bar.setValue(bar.value() + top - REVEALED_PX)
+            bar.setValue(bar.value() + top - REVEALED_PX - self._covered_px)
 
     def visible_rows(self) -> Sequence[tuple[Row, int]]:
         """The rows in sight, each with the position of its top within the viewport."""
@@ -219,8 +229,7 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
 
     def scrollContentsBy(self, dx: int, dy: int) -> None:  # noqa: ARG002
         if not self._placing:
-            bar = self.verticalScrollBar()
-            self._follow(bar.value() >= bar.maximum() - END_PX)
+            self._follow(self._is_at_end())
             is_flying = abs(dy) > self.viewport().height()  # a row built now would be gone before anybody reads it
             self._place(build_s=(0.0 if is_flying else DRAGGED_S) if self._is_dragged() else None)
 
@@ -276,12 +285,20 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
     def _scroll_to(self, anchor: tuple[_Slot, int] | None) -> None:
         bar = self.verticalScrollBar()
         height = self.viewport().height()
-        bar.setRange(0, max(0, self._tops[-1] - height))
-        bar.setPageStep(max(1, height - PAGE_OVERLAP_PX))
+        lowest = min(-self._covered_px, bar.value())  # also where it is covered no more: nothing moves by itself
+        bar.setRange(min(0, lowest), max(0, self._end()))
+        bar.setPageStep(max(1, height - PAGE_OVERLAP_PX - self._covered_px))
         if anchor is None:
-            bar.setValue(bar.maximum())
+            bar.setValue(max(bar.value(), self._end()))
         elif anchor[0] in self._slots:
             bar.setValue(self._tops[self._slots.index(anchor[0])] - anchor[1])
+
+    def _end(self) -> int:
+        """Where the bar is when the end is at the bottom; less than 0 where there is room for more."""
+        return self._tops[-1] - self.viewport().height()
+
+    def _is_at_end(self) -> bool:
+        return self.verticalScrollBar().value() >= self._end() - END_PX
 
     def _measure(self, first: int, last: int, width: int, until: float | None = None) -> bool:
         """Builds and arranges these rows; True if one has another height now. When it is `until` by the performance

@@ -88,6 +88,10 @@ class Welcome(ScrollArea):
         super().showEvent(event)
         self._draw_again()  # under a style sheet, a font set before there was a window is lost
 
+    def set_covered(self, height_px: int) -> None:
+        """So much of the top is covered; the page keeps below it."""
+        self.setViewportMargins(0, height_px, 0, 0)
+
     def show_introduction(self, shown: bool) -> None:
         """Whether to say what the app is and where models come from."""
         self._title.setText(self.tr("Welcome to Slipstream") if shown else self.tr("What can I help you with?"))

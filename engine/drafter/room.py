@@ -41,9 +41,9 @@ def check_room(folder: Path, shape: LlamaShape, form: WeightForm, max_held: int 
     needed = num_weights * _BYTES[form] + cache_bytes(shape, most_held(shape, max_held))
     if needed > total:
         raise DrafterUnusable(
-            "{name} takes {needed:.1f} GiB as a drafter, but this computer has {total:.1f} GiB of memory; "
+            "{name} takes {needed:.1f} GB as a drafter, but this computer has {total:.1f} GB of memory; "
             "choose a smaller drafter.",
             name=folder.name,
-            needed=needed / 2**30,
-            total=total / 2**30,
+            needed=needed / 1e9,
+            total=total / 1e9,
         )

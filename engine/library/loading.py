@@ -16,7 +16,7 @@ from engine.target.model_files import model_name
 from engine.target.runtime import gpu_support
 
 _CLEARLY = 1.05  # times the free memory: an estimate may be some percent too high
-_GIB = 2**30
+_GB = 1e9
 
 
 def check_memory(path: Path, settings: TargetSettings, facts: str = "", way_out: str = "") -> None:
@@ -34,12 +34,12 @@ def check_memory(path: Path, settings: TargetSettings, facts: str = "", way_out:
     if needed.on_machine <= _CLEARLY * needed.available:
         return
     raise TargetUnusable(
-        "{name} takes about {size:.1f} GiB of memory with a context of {context:,} tokens, but "
-        "{free:.1f} GiB are free; {way_out}.",
+        "{name} takes about {size:.1f} GB of memory with a context of {context:,} tokens, but "
+        "{free:.1f} GB are free; {way_out}.",
         name=model_name(path),
-        size=needed.on_machine / _GIB,
+        size=needed.on_machine / _GB,
         context=context_size(found, settings),
-        free=needed.available / _GIB,
+        free=needed.available / _GB,
         way_out=way_out or _way_out(needed),
     )
 
@@ -68,13 +68,13 @@ def _check_cards(path: Path, settings: TargetSettings, needed: MemoryEstimate) -
     if settings.gpu_layers is None or gpu.num_bytes <= total:
         return
     raise TargetUnusable(
-        "{layers} layers of {name} take about {size:.1f} GiB on {card}, which has {total:.1f} GiB; "
+        "{layers} layers of {name} take about {size:.1f} GB on {card}, which has {total:.1f} GB; "
         "choose fewer GPU layers for it, or leave them on automatic.",
         layers=gpu.num_layers,
         name=model_name(path),
-        size=gpu.num_bytes / _GIB,
+        size=gpu.num_bytes / _GB,
         card=gpu.support.description,
-        total=total / _GIB,
+        total=total / _GB,
     )
 
 

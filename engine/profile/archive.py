@@ -21,7 +21,7 @@ from engine.errors import FileUnusable
 from engine.sentences import say
 from engine.whole_file import whole_file
 
-MOST_BYTES = 512 * 2**20  # of a profile
+MOST_BYTES = 500 * 10**6  # of a profile
 MOST_MEMBER_BYTES = 48 * 2**20  # an adapter of the starter takes 20; several copies are in memory for a moment
 MOST_MEMBERS = 1000
 
@@ -68,7 +68,7 @@ class Archive(Mapping[str, bytes]):
         weakref.finalize(self, file.close)
         size = os.fstat(file.fileno()).st_size
         if size > MOST_BYTES + _MOST_DIRECTORY_BYTES:
-            raise damaged(path, say("it is larger than {most} MiB", most=MOST_BYTES // 2**20))
+            raise damaged(path, say("it is larger than {most} MB", most=MOST_BYTES // 10**6))
         _check_end(path, file, size)
         with _reading(path):
             self._archive = zipfile.ZipFile(file)

@@ -215,10 +215,10 @@ def _check_disk(folder: Path, needed: int) -> None:
     free = shutil.disk_usage(folder).free
     if needed + _SPARE_BYTES > free:
         raise FileUnusable(
-            "The drafter takes {needed:,.0f} MiB, and {free:,.0f} MiB are free at {folder}; make room or "
+            "The drafter takes {needed:,.0f} MB, and {free:,.0f} MB are free at {folder}; make room or "
             "choose another folder.",
-            needed=needed / 2**20,
-            free=free / 2**20,
+            needed=needed / 1e6,
+            free=free / 1e6,
             folder=folder,
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.errors import PromptTooLong, RemoteFailed
-from engine.sentences import Sentence, say
+from engine.sentences import Sentence, say, shortened
 
 _LONGEST_REASON = 200  # characters of a server's own words
 
@@ -44,7 +44,7 @@ def reason_of(words: object) -> str:
     """A server's own words, short and in one line."""
     text = "".join(letter if letter.isprintable() else " " for letter in str(words)[: 10 * _LONGEST_REASON])
     text = " ".join(text.split())
-    return text if len(text) <= _LONGEST_REASON else text[: _LONGEST_REASON - 1] + "…"
+    return shortened(text, _LONGEST_REASON)
 
 
 def unreadable(host: str) -> RemoteFailed:

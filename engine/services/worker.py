@@ -12,7 +12,7 @@ from collections.abc import Callable
 from engine.errors import MendableError, RemoteFailed, ServerNotAgreed, TargetMissing, TargetSuspect
 from engine.messages.commands import Command
 from engine.messages.events import Failed, Finished, Listener
-from engine.sentences import say, template
+from engine.sentences import english, filled, say, shortened, template
 from engine.stop_signal import StopSignal
 
 _logger = logging.getLogger("slipstream.worker")
@@ -165,7 +165,8 @@ class Worker:
             self._emit(Failed(str(error), command, stop.is_set(), *kinds))
         except Exception as error:
             _logger.exception("%s failed", type(command).__name__)
-            reason = ": ".join(filter(None, (type(error).__name__, str(error).split("\n")[0][:_REASON_LENGTH])))
+            why = shortened(str(error).split("\n")[0], _REASON_LENGTH)
+            reason = ": ".join(filter(None, (type(error).__name__, why)))
             sentence = say(_BROKEN, reason=reason)
             self._emit(Failed(sentence, command, stop.is_set()))
         else:
@@ -173,5 +174,10 @@ class Worker:
 
 
 def _logged(error: MendableError) -> str:
-    """What a server says may repeat what it was sent, which no log is to have."""
-    return error.sentence.template if isinstance(error, RemoteFailed) else str(error)
+    """What a server says may repeat what it was sent, which no log is to have: of the words that are filled in, only
+    which server it was."""
+    if not isinstance(error, RemoteFailed):
+        return str(error)
+    told = error.sentence.values.items()
+    values = {name: "…" if isinstance(each, str) and name != "host" else each for name, each in told}
+    return filled(english(error.sentence.template, values), values)

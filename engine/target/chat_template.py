@@ -11,7 +11,7 @@ from typing import Any
 from engine.errors import TemplateExhausted, TemplateFailed
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.tools import Tool
-from engine.sentences import Sentence, say
+from engine.sentences import Sentence, say, shortened
 from engine.target.prompt_text import PromptText, num_pictures_in
 from engine.target.template_program import Program
 from engine.target.template_values import Budget, OverBudget, Patience
@@ -171,7 +171,7 @@ def _failed(reason: Exception | str) -> TemplateFailed:
         reason = say("it is nested too deeply")
     why = reason.args[0] if isinstance(reason, Exception) and reason.args else reason
     if not isinstance(why, Sentence):  # Python's words, or the template's own
-        why = next(iter(str(reason).strip().splitlines()), "")[:_MAX_REASON]
+        why = shortened(next(iter(str(reason).strip().splitlines()), ""), _MAX_REASON)
         why = "".join(filter(str.isprintable, why)) or say("it does not say why")
     kind = TemplateExhausted if isinstance(reason, OverBudget) else TemplateFailed
     return kind(

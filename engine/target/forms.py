@@ -151,10 +151,10 @@ def check_room(folder: Path, num_bytes: int) -> None:
     """Raises NotPossible where so much more does not fit on the disk."""
     if num_bytes > (free := free_bytes(folder)):
         raise NotPossible(
-            "This takes {size:.2f} GiB in {folder}, where {free:.2f} GiB are free; make room and try again.",
-            size=num_bytes / 2**30,
+            "This takes {size:.2f} GB in {folder}, where {free:.2f} GB are free; make room and try again.",
+            size=num_bytes / 1e9,
             folder=folder,
-            free=free / 2**30,
+            free=free / 1e9,
         )
 
 

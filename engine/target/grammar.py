@@ -15,7 +15,7 @@ import numpy as np
 
 from engine.errors import SettingInvalid
 from engine.numerics.sampling import Allowed
-from engine.sentences import Sentence, say, template
+from engine.sentences import Sentence, say, shortened, template
 from engine.target.interface import Vocabulary
 
 if TYPE_CHECKING:  # it is imported when somebody sets a grammar
@@ -216,4 +216,4 @@ def _first_line(reason: str) -> str:
     lines = reason.strip().splitlines()
     if not lines:
         return say("it is too complicated")
-    return lines[0].split("JSON schema: ")[-1][:_LONGEST_REASON].rstrip(". ")
+    return shortened(lines[0].split("JSON schema: ")[-1], _LONGEST_REASON).rstrip(". ")

@@ -18,6 +18,7 @@ from engine.errors import Cancelled, CardsTooSmall, MendableError, TargetMissing
 from engine.stop_signal import StopSignal
 from engine.target.cpu import usable_cores
 from engine.target.interface import TargetDescription
+from engine.target.model_files import part_paths
 from engine.target.runtime import forget_errors, gpu_support, last_error
 from engine.target.tokenizing import check_kind
 
@@ -32,11 +33,11 @@ def check_file(path: Path) -> None:
     size, total = path.stat().st_size, psutil.virtual_memory().total
     if size > total and not gpu_support().devices:
         raise TargetUnusable(
-            "{name} takes {size:.1f} GiB, but this computer has {total:.1f} GiB of memory; choose a smaller "
+            "{name} takes {size:.1f} GB, but this computer has {total:.1f} GB of memory; choose a smaller "
             "model or quantization.",
             name=path.name,
-            size=size / 2**30,
-            total=total / 2**30,
+            size=size / 1e9,
+            total=total / 1e9,
         )
 
 
@@ -97,11 +98,11 @@ def _cards_too_small(path: Path, settings: TargetSettings, complaint: str) -> Ca
         return None
     free = sum(device.free_memory for device in support.devices)
     return CardsTooSmall(
-        "{name} needs more memory of {card} than the {free:.1f} GiB that are free there; choose fewer "
+        "{name} needs more memory of {card} than the {free:.1f} GB that are free there; choose fewer "
         "GPU layers or a smaller context size for it.",
         name=path.name,
         card=support.description,
-        free=free / 2**30,
+        free=free / 1e9,
     )
 
 
@@ -235,7 +236,7 @@ def describe(model: Any, context: Any, path: Path, name: str, settings: TargetSe
         path=path,
         name=name,
         summary=_summary(model),
-        size_bytes=lib.llama_model_size(model),
+        size_bytes=sum(part.stat().st_size for part in part_paths(path)),
         threads=lib.llama_n_threads(context),
         chat_template=template.decode("utf-8", "replace") if template else None,
         num_gpu_layers=min(wanted, all_layers) if support.devices else 0,

@@ -117,7 +117,7 @@ def start_a_download(hand: Hand, hub: FakeHub) -> None:
 
 
 def have_shorter_replies(hand: Hand) -> None:
-    hand.choose("Chat", "Settings of this chat…")
+    hand.click(hand.window.target_bar.chat_settings)
     dialog = hand.app.chat_settings.dialog
     num_changes = len(hand.heard(ConversationChanged))
     hand.click(dialog.shorter_button)

@@ -116,7 +116,7 @@ def _menu(studio: Studio, _folder: Path) -> None:
     place = button.mapToGlobal(QPoint(button.width() - menu.sizeHint().width(), button.height() + 2))
     menu.popup(place)
     menu.move(place)  # the screen of the offscreen platform is smaller than the window
-    chat = next(action for action in menu.actions() if action.text() == "&Chat")
+    chat = next(action for action in menu.actions() if action.text() == "This &chat")
     submenu = chat.menu()
     assert isinstance(submenu, QMenu)
     menu.setActiveAction(chat)

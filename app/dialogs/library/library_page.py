@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, SignalInstance, Slot
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QMenu, QSplitter, QWidget
+from PySide6.QtWidgets import QSplitter, QWidget
 
 from app.dialogs.library.target_details import TargetDetailsView
 from app.models.target_rows import target_rows
@@ -15,6 +15,7 @@ from app.theme import ThemeKeeper
 from app.widgets.flow import Flow
 from app.widgets.layouts import Placed, in_column, in_row
 from app.widgets.parts import button, search_line, words
+from app.widgets.popups import WindowMenu
 from app.widgets.rows_view import RowsOrWords, RowsView
 from app.widgets.target_picker import NO_MODELS, ONLY_STARTER
 from engine import SamplingSettings, TargetOptions, TargetSettings
@@ -64,7 +65,7 @@ class LibraryPage(QWidget):
         self.hint = words("", self, kind="quiet")
         add = self.tr("Add model files, or a folder of them; nothing is copied. They can be dropped here too.")
         self.add_button = button(self.tr("Add…"), "outlined", self, tip=add)
-        menu = QMenu(self.add_button)
+        menu = WindowMenu(self.add_button)
         menu.addAction(self.tr("Model files…")).triggered.connect(self.add_files_requested)
         menu.addAction(self.tr("A folder…")).triggered.connect(self.add_folder_requested)
         self.add_button.setMenu(menu)

@@ -14,6 +14,7 @@ from app.widgets.layouts import Placed, Stretch, in_column, in_grid, in_row
 from app.widgets.parts import ElidedLabel, Sentences, button, discard, set_up, words
 from app.widgets.switch import Switch
 from engine.messages.tools import ServerState, Tool, ToolServer
+from engine.sentences import shortened
 
 _TOLD = 600  # characters of what a tool says of itself
 
@@ -23,6 +24,7 @@ class ServerCard(QFrame):
     switched(str, bool): it may be used, or not.
     asked(str): start it, and ask what it offers.
     end_requested(str), remove_requested(str): end it until it is used; take it off the list.
+    change_requested(str): change how it is set up.
     tool_switched(str, str, bool): the model is to be told of its tool with this name, or not.
     """
 
@@ -30,6 +32,7 @@ class ServerCard(QFrame):
     asked = Signal(str)
     end_requested = Signal(str)
     remove_requested = Signal(str)
+    change_requested = Signal(str)
     tool_switched = Signal(str, str, bool)
 
     def __init__(self, keeper: ThemeKeeper, server: ToolServer, parent: QWidget) -> None:
@@ -50,13 +53,16 @@ class ServerCard(QFrame):
         self.problem.hide()
         self.ask_button = self._button(self.tr("What does it offer?"), self.asked)
         self.end_button = self._button(self.tr("Stop it"), self.end_requested)
+        self.change_button = self._button(self.tr("Change…"), self.change_requested)
         self.remove_button = self._button(self.tr("Remove…"), self.remove_requested)
         self._rows: list[QWidget] = []
         self._offer = QWidget(self)
         self._offer.hide()
         self._offer_column = in_column([], inside=self._offer, margins=(0, 4, 0, 0), spacing=6)
         head = in_row([self.switch, Placed(self.name, 1), self.state], spacing=8)
-        buttons = in_row([self.ask_button, self.end_button, Stretch(), self.remove_button], spacing=6)
+        buttons = in_row(
+            [self.ask_button, self.end_button, self.change_button, Stretch(), self.remove_button], spacing=6
+        )
         in_column(
             [head, self.command, self.problem, buttons, self._offer], inside=self, margins=(12, 10, 12, 10), spacing=6
         )
@@ -109,7 +115,7 @@ class ServerCard(QFrame):
         switch.toggled.connect(partial(self._on_tool, tool.name))
         name = set_up(ElidedLabel(row), kind="title")
         name.set_words(tool.title or tool.name)
-        about = set_up(Sentences(" ".join(tool.description.split())[:_TOLD], row), kind="quiet")
+        about = set_up(Sentences(shortened(" ".join(tool.description.split()), _TOLD), row), kind="quiet")
         about.setVisible(bool(tool.description.strip()))
         in_grid(
             [[Placed(switch, alignment=Qt.AlignmentFlag.AlignTop), name], [None, about]],

@@ -16,8 +16,8 @@ from engine.messages.tools import ServerState, Tool, ToolServer
 
 
 class ServersPage(QWidget):
-    """Signals: those of `ServerCard`, and
-    added(object): one more server, a `ToolServer`.
+    """Signals: those of `ServerCard` but `change_requested`, and
+    saved(str, object): a server as it is to be from now on, a `ToolServer`, and its name before; empty: one more.
     import_requested(): from a file.
     """
 
@@ -26,7 +26,7 @@ class ServersPage(QWidget):
     end_requested = Signal(str)
     remove_requested = Signal(str)
     tool_switched = Signal(str, str, bool)
-    added = Signal(object)
+    saved = Signal(str, object)
     import_requested = Signal()
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget) -> None:
@@ -44,7 +44,7 @@ class ServersPage(QWidget):
         self.add_button = button(self.tr("Add a server…"), "outlined", self)
         self.import_button = button(self.tr("Import from a file…"), "outlined", self, self.import_requested)
         self.form = ServerForm(self)
-        self.form.added.connect(self.added)
+        self.form.saved.connect(self.saved)
         self.add_button.clicked.connect(self.form.open_form)
         self.nothing = words(self.tr("No servers are set up yet."), self, kind="quiet")
         self._column = in_column([], spacing=8)
@@ -93,5 +93,6 @@ class ServersPage(QWidget):
         card.asked.connect(self.asked)
         card.end_requested.connect(self.end_requested)
         card.remove_requested.connect(self.remove_requested)
+        card.change_requested.connect(lambda name: self.form.open_for(self.cards[name].server))
         card.tool_switched.connect(self.tool_switched)
         self.cards[server.name] = card

@@ -305,7 +305,7 @@ def test_the_menu_is_short_and_leads_to_everything(window: MainWindow) -> None:
         *("New chat", "New incognito chat", "Search chats"),
         *("Speed-up", "Speed…"),
         *("Library…", "Personalization…", "Tools…", "Server…", "Settings…"),
-        *("&Chat", "&Model", "&View", "&Help", "Quit"),
+        *("This &chat", "M&essages", "&All chats", "&Model", "&View", "&Help", "Quit"),
     ]
     assert {action.text() for action in window.actions()} - {action.text() for action in leaves(menu)} == {
         "Open the menu"

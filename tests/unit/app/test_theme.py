@@ -5,14 +5,16 @@ import re
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QColor, QPalette
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QPushButton, QSpinBox, QWidget
 from pytestqt.qtbot import QtBot
 
 import app
+from app.dialogs.parts import Dialog, fill_dialog
 from app.text.origin_marks import proposers
 from app.theme import ICONS, ThemeKeeper, app_icon, load_theme
+from tests.unit.app.top_levels import TOP_LEVELS
 
 THEMES = ("light", "dark")
 
@@ -139,3 +141,83 @@ def test_every_kind_that_the_app_uses_has_a_rule_and_no_rule_is_there_twice() ->
         used |= set(re.findall(r'(?:setProperty\("kind", |kind=)"([\w-]+)"', source))
         used |= set(re.findall(r'\bbutton\(.*, "([\w-]+)", ', source))
     assert used - ruled == set()
+
+
+class _Told(QLabel):
+    """Counts how often it is told of another style."""
+
+    num_told = 0
+
+    def changeEvent(self, event: QEvent) -> None:
+        self.num_told += event.type() == QEvent.Type.StyleChange
+        super().changeEvent(event)
+
+
+def test_a_hidden_window_takes_the_size_of_text_when_it_is_shown(qtbot: QtBot, keeper: ThemeKeeper) -> None:
+    """Every step of the size would polish and lay out all hidden dialogs else, which are most widgets of the app."""
+    dialog = Dialog((300, 0))
+    qtbot.addWidget(dialog)
+    part = _Told("Words", dialog)
+    fill_dialog(dialog, [part], [], 8)
+    dialog.show()
+    dialog.hide()
+    part.num_told = 0
+    keeper.choose("dark", 150)
+    assert part.num_told == 0
+    dialog.show()
+    assert part.num_told > 0
+    assert dialog.width() == 450
+
+
+@pytest.mark.parametrize("name", ["settings", "library", "personalization", "this chat", "speed"])
+def test_a_window_that_was_hidden_looks_like_one_made_afterwards(qtbot: QtBot, keeper: ThemeKeeper, name: str) -> None:
+    make = next(make for title, make in TOP_LEVELS.items() if title.startswith(name))
+    early = make(keeper)
+    qtbot.addWidget(early)
+    early.show()
+    QApplication.processEvents()
+    early.hide()
+    keeper.choose("dark", 150)
+    late = make(keeper)
+    qtbot.addWidget(late)
+    for each in (early, late):
+        each.show()
+        QApplication.processEvents()
+    pairs = list(zip(early.findChildren(QLabel), late.findChildren(QLabel), strict=True))
+    assert pairs
+    for one, other in pairs:
+        assert one.font() == other.font(), one.text()
+        assert one.palette().text().color() == other.palette().text().color(), one.text()
+        assert one.sizeHint().height() == other.sizeHint().height(), one.text()
+    assert {each.sizeHint().height() for each in early.findChildren(QPushButton)} == {
+        each.sizeHint().height() for each in late.findChildren(QPushButton)
+    }
+
+
+def test_icons_are_drawn_once_for_each_colour(keeper: ThemeKeeper) -> None:
+    drawn = keeper.icon("menu")
+    keeper.choose("system", 150)
+    assert keeper.icon("menu") is drawn
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_list_of_a_combo_box_and_the_arrows_of_a_spin_box_are_the_themes(
+    qtbot: QtBot, keeper: ThemeKeeper, scheme: str
+) -> None:
+    keeper.choose(scheme, 100)
+    window = QWidget()
+    qtbot.addWidget(window)
+    combo, box = QComboBox(window), QSpinBox(window)
+    combo.addItems(["One", "Two", "Three"])
+    box.setGeometry(0, 60, 120, 34)
+    window.show()
+    combo.showPopup()
+    qtbot.waitUntil(combo.view().isVisible)
+    picture = combo.view().viewport().grab().toImage()
+    row = combo.view().visualRect(combo.model().index(0, 0))
+    assert picture.pixelColor(row.right() - 8, row.center().y()).name() == keeper.theme.selected
+    assert row.height() >= 26
+    combo.hidePopup()
+    shown, ground = box.grab().toImage(), QColor(keeper.theme.surface).lightness()
+    places = ((x, y) for x in range(box.width() - 20, box.width() - 4) for y in range(6, box.height() - 6))
+    assert any(abs(shown.pixelColor(*place).lightness() - ground) > 40 for place in places), "there are arrows"

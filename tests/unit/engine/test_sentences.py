@@ -18,7 +18,7 @@ import engine
 from engine import errors
 from engine.drafter.shallow import _TEXT
 from engine.errors import FileUnusable, MendableError, TargetMissing
-from engine.sentences import Sentence, as_text, from_text, packed, placeholders, say, together, unpacked
+from engine.sentences import Sentence, as_text, from_text, packed, placeholders, say, shortened, together, unpacked
 from engine.target.chat_template import CHATML
 
 ROOT = Path(engine.__file__).parent
@@ -253,3 +253,10 @@ def test_packing_loses_nothing(template: str, name: str, number: int) -> None:
     again = unpacked(json.loads(json.dumps(packed(sentence))))
     assert isinstance(again, Sentence)
     assert (again, again.template, again.values) == (sentence, sentence.template, sentence.values)
+
+
+def test_what_is_cut_is_cut_between_words() -> None:
+    assert shortened("All of it", 9) == "All of it"
+    assert shortened("A key was refused by the server", 20) == "A key was refused…"
+    assert shortened("A key was refused by it", 18) == "A key was refused…", "a word that just fits stays"
+    assert shortened("x" * 30, 20) == "x" * 19 + "…"

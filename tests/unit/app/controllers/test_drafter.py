@@ -215,7 +215,7 @@ def test_a_name_is_fetched_and_then_used(desk: Desk, bridge: FakeBridge, name: s
     desk.dialog.chosen.emit(name, False)
     assert bridge.posted == [FetchDrafter(name)]
     bridge.tell(DrafterFetching(name, "model.safetensors", 1_500_000, 3_000_000))
-    assert desk.words == f"Downloading {name}: 1.5 of 3.0 MB."
+    assert desk.words == f"Downloading {name}: 1.5 MB of 3.0 MB."
     assert desk.dialog.progress.value() == 500
     bridge.tell(SpeculationChanged("Tiny", "Drafting pauses.", True))
     assert desk.words.startswith("Downloading")

@@ -244,7 +244,7 @@ def test_the_transcript_shows_files_closed(window: MainWindow, bridge: FakeBridg
     assert view is not None
     low = view.height()
     (button,) = [each for each in view.findChildren(QPushButton) if each.isVisible()]
-    assert button.accessibleName() == "notes.txt, 599 B"
+    assert button.accessibleName() == "notes.txt, 599 bytes"
     QTest.mouseClick(button, Qt.MouseButton.LeftButton)
     assert view.height() > low + 100
     QTest.mouseClick(button, Qt.MouseButton.LeftButton)

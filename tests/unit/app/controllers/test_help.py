@@ -178,7 +178,7 @@ def test_the_guide_names_its_sections_menus_and_keys_as_the_window_has_them(wind
     assert re.findall(r"^- \[(.+)\]\(#", text, re.MULTILINE) == sections, "its list of contents"
     menu = window.target_bar.menu_button.menu()
     inside = {_plain(each.title()): each for each in menu.findChildren(QMenu)}
-    for path in re.findall(r"☰ → ((?:(?:Chat|Model|View|Help) → )?)\*\*([^*→]+?)\*\*", text):
+    for path in re.findall(r"☰ → ((?:(?:This chat|Messages|All chats|Model|View|Help) → )?)\*\*([^*→]+?)\*\*", text):
         submenu = path[0].removesuffix(" → ")
         there = inside[submenu].actions() if submenu else menu.actions()
         assert _plain(path[1]) in {_plain(each.text()) for each in there}, path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,38 @@ def test_a_server_is_switched_off_and_removed(desk: Desk) -> None:
     assert [*desk.dialog.servers.cards] == ["weather"]
 
 
+def test_a_server_is_changed_in_its_form_and_keeps_what_that_does_not_show(
+    window: MainWindow, keeper: ThemeKeeper
+) -> None:
+    env, headers = (("KEY", "secret"),), (("X-Key", "secret"),)
+    files = ToolServer("files", "npx", ("-y", "a b"), env, "/home/robin", is_on=False, left_out=("write",))
+    weather = replace(WEATHER, headers=headers)
+    desk = Desk(window, keeper, unsaved(AppSettings(tool_servers=write_tool_servers((files, weather)))))
+    page, form = desk.dialog.servers, desk.dialog.servers.form
+    page.cards["files"].change_button.click()
+    assert (form.name.text(), form.command.text()) == ("files", "npx -y 'a b'")
+    form.name.setText("notes")
+    QTest.keyClick(form.save_button, Qt.Key.Key_Return)
+    assert desk.servers == (replace(files, name="notes"), weather)
+    assert form.isHidden()
+
+    page.cards["notes"].change_button.click()
+    form.command.setText("npx -y 'c d'")
+    form.save_button.click()
+    assert desk.servers == (replace(files, name="notes", args=("-y", "c d")), weather)
+
+    page.cards["weather"].change_button.click()
+    form.name.setText("notes")
+    form.save_button.click()
+    assert form.problem.text() == "There is a server of this name already; choose another name."
+    form.name.setText("weather")
+    form.command.setText("weather-server")
+    form.save_button.click()
+    assert desk.servers[1] == ToolServer("weather", "weather-server"), "a program is sent no headers"
+    page.add_button.click()
+    assert (form.name.text(), form.command.text()) == ("", ""), "what was changed is not what is added"
+
+
 def test_one_more_is_added_by_name_and_command_or_address(desk: Desk) -> None:
     form = desk.dialog.servers.form
     desk.dialog.servers.add_button.click()
@@ -129,7 +162,7 @@ def test_one_more_is_added_by_name_and_command_or_address(desk: Desk) -> None:
     for name, command in (("new", "npx -y 'a server' --x"), ("far", "https://example.org/mcp"), ("win", r"C:\s.exe a")):
         form.name.setText(name)
         form.command.setText(command)
-        form.add_button.click()
+        form.save_button.click()
     assert form.isHidden()
     assert desk.servers[2:] == (
         ToolServer("new", "npx", ("-y", "a server", "--x")),

@@ -11,6 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from app.dialogs.drafter_dialog import DrafterDialog
 from app.theme import ThemeKeeper
+from app.widgets.table import _SCREEN_SHARE
 from engine.messages.drafters import DrafterChoice
 from tests.unit.app.drafter_samples import CHOICE, OFFER
 from tests.unit.app.library_samples import QWEN, TARGETS
@@ -177,3 +178,12 @@ def test_all_of_it_fits_a_small_screen(dialog: DrafterDialog) -> None:
     QApplication.processEvents()
     assert dialog.minimumSizeHint().width() <= 1366
     assert dialog.minimumSizeHint().height() <= 0.9 * 768
+
+
+def test_all_columns_of_the_table_are_in_sight(dialog: DrafterDialog) -> None:
+    dialog.show_choice(CHOICE, "SmolLM2")
+    QApplication.processEvents()
+    assert dialog.table.isVisible()
+    table = dialog.table
+    room = int(table.screen().availableSize().width() * _SCREEN_SHARE)
+    assert table.width() >= min(table.horizontalHeader().length() + table.verticalScrollBar().sizeHint().width(), room)

@@ -229,7 +229,8 @@ def test_a_long_table_comes_in_pieces_with_columns_of_the_same_width() -> None:
     assert len(tables) == 3
     assert all(table.count("<td") + table.count("<th") <= TABLE_PIECE + 1 for table in tables)
     assert [table.count("<th ") for table in tables] == [2, 0, 0]
-    assert [block.joined for block in pieces] == [False, True, True, False]
+    assert [block.joined for block in pieces] == [False, False, True, True, False]
+    assert [block.is_table for block in pieces] == [False, True, True, True, False]
     assert len({tuple(re.findall(r'width="(\d+)%"', table)) for table in tables}) == 1
     cells = re.findall(r'<td align="right"[^>]*>(\d+)</td>', "".join(tables))
     assert cells == [str(number) for number in range(250)]

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from datetime import date
 
-from app.text.suggestions import READING, rank, speed_words
+from app.models.target_rows import suggestion_row
+from app.text.suggestions import READING, details, rank, speed_words
 from engine.messages.targets import HubFile, Purpose, Suggestion
 
 GB = 1_000_000_000
@@ -60,3 +61,9 @@ def test_a_speed_is_told_as_exactly_as_an_estimate_may_be() -> None:
         "about 5.0 tok/s",
         "about 12 tok/s",
     ]
+
+
+def test_what_is_slower_than_people_read_is_not_called_best() -> None:
+    quick, slow = (rank((each,), 64 * GB, 500 * GB, {})[0] for each in (SMALL, LARGE))
+    assert [suggestion_row(each).tag for each in (quick, slow)] == ["best here", "fastest here, but slow"]
+    assert "slower than most people read" in details(slow, "hub", "It fits.")[1]

@@ -8,7 +8,8 @@ from app.dialogs.settings_dialog import SettingsDialog
 from app.settings.app_settings import AppSettings
 from app.settings.declaration import shown_settings
 from app.theme import ThemeKeeper
-from app.widgets.number_field import NumberField
+from app.widgets.number_field import NumberField, number_box, show_number
+from engine.config import OWN_PARAMETERS
 
 
 def test_fields_of_a_page_stand_below_each_other_whether_they_have_a_unit_or_not(
@@ -49,3 +50,16 @@ def test_a_unit_stands_behind_a_number_only(qtbot: QtBot, keeper: ThemeKeeper) -
 def _edges(control: QWidget, dialog: QWidget) -> tuple[int, int]:
     left = control.mapTo(dialog, QPoint(0, 0)).x()
     return left, left + control.width()
+
+
+def test_a_number_is_written_alike_in_all_fields(qtbot: QtBot, keeper: ThemeKeeper) -> None:
+    assert keeper
+    window = QWidget()
+    qtbot.addWidget(window)
+    (setting,) = (each for each in shown_settings(AppSettings) if each.name == "temperature")
+    (parameter,) = (each for each in OWN_PARAMETERS if each.name == "temperature")
+    box = number_box(parameter, 80, window)
+    for value in (0.8, 1, 0.05, 1.25):
+        show_number(box, value)
+        assert box.text() == setting.written(float(value)) == f"{value:g}"
+        assert box.value() == value

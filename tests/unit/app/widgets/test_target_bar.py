@@ -42,6 +42,12 @@ def test_loading_can_be_cancelled(qtbot: QtBot, bar: TargetBar) -> None:
     assert bar.name.text() == "SmolLM2"
 
 
+def test_how_far_loading_is_is_told_only_where_it_is_known(bar: TargetBar) -> None:
+    for progress, words, most in ((0.0, "Loading…", 0), (0.5, "Loading… 50\u00a0%", 1000), (1.0, "Loading…", 0)):
+        bar.show_loading("Qwen", progress)
+        assert (bar.state.words, bar.progress.maximum()) == (words, most)
+
+
 @pytest.mark.parametrize("path", ["/models/y.gguf", ""])
 def test_a_chosen_file_is_told(bar: TargetBar, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (path, ""))

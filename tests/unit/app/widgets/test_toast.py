@@ -4,6 +4,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
 from app.theme import ThemeKeeper
@@ -79,3 +80,13 @@ def test_an_error_gives_way_to_errors_only(toasts: Toasts) -> None:
     assert [toast.words.text() for toast in toasts.shown] == ["Broken 0", "Broken 1", "Info 2"]
     toasts.show_error("Broken 2")
     assert [toast.words.text() for toast in toasts.shown] == ["Broken 1", "Broken 2"]
+
+
+def test_a_long_path_is_broken_behind_a_sign_and_not_in_a_word(toasts: Toasts) -> None:
+    path = "/home/robin/.local/share/slipstream/slipstream.sqlite"
+    shown = QLabel.text(toasts.show_error(f"The store {path} is damaged.").words)
+    parts = next(word for word in shown.split() if "robin" in word).split("\u200b")
+    assert "".join(parts) == path
+    assert all(part[-1] in "/." for part in parts[:-1])
+    run = "x" * 60
+    assert QLabel.text(toasts.show_error(run).words).count("\u200b") == 59, "else it would be wider than the window"

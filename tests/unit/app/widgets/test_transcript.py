@@ -13,7 +13,6 @@ from pytestqt.qtbot import QtBot
 from app.theme import ThemeKeeper
 from app.widgets import reply_view, virtual_column
 from app.widgets.attached_files import AttachedFiles
-from app.widgets.pictures import Pictures
 from app.widgets.prompt_view import PromptView
 from app.widgets.prose import Prose
 from app.widgets.reply_view import ReplyView
@@ -22,16 +21,6 @@ from app.widgets.transcript_rows import PromptRow, ReplyRow
 from app.widgets.virtual_column import VirtualColumn
 from engine.messages.prompts import Attachment
 from tests.unit.app.widgets.messages import conversation, prompt, reply
-
-
-@pytest.fixture
-def transcript(qtbot: QtBot, keeper: ThemeKeeper) -> Transcript:
-    transcript = Transcript(keeper, Pictures())
-    qtbot.addWidget(transcript)
-    transcript.resize(900, 600)
-    with qtbot.waitExposed(transcript):
-        transcript.show()
-    return transcript
 
 
 def settled(qtbot: QtBot, column: VirtualColumn) -> None:

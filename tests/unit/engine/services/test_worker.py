@@ -198,7 +198,7 @@ def test_what_a_server_says_is_told_but_not_logged(caplog: pytest.LogCaptureFixt
         worker.post(ListConversations())
         assert events.wait_for(Failed).sentence == "desk refuses this: “cannot answer: my diary”"
         assert close(worker, 2.0)
-    assert "refuses this" in caplog.text
+    assert "ListConversations: desk refuses this: “…”" in caplog.text
     assert "my diary" not in caplog.text
 
 
