@@ -12,8 +12,7 @@ from app.dialogs.parts import show_in_front
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.text.places import place_words
-from app.text.presets import own_words
-from engine import CheckGrammar, OwnSampling
+from engine import ChangeConversation, CheckGrammar, OwnSampling
 from engine.messages.conversations import Conversation
 from engine.messages.events import ConversationOpened, Event, GrammarChecked
 
@@ -34,10 +33,6 @@ class ChatSettingsController(Controller):
         self.dialog.grammar_entered.connect(self._check_grammar)
         window.conversation_action.triggered.connect(self._open)
         conversations.moved.connect(self._on_moved)
-        self._own = ("", OwnSampling())  # of the chat that is open
-        chat.next_chat_changed.connect(self._show_own)
-        conversations.settings_changed.connect(self._on_changed)
-        self._show_own()
 
     @Slot()
     def _open(self) -> None:
@@ -54,24 +49,16 @@ class ChatSettingsController(Controller):
 
     def _on_event(self, event: Event) -> None:
         match event:
-            case ConversationOpened(conversation):
-                self._on_opened(conversation)
+            case ConversationOpened(conversation) if conversation.summary.id == self._awaited:
+                self._awaited, self._shown = None, self._awaited
+                about = self.tr("Applies only to the chat “{title}”, from its next reply on.")
+                about = about.format(title=conversation.summary.title)
+                if conversation.servers:
+                    places = ", ".join(map(place_words, conversation.servers))
+                    about = f"{about}\n{self.tr('Sent to: {places}').format(places=places)}"
+                self._show(self.tr("Settings of this chat"), about, conversation)
             case GrammarChecked(text, sentence):
                 self.dialog.show_grammar_check(text, sentence)
-
-    def _on_opened(self, conversation: Conversation) -> None:
-        number = conversation.summary.id
-        if number == self._conversations.open_id:
-            self._on_changed(number, conversation.system_prompt, conversation.sampling)
-        if number != self._awaited:
-            return
-        self._awaited, self._shown = None, number
-        about = self.tr("Applies only to the chat “{title}”, from its next reply on.")
-        about = about.format(title=conversation.summary.title)
-        if conversation.servers:
-            places = ", ".join(map(place_words, conversation.servers))
-            about = f"{about}\n{self.tr('Sent to: {places}').format(places=places)}"
-        self._show(self.tr("Settings of this chat"), about, conversation)
 
     @Slot(str)
     def _check_grammar(self, text: str) -> None:
@@ -81,25 +68,11 @@ class ChatSettingsController(Controller):
     def _on_moved(self) -> None:
         self._awaited = None
         self.dialog.reject()
-        self._show_own()
-
-    @Slot(int, object, OwnSampling)
-    def _on_changed(self, conversation_id: int, system_prompt: str | None, sampling: OwnSampling) -> None:
-        if conversation_id == self._conversations.open_id:
-            self._own = self._own[0] if system_prompt is None else system_prompt, sampling
-            self._show_own()
-
-    @Slot()
-    def _show_own(self) -> None:
-        """At the button that opens the settings. A chat that has just begun has those of the next chat."""
-        if self._conversations.open_id is None:
-            self._own = self._chat.new_chat.system_prompt, self._chat.new_chat.sampling
-        self._window.target_bar.chat_settings.show_own(own_words(*self._own, self._chat.system_prompt))
 
     @Slot(str, OwnSampling)
     def _save(self, system_prompt: str, sampling: OwnSampling) -> None:
         if self._shown is not None:
-            self._conversations.change_settings(self._shown, system_prompt, sampling)
+            self._bridge.post(ChangeConversation(self._shown, system_prompt, sampling))
         else:
             self._chat.next_chat = NextChat(system_prompt, sampling)
 

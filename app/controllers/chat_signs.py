@@ -1,4 +1,4 @@
-"""The signs of what the open chat has of its own: a form of its replies, banned words, a preset."""
+"""The signs of what the open chat has of its own: a form of its replies, banned words, a preset, anything at all."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from app.controllers.conversations import ConversationsController
 from app.controllers.presets import PresetsController
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
+from app.text.presets import own_words
 from engine import OwnSampling
 from engine.messages.events import ConversationOpened, ConversationSet, Event, PresetsListed, TargetReady
 
@@ -51,6 +52,7 @@ class ChatSigns(Controller):
     def _show(self) -> None:
         if self._conversations.open_id is None:  # also of the chat that begins with it
             self._own = self._chat.new_chat.system_prompt, self._chat.new_chat.sampling
+        self._window.target_bar.chat_settings.show_own(own_words(*self._own, self._chat.system_prompt))
         signs, own = self._window.signs, dict(self._own[1].chosen)
         signs.form.tell(self.tr("Replies in this chat follow a schema or grammar") if own.get("grammar") else "")
         signs.banned.tell(self.tr("Words are banned in this chat") if own.get("banned_words") else "")

@@ -14,13 +14,11 @@ from app.main_window import MainWindow
 from app.text.numbers import whole
 from app.widgets.toast import Toast
 from engine import (
-    ChangeConversation,
     Command,
     DeleteConversations,
     ForgetConversation,
     ListConversations,
     OpenConversation,
-    OwnSampling,
     RenameConversation,
     RestoreConversations,
     RestoreFolder,
@@ -72,11 +70,9 @@ class ConversationsController(Controller):
     Signals:
         moved(int | None): another conversation is open, or None: a new chat.
         begun(int): the new chat is stored, under this id.
-        settings_changed(int, str | None, OwnSampling): those of `change_settings` are stored.
     """
 
     moved = Signal(object)
-    settings_changed = Signal(int, object, OwnSampling)
     begun = Signal(int)
 
     def __init__(self, window: MainWindow, bridge: EngineBridge) -> None:
@@ -100,11 +96,6 @@ class ConversationsController(Controller):
     def read(self, conversation_id: int) -> None:
         """Answered with `ConversationOpened`."""
         self._bridge.post(OpenConversation(conversation_id)).failed.connect(self._on_reading_failed)
-
-    def change_settings(self, conversation_id: int, system_prompt: str | None, sampling: OwnSampling) -> None:
-        """From its next reply on. None: it keeps its own system prompt."""
-        request = self._bridge.post(ChangeConversation(conversation_id, system_prompt, sampling))
-        request.finished.connect(partial(self.settings_changed.emit, conversation_id, system_prompt, sampling))
 
     def name_chat(self, conversation_id: int, incognito: bool) -> None:
         """The new chat that is open was stored."""

@@ -21,7 +21,7 @@ from app.text.presets import ChatValues, is_same_target, preset_of
 from app.theme import ThemeKeeper
 from app.widgets.preset_picker import NONE, PresetPicker
 from app.widgets.toast import Toast
-from engine import ListPresets, ListPrompts, ListServers, OwnSampling, SavePreset
+from engine import ChangeConversation, ListPresets, ListPrompts, ListServers, OwnSampling, SavePreset
 from engine.messages.events import (
     ConversationOpened,
     ConversationsListed,
@@ -87,7 +87,7 @@ class PresetsController(Controller):
         The chat has these values as its own then, whatever becomes of the preset."""
         open_id, told = self._conversations.open_id, preset.system_prompt
         if open_id is not None:
-            self._conversations.change_settings(open_id, told, preset.sampling)
+            self._bridge.post(ChangeConversation(open_id, told, preset.sampling))
         else:
             new = NextChat(self._chat.new_chat.system_prompt if told is None else told, preset.sampling)
             self._chat.next_chat = None if new == NextChat(self._chat.system_prompt) else new

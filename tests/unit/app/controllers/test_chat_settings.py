@@ -9,7 +9,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from app.controllers.chat import NextChat
 from app.controllers.chat_settings import ChatSettingsController
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
@@ -23,7 +22,7 @@ from engine import (
     Send,
 )
 from engine.messages.conversations import Conversation, ConversationSummary, Message, Role
-from engine.messages.events import ConversationOpened, Event, Finished, PromptStored, TargetInfo, TargetReady
+from engine.messages.events import ConversationOpened, Event, PromptStored, TargetInfo, TargetReady
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.chats import Chats
 
@@ -36,7 +35,7 @@ class Desk:
         self.window = window
         self.bridge = FakeBridge()
         chats = Chats(window, self.bridge, USUAL, system_prompt="Be kind.")
-        self.chat, self.conversations = chats.chat, chats.conversations
+        self.chat = chats.chat
         self.dialog = ChatSettingsController(window, self.bridge, chats.conversations, chats.chat).dialog
         chats.start("starter")
         target = TargetInfo("Tiny", "/models/tiny.gguf", "llama 1B Q4", 1000, 10, 2)
@@ -131,40 +130,3 @@ def test_it_belongs_to_the_conversation_that_is_open(desk: Desk) -> None:
     desk.open()
     desk.window.conversations.new_requested.emit()
     assert not desk.dialog.isVisible()
-
-
-def test_a_button_beside_the_model_opens_them_and_tells_what_differs(desk: Desk) -> None:
-    button, differs = desk.window.target_bar.chat_settings, "Differs from the defaults: "
-    QTest.mouseClick(button, Qt.MouseButton.LeftButton)
-    assert desk.dialog.isVisible()
-    assert button.accessibleName() == "Settings of this chat  (Ctrl+Shift+,)"
-    assert button.accessibleDescription() == ""
-    desk.dialog.rows["temperature"].choose(0.8)
-    desk.save()
-    assert button.accessibleDescription() == f"{differs}Temperature 0.8"
-    assert button.toolTip().endswith(button.accessibleDescription())
-
-    desk.open("Be brief.", OwnSampling(top_k=3))
-    assert button.accessibleDescription() == f"{differs}System prompt · Top-k 3"
-    for number, told, own, words in (
-        (8, "Rhyme.", OwnSampling(), "System prompt · Top-k 3"),  # another chat
-        (7, None, OwnSampling(), "System prompt"),
-        (7, "Be kind.", OwnSampling(), ""),
-    ):
-        desk.conversations.change_settings(number, told, own)
-        desk.tell(Finished(ChangeConversation(number, told, own)))
-        assert button.accessibleDescription() == (f"{differs}{words}" if words else "")
-
-
-def test_a_chat_that_begins_has_what_the_next_chat_was_to_have(desk: Desk) -> None:
-    button = desk.window.target_bar.chat_settings
-    desk.chat.next_chat = NextChat("Rhyme.")
-    told = button.accessibleDescription()
-    assert told
-    desk.window.prompt_box.set_text("Hi")
-    desk.window.prompt_box.submit()
-    desk.tell(PromptStored(Message(1, 7, None, Role.USER, "Hi", NOW)))
-    assert desk.chat.next_chat is None
-    assert button.accessibleDescription() == told
-    desk.window.conversations.new_requested.emit()
-    assert button.accessibleDescription() == ""

@@ -181,3 +181,21 @@ def test_all_signs_have_room_in_a_small_window(desk: Desk, keeper: ThemeKeeper, 
     parts = [bar.sidebar_button, bar.name, desk.window.signs, bar.menu_button]
     assert [each.geometry().left() for each in parts] == sorted(each.geometry().left() for each in parts)
     assert all(one.geometry().right() < other.geometry().left() for one, other in pairwise(parts))
+
+
+def test_a_button_beside_the_model_opens_the_settings_and_tells_what_differs(desk: Desk) -> None:
+    button, differs = desk.window.target_bar.chat_settings, "Differs from the defaults: "
+    QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+    assert desk.settings.isVisible()
+    assert button.accessibleName() == "Settings of this chat  (Ctrl+Shift+,)"
+    assert button.accessibleDescription() == ""
+    desk.settings.rows["temperature"].choose(0.8)
+    desk.settings.save_button.click()
+    assert button.accessibleDescription() == f"{differs}Temperature 0.8"
+    assert button.toolTip().endswith(button.accessibleDescription())
+    desk.open(CHAT, "Be brief.", OwnSampling(top_k=3))
+    assert button.accessibleDescription() == f"{differs}System prompt · Top-k 3"
+    desk.bridge.tell(ConversationSet(OTHER.id, "Rhyme.", OwnSampling()))
+    assert button.accessibleDescription() == f"{differs}System prompt · Top-k 3"
+    desk.bridge.tell(ConversationSet(CHAT.id, "Be kind.", OwnSampling()))
+    assert button.accessibleDescription() == ""
