@@ -52,6 +52,10 @@ class PersonalDialog(Dialog):
         self.status = set_up(QFrame(self), kind="toast")
         self.words = words("", self.status)
         self.undo_button = button(self.tr("Undo"), "link", self.status, self.undo_requested)
+        self.export_button = button(self.tr("Export…"), "outlined", self, self.profile.choose_export)
+        self.import_button = button(self.tr("Import…"), "outlined", self, self.profile.choose_import)
+        set_up(self.export_button, name=self.tr("Export a profile"))
+        set_up(self.import_button, name=self.tr("Import a profile"))
         self.close_button = button(self.tr("Close"), "outlined", self, self.close)
         self._arrange()
         self.clear_words()
@@ -73,7 +77,8 @@ class PersonalDialog(Dialog):
 
     def set_busy(self, is_busy: bool) -> None:
         """While something is being done, nothing else can be asked for."""
-        self.undo_button.setEnabled(not is_busy)
+        for each in (self.undo_button, self.export_button, self.import_button):
+            each.setEnabled(not is_busy)
         for page in (self.learned, self.profile, self.forget):
             page.set_busy(is_busy)
 
@@ -95,7 +100,7 @@ class PersonalDialog(Dialog):
             inside=self.status,
             margins=(12, 8, 6, 8),
         )
-        buttons = in_row([Stretch(), self.close_button])
+        buttons = in_row([self.export_button, self.import_button, Stretch(), self.close_button])
         in_column([Placed(self.pages, 1), self.status, buttons], inside=self, margins=(18, 10, 18, 14), spacing=12)
 
 

@@ -49,8 +49,8 @@ class ProfilePage(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.with_recall = QCheckBox(self.tr("Include text to reuse"), self)
-        self.export_button = button(self.tr("Export…"), "outlined", self, self._choose_export)
-        self.import_button = button(self.tr("Import…"), "outlined", self, self._choose_import)
+        self.export_button = button(self.tr("Export…"), "outlined", self, self.choose_export)
+        self.import_button = button(self.tr("Import…"), "outlined", self, self.choose_import)
         self.preview = set_up(QFrame(self), kind="card")
         self.name = words("", self.preview, kind="title")
         self.about = words(self.tr("What is inside; nothing is imported yet."), self.preview, kind="faint")
@@ -121,7 +121,7 @@ class ProfilePage(QWidget):
         )
 
     @Slot()
-    def _choose_export(self) -> None:
+    def choose_export(self) -> None:
         chooser = self._chooser(self.tr("Export a profile"), QFileDialog.AcceptMode.AcceptSave)
         chooser.setDefaultSuffix(PROFILE_SUFFIX.lstrip("."))
         chooser.selectFile(f"slipstream-{date.today().isoformat()}{PROFILE_SUFFIX}")
@@ -129,7 +129,7 @@ class ProfilePage(QWidget):
         chooser.open()
 
     @Slot()
-    def _choose_import(self) -> None:
+    def choose_import(self) -> None:
         chooser = self._chooser(self.tr("Import a profile"), QFileDialog.AcceptMode.AcceptOpen)
         chooser.setFileMode(QFileDialog.FileMode.ExistingFile)
         chooser.fileSelected.connect(self.opened)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QPoint, Qt, QTimer
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QMenu, QWidget
+from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.startup.first_paint import open_window
@@ -20,6 +20,7 @@ from engine.messages.events import (
     AdapterUsed,
     ConversationChanged,
     Event,
+    ProfileImported,
     ReplyFinished,
     SpeculationChanged,
     TargetDownloaded,
@@ -133,6 +134,71 @@ def undo_learning(hand: Hand) -> None:
     hand.click(undo)
     hand.until(lambda: hand.heard(AdapterUsed))
     hand.app.personal.dialog.close()
+
+
+def switch_model(hand: Hand) -> None:
+    bar = hand.window.target_bar
+    hand.click(bar.name)
+    view = bar.picker.view
+    hand.until(lambda: view.rows.rowCount() > 0)
+    hand.click(view.viewport(), view.visualRect(view.rows.index(0, 0)).center())
+
+
+def _chosen(hand: Hand, parent: QWidget, path: Path) -> None:
+    """What is done in the file dialog is not counted."""
+    hand.until(lambda: [each for each in parent.findChildren(QFileDialog) if each.isVisible()])
+    (chooser,) = (each for each in parent.findChildren(QFileDialog) if each.isVisible())
+    chooser.fileSelected.emit(str(path))
+    chooser.close()
+
+
+def test_what_people_come_back_for_takes_few_clicks(hand: Hand, tmp_path: Path) -> None:
+    num_loaded = len(hand.heard(TargetReady))
+    switch_model(hand)
+    hand.until(lambda: len(hand.heard(TargetReady)) > num_loaded or hand.app.target.in_use is not None)
+    assert hand.took() == 2
+
+    hand.ask("Hi.")
+    hand.took()
+    hand.click(hand.window.meter.headline)
+    assert hand.window.meter.details is not None
+    assert hand.took() == 1
+    hand.window.meter.details.close()
+
+    hand.click(hand.window.target_bar.chat_settings)
+    hand.until(hand.app.chat_settings.dialog.isVisible)
+    assert hand.took() == 1
+    hand.app.chat_settings.dialog.close()
+
+    path = tmp_path / "mine.slipstream"
+    hand.choose("Personalization…")
+    dialog = hand.app.personal.dialog
+    hand.click(dialog.export_button)
+    assert hand.took() <= 3
+    _chosen(hand, dialog, path)
+    hand.until(path.exists)
+    hand.until(dialog.import_button.isEnabled)
+    dialog.close()
+
+    hand.choose("Personalization…")
+    hand.click(dialog.import_button)
+    _chosen(hand, dialog, path)
+    hand.click(dialog.profile.merge_button)
+    assert hand.took() <= 4
+    hand.until(lambda: hand.heard(ProfileImported))
+    dialog.close()
+
+    hand.choose("All chats", "Presets and prompts…")
+    library = hand.app.preset_library.dialog
+    hand.click(library.presets.examples_button)
+    hand.until(lambda: library.presets.presets)
+    hand.took()
+    library.close()
+    hand.choose("All chats", "Presets and prompts…")
+    hand.until(library.isVisible)
+    hand.click(library.presets.system_prompt)
+    assert hand.took() <= 4
+    library.close()
 
 
 def test_what_people_want_first_takes_few_clicks(server: FakeHub, hand: Hand, tmp_path: Path) -> None:
