@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 from statistics import median
+from typing import NamedTuple
+
+import psutil
 
 from engine.clock import now
 from engine.errors import Cancelled
@@ -23,6 +26,7 @@ _NEEDED = (1, 2, 4)
 _SLOW_S = 0.1  # a pass that takes longer is timed once in a turn: how its graph is built makes no difference
 _WEIGHT = 6  # passes of replies, for what the pace knows
 _BUSY = 1.3  # times the least, in the middle: on a quiet machine, passes differ by some hundredths
+_OTHERS = 0.2  # of the processor's time: what other programs take where the machine is quiet is less
 _READING_S = 1.0
 _READ_TOKENS = (32, 512)  # fewest and most
 
@@ -31,6 +35,7 @@ def measure_machine(
     target: Target, source: TargetSource, report: Callable[[float], None], stop: StopSignal
 ) -> MachineFigures:
     """The target holds nothing before and after. `report` takes the share that is done. Raises Cancelled."""
+    before = _Work.now()
     try:
         times = _time_passes(target, lambda share: report(share * _PASSES_S / (_PASSES_S + _READING_S)), stop)
         passes = {num: min(each) for num, each in times.items()}
@@ -41,8 +46,28 @@ def measure_machine(
         target.roll_back(0)
     report(1.0)
     name, size_bytes = target.description.name, target.description.size_bytes
-    is_busy = median(times[1]) > _BUSY * passes[1]
+    is_busy = median(times[1]) > _BUSY * passes[1] or others_share(before, _Work.now()) > _OTHERS
     return MachineFigures(name, source.identity, size_bytes, passes, reads_per_s, is_busy)
+
+
+class _Work(NamedTuple):
+    """Seconds of all cores together since the machine was started."""
+
+    whole: float
+    idle: float
+    ours: float  # of this process
+
+    @classmethod
+    def now(cls) -> _Work:
+        times, own = psutil.cpu_times(), psutil.Process().cpu_times()
+        idle = times.idle + getattr(times, "iowait", 0.0)
+        return cls(times.user + times.system + getattr(times, "nice", 0.0) + idle, idle, own.user + own.system)
+
+
+def others_share(before: tuple[float, float, float], after: tuple[float, float, float]) -> float:
+    """Of the processor's time that other programs used meanwhile."""
+    whole, idle, ours = (late - early for early, late in zip(before, after, strict=True))
+    return max(0.0, whole - idle - ours) / whole if whole > 0 else 0.0
 
 
 def tell_costs(passes: PassCosts, machine: MachineFigures) -> None:

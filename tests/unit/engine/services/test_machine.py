@@ -13,7 +13,7 @@ from engine.messages.commands import LoadTarget, MeasureMachine, Send
 from engine.messages.events import MachineMeasured, MachineMeasuring, ReplyFinished
 from engine.messages.outlook import MachineFigures
 from engine.numerics.draft_length import PassCosts
-from engine.services.machine import measure_machine, tell_costs
+from engine.services.machine import measure_machine, others_share, tell_costs
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.sources import file_source
@@ -94,3 +94,18 @@ def test_the_pace_hears_of_what_a_busy_machine_hid_from_it_at_loading() -> None:
     assert passes.of(1) == pytest.approx(0.007, rel=0.05)
     for num_tokens, before_s in ((2, 0.028), (4, 0.056), (8, 0.112)):
         assert machine.passes[num_tokens] < passes.of(num_tokens) < before_s / 2
+
+
+@pytest.mark.parametrize(
+    ("after", "share"),
+    [
+        ((10.0, 2.0, 8.0), 0.0),  # all but idle is ours
+        ((10.0, 0.0, 5.0), 0.5),
+        ((10.0, 5.0, 6.0), 0.0),  # clocks tick at different times
+        ((0.0, 0.0, 0.0), 0.0),
+    ],
+)
+def test_what_others_take_of_the_processor_is_what_is_neither_idle_nor_ours(
+    after: tuple[float, float, float], share: float
+) -> None:
+    assert others_share((0.0, 0.0, 0.0), after) == pytest.approx(share)
