@@ -86,7 +86,7 @@ UNFIT = {
     "recurrent": (tiny_mamba, "it cannot take back what it has read; choose another drafter."),
     "embeddings": (tiny_bert, "it finds and compares texts, but cannot write any; choose a chat model."),
     "no-bytes": (without_bytes, "it has a vocabulary that cannot write every text; choose another"),
-    "huge": (beyond_memory, "it takes about 3072.0 GiB of memory"),
+    "huge": (beyond_memory, "it takes about 3298.5 GB of memory"),
 }
 
 

@@ -46,7 +46,7 @@ def test_it_says_what_was_written_and_how_to_use_it(run: Run, monkeypatch: pytes
     assert asked == [ExportOrder(ExportEngine.VLLM, "big", Path("out"), "mine", 12)]
     assert code == 0
     assert output == (
-        "out: mine for big, 3 MiB\n"
+        "out: mine for big, 3 MB\n"
         "In it is snapshot 12, learned from 1,400 replies.\n"
         "That comes from your chats: share it only with people who may know how you write.\n"
         "Its vocabulary is not the model's: the program has to translate between them.\n"

@@ -28,7 +28,7 @@ def test_figures_of_each_form_are_shown_and_the_forms_removed(models: Models, tm
     path = tiny_llama(tmp_path / "tiny.gguf")
     code, output = models("tune", path, "--form", "q8_0, Q4_0")
     assert code == 0
-    rows = {line.split()[0]: line for line in output.splitlines() if "GiB" in line}
+    rows = {line.split()[0]: line for line in output.splitlines() if "GB" in line}
     assert "(as it is)" in rows["F32"]
     assert "1.00×" in rows["F32"]
     assert rows["Q8_0"].count("×") == rows["Q4_0"].count("×") == 2

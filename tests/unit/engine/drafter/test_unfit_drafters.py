@@ -98,7 +98,7 @@ def test_what_takes_more_memory_than_is_free_is_refused_in_figures(
     path = tiny_llama(tmp_path / "large.gguf")
     monkeypatch.setattr(estimating, "free_memory", lambda: 2**17)
     assert refusal(path) == (
-        "large cannot draft: it takes about 0.0 GiB of memory with a context of 512 tokens, but 0.0 GiB are free; "
+        "large cannot draft: it takes about 0.0 GB of memory with a context of 512 tokens, but 0.0 GB are free; "
         "close other programs, or choose a smaller drafter."
     )
 
@@ -119,11 +119,11 @@ def test_a_file_larger_than_all_memory_is_not_read(tmp_path: Path, monkeypatch: 
     os.truncate(path, 3 << 40)  # sparse: it takes no room on the disk
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=2**34, available=2**50))
     assert refusal(path) == (
-        "huge cannot draft: it takes 3072.0 GiB, but this computer has 16.0 GiB of memory; choose a smaller model or "
+        "huge cannot draft: it takes 3298.5 GB, but this computer has 17.2 GB of memory; choose a smaller model or "
         "quantization."
     )
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=2**34, available=2**33))
-    assert refusal(path).startswith("huge cannot draft: it takes about 3072.0 GiB of memory with a context of 512 ")
+    assert refusal(path).startswith("huge cannot draft: it takes about 3298.5 GB of memory with a context of 512 ")
 
 
 def test_another_file_under_the_same_name_is_looked_at_anew(tmp_path: Path) -> None:

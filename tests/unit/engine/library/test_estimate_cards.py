@@ -103,6 +103,6 @@ def test_more_than_the_cards_have_is_refused_in_figures(tmp_path: Path, monkeypa
     monkeypatch.setattr(loading, "gpu_support", lambda: tiny)
     loading.check_memory(path, TargetSettings(1024))
     with pytest.raises(
-        TargetUnusable, match=r"^3 layers of .* GiB on A card, which has 0\.0 GiB; choose fewer GPU layers"
+        TargetUnusable, match=r"^3 layers of .* GB on A card, which has 0\.0 GB; choose fewer GPU layers"
     ):
         loading.check_memory(path, TargetSettings(1024, gpu_layers=3))
