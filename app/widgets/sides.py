@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QSplitter, QWidget
 from app.theme import ThemeKeeper
 
 SIDEBAR_PX = 260
-_LEAST_SIDEBAR_PX = 180
+_LEAST_SIDEBAR_PX = 248  # its field for a search has room for words
 _LEAST_CHAT_PX = 380
 _FOLD_PX = 760  # a narrower window belongs to the chat
 

@@ -59,7 +59,7 @@ def main(walk: Walk) -> None:
         (folder / "Garden club.md").write_text(NOTES_FILE, "utf-8")
         settings = {"version": 1, "text_size": walk.place.scale, "theme": "light", "has_chatted": True}
         (folder / "store" / "settings.json").write_text(json.dumps(settings))
-        platform = f"offscreen:configfile={_screen_file(folder, walk.place)}"
+        platform = f"offscreen:configfile={screen_file(folder, walk.place)}"
         application = QApplication(["slipstream", "-platform", platform])
         application.setCursorFlashTime(0)
         _speak(application, walk.language, folder)
@@ -124,7 +124,7 @@ def _tell(place: Place, when: str, page: str, finding: Finding) -> None:
     print(FOUND + json.dumps(told), flush=True)
 
 
-def _screen_file(folder: Path, place: Place) -> Path:
+def screen_file(folder: Path, place: Place) -> Path:
     """One screen of this size, as Qt's platform without a display reads it."""
     screen = {"name": "screen", "x": 0, "y": 0, "width": place.screen[0], "height": place.screen[1]}
     screen |= {"logicalDpi": 96, "logicalBaseDpi": 96, "dpr": 1}
