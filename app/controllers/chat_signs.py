@@ -48,6 +48,13 @@ class ChatSigns(Controller):
                 return
         self._show()
 
+    def kept(self) -> tuple[str, OwnSampling]:
+        return self._own
+
+    def resume(self, kept: tuple[str, OwnSampling]) -> None:
+        self._own = kept
+        self._show()
+
     @Slot()
     def _show(self) -> None:
         if self._conversations.open_id is None:  # also of the chat that begins with it

@@ -26,12 +26,13 @@ from app.text.numbers import use_locale
 from app.text.translation import Translators
 from app.theme import ThemeKeeper
 from app.wiring import WiredWindow
-from engine import DownloadTarget, LoadTarget, RestoreConversations, Send
+from engine import DownloadTarget, LoadTarget, OwnSampling, RestoreConversations, Send
 from engine.config import SpeculationSettings
 from engine.messages.conversations import Conversation, ConversationSummary, Message, Role
 from engine.messages.events import (
     ConversationOpened,
     ConversationsDeleted,
+    ConversationSet,
     ConversationsListed,
     EverythingForgotten,
     Failed,
@@ -258,6 +259,14 @@ def test_what_only_the_window_knows_is_not_lost(desk: Desk) -> None:
     assert (sent.incognito, sent.system_prompt, sent.pictures) == (True, "Rhyme.", (picture,))
     desk.window.restore_action.trigger()
     assert RestoreConversations((1,)) in desk.bridge.posted
+
+
+def test_the_signs_of_the_open_chat_stay(desk: Desk) -> None:
+    desk.bridge.tell(ConversationSet(7, "Rhyme.", OwnSampling(banned_words="delve")))
+    assert desk.window.signs.banned.isVisible()
+    desk.change_to("de")
+    assert desk.window.signs.banned.isVisible()
+    assert "System-Prompt" in desk.window.target_bar.chat_settings.toolTip()
 
 
 def test_the_notice_of_a_model_that_is_gone_stays(desk: Desk) -> None:
