@@ -63,7 +63,7 @@ from engine.services.reading_keeper import ReadingKeeper
 from engine.services.recall import Recall
 from engine.services.reply_events import ReplyEvents
 from engine.services.target_in_use import TargetInUse
-from engine.services.turns import Turns, before_last_prompt, is_prompt
+from engine.services.turns import Turns, before_last_prompt, check_own, is_prompt
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 
@@ -122,7 +122,7 @@ class ChatService:
     def _write(self, command: ReplyCommand | Compare, stop: StopSignal) -> None:
         match command:
             case Send() | EditPrompt() if (ahead := self._keeper.take_ahead(stop)) is not None:
-                self._answer_ahead(command, ahead.conversation_id, stop)
+                self._answer_ahead(command, ahead, stop)
             case Send():
                 self._send(command, stop)
             case Regenerate():
@@ -162,19 +162,21 @@ class ChatService:
     def _edit(self, command: EditPrompt, stop: StopSignal) -> None:
         conversation = self._open_branch(command.conversation_id, command.message_id)
         *branch, prompt = conversation.messages
-        if prompt.role is not Role.USER:
-            raise ConversationMissing("Only your own messages can be edited.")
+        check_own(prompt)
         self._ask(conversation, branch, command, stop)
 
-    def _answer_ahead(self, command: Send | EditPrompt, conversation_id: int, stop: StopSignal) -> None:
-        """The prompt was stored while it waited. A new conversation has the system prompt of the target in use now."""
+    def _answer_ahead(self, command: Send | EditPrompt, prompt: Message, stop: StopSignal) -> None:
+        """The prompt was stored while it waited, whatever branch is shown by now. A new conversation has the system
+        prompt of the target in use now."""
+        conversation_id = prompt.conversation_id
         self._turns(conversation_id).asked(command.prompt)  # raises where its pictures are not seen
         if isinstance(command, Send) and command.conversation_id is None and not command.has_own_system_prompt:
             told = effective_system_prompt(command.system_prompt, self.target.options)
             conversation = self._open(conversation_id)
             if conversation.system_prompt == command.system_prompt != told:
                 self._repository.change_conversation(conversation_id, told, conversation.sampling)
-        self._regenerate(Regenerate(conversation_id, command.settings), stop)
+        message_id = prompt.id if prompt.id > 0 else None  # what the store still refuses ends the branch that is shown
+        self._regenerate(Regenerate(conversation_id, command.settings, message_id), stop)
 
     def _ask(
         self,

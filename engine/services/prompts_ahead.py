@@ -11,6 +11,7 @@ from engine.messages.conversations import Message
 from engine.messages.events import ConversationChanged, Listener, PromptStored, ReplyWaits
 from engine.messages.prompts import title_of
 from engine.services.message_keeper import MessageKeeper
+from engine.services.turns import check_own
 from engine.storage import Repository
 
 _logger = logging.getLogger("slipstream.store")
@@ -40,7 +41,8 @@ class PromptsAhead:
     def _stored(self, asked: Send | EditPrompt) -> Message:
         if isinstance(asked, EditPrompt):
             edited = self._keeper.id_of(asked.message_id)
-            *branch, _ = self._repository.open_branch(asked.conversation_id, edited).messages
+            *branch, before = self._repository.open_branch(asked.conversation_id, edited).messages
+            check_own(before)
             conversation_id = asked.conversation_id
         elif asked.conversation_id is None:
             conversation_id = self._repository.create_conversation(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from engine.errors import FileUnusable, NotPossible
+from engine.errors import ConversationMissing, FileUnusable, NotPossible
 from engine.messages.conversations import ChatTurn, Message, Role
 from engine.messages.pictures import Picture
 from engine.messages.prompts import pictures_in, split_pictures
@@ -87,6 +87,12 @@ def _undone(message: Message, call: ToolCall) -> Message:
 
 def is_prompt(message: Message) -> bool:
     return message.role is Role.USER and bool(message.text)
+
+
+def check_own(message: Message) -> None:
+    """Raises ConversationMissing unless the user wrote it."""
+    if message.role is not Role.USER:
+        raise ConversationMissing("Only your own messages can be edited.")
 
 
 def before_last_prompt(branch: Sequence[Message]) -> Sequence[Message]:

@@ -19,6 +19,7 @@ from engine.messages.commands import (
     ChangeConversation,
     ChatCommand,
     Command,
+    DeleteMessage,
     EditPrompt,
     KeepPrompt,
     LoadTarget,
@@ -26,14 +27,17 @@ from engine.messages.commands import (
     OwedCommand,
     Regenerate,
     Send,
+    ShowBranch,
 )
 from engine.messages.conversations import ChatTurn, ExportFormat, Role
 from engine.messages.events import (
     AnswerStarted,
+    ConversationOpened,
     ConversationsExported,
     EverythingForgotten,
     Failed,
     Finished,
+    MessageDeleted,
     PromptStored,
     ReplyFinished,
     ReplyWaits,
@@ -243,6 +247,48 @@ def test_a_prompt_that_waits_in_a_chat_is_answered_once(held: Held) -> None:
     held.free.set()
     held.events.wait_for(ReplyFinished)
     assert held.stored == [("", ["Ho", "Hello.", "And?", "Hello."])]
+
+
+def test_a_prompt_that_waits_is_answered_though_another_branch_is_shown_by_then(held: Held) -> None:
+    held.free.set()
+    held.engine.post(Send("Hi", None, ReplySettings()))
+    first = held.events.wait_for(ReplyFinished).message
+    held.free.clear()
+    held.engine.post(Answer(2, Asked((ChatTurn(Role.USER, "Go on."),)), ReplySettings(), is_remembered=False))
+    held.engine.post(EditPrompt(first.conversation_id, first.parent_id or 0, "Ho", ReplySettings()))
+    edited = held.events.wait_for(PromptStored).message
+    held.engine.post(ShowBranch(first.conversation_id, first.id))
+    held.events.wait_for(ConversationOpened)
+    held.free.set()
+    assert held.events.wait_for(ReplyFinished).message.parent_id == edited.id
+    assert held.stored == [("", ["Ho", "Hello."])]
+
+
+def test_a_prompt_that_waits_and_is_deleted_is_not_answered_in_the_place_of_another(held: Held) -> None:
+    held.free.set()
+    held.engine.post(Send("Hi", None, ReplySettings()))
+    first = held.events.wait_for(ReplyFinished).message
+    held.free.clear()
+    held.engine.post(Answer(2, Asked((ChatTurn(Role.USER, "Go on."),)), ReplySettings(), is_remembered=False))
+    held.engine.post(Send("And?", first.conversation_id, ReplySettings()))
+    prompt = held.events.wait_for(PromptStored).message
+    held.engine.post(DeleteMessage(first.conversation_id, prompt.id))
+    held.events.wait_for(MessageDeleted)
+    held.free.set()
+    assert isinstance(held.events.wait_for(Failed).command, Send)
+    assert held.stored == [("", ["Hi", "Hello."])]
+
+
+def test_a_reply_cannot_be_edited_as_a_prompt_while_it_waits(held: Held) -> None:
+    held.free.set()
+    held.engine.post(Send("Hi", None, ReplySettings()))
+    first = held.events.wait_for(ReplyFinished).message
+    held.free.clear()
+    held.engine.post(Answer(2, Asked((ChatTurn(Role.USER, "Go on."),)), ReplySettings(), is_remembered=False))
+    held.engine.post(EditPrompt(first.conversation_id, first.id, "Ho", ReplySettings()))
+    held.free.set()
+    assert held.events.wait_for(Failed).sentence == "Only your own messages can be edited."
+    assert held.stored == [("", ["Hi", "Hello."])]
 
 
 def test_a_prompt_that_waits_can_be_stopped_and_is_answered_later(held: Held) -> None:
