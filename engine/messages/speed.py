@@ -96,13 +96,13 @@ class SpeedVerdict:
 
 
 def as_shown(tokens_per_s: float) -> float:
-    """To three figures."""
-    return round(tokens_per_s, decimals_of(tokens_per_s))
+    """To three figures; 0, which is not known, for what is no number."""
+    return round(tokens_per_s, decimals_of(tokens_per_s)) if math.isfinite(tokens_per_s) else 0.0
 
 
 def decimals_of(tokens_per_s: float) -> int:
     """With which a speed is shown."""
-    if tokens_per_s <= 0:
+    if not 0 < tokens_per_s < math.inf:
         return 0
     decimals = _NUM_FIGURES - 1 - math.floor(math.log10(tokens_per_s))
     decimals = min(max(0, decimals), _MOST_DECIMALS)

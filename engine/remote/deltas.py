@@ -165,7 +165,7 @@ def _counts(found: dict[str, Any]) -> Counts:
     usage, timings = _object(found.get("usage")), _object(found.get("timings"))
     cached, evaluated = _count(timings.get("cache_n")), _count(timings.get("prompt_n"))
     speedup = timings.get("speedup")
-    ratio = speedup if isinstance(speedup, float) and 0 < speedup < _MOST_RATIO else 0.0
+    ratio = speedup if isinstance(speedup, float) and 1 / _MOST_RATIO < speedup < _MOST_RATIO else 0.0
     drafted = _count(timings.get("draft_n"))
     return Counts(
         prompt=_count(usage.get("prompt_tokens")) or cached + evaluated,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -64,6 +65,7 @@ def test_rounds_of_before_can_be_left_out() -> None:
     [
         *((0.0, 0.0, 0), (0.00012, 0.0, 3), (0.4464, 0.446, 3), (1.234, 1.23, 2), (9.996, 10.0, 1), (31.44, 31.4, 1)),
         *((99.96, 100.0, 0), (999.4, 999.0, 0), (9_999.6, 10_000.0, 0)),
+        *((math.inf, 0.0, 0), (math.nan, 0.0, 0)),
     ],
 )
 def test_speeds_have_three_figures(speed: float, shown: float, decimals: int) -> None:
@@ -111,6 +113,12 @@ def test_what_is_said_follows_from_the_speeds_as_they_are_shown(
         Outcome.ABOUT_NORMAL: not SLOWER <= found.ratio <= FASTER and not beyond and not is_live,
         Outcome.MEASURING: not SLOWER <= found.ratio <= FASTER and not beyond and is_live,
     }[found.outcome]
+
+
+def test_a_ratio_that_cannot_be_says_nothing() -> None:
+    """Servers tell what they like, and so it may stand in the store."""
+    found = verdict_of(20.0, 400, 90, 1e-320, 0.0, 0.0, Hindrance.UNKNOWN)
+    assert (found.outcome, found.ratio) == (Outcome.ALONE, None)
 
 
 def test_a_reply_without_a_guess_has_one_speed_whatever_was_measured_at_another_time() -> None:

@@ -266,7 +266,7 @@ def test_only_a_ratio_that_the_server_tells_is_one(server: FakeServer) -> None:
     timings = {"predicted_n": 40, "draft_n": 30, "draft_n_accepted": 25, "speedup": 1.7}
     assert write(server, streaming("a", more=[{"timings": timings}])).statistics.ratio == 1.7
     absurd: object
-    for absurd in (-1, "2", True, 10**400, {}):
+    for absurd in (-1, "2", True, 10**400, 1e-320, {}):
         told = write(server, streaming("a", more=[{"timings": timings | {"speedup": absurd}}])).statistics
         assert told.ratio == 0
 
