@@ -101,12 +101,18 @@ class ToolsController(Controller):
         if any(each.name == server.name != before for each in self._in_use):
             form.show_problem(self.tr("There is a server of this name already; choose another name."))
             return
-        changed = tuple(server if each.name == before else each for each in self._in_use)
-        if problem := self._change(changed if before else (*changed, server)):
+        is_change = any(each.name == before for each in self._in_use)  # or it was removed meanwhile
+
+        def changed(now: ToolServer) -> ToolServer:
+            """What can be switched beside the form is as it is now."""
+            return replace(server, is_on=now.is_on, left_out=now.left_out) if now.name == before else now
+
+        servers = tuple(map(changed, self._in_use))
+        if problem := self._change(servers if is_change else (*servers, server)):
             form.show_problem(problem)
             return
         form.close_form()
-        words = self.tr("{server} was changed.") if before else self.tr("{server} was added.")
+        words = self.tr("{server} was changed.") if is_change else self.tr("{server} was added.")
         self.dialog.show_words(words.format(server=server.name))
 
     @Slot(str)

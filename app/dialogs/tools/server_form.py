@@ -82,7 +82,8 @@ class ServerForm(QFrame):
         before, typed = self._server or ToolServer(""), self.command.text().strip()
         server = replace(before, name=self.name.text().strip())
         if typed.lower().startswith(("http://", "https://")):
-            server = replace(server, command="", args=(), env=(), folder="", url=typed)
+            headers = before.headers if _host(typed) == _host(before.url) else ()  # a key is for one place
+            server = replace(server, command="", args=(), env=(), folder="", url=typed, headers=headers)
         elif typed != _typed(before):
             try:
                 command, *arguments = shlex.split(typed, posix=not _has_windows_paths(typed)) or [""]
@@ -96,6 +97,11 @@ class ServerForm(QFrame):
 def _typed(server: ToolServer) -> str:
     """As it would be typed into the form."""
     return server.url or (shlex.join((server.command, *server.args)) if server.command else "")
+
+
+def _host(url: str) -> list[str]:
+    """With its scheme and port."""
+    return url.lower().split("/")[:3]
 
 
 def _has_windows_paths(command: str) -> bool:

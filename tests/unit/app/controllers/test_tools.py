@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QMessageBox, QWidget
+from PySide6.QtWidgets import QLabel, QMessageBox, QWidget
 
 from app.controllers.tools import ToolsController
 from app.main_window import MainWindow
@@ -133,6 +133,15 @@ def test_a_server_is_changed_in_its_form_and_keeps_what_that_does_not_show(
     assert desk.servers == (replace(files, name="notes", args=("-y", "c d")), weather)
 
     page.cards["weather"].change_button.click()
+    form.command.setText(f"{WEATHER.url}/v2")
+    form.save_button.click()
+    assert desk.servers[1] == replace(weather, url=f"{WEATHER.url}/v2")
+    page.cards["weather"].change_button.click()
+    form.command.setText("https://elsewhere.example/mcp")
+    form.save_button.click()
+    assert desk.servers[1] == ToolServer("weather", url="https://elsewhere.example/mcp"), "keys are for one place"
+
+    page.cards["weather"].change_button.click()
     form.name.setText("notes")
     form.save_button.click()
     assert form.problem.text() == "There is a server of this name already; choose another name."
@@ -142,6 +151,22 @@ def test_a_server_is_changed_in_its_form_and_keeps_what_that_does_not_show(
     assert desk.servers[1] == ToolServer("weather", "weather-server"), "a program is sent no headers"
     page.add_button.click()
     assert (form.name.text(), form.command.text()) == ("", ""), "what was changed is not what is added"
+
+
+def test_what_becomes_of_a_server_while_it_is_changed_in_its_form_stays(desk: Desk) -> None:
+    page, form = desk.dialog.servers, desk.dialog.servers.form
+    page.cards["files"].change_button.click()
+    page.cards["files"].switch.click()
+    form.name.setText("notes")
+    form.save_button.click()
+    assert [(each.name, each.is_on) for each in desk.servers] == [("notes", False), ("weather", True)]
+    page.cards["notes"].change_button.click()
+    page.cards["notes"].remove_button.click()
+    (box,) = desk.dialog.findChildren(QMessageBox)
+    box.accept()
+    form.save_button.click()
+    assert [each.name for each in desk.servers] == ["weather", "notes"], "it is one more by now"
+    assert "notes was added." in [label.text() for label in desk.dialog.findChildren(QLabel)]
 
 
 def test_one_more_is_added_by_name_and_command_or_address(desk: Desk) -> None:
