@@ -339,7 +339,9 @@ class ChatController(Controller):
 
     def _on_prompt_stored(self, message: Message, siblings: tuple[int, ...]) -> None:
         reply = self._reply
-        if reply is None:
+        if reply is None:  # it was stopped before the store had it
+            if message.conversation_id == self._conversations.open_id:
+                self._conversations.read(message.conversation_id)
             return
         if reply.conversation_id is None:
             if self._conversations.open_id is None:

@@ -397,6 +397,18 @@ def test_a_message_that_waits_can_be_stopped_and_tried_again(ready: Desk, stop: 
     assert retry_button(desk) is None
 
 
+def test_a_message_that_is_stored_after_it_was_stopped_is_shown(ready: Desk) -> None:
+    """Another program has locked the store meanwhile."""
+    _, before = answered(ready)
+    ready.write("And?")
+    ready.tell(Finished(ready.take()[-1]))
+    ready.take()
+    waits = replace(prompt(72, 7), parent_id=before.id)
+    ready.tell(PromptStored(waits), ReplyWaits(7, "Waiting for another program"))
+    assert ready.take() == [OpenConversation(7)]
+    assert not ready.grows
+
+
 def test_a_reply_that_was_to_be_written_again_is_back_when_that_is_stopped_before_it_began(ready: Desk) -> None:
     asked, answer = answered(ready)
     ready.window.transcript.regenerate_requested.emit(answer.id)
