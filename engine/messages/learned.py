@@ -255,8 +255,8 @@ class LearningProgress:
 
     @property
     def num_replies(self) -> int:
-        """About so many in all."""
-        return self.num_scored + self.num_left
+        """About so many in all, at least one."""
+        return max(1, self.num_scored + self.num_left)
 
 
 @dataclass(frozen=True, slots=True)

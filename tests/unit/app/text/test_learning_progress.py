@@ -28,6 +28,7 @@ def test_progress_is_told_from_the_first_reply_on_with_what_helps() -> None:
     assert view().words == "12 of about 36 replies until a first result."
     assert view().share == pytest.approx(1 / 3)
     assert view(LearningProgress(0, 36)).words == "0 of about 36 replies until a first result."
+    assert view(LearningProgress(0, 0)).share == 0
     assert "leave Slipstream open tonight and the computer plugged in" in view().hint
     assert "Several chats tell more than one long one; incognito chats do not count." in view().hint
     assert "tick “Practise while idle”" in view(settings=replace(LEARNS, practises=False)).hint
