@@ -27,8 +27,9 @@ class ProofOffer(Controller):
 
     def _on_event(self, event: Event) -> None:
         match event:
-            case ReplyFinished(message) if not self._keeper.settings.proof_offered and message.statistics is not None:
-                if came_again(message.statistics):
+            case ReplyFinished(message) if not self._keeper.settings.proof_offered and not message.server:
+                is_in_sight = message in self._window.transcript.messages  # others may be of other programs
+                if is_in_sight and message.statistics is not None and came_again(message.statistics):
                     self._offer(message.statistics)
 
     def _offer(self, statistics: ReplyStatistics) -> None:

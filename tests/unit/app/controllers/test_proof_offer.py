@@ -11,6 +11,7 @@ from PySide6.QtTest import QTest
 from app.controllers.proof_offer import SUBJECT, ProofOffer, came_again
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
+from engine.messages.conversations import Message
 from engine.messages.events import ReplyFinished
 from engine.messages.replies import ProposerCounts, ReplyStatistics, StopReason
 from tests.fakes.bridge import FakeBridge
@@ -32,13 +33,18 @@ COPIED = ReplyStatistics(
     ratio=1.8,
     proposers=(ProposerCounts("recall", 14, 100, 76),),
 )
-FINISHED = ReplyFinished(replace(reply(1), statistics=COPIED))
+FINISHED = replace(reply(1), statistics=COPIED)
 
 
 class Desk:
     def __init__(self, window: MainWindow, settings: AppSettings) -> None:
         self.window, self.bridge, self.keeper = window, FakeBridge(), unsaved(settings)
         ProofOffer(window, self.bridge, self.keeper)
+
+    def finish(self, message: Message = FINISHED) -> None:
+        """As the window shows it before anything is offered."""
+        self.window.transcript.show_messages((message,))
+        self.bridge.tell(ReplyFinished(message))
 
     @property
     def is_shown(self) -> bool:
@@ -61,7 +67,8 @@ def test_it_is_offered_after_text_that_came_again(
     window: MainWindow, statistics: ReplyStatistics, offered: bool
 ) -> None:
     desk = Desk(window, AppSettings())
-    desk.bridge.tell(ReplyFinished(reply(0)), ReplyFinished(replace(reply(1), statistics=statistics)))
+    desk.finish(reply(0))
+    desk.finish(replace(reply(1), statistics=statistics))
     assert desk.is_shown is offered is came_again(statistics)
     if offered:
         assert "1.8× faster" in window.notices.shown[SUBJECT].words.text()
@@ -72,7 +79,7 @@ def test_it_is_never_offered_again(window: MainWindow, way: str) -> None:
     desk = Desk(window, AppSettings())
     opened: list[bool] = []
     window.compare_action.triggered.connect(lambda: opened.append(True))
-    desk.bridge.tell(FINISHED)
+    desk.finish()
     match way:
         case "used":
             QTest.mouseClick(window.notices.shown[SUBJECT].buttons[0], Qt.MouseButton.LeftButton)
@@ -82,13 +89,22 @@ def test_it_is_never_offered_again(window: MainWindow, way: str) -> None:
             window.compare_action.trigger()
     assert bool(opened) is (way != "dismissed")
     assert not desk.is_shown
-    desk.bridge.tell(FINISHED)
+    desk.finish()
     assert not desk.is_shown
     assert desk.keeper.settings.proof_offered
 
 
+def test_it_is_not_about_a_reply_that_is_not_in_sight_or_of_a_server(window: MainWindow) -> None:
+    desk = Desk(window, AppSettings())
+    desk.bridge.tell(ReplyFinished(FINISHED))
+    assert not desk.is_shown, "it may be one that another program has asked for"
+    desk.finish(replace(FINISHED, server="https://server.example.org"))
+    assert not desk.is_shown, "nobody has measured it here"
+
+
 def test_until_then_each_such_reply_offers_it(window: MainWindow) -> None:
     desk = Desk(window, AppSettings())
-    desk.bridge.tell(FINISHED, FINISHED)
+    desk.finish()
+    desk.finish()
     assert desk.is_shown
     assert not desk.keeper.settings.proof_offered
