@@ -32,6 +32,7 @@ from engine.messages.commands import (
     KeepReply,
     LibraryCommand,
     LoadTarget,
+    MeasureMachine,
     OwedCommand,
     PauseLearning,
     PersonalCommand,
@@ -110,6 +111,7 @@ _OCCUPIED_BY: dict[type, str] = {
     LoadTarget: template("Waiting until the model is loaded"),
     UseDrafter: template("Waiting until the drafter is ready"),
     Compare: template("Waiting for the comparison"),
+    MeasureMachine: template("Waiting until this computer is measured"),
 }
 
 

@@ -23,6 +23,7 @@ from engine.messages.commands import (
     EditPrompt,
     KeepPrompt,
     LoadTarget,
+    MeasureMachine,
     OpenConversation,
     OwedCommand,
     Regenerate,
@@ -31,12 +32,14 @@ from engine.messages.commands import (
 )
 from engine.messages.conversations import ChatTurn, ExportFormat, Role
 from engine.messages.events import (
+    AnswerEnded,
     AnswerStarted,
     ConversationOpened,
     ConversationsExported,
     EverythingForgotten,
     Failed,
     Finished,
+    MachineMeasuring,
     MessageDeleted,
     PromptStored,
     ReplyFinished,
@@ -328,6 +331,20 @@ def test_a_prompt_is_stored_and_told_while_a_model_is_loading(tmp_path: Path, mo
     finally:
         is_read.set()
         assert engine.close()
+
+
+def test_a_prompt_is_stored_and_told_while_the_computer_is_measured(held: Held) -> None:
+    held.free.set()
+    held.events.wait_for(AnswerEnded)
+    held.free.clear()
+    stop = held.engine.post(MeasureMachine())
+    held.events.wait_for(MachineMeasuring)
+    held.engine.post(Send("Hi", None, ReplySettings()))
+    assert held.events.wait_for(ReplyWaits).sentence == "Waiting until this computer is measured"
+    assert held.stored == [("", ["Hi"])]
+    stop.set()
+    held.free.set()
+    assert held.events.wait_for(ReplyFinished).message.text == "Hello."
 
 
 def test_what_waits_while_everything_is_forgotten_is_stored_afterwards(held: Held) -> None:
