@@ -449,6 +449,8 @@ class ChatController(Controller):
             self._end_reply()
             self._window.transcript.end_answer()
             self._show_speed()
+            if reply.prompt is not None and reply.prompt_id is None and not reply.is_forgotten:
+                self._give_back(reply, reply.prompt)  # it was stopped before anybody had begun with it
             if not self._finished and reply.conversation_id == self._conversations.open_id is not None:
                 self._conversations.read(self._conversations.open_id)  # what was to be written again is back
 

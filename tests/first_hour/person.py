@@ -55,6 +55,7 @@ class Person:
         self.folder = folder
         self.store = folder / "store"
         self.num_clicks = 0
+        self.noted: list[str] = []  # what one step saw, for a later one
         self._translators = translators
         self.start()
 

@@ -17,7 +17,7 @@ from app.crash.watch import log_to_file
 from app.text.languages import ENGLISH
 from app.text.translation import install_translations
 from engine import starter_path
-from tests.first_hour.extras import SECOND
+from tests.first_hour.models import SECOND
 from tests.first_hour.person import Person
 from tests.pages.exceptions import is_excepted
 from tests.pages.findings import findings

@@ -751,3 +751,11 @@ def test_what_the_next_chat_was_to_have_ends_with_it_also_if_the_user_leaves_it(
     ready.take()
     ready.write("Hi")
     assert ready.take() == [Send("Hi", None, ready.settings, "Be kind.")]
+
+
+def test_a_message_stopped_before_anybody_has_begun_with_it_is_in_the_box_again(ready: Desk) -> None:
+    ready.window.prompt_box.set_text("Name three fruits.")
+    ready.window.prompt_box.submit()
+    ready.tell(Finished(ready.take()[-1]))
+    assert not ready.window.is_busy
+    assert ready.window.prompt_box.text == "Name three fruits."
