@@ -243,7 +243,7 @@ class MainWindow(QMainWindow):
         self.new_folder_action = self._action(self.tr("New folder…"), "Ctrl+Shift+D", sidebar.request_folder)
         self.move_action = self._action(self.tr("Move to a folder…"), "Ctrl+Shift+F", sidebar.move_current)
         self.pin_action = self._action(self.tr("Pin or unpin"), does=sidebar.pin_current)
-        self.archive_action = self._action(self.tr("Archive, or take out of it"), does=sidebar.archive_current)
+        self.archive_action = self._action(self.tr("Archive or unarchive"), does=sidebar.archive_current)
         self.attach_action = self._action(self.tr("Attach a file or picture…"), "Ctrl+Shift+A", box.attach_requested)
         self.chat_tools_action = self._action(self.tr("Tools of this chat"), "Ctrl+Shift+U", box.tools.open_menu)
         self.call_action = self._action(self.tr("Go to the tool call that waits"), "Ctrl+Shift+J")

@@ -37,8 +37,8 @@ def data_dir() -> Path:
         return platformdirs.user_data_path("slipstream", appauthor=False)
     if not os.access(portable, os.W_OK | os.X_OK):
         raise FileUnusable(
-            "Slipstream keeps everything in {portable}, which cannot be written; allow it to be written, or "
-            "move that folder away to use the usual one.",
+            "Slipstream keeps everything in {portable}, which cannot be written; make it writable, or move that "
+            "folder away to use the usual one.",
             portable=portable,
         )
     return portable
@@ -75,7 +75,7 @@ def read_biases(text: str) -> tuple[tuple[str, float], ...]:
             bias = math.nan
         if not word or not abs(bias) <= _MOST_BIAS:
             raise SettingInvalid(
-                "“{line}” is no logit bias; write a word, “=” and a number from -100 to 100, as in: sure = -3",
+                "“{line}” is not a logit bias; write a word, “=” and a number from -100 to 100, as in: sure = -3",
                 line=line[:40],
             )
         biases.append((word, bias))
@@ -103,7 +103,7 @@ class SamplingSettings:
             0,
             5,
             0.1,
-            "How freely the model chooses words. At 0 it always takes the likeliest.",
+            "How freely the model chooses words. At 0, it always takes the likeliest.",
             least_above_zero=1e-4,  # below, it is greedy but for rounding
             option="0 is greedy.",
         ),
@@ -117,13 +117,11 @@ class SamplingSettings:
     ] = 0.95
     min_p: Annotated[
         float,
-        Parameter(
-            "Min-p", 0, 1, 0.01, "Leaves out tokens that are less likely than this share of the likeliest", off=0
-        ),
+        Parameter("Min-p", 0, 1, 0.01, "Leaves out tokens less likely than this share of the likeliest", off=0),
     ] = 0.05
     repetition_penalty: Annotated[
         float,
-        Parameter("Repetition penalty", 0.1, 10, 0.05, "Above 1, the model avoids words that it has just used", off=1),
+        Parameter("Repetition penalty", 0.1, 10, 0.05, "Above 1, the model avoids words it has just used", off=1),
     ] = 1.0
     presence_penalty: Annotated[float, Parameter("Presence penalty", -10, 10, off=0, scope=Scope.COMMAND)] = 0.0
     frequency_penalty: Annotated[float, Parameter("Frequency penalty", -10, 10, off=0, scope=Scope.COMMAND)] = 0.0
@@ -134,7 +132,7 @@ class SamplingSettings:
             "Seed",
             0,
             2**64 - 1,
-            about="With the same seed, the same prompt gives the same reply. Guesses help a little less.",
+            about="With the same seed, the same prompt gives the same reply. Speed-up helps slightly less.",
             unset="random",
             option="The same seed gives the same reply.",
             scope=_OF_REPLY,
@@ -167,7 +165,7 @@ class SamplingSettings:
         Parameter(
             "XTC threshold",
             *(0, 0.5, 0.05),
-            "Tokens as likely as this are obvious.",
+            "Tokens at least this likely count as obvious.",
             option="Tokens as likely as this are left out but for the least likely of them.",
             scope=_SPECIAL,
             is_special=True,
@@ -178,7 +176,7 @@ class SamplingSettings:
         Parameter(
             "Temperature range",
             *(0, 5, 0.1),
-            "The temperature moves by as much: down where the model is sure, up where it is not",
+            "The temperature varies by this much: lower where the model is sure, higher where it is not",
             off=0,
             scope=_SPECIAL,
             is_special=True,
@@ -189,8 +187,8 @@ class SamplingSettings:
         Parameter(
             "Temperature exponent",
             *(0.1, 10, 0.1),
-            "Above 1, a temperature with a range stays low for longer.",
-            option="Above 1, a temperature with a range stays low for longer.",
+            "Above 1, a dynamic temperature stays low for longer.",
+            option="Above 1, a dynamic temperature stays low for longer.",
             scope=_SPECIAL,
             is_special=True,
         ),
@@ -211,8 +209,8 @@ class SamplingSettings:
         Parameter(
             "DRY base",
             *(1.05, 10, 0.05),
-            "How fast DRY gets stronger with the length.",
-            option="How fast DRY gets stronger with the length.",
+            "How fast DRY grows with the length of the repetition.",
+            option="How fast DRY grows with the length of the repetition.",
             scope=_SPECIAL,
             is_special=True,
         ),
@@ -222,7 +220,7 @@ class SamplingSettings:
         Parameter(
             "DRY length",
             *(1, 1000, 1),
-            "From this many tokens on, a passage counts as repeated.",
+            "A passage counts as repeated from this many tokens on.",
             unit="tokens",
             option="Tokens from which a passage counts as repeated.",
             scope=_SPECIAL,
@@ -232,9 +230,9 @@ class SamplingSettings:
     grammar: Annotated[
         str,
         TextParameter(
-            "Form of the reply",
+            "Reply format",
             100_000,
-            "A JSON schema, or a grammar in GBNF as llama.cpp has it. Every reply of the chat keeps to it.",
+            "A JSON schema, or a grammar in llama.cpp's GBNF. Every reply of the chat follows it.",
             '{"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}',
             "JSON schema or GBNF grammar that the reply keeps to; @FILE reads it from a file.",
             _OF_REPLY,
@@ -245,7 +243,8 @@ class SamplingSettings:
         TextParameter(
             "Banned words",
             4000,
-            "One on each line, written as they must not appear, not even within longer words.",
+            "One per line. The reply will not contain them, not even inside longer words; upper and lower case count "
+            "as written.",
             "delve\ntapestry",
             "Letters that must not appear, not even within longer words; may be given several times.",
             _OF_REPLY,
@@ -256,7 +255,7 @@ class SamplingSettings:
         TextParameter(
             "Logit bias",
             4000,
-            "A word on each line with what is added to its logit: above 0 it gets likelier.",
+            "One word per line with the value added to its logit: above 0 makes it likelier.",
             "sure = -3",
             "A word that gets likelier or less likely, as in: sure=-3; may be given several times.",
             _OF_REPLY,
@@ -278,7 +277,7 @@ class ReplySettings:
             1,
             10_000_000,
             step=128,
-            about="Longer replies end there. A token is a word or part of one.",
+            about="Longer replies are cut off there. A token is a word or part of one.",
             unit="tokens",
             unset="no limit",
             suggested=1024,
@@ -291,7 +290,7 @@ class ReplySettings:
             1,
             10_000_000,
             step=128,
-            about="A model that thinks before it answers is made to answer after so much thinking.",
+            about="After this much thinking, the model is made to answer.",
             unit="tokens",
             unset="no limit",
             suggested=1024,
@@ -310,7 +309,7 @@ class ReplySettings:
     def __post_init__(self) -> None:
         check_parameters(self)
         if not all(self.stop_strings):
-            raise SettingInvalid("A stop string is empty; remove it or give it text.")
+            raise SettingInvalid("A stop string is empty; remove it or enter text.")
 
     @property
     def asks_to_think(self) -> bool | None:
@@ -381,7 +380,7 @@ class TargetSettings:
             "Threads",
             1,
             1024,
-            about="How many processor cores a model uses. Automatic: all physical cores, which is usually fastest.",
+            about="How many processor cores a model uses. Automatic: all physical cores, usually the fastest.",
             unset="Automatic",
         ),
     ] = None
@@ -391,7 +390,7 @@ class TargetSettings:
             "GPU layers",
             0,
             100_000,
-            about="Layers of the model that a graphics card computes, if there is one. Automatic: as many as fit.",
+            about="Layers of the model that run on a graphics card, if there is one. Automatic: as many as fit.",
             unset="Automatic",
         ),
     ] = None
@@ -451,12 +450,12 @@ class ReadingSettings:
     gigabytes: Annotated[
         float,
         Parameter(
-            "Disk space to reopen chats",
+            "Disk space for prompt caches",
             0,
             10_000,
             step=1,
-            about="What the model has read is kept there, so that a long chat goes on at once, also after a restart. "
-            "0 keeps nothing.",
+            about="Stores what the model has read, so that a long chat continues at once, even after a restart. 0 "
+            "stores nothing.",
             unit="GB",
         ),
     ] = 2.0
@@ -492,7 +491,7 @@ class DistillSettings:
 
     def __post_init__(self) -> None:
         if self.layers is not None and (not self.layers or sorted(set(self.layers)) != list(self.layers)):
-            raise SettingInvalid("The layers are to be given in order, each once, as in 0,1,29.")
+            raise SettingInvalid("Give the layers in order, each once, as in 0,1,29.")
         check_parameters(self)
 
     @property

@@ -102,7 +102,7 @@ class Parameter:
 
     @property
     def _how_off(self) -> str:
-        return "" if self.off is None else f"{self.off:g} switches it off."
+        return "" if self.off is None else f"{self.off:g} switches this off."
 
     def _checked(self, value: Any) -> Any:
         self.check(value)

@@ -98,7 +98,7 @@ def learned_lines(learned: LearnedSummary) -> list[str]:
 
 def outcome_line(outcome: ImportOutcome) -> str:
     if not (outcome.num_ngrams or outcome.num_adapters or outcome.num_published or outcome.num_texts):
-        return "All of it was here already."
+        return "All of it is already here."
     ngrams, adapters = _counted(outcome.num_ngrams, "word pattern"), _counted(outcome.num_adapters, "snapshot")
     used = f" ({outcome.num_published:,} now in use)" if outcome.num_published else ""
     return f"New: {ngrams}, {adapters}{used}, {_counted(outcome.num_texts, 'text')} to reuse."

@@ -149,7 +149,7 @@ class BranchController(Controller):
     @Slot()
     def _restore(self) -> None:
         if self._chat.is_answering:  # the reply would leave the branch that is shown
-            self._offer_undo(self.tr("Undo is possible when the reply is written."))
+            self._offer_undo(self.tr("You can undo this once the reply is written."))
         elif self._deleted:
             last = self._deleted[-1]
             request = self._bridge.post(RestoreMessage(*last))

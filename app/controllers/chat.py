@@ -536,8 +536,8 @@ class ChatController(Controller):
             return
         self._shown_left_out = num_left_out
         words = self.tr(
-            "The (oldest message no longer fits|%n oldest messages no longer fit) into the model's context; "
-            "it does not see them any more.",
+            "The (oldest message no longer fits|%n oldest messages no longer fit) into the model's context; it no "
+            "longer sees (it|them).",
             "",
             num_left_out,
         )

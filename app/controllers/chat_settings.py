@@ -44,8 +44,8 @@ class ChatSettingsController(Controller):
             self._conversations.read(self._awaited)  # it may have changed since it was opened
             return
         self._shown = None
-        about = self.tr("Applies only to the next chat that you start.")
-        self._show(self.tr("Settings of the next chat"), about, self._chat.new_chat)
+        about = self.tr("Applies only to the next chat you start.")
+        self._show(self.tr("Settings of the new chat"), about, self._chat.new_chat)
 
     def _on_event(self, event: Event) -> None:
         match event:

@@ -46,9 +46,7 @@ class ComparisonRun(Controller):
         self._sides, self._num_tokens, self._num_finished = sides, command.num_tokens, 0
         sides.clear()
         sides.show_running(True)
-        sides.show_result(
-            self.tr("Waiting for the model: it reads the prompt, or finishes what it writes for you."), ()
-        )
+        sides.show_result(self.tr("Waiting for the model: it is reading the prompt or finishing a reply."), ())
         self._request = self._bridge.post(command)
         self._request.failed.connect(self._on_failed)
 

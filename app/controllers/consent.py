@@ -53,7 +53,7 @@ class Consent(Controller):
             return False
         box = question_box(
             self._window,
-            self.tr("A new place"),
+            self.tr("A new server"),
             self.tr("Send this chat to {server}?").format(server=server_words(server)),
             "\n\n".join(self._told(server)),
         )
@@ -70,30 +70,30 @@ class Consent(Controller):
 
     def _told(self, server: RemoteServer) -> tuple[str, ...]:
         what = self.tr(
-            "With each message the whole chat goes there: its system prompt, what you wrote, its files and pictures, "
-            "and the replies so far. What is kept of it there, Slipstream cannot know."
+            "Each message sends the whole chat there: its system prompt, what you wrote, its files and pictures, "
+            "and the replies so far. Slipstream cannot know what the server keeps."
         )
-        once = self.tr("You are asked once for this address.")
+        once = self.tr("You are asked once per address.")
         return tuple(filter(None, (what, self._way(server), self._so_far(server), once)))
 
     def _way(self, server: RemoteServer) -> str:
         if server.is_local:
-            return self.tr("The server runs on this computer, so nothing passes a network on the way to it.")
+            return self.tr("The server runs on this computer, so nothing crosses a network.")
         if not server.is_encrypted:
-            return self.tr("The way there is NOT encrypted: others in the network between can read all of it.")
-        return self.tr("The way there is encrypted.")
+            return self.tr("The connection is NOT encrypted: others on the network can read all of it.")
+        return self.tr("The connection is encrypted.")
 
     def _so_far(self, server: RemoteServer) -> str:
         """Of the chat that is open."""
         open_id = self._conversations.open_id
         if self._conversations.is_incognito:
-            return self.tr("This chat is incognito: Slipstream keeps nothing of it, but the server may.")
+            return self.tr("This chat is incognito: Slipstream stores nothing of it, but the server may.")
         if open_id is None:
             return ""
         seen_by = self._seen_by.get(open_id, frozenset())
         if not server.is_local and all(is_loopback(host_words(each)) for each in seen_by):
-            return self.tr("So far this chat has never left this computer.")
-        return "" if seen_by else self.tr("So far this chat has not left Slipstream.")
+            return self.tr("So far, this chat has never left this computer.")
+        return "" if seen_by else self.tr("So far, this chat has never left Slipstream.")
 
     # What follows
 

@@ -151,10 +151,10 @@ class ConversationsController(Controller):
         if len(titles) > 1:
             text = self.tr("Delete {number} chat(s) permanently?", "", len(titles)).format(number=whole(len(titles)))
         goes = self.tr(
-            "Its text is erased from this computer now, with what recall and learning keep of it. "
-            "This cannot be undone; a chat that is only deleted can be brought back until Slipstream is closed."
+            "Its text is erased from this computer now, with everything kept for reuse and learning. This cannot be "
+            "undone. A chat that is only deleted can be restored until you close Slipstream."
         )
-        stays = self.tr("What the speed-up has already learned from all chats together stays.")
+        stays = self.tr("What speed-up has already learned from all chats together stays.")
         forget = self.tr("Delete permanently")
         box = question_box(self._window, forget, text, f"{goes}\n\n{stays}")
         ask(box, forget, partial(self._forget, conversation_ids))

@@ -169,7 +169,7 @@ class DrafterController(Controller):
         before = _Before(self.choice, path, before_own) if self._trial is None else self._trial.before
         self._trial = _Trial(before)
         self._store(self.choice if is_own else choice, target, own)
-        self.dialog.show_words(self.tr("It is loaded as soon as no reply is being written."))
+        self.dialog.show_words(self.tr("It loads as soon as no reply is being written."))
 
     def _store(self, for_all: str, target: LibraryTarget | None, own: str | None) -> None:
         """Also tells the engine; `own`: of the target alone."""
@@ -209,7 +209,7 @@ class DrafterController(Controller):
         if (self.choice, own) != (before.for_all, before.own):
             self._store(before.for_all, target, before.own)
             kept = choice_words(before.own or before.for_all)
-            problem = self.tr("{problem} Your choice before it stays: {choice}.").format(problem=problem, choice=kept)
+            problem = self.tr("{problem} Your previous choice stays: {choice}.").format(problem=problem, choice=kept)
         self.dialog.show_problem(problem)
         if not self.dialog.isVisible():
             self._window.toasts.show_error(problem)
@@ -256,7 +256,7 @@ class DrafterController(Controller):
             self.dialog.show_words(words.format(name=name))
         else:
             self._use(name, fetch.is_own)
-            words = self.tr("{name} is downloaded. It is loaded as soon as no reply is being written.")
+            words = self.tr("{name} is downloaded. It loads as soon as no reply is being written.")
         self._tell(words.format(name=name))
 
     def _on_changed(self, name: str) -> None:

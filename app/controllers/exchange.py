@@ -140,11 +140,11 @@ def _words_of_left_out(why: LeftOut, titles: list[str]) -> str:
     number = len(titles)
     match why:
         case LeftOut.KNOWN:
-            words = Exchange.tr("%n (was|were) left out because (it is|they are) here already", "", number)
+            words = Exchange.tr("%n (was|were) skipped because (it is|they are) already here", "", number)
         case LeftOut.EMPTY:
-            words = Exchange.tr("%n (was|were) left out because (it holds|they hold) no messages", "", number)
+            words = Exchange.tr("%n (was|were) skipped because (it has|they have) no messages", "", number)
         case LeftOut.UNREADABLE:
-            words = Exchange.tr("%n (was|were) left out because (it is|they are) damaged", "", number)
+            words = Exchange.tr("%n (was|were) skipped because (it is|they are) damaged", "", number)
     named = [Exchange.tr("“{title}”", title=title) for title in titles if title][:_MOST_TITLES]
     if not named:
         return words
@@ -157,8 +157,8 @@ def _words_of_left_out(why: LeftOut, titles: list[str]) -> str:
 def _suffixes() -> dict[str, str]:
     """By the words for them in a dialog."""
     return {
-        Exchange.tr("Chats, to be imported again (*.json)"): ".json",
-        Exchange.tr("Text to read, in Markdown (*.md)"): ".md",
+        Exchange.tr("Chats, for importing again (*.json)"): ".json",
+        Exchange.tr("Text for reading, in Markdown (*.md)"): ".md",
     }
 
 

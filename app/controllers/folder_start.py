@@ -96,11 +96,11 @@ class FolderStart(Controller):
     def _words(self, folder: Folder) -> str:
         preset = next((each for each in self._presets.presets if each.id == folder.preset_id), None)
         if folder.system_prompt is not None and preset is not None:
-            words = self.tr("A new chat in the folder “{folder}”, with its system prompt and the preset “{preset}”.")
+            words = self.tr("New chat in the folder “{folder}”, with its system prompt and the preset “{preset}”.")
         elif preset is not None:
-            words = self.tr("A new chat in the folder “{folder}”, with the preset “{preset}”.")
+            words = self.tr("New chat in the folder “{folder}”, with the preset “{preset}”.")
         elif folder.system_prompt is not None:
-            words = self.tr("A new chat in the folder “{folder}”, with its system prompt.")
+            words = self.tr("New chat in the folder “{folder}”, with its system prompt.")
         else:
-            words = self.tr("A new chat in the folder “{folder}”.")
+            words = self.tr("New chat in the folder “{folder}”.")
         return words.format(folder=folder.name, preset="" if preset is None else preset.name)

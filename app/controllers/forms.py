@@ -84,7 +84,7 @@ class FormsController(Controller):
             self._shown = next((target for target in self._targets if target.path == path), None)
             self._offers = ()
             self._show(is_new=True)
-            self.dialog.show_words(self.tr("Checking which forms can be made…"))
+            self.dialog.show_words(self.tr("Checking which quantizations can be made…"))
             self._list()
         show_in_front(self.dialog)
 
@@ -119,7 +119,7 @@ class FormsController(Controller):
         self._work = _Work(request, self._shown, forms)
         words = self.tr("{model} is being measured")
         if isinstance(command, MakeForm | ResetStarter):
-            words = self.tr("A form of {model} is being made")
+            words = self.tr("A quantization of {model} is being made")
         self._window.signs.measuring.tell(words.format(model=target_title(self._shown)))
         self.dialog.show_busy(True)
         self.dialog.show_words(self.tr("Starts as soon as no reply is being written."))
@@ -146,7 +146,7 @@ class FormsController(Controller):
                 words = self.tr("{name} was measured. {advice}")
                 self._tell(words.format(name=target_title(work.target), advice=advice_words(report)))
             case FormMade(command, path) if self._work_on(command) is not None:
-                words = self.tr("{name} is in the library now.").format(name=path.stem)
+                words = self.tr("{name} is now in the library.").format(name=path.stem)
                 self._end(words)
                 self._tell(words, path)
             case StarterTuned(form):
@@ -172,10 +172,11 @@ class FormsController(Controller):
     def _on_starter(self, work: _Work, form: str) -> None:
         """The user wanted it, so a starter that is in use is loaded anew."""
         stays = self.tr(
-            "The starter keeps its original form: no other with practically the same words is clearly faster here."
+            "The starter model keeps its original quantization: no other with practically the same words is clearly "
+            "faster here."
         )
-        now = self.tr("The starter is used in {form} from now on.").format(form=form)
-        came = self.tr("The starter is used in its original form from now on.")
+        now = self.tr("The starter model uses {form} from now on.").format(form=form)
+        came = self.tr("The starter model uses its original quantization from now on.")
         is_reset = isinstance(work.request.command, ResetStarter)
         words = now if form else came if is_reset else stays
         self._end(words)

@@ -51,7 +51,7 @@ class HelpController(Controller):
             open_folder(folder)
         else:
             words = self.tr(
-                "There is no log, because {folder} cannot be written. Make room on the disk, or allow writing there."
+                "There is no log, because {folder} cannot be written. Free some disk space, or allow writing there."
             )
             self._window.toasts.show_error(words.format(folder=folder))
 

@@ -129,7 +129,7 @@ class LibraryController(Controller):
     def _add(self, paths: tuple[Path, ...]) -> None:
         if paths:
             self._adding = frozenset(target.path for target in self._targets or ())
-            self.dialog.show_words(self.tr("Looking at what is to be added…"))
+            self.dialog.show_words(self.tr("Looking through what you added…"))
             self._post(AddTargets(paths))
 
     @Slot(object, TargetOptions)
@@ -230,13 +230,13 @@ class LibraryController(Controller):
         if new:
             self.dialog.library.point_at(new[0].reference)
         if len(new) == 1:
-            words = self.tr("{name} is in the library now.").format(name=target_title(new[0]))
+            words = self.tr("{name} is now in the library.").format(name=target_title(new[0]))
         elif new:
             words = self.tr("%n models were added.", "", len(new))
         else:
-            words = self.tr("Nothing new was found: all of it is in the library.")
+            words = self.tr("Nothing new was found: everything is in the library already.")
         if left_out:
-            more = self.tr("(One file was|%n files were) left out: {reason}", "", len(left_out))
+            more = self.tr("(One file was|%n files were) skipped: {reason}", "", len(left_out))
             words = f"{words} {more.format(reason=left_out[0])}"
         self.dialog.show_words(words)
         if self.dialog.isVisible():

@@ -114,7 +114,7 @@ class ModelServersController(Controller):
         if server is None:
             return
         text = self.tr("Remove the server {server}?").format(server=server.name)
-        more = self.tr("Its key is forgotten, too. Your chats with its models stay, and still say where they went.")
+        more = self.tr("Its key is deleted too. Your chats with its models stay, and still say where they were sent.")
         box = question_box(self.dialog, self.tr("Remove a server"), text, more)
         ask(box, self.tr("Remove"), lambda: self._remove(server))
 

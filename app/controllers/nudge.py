@@ -40,7 +40,7 @@ class Nudge(Controller):
         if not self._is_starter_alone or self._has_servers or settings.nudge_dismissed or not settings.has_chatted:
             notices.dismiss(SUBJECT)
         elif SUBJECT not in notices.shown:
-            sentence = self.tr("Only the small starter model is here. A bigger one answers far better.")
+            sentence = self.tr("Only the small starter model is installed. A bigger one answers far better.")
             find = self.tr("Find a model"), self._window.models_action.trigger
             notices.show_notice(SUBJECT, sentence, (find,)).closed.connect(self._on_dismissed)
 

@@ -105,7 +105,7 @@ class OrderController(Controller):
         found = [each for number in conversation_ids if (each := self._sidebar.model.find(number)) is not None]
         if any(each.incognito for each in found):
             self._window.toasts.show_info(
-                self.tr("Incognito chats leave nothing on the disk, so they cannot be moved or archived.")
+                self.tr("Incognito chats exist only in memory, so they cannot be moved or archived.")
             )
         return tuple(each for each in found if not each.incognito)
 
@@ -177,12 +177,14 @@ class OrderController(Controller):
     def _tell_moved(self, before: _Summaries, folder: Folder | None) -> None:
         if len(before) == 1:
             words = (
-                self.tr("“{title}” was moved to “{folder}”.") if folder else self.tr("“{title}” is in no folder now.")
+                self.tr("“{title}” was moved to “{folder}”.")
+                if folder
+                else self.tr("“{title}” was taken out of its folder.")
             )
         else:
             words = self.tr("{number} chat(s) were moved to “{folder}”.", "", len(before))
             if folder is None:
-                words = self.tr("{number} chat(s) are in no folder now.", "", len(before))
+                words = self.tr("{number} chat(s) were taken out of their folders.", "", len(before))
         self._offer_undo(words, before, folder.name if folder else "")
 
     def _tell_archived(self, before: _Summaries, is_archived: bool) -> None:

@@ -164,9 +164,11 @@ class PersonalController(Controller):
                 self.dialog.profile.show_profile(path.name, view)
                 self.dialog.clear_words()
             case ProfileExported(path, num_bytes, with_recall):
-                texts = self.tr("It holds no text that you typed.")
+                texts = self.tr("It contains no text that you typed.")
                 if with_recall:
-                    texts = self.tr("It holds text that you typed; give it only to people who may read your chats.")
+                    texts = self.tr(
+                        "It contains text that you typed; share it only with people who may read your chats."
+                    )
                 words = self.tr("Exported to {file} ({size}).").format(file=path.name, size=size_words(num_bytes))
                 self._end(f"{words} {texts}")
             case ProfileImported(path, outcome, replaced):
@@ -184,7 +186,7 @@ class PersonalController(Controller):
                 self._end(words)
             case EverythingForgotten(num_conversations):
                 words = self.tr(
-                    "Everything is forgotten: {number} chat(s), and all that was learned.",
+                    "Everything is forgotten: {number} chat(s), and everything learned.",
                     "",
                     num_conversations,
                 )
@@ -231,10 +233,10 @@ class PersonalController(Controller):
         if number is None and is_loaded:
             return self.tr("The original drafter is used from the next reply on.")
         if number is None:
-            return self.tr("The original drafter is used when its model and drafter are loaded.")
+            return self.tr("The original drafter will be used once its model and drafter are loaded.")
         if is_loaded:
             return self.tr("Snapshot {number} is used from the next reply on.").format(number=number)
-        return self.tr("Snapshot {number} is used when its model and drafter are loaded.").format(number=number)
+        return self.tr("Snapshot {number} will be used once its model and drafter are loaded.").format(number=number)
 
     @Slot(object)
     def _on_failed(self, failed: Failed) -> None:

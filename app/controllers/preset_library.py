@@ -138,7 +138,7 @@ class PresetLibraryController(Controller):
             self._sampling = ConversationDialog(self.dialog, is_sampling_alone=True)
             self._sampling.saved.connect(self._take_sampling)
             self._sampling.grammar_entered.connect(lambda text: self._bridge.post(CheckGrammar(text)))
-        about = self.tr("Holds for every chat that gets the preset “{name}”.").format(name=preset.name)
+        about = self.tr("Applies to every chat that gets the preset “{name}”.").format(name=preset.name)
         title = self.tr("How a preset answers")
         self._sampling.show_values(title, about, "", preset.sampling, self._chat.reply_settings, "")
         self._sampling.open()
@@ -214,7 +214,7 @@ class PresetLibraryController(Controller):
         presets = self.tr("%n preset(s) added.", "", added.num_presets) if added.num_presets else ""
         prompts = self.tr("%n prompt(s) added.", "", added.num_prompts) if added.num_prompts else ""
         known = self.tr("%n (is|are) here already.", "", added.num_known) if added.num_known else ""
-        unreadable = self.tr("%n could not be read and (was|were) left out.", "", added.num_unreadable)
+        unreadable = self.tr("%n could not be read and (was|were) skipped.", "", added.num_unreadable)
         return " ".join(filter(None, (presets, prompts, known, unreadable if added.num_unreadable else "")))
 
     def _targets(self) -> tuple[TargetChoice, ...]:

@@ -100,7 +100,7 @@ class PresetsController(Controller):
     def _open_picker(self) -> None:
         self._dialog.reject()
         open_id = self._conversations.open_id
-        title = self.tr("For this chat") if open_id is not None else self.tr("For the next chat that you start")
+        title = self.tr("Allow in this chat") if open_id is not None else self.tr("For the next chat you start")
         self.picker.show_presets(self.presets)
         self.picker.open_below(self._window.target_bar.name, title)
         self._before = None
@@ -109,7 +109,7 @@ class PresetsController(Controller):
     @Slot(int)
     def _on_chosen(self, preset_id: int) -> None:
         if preset_id == NONE:
-            words = self.tr("This chat uses the settings of all chats.")
+            words = self.tr("This chat uses the general settings.")
             self._apply_chosen(Preset(NONE, "", self._chat.system_prompt), words)
             return
         preset = next((each for each in self.presets if each.id == preset_id), None)

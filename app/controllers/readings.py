@@ -36,7 +36,7 @@ class ReadingsController(Controller):
         self._in_use = keeper.settings.reading_settings()
         self._num_bytes = 0
         self._row: LinkRow | None = None
-        self._delete = QAction(self.tr("Delete what is kept to reopen chats"), self)
+        self._delete = QAction(self.tr("Delete prompt caches"), self)
         self._delete.triggered.connect(lambda: bridge.post(ForgetReadings()))
         settings.made.connect(self._add_row)
         window.settings_action.triggered.connect(lambda: bridge.post(MeasureReadings()))
@@ -63,8 +63,8 @@ class ReadingsController(Controller):
     def _show(self) -> None:
         if self._row is None:
             return
-        text = self.tr("Nothing is kept at the moment.")
+        text = self.tr("No prompt caches are stored at the moment.")
         if self._num_bytes:
-            text = self.tr("{size} in use. Chats stay; the model reads a long one again before its next reply.")
+            text = self.tr("{size} in use. Chats stay; the model has to read a long one again before its next reply.")
         self._row.describe(text.format(size=size_words(self._num_bytes)))
         self._row.button.setEnabled(bool(self._num_bytes))

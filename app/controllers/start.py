@@ -137,7 +137,7 @@ class FileOpening(QObject):
         dropped = DroppedFiles.of_paths([str(file) for file in files])
         if dropped is None:
             self._window.toasts.show_error(
-                self.tr("A model or a profile is opened alone; open these files one after the other.")
+                self.tr("Open a model or a profile by itself; open these files one after the other.")
             )
         elif dropped.model:
             self._use_model(dropped.model)

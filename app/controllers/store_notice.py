@@ -53,7 +53,7 @@ class StoreNotice(Controller):
             (self.tr("Copy"), self._copy),
             (self.tr("Try again"), self._try_again),
         )
-        kept = self.tr("What is not stored yet stays in this window, and is stored as soon as possible.")
+        kept = self.tr("Messages that are not stored yet stay in this window and are stored as soon as possible.")
         self._window.notices.show_notice(SUBJECT, f"{sentence} {kept}", actions if self._unstored else ())
 
     def _may_close(self) -> bool:
@@ -61,7 +61,7 @@ class StoreNotice(Controller):
             return True
         if self._question is None:
             lost = self.tr(
-                "(One message is|%n messages are) not stored yet, and lost when Slipstream is closed.",
+                "(One message is|%n messages are) not stored yet and will be lost if you close Slipstream.",
                 "",
                 len(self._unstored),
             )

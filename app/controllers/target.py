@@ -217,7 +217,7 @@ class TargetController(Controller):
 
     def _show_suspect(self, command: LoadTarget) -> None:
         words = self.tr(
-            "Slipstream ended unexpectedly while {model} was being loaded or wrote its first reply, so it was not "
+            "Slipstream ended unexpectedly while {model} was loading or writing its first reply, so it was not "
             "opened this time. {answers}"
         ).format(model=name_in(command.target), answers=self._who_answers())
         open_again = partial(self.choose, command.target, command.anyway)
@@ -237,7 +237,7 @@ class TargetController(Controller):
     def _who_answers(self) -> str:
         if self.in_use is None:
             return self.tr("The starter model answers instead.")
-        return self.tr("{model} goes on answering.").format(model=self.in_use.name)
+        return self.tr("{model} keeps answering.").format(model=self.in_use.name)
 
     # A server that does not answer at the start
 
@@ -268,6 +268,6 @@ class TargetController(Controller):
         self._window.notices.dismiss(_MISSING)
         is_located = missing is not None and self._located != "" and Path(self._located) == Path(target.path)
         if is_located and missing is not None and missing.identity not in ("", target.identity):
-            words = self.tr("{model} is another model than {missing}; it was added to the library.")
+            words = self.tr("{model} is a different model from {missing}; it was added to the library.")
             words = words.format(model=target.name, missing=Path(missing.target).stem)
             self._window.toasts.show_info(words)

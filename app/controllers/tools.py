@@ -118,7 +118,7 @@ class ToolsController(Controller):
     @Slot(str)
     def _ask_to_remove(self, name: str) -> None:
         text = self.tr("Remove the server {server}?").format(server=name)
-        more = self.tr("Slipstream forgets how it is started. The program itself stays on this computer.")
+        more = self.tr("Slipstream forgets how to start it. The program itself stays on this computer.")
         ask(question_box(self.dialog, self.tr("Remove"), text, more), self.tr("Remove"), lambda: self._remove(name))
 
     def _remove(self, name: str) -> None:

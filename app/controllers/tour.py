@@ -65,24 +65,24 @@ class TourController(Controller):
                 lambda: window.prompt_box.frame,
                 self.tr("Write here"),
                 self.tr(
-                    "Type a message and press Enter. A / at the beginning opens your prompts, and files can be dropped "
+                    "Type a message and press Enter. Type / at the beginning for your prompts, or drop files "
                     "anywhere on the window."
                 ),
             ),
             Step(
                 lambda: window.meter,
-                self.tr("See how fast it goes"),
+                self.tr("See how fast it is"),
                 self.tr(
-                    "Speed-up guesses parts of a reply and checks them: the same words, sooner. Here you see what it "
-                    "brings, and switch it on or off."
+                    "Speed-up guesses parts of a reply and checks them: the same words, sooner. This line shows "
+                    "what it brings, and switches it on or off."
                 ),
             ),
             Step(
                 lambda: window.target_bar.name,
                 self.tr("Choose a model"),
                 self.tr(
-                    "The name opens the list of your models. “Find models…” there shows which others suit this "
-                    "computer. The menu has everything else, and Help brings this tour back."
+                    "The name opens the list of your models; “Find models…” there shows which others suit this "
+                    "computer. Everything else is in the menu; this tour is under Help."
                 ),
             ),
         )

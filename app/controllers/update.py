@@ -26,11 +26,11 @@ _AGAIN_MS = 60 * 60_000  # for an app that stays open for days
 def update_description(url: str) -> str:
     """What the setting does: who is asked, and what is sent."""
     if not url:
-        return translate("Updates", "This build cannot check for updates; look where you got it from.")
+        return translate("Updates", "This build cannot check for updates; look where you got it.")
     words = translate(
         "Updates",
-        "Asks {site} once a day for the newest version. Only the version of Slipstream is sent; like any site, "
-        "it sees your internet address. Nothing is downloaded or installed.",
+        "Asks {site} for the newest version once a day. Only Slipstream's version is sent; like any site, it sees "
+        "your internet address. Nothing is downloaded or installed.",
     )
     return words.format(site=urlsplit(url).netloc)
 

@@ -18,18 +18,18 @@ _LENGTHS = (64, 128, 256, 512)  # tokens of a reply
 _USUAL_LENGTH = 128
 _ABOUT = QT_TRANSLATE_NOOP(
     "CompareDialog",
-    "One prompt is answered without speed-up and with it. Nothing of it is kept, remembered or learned from.",
+    "Answers one prompt without and with speed-up. Nothing of it is stored or learned from.",
 )
 _ABOUT_CHAT = QT_TRANSLATE_NOOP(
-    "CompareDialog", "The prompt is read as the last message of the open chat, after everything said before it"
+    "CompareDialog", "Asks the prompt as the next message of the open chat, after everything said before"
 )
 _ABOUT_SAMPLING = QT_TRANSLATE_NOOP(
     "CompareDialog",
-    "Without this, the likeliest word is always taken, so that the texts can be compared. With it, words are drawn at "
-    "random, as in your chats.",
+    "Off: always takes the likeliest word, so that the texts can be compared. On: draws words at random, as in "
+    "your chats.",
 )
 _ABOUT_LENGTH = QT_TRANSLATE_NOOP(
-    "CompareDialog", "How long a reply may get. Four replies of this length are written, two on each side"
+    "CompareDialog", "The longest a reply may get. Four replies of this length are written, two on each side"
 )
 
 
@@ -46,7 +46,7 @@ class CompareDialog(Dialog):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(_SIZE_PX, parent)
-        self.setWindowTitle(self.tr("With and without speed-up"))
+        self.setWindowTitle(self.tr("Compare with and without speed-up"))
         self._running = False
         self.prompt = set_up(
             QPlainTextEdit(self, placeholderText=self.tr("A prompt to compare with"), tabChangesFocus=True),
@@ -55,8 +55,8 @@ class CompareDialog(Dialog):
         )
         self.prompt.setFixedHeight(self.prompt.fontMetrics().lineSpacing() * _PROMPT_LINES + 22)
         self.prompt.textChanged.connect(self._show_state)
-        self.in_chat = set_up(QCheckBox(self.tr("After what was said in the chat"), self), tip=self.tr(_ABOUT_CHAT))
-        self.own_sampling = set_up(QCheckBox(self.tr("With my sampling"), self), tip=self.tr(_ABOUT_SAMPLING))
+        self.in_chat = set_up(QCheckBox(self.tr("As part of the open chat"), self), tip=self.tr(_ABOUT_CHAT))
+        self.own_sampling = set_up(QCheckBox(self.tr("With my sampling settings"), self), tip=self.tr(_ABOUT_SAMPLING))
         self.length = set_up(QComboBox(self), name=self.tr("Length of a reply"), tip=self.tr(_ABOUT_LENGTH))
         for length in _LENGTHS:
             self.length.addItem(self.tr("%n token(s)", "", length), length)

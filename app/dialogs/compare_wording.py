@@ -14,8 +14,8 @@ Compare = Words("Compare")
 NUM_REPLIES = 4
 HOW_IT_IS_FAIR = QT_TRANSLATE_NOOP(
     "Compare",
-    "Each side answers twice, in the order without, with, with, without, so that a computer that grows slower or "
-    "faster meanwhile does so for both; reading the prompt is not counted.",
+    "Each side answers twice, in the order without, with, with, without, so that a computer that slows down or "
+    "speeds up affects both alike. Reading the prompt is not counted.",
 )
 HOW_SPEED_IS_MEASURED = QT_TRANSLATE_NOOP(
     "Compare",
@@ -31,8 +31,8 @@ def progress_words(side: Side, turn: int, number: int) -> str:
     words = {
         (Side.PLAIN, False): Compare.tr("Reply {number} of {total}: plain."),
         (Side.PLAIN, True): Compare.tr("Reply {number} of {total}: plain again, only to measure."),
-        (Side.SPED_UP, False): Compare.tr("Reply {number} of {total}: sped up."),
-        (Side.SPED_UP, True): Compare.tr("Reply {number} of {total}: sped up again, only to measure."),
+        (Side.SPED_UP, False): Compare.tr("Reply {number} of {total}: with speed-up."),
+        (Side.SPED_UP, True): Compare.tr("Reply {number} of {total}: with speed-up again, only to measure."),
     }
     return words[side, bool(turn)].format(number=number, total=NUM_REPLIES)
 
@@ -89,8 +89,8 @@ def _reasons(comparison: Comparison) -> Iterator[str]:
         yield _why(comparison.fork)
     elif not comparison.is_greedy and comparison.ratio is not None:
         yield Compare.tr(
-            "With your sampling, words are drawn at random and the two sides draw differently: their words need not "
-            "be the same, but they are equally likely."
+            "With your sampling settings, words are drawn at random, so the two texts may differ; both are equally "
+            "likely."
         )
     why = hindrance_words(comparison.sped_up[0].hindrance) if comparison.sped_up else ""
     if why and not sum(run.num_drafted for run in comparison.sped_up):
@@ -99,9 +99,7 @@ def _reasons(comparison: Comparison) -> Iterator[str]:
         yield Compare.tr("Why it was not faster: {why}.", why=why)
     if comparison.range is not None:
         least, most = comparison.range
-        yield Compare.tr(
-            "From reply to reply, it was {least}× to {most}×.", least=decimal(least, 2), most=decimal(most, 2)
-        )
+        yield Compare.tr("Reply by reply, it was {least}× to {most}×.", least=decimal(least, 2), most=decimal(most, 2))
     elif comparison.ratio is not None:
         yield Compare.tr("Stopped before each side had answered twice, so the ratio is less certain.")
     shortest = min((run.num_tokens for run in (*comparison.plain, *comparison.sped_up)), default=_FEW_TOKENS)
@@ -126,20 +124,20 @@ def _why(fork: TextFork) -> str:
     plain, sped_up, gap = _went_on(fork.plain), _went_on(fork.sped_up), fork.logit_gap
     if gap is None or fork.plain_chance is None or fork.sped_up_chance is None:
         return Compare.tr(
-            "There the plain reply {plain} and the other {sped_up}; how likely both were is not known.",
+            "Plain writing continued {plain}, the other {sped_up}; how likely each was is unknown.",
             plain=plain,
             sped_up=sped_up,
         )
     if gap <= _NEAR_TIE:
         words = Compare.tr(
-            "There plain writing {plain} ({plain_chance}) and the other {sped_up} ({sped_up_chance}): nearly a tie. "
-            "A pass that checks several guesses rounds a little differently from one that writes a single token, and a "
-            "tie may then fall the other way. Both texts are the model's own."
+            "Plain writing continued {plain} ({plain_chance}), the other {sped_up} ({sped_up_chance}): nearly a "
+            "tie. A pass that checks several guesses rounds slightly differently from one that writes a single "
+            "token, so a tie may fall either way. Both texts are the model's own."
         )
     else:
         words = Compare.tr(
-            "There plain writing {plain} ({plain_chance}) and the other {sped_up} ({sped_up_chance}). That is more "
-            "than rounding explains; please report it."
+            "Plain writing continued {plain} ({plain_chance}), the other {sped_up} ({sped_up_chance}). Rounding "
+            "does not explain that; please report it."
         )
     return words.format(
         plain=plain,
@@ -151,4 +149,4 @@ def _why(fork: TextFork) -> str:
 
 def _went_on(words: str) -> str:
     """What a reply did: `{plain}` and `{sped_up}` of sentences."""
-    return Compare.tr("went on with “{words}”", words=words.replace("\n", "⏎")) if words else Compare.tr("ended")
+    return Compare.tr("with “{words}”", words=words.replace("\n", "⏎")) if words else Compare.tr("ended")

@@ -64,7 +64,7 @@ class ConversationDialog(Dialog):
         self._look = QTimer(self, singleShot=True, interval=_PAUSE_MS)
         self._look.timeout.connect(self._look_at_grammar)
         self.texts["grammar"].field.textChanged.connect(self._on_grammar_changed)
-        about_shorter = self.tr("Asks the model for a few sentences, and ends a reply after {number} tokens")
+        about_shorter = self.tr("Asks for a few sentences and ends a reply after {number} tokens")
         tip = about_shorter.format(number=_SHORT_REPLY)
         self.shorter_button = button(self.tr("Shorter replies"), "outlined", self, self._shorten, tip=tip)
         self.reset_button = button(self.tr("Use defaults"), "outlined", self, self._reset)
@@ -107,7 +107,7 @@ class ConversationDialog(Dialog):
         if text != grammar.text:
             return
         self._checked = text, sentence
-        grammar.show_trouble(sentence, good=self.tr("Replies can be written in this form."))
+        grammar.show_trouble(sentence, good=self.tr("The reply format is valid."))
         if self._is_saving:
             self._save()
 

@@ -18,11 +18,11 @@ from engine.messages.targets import LibraryTarget
 
 _ABOUT_HUB = QT_TRANSLATE_NOOP(
     "DrafterChoiceForm",
-    "OWNER/NAME is a small Llama-type model with safetensors, OWNER/NAME:FILE a GGUF file. It is downloaded once and "
-    "kept on this computer.",
+    "OWNER/NAME is a small Llama-type model in safetensors, OWNER/NAME:FILE a GGUF file. It is downloaded once and "
+    "stays on this computer.",
 )
 _WORDS = (
-    (AUTOMATIC, QT_TRANSLATE_NOOP("DrafterChoiceForm", "Whichever is expected to make replies fastest")),
+    (AUTOMATIC, QT_TRANSLATE_NOOP("DrafterChoiceForm", "Whichever should make replies fastest")),
     (BUILT_IN, QT_TRANSLATE_NOOP("DrafterChoiceForm", "The drafter that comes with Slipstream; it learns")),
     (
         STARTER,
@@ -48,11 +48,11 @@ class DrafterChoiceForm(QWidget):
         self._sources = QButtonGroup(self)
         for source in (*self.ours.values(), self.from_library, self.from_path, self.from_hub):
             self._sources.addButton(source)
-        self.models = self._combo(self.tr("Model from the library that guesses ahead"))
+        self.models = self._combo(self.tr("A model from the library that guesses ahead"))
         self.models.activated.connect(lambda: self.from_library.setChecked(True))
         example = self.tr("A GGUF file, or a folder in Hugging Face's format")
         path = QLineEdit(self, placeholderText=example)
-        self.path = set_up(path, name=self.tr("File or folder of the drafter"), tip=example)
+        self.path = set_up(path, name=self.tr("Drafter file or folder"), tip=example)
         self.path.textEdited.connect(lambda: self.from_path.setChecked(True))
         self.file_button = button(self.tr("File…"), "outlined", self, self._browse_file)
         self.folder_button = button(self.tr("Folder…"), "outlined", self, self._browse_folder)
@@ -60,7 +60,7 @@ class DrafterChoiceForm(QWidget):
         self.hub_name.setEditable(True)
         self.hub_name.addItems(list(hub_examples))
         self.hub_name.editTextChanged.connect(lambda: self.from_hub.setChecked(True))
-        self.scope = self._combo(self.tr("For which models"))
+        self.scope = self._combo(self.tr("For these models"))
         self.scope.addItem(self.tr("All models"))
         self._arrange()
         self.show_models(())
@@ -159,11 +159,11 @@ class DrafterChoiceForm(QWidget):
     @Slot()
     def _browse_file(self) -> None:
         kinds = self.tr("Models (*.gguf)")
-        self._take(QFileDialog.getOpenFileName(self, self.tr("File of a drafter"), self.path.text(), kinds)[0])
+        self._take(QFileDialog.getOpenFileName(self, self.tr("Drafter file"), self.path.text(), kinds)[0])
 
     @Slot()
     def _browse_folder(self) -> None:
-        self._take(QFileDialog.getExistingDirectory(self, self.tr("Folder of a drafter"), self.path.text()))
+        self._take(QFileDialog.getExistingDirectory(self, self.tr("Drafter folder"), self.path.text()))
 
     def _take(self, path: str) -> None:
         if path:

@@ -21,7 +21,7 @@ from engine.messages.drafters import DrafterChoice, DrafterOffer
 _WIDTH_PX = 680
 _ABOUT = QT_TRANSLATE_NOOP(
     "DrafterDialog",
-    "A drafter guesses the next words, and your model checks them. Another drafter changes how fast replies are "
+    "A drafter guesses the next words, and your model checks them. The drafter affects how fast replies are "
     "written, not what they say.",
 )
 

@@ -34,7 +34,7 @@ class FolderDialog(Dialog):
         self.name = set_up(QLineEdit(self, maxLength=FOLDER_NAME_LENGTH), name=self.tr("Name"))
         self.problem = words("", self, kind="problem")
         self.problem.hide()
-        example = self.tr("What the model is told before a chat of this folder begins. Empty: as in all chats.")
+        example = self.tr("What the model is told before each chat of this folder. Empty: as in all chats.")
         prompt = QPlainTextEdit(self, placeholderText=example, tabChangesFocus=True)
         self.system_prompt = set_up(prompt, kind="field", name=self.tr("System prompt"))
         self.system_prompt.setFixedHeight(_PROMPT_PX)
@@ -51,9 +51,9 @@ class FolderDialog(Dialog):
     ) -> None:
         """One with the id 0 is new. `targets` are those of the library."""
         self._folder = folder
-        self.setWindowTitle(self.tr("Settings of this folder") if folder.id else self.tr("New folder"))
+        self.setWindowTitle(self.tr("Folder settings") if folder.id else self.tr("New folder"))
         self.save_button.setText(self.tr("Save") if folder.id else self.tr("Create"))
-        self.about.setText(about or self.tr("What is set here counts for chats that you begin in this folder."))
+        self.about.setText(about or self.tr("These apply to chats that you start in this folder."))
         self.name.setText(folder.name)
         self.system_prompt.setPlainText(folder.system_prompt or "")
         self._show_targets(targets)

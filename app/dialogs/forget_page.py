@@ -12,21 +12,22 @@ from app.widgets.parts import button, line, words
 
 _ABOUT_LEARNED = QT_TRANSLATE_NOOP(
     "ForgetPage",
-    "Deletes what speed-up has learned from your chats, for all models. Your chats stay.",
+    "Deletes what speed-up learned from your chats, for all models. Your chats stay.",
 )
 _ASK_LEARNED = QT_TRANSLATE_NOOP(
     "ForgetPage",
-    "Forget what was learned? Snapshots, word patterns, the replies to learn from and texts from profiles are erased. "
-    "Your chats, models and settings stay, and text of your chats is still reused. This cannot be undone.",
+    "Forget what was learned? This erases snapshots, word patterns, the replies to learn from, and texts from "
+    "profiles. Your chats, models and settings stay, and the text of your chats is still reused. This cannot be "
+    "undone.",
 )
 _ABOUT_EVERYTHING = QT_TRANSLATE_NOOP(
-    "ForgetPage", "Deletes all chats as well, and everything else you wrote. Models and settings stay."
+    "ForgetPage", "Also deletes all chats and everything else you wrote. Models and settings stay."
 )
 _ASK_EVERYTHING = QT_TRANSLATE_NOOP(
     "ForgetPage",
-    "Forget everything? All chats are erased, also those you could still restore, with unsent messages, system "
-    "prompts, tool servers, crash reports and all that was learned. A reply that is being written is stopped. Models, "
-    "other settings, and files you exported stay. This cannot be undone.",
+    "Forget everything? This erases all chats, including deleted ones that could be restored, unsent messages, "
+    "system prompts, tool servers, crash reports, and everything that was learned. A reply in progress is stopped. "
+    "Models, other settings, and files you exported stay. This cannot be undone.",
 )
 
 
@@ -46,7 +47,7 @@ class ForgetPage(QWidget):
         self.learned_button = button(self.tr("Forget what was learned…"), "outlined", self, self._ask_learned)
         self.learned_question = Question(self.tr("Forget what was learned"), self)
         self.everything_button = button(self.tr("Forget everything…"), "outlined", self, self._ask_everything)
-        condition = self.tr("Yes, delete all my chats and all that was learned")
+        condition = self.tr("Yes, delete all my chats and everything learned")
         self.everything_question = Question(self.tr("Forget everything"), self, condition)
         self.kept = words("", self, kind="quiet")
         self.kept.hide()

@@ -14,7 +14,7 @@ from engine.messages.events import TuneProgress
 from engine.messages.forms import CLEARLY_FASTER, FormAdvice, FormFigures, FormOffer, TuneReport, TuneStep
 
 COLUMNS = (
-    (QT_TRANSLATE_NOOP("Forms", "Form"), QT_TRANSLATE_NOOP("Forms", "Tick to measure")),
+    (QT_TRANSLATE_NOOP("Forms", "Quantization"), QT_TRANSLATE_NOOP("Forms", "Tick to measure")),
     (QT_TRANSLATE_NOOP("Forms", "Size"), QT_TRANSLATE_NOOP("Forms", "Of its file, or expected")),
     (
         QT_TRANSLATE_NOOP("Forms", "Tok/s"),
@@ -22,11 +22,11 @@ COLUMNS = (
     ),
     (
         QT_TRANSLATE_NOOP("Forms", "Speed"),
-        QT_TRANSLATE_NOOP("Forms", "How many times as fast as the model, without speed-up"),
+        QT_TRANSLATE_NOOP("Forms", "Times as fast as the model, without speed-up"),
     ),
     (
         QT_TRANSLATE_NOOP("Forms", "With speed-up"),
-        QT_TRANSLATE_NOOP("Forms", "How many times as fast as the model, both with guesses that are often right"),
+        QT_TRANSLATE_NOOP("Forms", "Times as fast as the model, both with guesses that are often right"),
     ),
     (
         QT_TRANSLATE_NOOP("Forms", "4 at once"),
@@ -34,7 +34,7 @@ COLUMNS = (
     ),
     (
         QT_TRANSLATE_NOOP("Forms", "8 at once"),
-        QT_TRANSLATE_NOOP("Forms", "How much longer checking 8 tokens at once takes than one"),
+        QT_TRANSLATE_NOOP("Forms", "How much longer checking 4 tokens at once takes than one"),
     ),
     (
         QT_TRANSLATE_NOOP("Forms", "Same word"),
@@ -53,10 +53,10 @@ CHECKING_TIP = QT_TRANSLATE_NOOP(
     "Guesses are checked several at once. The less extra time that takes, the more speed-up brings.",
 )
 _STEPS = {
-    TuneStep.MAKING: QT_TRANSLATE_NOOP("Forms", "{model}: {form} is being made."),
+    TuneStep.MAKING: QT_TRANSLATE_NOOP("Forms", "{model}: making {form}."),
     TuneStep.WRITING: QT_TRANSLATE_NOOP("Forms", "{model} writes the replies to compare with."),
-    TuneStep.TIMING: QT_TRANSLATE_NOOP("Forms", "{model}: {form} is being timed."),
-    TuneStep.COMPARING: QT_TRANSLATE_NOOP("Forms", "{model}: the words of {form} are being compared."),
+    TuneStep.TIMING: QT_TRANSLATE_NOOP("Forms", "{model}: timing {form}."),
+    TuneStep.COMPARING: QT_TRANSLATE_NOOP("Forms", "{model}: comparing the words of {form}."),
 }
 _ENDS = {TuneStep.MAKING: 0.3, TuneStep.TIMING: 0.8, TuneStep.WRITING: 0.9, TuneStep.COMPARING: 1.0}  # of one form
 _NONE = "–"
@@ -110,7 +110,7 @@ def cells(row: FormRow, report: TuneReport | None) -> tuple[str, ...]:
     if row.is_original:
         name = Forms.tr("{form} (as it is)", form=row.form) if row.form else Forms.tr("As it is")
     elif row.is_used:
-        name = Forms.tr("{form} (used)", form=row.form)
+        name = Forms.tr("{form} (in use)", form=row.form)
     size = size_words(row.size_bytes) if row.size_bytes else _NONE
     figures = row.figures
     if figures is None or report is None:
@@ -169,7 +169,7 @@ def advice_words(report: TuneReport, used: str = "") -> str:
     told = dict.fromkeys((report.advice, *report.faster[:1]))
     sentences = [_one_advice(each, report) for each in told if each.form not in ("", used)]
     if not report.faster:
-        sentences.append(Forms.tr("No other form that was measured is clearly faster on this computer."))
+        sentences.append(Forms.tr("No other quantization that was measured is clearly faster on this computer."))
     if not report.is_sure:
         sentences.append(
             Forms.tr("The computer was busy, so these speeds are uncertain; measure again when it is idle.")
@@ -180,15 +180,15 @@ def advice_words(report: TuneReport, used: str = "") -> str:
 def used_words(form: str, original: str, report: TuneReport | None) -> str:
     """In which form the starter is used, and why; `form` empty: as it was installed."""
     if not form:
-        return Forms.tr("The starter is used in its original form, {original}.", original=original)
+        return Forms.tr("The starter model uses its original quantization, {original}.", original=original)
     figures = figures_of(form, report)
     if figures is None or report is None:
-        return Forms.tr("The starter is used in {form}.", form=form)
+        return Forms.tr("The starter model uses {form}.", form=form)
     plain, drafting = figures.speeds_over(report.original)
     speed = decimal(plain, 2) if plain >= CLEARLY_FASTER or drafting < CLEARLY_FASTER else decimal(drafting, 2)
     return Forms.tr(
-        "The starter is used in {form}: {speed} times as fast as its original form, {original}, with practically "
-        "the same words.",
+        "The starter model uses {form}: {speed} times as fast as its original quantization, {original}, with "
+        "practically the same words.",
         form=form,
         speed=speed,
         original=original,
@@ -212,9 +212,9 @@ def done_share(event: TuneProgress, forms: Sequence[str]) -> float:
 def needs_words(forms: Sequence[FormRow], original: FormRow, report: TuneReport | None) -> str:
     """What measuring these needs."""
     if not forms:
-        return Forms.tr("Tick the forms to measure.")
+        return Forms.tr("Tick the quantizations to measure.")
     return Forms.tr(
-        "Measuring %n form(s) takes {time} if the computer is idle, and up to {size} of disk space meanwhile.",
+        "Measuring %n quantization(s) takes {time} if the computer is idle, and up to {size} of disk space meanwhile.",
         "",
         len(forms),
         time=duration_words(_expected_s(forms, original.size_bytes, report)),

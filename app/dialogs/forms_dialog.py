@@ -21,16 +21,16 @@ from engine.messages.forms import TuneReport
 _WIDTH_PX = 820
 _ABOUT = QT_TRANSLATE_NOOP(
     "FormsDialog",
-    "A form is the same model with its weights stored in another way (a quantization). Some are faster on this "
-    "computer, and most change its words a little. Each form that you tick is made, timed, compared with the "
-    "model, and removed again. The model itself does not change, and your chats go first.",
+    "A quantization is the same model with its weights stored in fewer bits. Some are faster on this computer, and "
+    "most change its words a little. Each one you tick is made, timed, compared with the model, and removed again. "
+    "The model itself does not change, and your chats go first.",
 )
 _OWN_TIP = QT_TRANSLATE_NOOP(
     "FormsDialog",
-    "The model answers them again, instead of built-in prompts. Only the comparison is kept.",
+    "Uses your latest prompts instead of built-in ones. Only the comparison is kept.",
 )
-_SAME_TIP = QT_TRANSLATE_NOOP("FormsDialog", "Among those whose words are practically the same; it takes seconds")
-_KEEP_TIP = QT_TRANSLATE_NOOP("FormsDialog", "Makes this form, as a model of its own in the library")
+_SAME_TIP = QT_TRANSLATE_NOOP("FormsDialog", "Among those with practically the same words; takes seconds")
+_KEEP_TIP = QT_TRANSLATE_NOOP("FormsDialog", "Makes this quantization as a model of its own in the library")
 
 
 class FormsDialog(Dialog):
@@ -55,7 +55,7 @@ class FormsDialog(Dialog):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__((_WIDTH_PX, 0), parent)
-        self.setWindowTitle(self.tr("Forms of a model"))
+        self.setWindowTitle(self.tr("Quantizations of a model"))
         self._report: TuneReport | None = None
         self._original: FormRow | None = None
         self._is_busy = False
@@ -65,7 +65,7 @@ class FormsDialog(Dialog):
         self.starter.setProperty("kind", "card")
         self.starter_words = words("", self.starter)
         self.tune_button = button(
-            self.tr("Find its fastest form"),
+            self.tr("Find the fastest one"),
             "outlined",
             self.starter,
             self.starter_tune_requested,
@@ -75,11 +75,11 @@ class FormsDialog(Dialog):
         self.table = FormsTable(self)
         self.table.changed.connect(self._show_current)
         self.advice = set_up(words("", self), kind="title")
-        own_prompts = QCheckBox(self.tr("Compare with my own latest prompts"), self)
+        own_prompts = QCheckBox(self.tr("Compare with my latest prompts"), self)
         self.own_prompts = set_up(own_prompts, tip=wrapped(self.tr(_OWN_TIP)))
         self.needs = words("", self, kind="quiet")
         self.words = words("", self)
-        self.progress = ProgressLine(self.tr("Measuring or making forms"), self)
+        self.progress = ProgressLine(self.tr("Measuring or making quantizations"), self)
         self.cancel_button = button(self.tr("Cancel"), "link", self, self._on_cancel)
         self.close_button = button(self.tr("Close"), "outlined", self, self.close)
         self.keep_button = button("", "outlined", self, self._on_keep)

@@ -36,7 +36,7 @@ class FormsTable(Table):
         super().__init__(headings, _MOST_ROWS_SHOWN, parent=parent, first_grows=True)
         self.rows: tuple[FormRow, ...] = ()
         self._is_filling = False
-        self.setAccessibleName(self.tr("Forms of this model"))
+        self.setAccessibleName(self.tr("Quantizations of this model"))
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.itemChanged.connect(self._on_changed)
         self.itemSelectionChanged.connect(self._on_changed)

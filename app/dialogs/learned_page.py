@@ -116,7 +116,7 @@ class ModelCard(QFrame):
         told = [(pair.words, pair.benefit) for pair in model.pairs if pair.benefit is not None]
         parts += [self._benefit(which if len(told) > 1 else "", benefit) for which, benefit in told]
         if model.details:
-            about = self.tr("What is kept on this computer for models with this vocabulary.")
+            about = self.tr("What this computer keeps for models with this vocabulary.")
             parts.append(set_up(words(model.details, self), kind="faint", tip=about))
         self._num_adapters = sum(len(pair.adapters) - 1 for pair in model.pairs)
         self.toggle = button("", "fold", self)
@@ -140,7 +140,7 @@ class ModelCard(QFrame):
         shown = QWidget(self)
         parts: list[Part] = [words(progress.words, shown)]
         if progress.share is not None:
-            bar = ProgressLine(self.tr("Way to a first result"), shown)
+            bar = ProgressLine(self.tr("Progress towards a first result"), shown)
             bar.show_share(progress.share)
             parts.append(bar)
         if progress.hint:
@@ -155,8 +155,8 @@ class ModelCard(QFrame):
         rows = [[_label(text, table, "faint") for text in heads]]
         rows += [[_label(text, table) for text in row] for row in benefit.rows]
         about = self.tr(
-            "Tokens that a pass of the model brings: its own, and the guesses that stand. ± is the standard error, "
-            "from how far chats are from one another."
+            "Tokens that one pass of the model brings: its own and the accepted guesses. ± is the standard error, "
+            "from how much chats differ."
         )
         for label in (label for row in rows for label in row):
             set_up(label, tip=about)
@@ -165,7 +165,7 @@ class ModelCard(QFrame):
         return table
 
     def _add_rows(self, pair: PairView, model: str) -> None:
-        heads = (pair.words, self.tr("Made"), self.tr("Right guesses in a row"))
+        heads = (pair.words, self.tr("Created"), self.tr("Right guesses in a row"))
         add_row(self._grid, [_label(head, self.adapters, "faint") for head in heads])
         for adapter in pair.adapters:
             name = set_up(_label(adapter.name, self.adapters), tip=adapter.about)
@@ -189,7 +189,7 @@ class ModelCard(QFrame):
             "link",
             self.adapters,
             lambda: self.adapter_chosen.emit(target, drafter, adapter.number),
-            tip=self.tr("Applies from the next reply on. If learning is on, it continues from here."),
+            tip=self.tr("Applies from the next reply on. With learning on, learning continues from here."),
         )
         use.setAccessibleName(self.tr("Use for {model}: {snapshot}").format(model=model, snapshot=adapter.name))
         self.use_buttons.append(use)

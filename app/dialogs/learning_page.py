@@ -21,16 +21,16 @@ _STEP_PERCENT = 5
 _PAGE_PERCENT = 25
 _ABOUT = QT_TRANSLATE_NOOP(
     "LearningPage",
-    "The drafter learns from your chats to guess what your model writes, so that replies come faster. Everything "
+    "The drafter learns from your chats what your model tends to write, so that replies come faster. Everything "
     "stays on this computer.",
 )
 _ABOUT_ENABLED = QT_TRANSLATE_NOOP(
     "LearningPage",
-    "It learns while no reply is being written. Switched off, it keeps what it has learned.",
+    "It learns while no reply is being written. When switched off, it keeps what it has learned.",
 )
 _ABOUT_SHARE = QT_TRANSLATE_NOOP(
     "LearningPage",
-    "More learns sooner; less keeps the computer cooler and quieter. A reply never waits for it.",
+    "Higher learns sooner; lower keeps the computer cooler and quieter. Replies never wait for learning.",
 )
 _ABOUT_INCOGNITO = QT_TRANSLATE_NOOP(
     "LearningPage",
@@ -38,10 +38,10 @@ _ABOUT_INCOGNITO = QT_TRANSLATE_NOOP(
 )
 _ABOUT_PRACTICE = QT_TRANSLATE_NOOP(
     "LearningPage",
-    "The model answers questions from your chats again while you do nothing here, for the drafter to learn from. The "
-    "answers are never shown or reused, and are deleted with their chat.",
+    "While you are idle, the model answers questions from your chats again, so that the drafter has more to learn "
+    "from. These answers are never shown or reused, and are deleted with their chat.",
 )
-_ABOUT_BATTERY = QT_TRANSLATE_NOOP("LearningPage", "Otherwise, learning pauses until the computer is plugged in.")
+_ABOUT_BATTERY = QT_TRANSLATE_NOOP("LearningPage", "When off, learning pauses while the computer runs on battery.")
 
 
 class LearningPage(QWidget):
@@ -59,10 +59,10 @@ class LearningPage(QWidget):
         self.enabled = set_up(QCheckBox(self.tr("Learn from my chats"), self), tip=self.tr(_ABOUT_ENABLED))
         self.enabled.setChecked(settings.enabled)
         about = self.tr(_ABOUT_SHARE)
-        self.share_label = set_up(QLabel(self.tr("While no reply is being written, learn"), self), tip=about)
+        self.share_label = set_up(QLabel(self.tr("Learn while no reply is being written"), self), tip=about)
         self.share = set_up(
             QSlider(Qt.Orientation.Horizontal, self),
-            name=self.tr("Percent of the time without a reply, for learning"),
+            name=self.tr("Percentage of the time without replies to spend learning"),
             tip=about,
             about=about,
         )

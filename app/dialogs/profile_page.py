@@ -18,18 +18,18 @@ from app.widgets.parts import button, line, set_up, words
 _INDENT_PX = 24
 _ABOUT_EXPORT = QT_TRANSLATE_NOOP(
     "ProfilePage",
-    "All that was learned, in one file: for another computer, or as a backup. Your chats are not in it.",
+    "Everything learned, in one file: for another computer, or as a backup. Your chats are not in it.",
 )
 _ABOUT_RECALL = QT_TRANSLATE_NOOP(
     "ProfilePage",
-    "This is text that you typed, and replies. Give such a file only to people who may read your chats.",
+    "This is text that you typed, and replies. Share such a file only with people who may read your chats.",
 )
 _ABOUT_IMPORT = QT_TRANSLATE_NOOP(
     "ProfilePage", "Choose a file, or drop one here. You see what is inside before anything changes."
 )
 _ABOUT_MERGE = QT_TRANSLATE_NOOP(
     "ProfilePage",
-    "Adds what is new. A snapshot that is in use stays in use.",
+    "Adds what is new. A snapshot in use stays in use.",
 )
 
 
@@ -53,7 +53,7 @@ class ProfilePage(QWidget):
         self.import_button = button(self.tr("Import…"), "outlined", self, self.choose_import)
         self.preview = set_up(QFrame(self), kind="card")
         self.name = words("", self.preview, kind="title")
-        self.about = words(self.tr("What is inside; nothing is imported yet."), self.preview, kind="faint")
+        self.about = words(self.tr("This is inside; nothing is imported yet."), self.preview, kind="faint")
         self.headline = words("", self.preview, kind="quiet")
         self.contents = words("", self.preview)
         self.misfits = words("", self.preview, kind="quiet")

@@ -45,7 +45,7 @@ class SavePresetDialog(Dialog):
         self.save_button.setDefault(True)
         buttons: list[Part] = [Stretch(), self.cancel_button, self.save_button]
         title = words(self.tr("Name"), self, kind="title")
-        holds = words(self.tr("What it holds"), self, kind="title")
+        holds = words(self.tr("Contains"), self, kind="title")
         contents = [self.about, title, self.name, self.note, holds, self.prompt, self.sampling, self.thinking]
         fill_dialog(self, [*contents, self.model, Stretch(), Gap(2)], buttons, spacing=8)
 
@@ -58,7 +58,7 @@ class SavePresetDialog(Dialog):
         self.name.setText(name)
         self.prompt.setText(self.tr("The system prompt") if chat.system_prompt else self.tr("No system prompt"))
         self.prompt.setChecked(True)
-        self.sampling.setText(sampling_words(chat.sampling) or self.tr("Answers as in all chats"))
+        self.sampling.setText(sampling_words(chat.sampling) or self.tr("General reply settings"))
         self.thinking.setText(thinking_words(chat.thinks))
         self.thinking.setVisible(chat.thinks is not None)
         self.thinking.setChecked(False)
@@ -80,7 +80,7 @@ class SavePresetDialog(Dialog):
         same = self._same_named()
         self.save_button.setEnabled(bool(self.name.text().strip()))
         self.save_button.setText(self.tr("Save") if same is None else self.tr("Replace"))
-        self.note.setText("" if same is None else self.tr("Takes the place of the preset of this name."))
+        self.note.setText("" if same is None else self.tr("Replaces the preset of this name."))
         self.name.setAccessibleDescription(self.note.text())
 
     @Slot()

@@ -61,16 +61,18 @@ class ServerDialog(Dialog):
         self.port.setFixedWidth(_PORT_PX)
         self.port.editingFinished.connect(self._choose)
         port.setBuddy(self.port)
-        self.needs_key = self._box(self.tr("Only programs with a key"))
-        self.remembers = self._box(self.tr("Keep what programs without a key ask as chats, and learn from it"))
+        self.needs_key = self._box(self.tr("Require a key from every program"))
+        self.remembers = self._box(self.tr("Store the chats of programs without a key, and learn from them"))
         heading = set_up(QLabel(self.tr("Programs with a key"), self), kind="group")
-        about = words(self.tr("Each can be kept as chats and learned from, or not."), self, kind="quiet")
+        about = words(
+            self.tr("Choose for each program whether its chats are stored and learned from."), self, kind="quiet"
+        )
         self._rows = QWidget(self)
         self._list: QVBoxLayout = in_column([], inside=self._rows, spacing=4)
-        self.name = QLineEdit(self, placeholderText=self.tr("Name of a program"), maxLength=60)
+        self.name = QLineEdit(self, placeholderText=self.tr("Program name"), maxLength=60)
         set_up(self.name, name=self.name.placeholderText())
         self.name.returnPressed.connect(self._add)
-        self.add_button = button(self.tr("Make a key"), "outlined", self, self._add)
+        self.add_button = button(self.tr("Create key"), "outlined", self, self._add)
         self.key = words("", self)
         self.key.setTextInteractionFlags(
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
@@ -112,9 +114,9 @@ class ServerDialog(Dialog):
     def show_state(self, address: str, problem: str) -> None:
         """Where it is, or why it is not there; neither: it is off."""
         self.address = address
-        text = self.tr("Off. Nothing listens.")
+        text = self.tr("Off. No connections are accepted.")
         if address:
-            text = self.tr("Programs find it at {address}/v1, and need no other setting.").format(address=address)
+            text = self.tr("Programs reach it at {address}/v1; they need no other setting.").format(address=address)
         self.state.setText(problem or text)
         self.copy_button.setEnabled(bool(address))
 
@@ -131,7 +133,7 @@ class ServerDialog(Dialog):
     def show_key(self, name: str, key: str) -> None:
         """It cannot be shown again."""
         self._key = key
-        self.key.setText(self.tr("The key of {name}, shown only now: {key}").format(name=name, key=key))
+        self.key.setText(self.tr("The key of {name}, shown only once: {key}").format(name=name, key=key))
         self.key.show()
         self.key_button.show()
         self.name.clear()
@@ -155,8 +157,8 @@ class ServerDialog(Dialog):
         row = QWidget(self._rows)
         name = ElidedLabel(row)
         name.set_words(client.name)
-        box = QCheckBox(self.tr("Keep as chats and learn"), row)
-        box.setAccessibleName(self.tr("{name}: keep as chats and learn").format(name=client.name))
+        box = QCheckBox(self.tr("Store its chats and learn from them"), row)
+        box.setAccessibleName(self.tr("{name}: store its chats and learn from them").format(name=client.name))
         box.setChecked(client.is_remembered)
         box.toggled.connect(partial(self.client_changed.emit, client.name))
         remove = button(self.tr("Remove"), "outlined", row, partial(self.client_unwanted.emit, client.name))

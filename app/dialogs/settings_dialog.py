@@ -156,7 +156,7 @@ class SettingsDialog(Dialog):
         in_column([*parts, self.nothing, Stretch()], inside=inside, margins=(4, 0, 12, 8), spacing=0)
         self.area = ScrollArea("plain", self)
         self.area.setWidget(inside)
-        later = words(self.tr("Some changes apply when the model is reloaded."), self.loading, "quiet")
+        later = words(self.tr("Some changes take effect when the model is reloaded."), self.loading, "quiet")
         in_row([Placed(later, 1), self.load_button], inside=self.loading)
         left = in_column([self.search, self.num_found, Placed(self.pages, 1)], spacing=8)
         sides = in_row([left, Placed(self.area, 1)], spacing=18)
@@ -205,7 +205,7 @@ class SettingsDialog(Dialog):
             row.setVisible(row in found)
         for group, heading in self._headings.items():
             heading.setVisible(any(row.group is group for row in found))
-        self.nothing.setText(self.tr("No setting has “{words}” in its name or description.").format(words=typed))
+        self.nothing.setText(self.tr("No setting contains “{words}” in its name or description.").format(words=typed))
         self.nothing.setVisible(bool(typed) and not found)
         self.num_found.setText(self.tr("%n setting(s) found", "", len(found)))
         self.num_found.setVisible(bool(typed))
@@ -220,5 +220,5 @@ class SettingsDialog(Dialog):
 
     @Slot()
     def _ask_reset(self) -> None:
-        text = self.tr("Reset all settings and shortcuts to their defaults? Chats and models are not changed.")
+        text = self.tr("Reset all settings and shortcuts to their defaults? Chats and models stay as they are.")
         ask(question_box(self, self.tr("Reset all settings"), text), self.tr("Reset all"), self.all_reset.emit)

@@ -84,7 +84,7 @@ def hub_file_row(advice: FileAdvice) -> Row:
     parts = Hub.tr("%n parts", "", file.num_parts) if file.num_parts > 1 else ""
     sight = Hub.tr("sees pictures") if file.projector else ""
     fit = _RECOMMENDED[advice.fit] if advice.is_recommended else advice.fit.value
-    how = Hub.tr("Estimated from the size of the file and the memory of this computer.")
+    how = Hub.tr("Estimated from the file's size and this computer's memory.")
     return Row(
         key=file,
         title=" · ".join(filter(None, (file.quantization or file.name, size_words(file.download_bytes), parts, sight))),
@@ -116,7 +116,7 @@ def _suggestion_tag(advice: SuggestionAdvice) -> tuple[str, str]:
     if advice.file is None:
         return Hub.tr("no longer offered"), "error"
     if advice.has_changed:
-        return Hub.tr("another file by now"), "warning"
+        return Hub.tr("file has changed"), "warning"
     if advice.is_best and advice.is_slow:
         return Hub.tr("fastest here, but slow"), "warning"
     if advice.is_best:
@@ -130,8 +130,8 @@ def _speed(advice: FileAdvice) -> str:
     if not advice.speed:
         return ""
     if advice.is_fast:
-        return Hub.tr("Fast on this computer, judging by another model in this form that was measured.")
+        return Hub.tr("Fast on this computer, judging by another model measured in this quantization.")
     return Hub.tr(
-        "Expected to write {speed} times as fast as the fastest form, judging by another model that was measured.",
+        "Should write {speed} times as fast as the fastest quantization, judging by another model that was measured.",
         speed=decimal(advice.speed, 2),
     )

@@ -78,12 +78,12 @@ class AppSettings(BaseModel):
         Shown(
             Group.GENERAL,
             "Language",
-            "Of all windows. Models answer in whatever language they are asked in.",
+            "For all windows. Models answer in whatever language you use.",
             ((SYSTEM, "Like the system"), *((each.code, each.own_name) for each in LANGUAGES)),
         ),
     ] = Look().language
     open_last_chat: Annotated[
-        bool, Shown(Group.GENERAL, "Open the last chat at start", "Otherwise a new chat begins.")
+        bool, Shown(Group.GENERAL, "Open the last chat at start", "When off, a new chat begins.")
     ] = False
     notify: Annotated[
         bool,
@@ -96,7 +96,7 @@ class AppSettings(BaseModel):
     notify_after_s: Annotated[
         int,
         Parameter(
-            "A reply is long after",
+            "A reply counts as long after",
             1,
             3600,
             step=5,
@@ -110,7 +110,7 @@ class AppSettings(BaseModel):
         Shown(
             Group.GENERAL,
             "Check for updates",
-            "Asks once a day for the newest version. Off, nothing is asked.",
+            "Asks for the newest version once a day. When off, nothing is asked.",
         ),
     ] = False
     readings_gb: Annotated[float, parameter(ReadingSettings, "gigabytes"), Shown(Group.GENERAL)] = (
@@ -131,7 +131,7 @@ class AppSettings(BaseModel):
         Shown(
             Group.CHAT,
             "Send messages with",
-            "Shift+Enter starts a new line, and so does Enter if it does not send.",
+            "Shift+Enter always starts a new line; so does Enter if it does not send.",
             (("enter", "Enter"), ("ctrl+enter", "Ctrl+Enter")),
         ),
     ] = "enter"
@@ -140,7 +140,7 @@ class AppSettings(BaseModel):
         Shown(
             Group.CHAT,
             "System prompt for new chats",
-            "Told to the model first in every new chat. Existing chats keep their own.",
+            "What the model is told first in every new chat. Existing chats keep their own.",
         ),
     ] = ""
     sampling: Annotated[SamplingSettings, Shown(Group.CHAT)] = SamplingSettings()
@@ -270,7 +270,7 @@ class SettingsFile:
         fields = {name: value for name, value in json.loads(content).items() if name not in wrong}
         sentence = translate(
             "Settings",
-            "These settings were not valid and are back to their defaults: {names}. The old file was kept as {file}.",
+            "These settings were invalid and are back to their defaults: {names}. The old file was kept as {file}.",
         ).format(names=", ".join(sorted(wrong)), file=aside.name)
         return AppSettings.model_validate_json(json.dumps(fields)), sentence
 

@@ -29,7 +29,7 @@ class Look:
     text_size: Annotated[
         int,
         Parameter(
-            "Text size", 80, 200, step=10, about="Of the system's own size; code and buttons grow along.", unit="%"
+            "Text size", 80, 200, step=10, about="Relative to the system's size; code and buttons grow along.", unit="%"
         ),
     ] = 100
     window: bytes = b""  # size and place, as Qt saves them

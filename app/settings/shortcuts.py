@@ -105,7 +105,7 @@ class Shortcuts:
             if actions[name].shortcuts() != sequences:
                 actions[name].setShortcuts(sequences)
         sentence = translate(
-            "Shortcuts", "The keys of these actions were not valid and are back to their defaults: {names}."
+            "Shortcuts", "The keys of these actions were invalid and are back to their defaults: {names}."
         )
         return sentence.format(names=", ".join(wrong)) if wrong else ""
 
@@ -155,7 +155,7 @@ def fixed_keys(sends_with_ctrl: bool) -> tuple[tuple[str, str], ...]:
         ("F2; Del", translate("Shortcuts", "In the list: rename or delete the chat")),
         ("Shift+Del", translate("Shortcuts", "In the list: delete the chat permanently")),
         ("Left; Right", translate("Shortcuts", "In the list: close or open a folder")),
-        ("Ctrl+Enter", translate("Shortcuts", "On a folder: begin a chat in it")),
+        ("Ctrl+Enter", translate("Shortcuts", "On a folder: start a chat in it")),
         ("Shift+Up; Shift+Down; Ctrl+A", translate("Shortcuts", "In the list: select several chats, or all")),
         ("Del", translate("Shortcuts", "On a button of a message: delete the message")),
         ("PgUp; PgDown", translate("Shortcuts", "Scroll the chat")),

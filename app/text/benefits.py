@@ -44,7 +44,7 @@ def benefit_words(benefit: PairBenefit) -> str:
     """In a sentence that goes on from what was learned."""
     recent = benefit.recent
     if abs(recent.gain) <= (recent.error or 0):
-        return Benefits.tr("Whether that saves passes of the model cannot be told yet.")
+        return Benefits.tr("It is too early to tell whether that saves passes of the model.")
     if recent.gain > 0:
         return Benefits.tr(
             "Without that, your last {number} repl(y|ies) would have taken {share} more passes of the model.",
@@ -67,11 +67,11 @@ def benefit_view(benefit: PairBenefit) -> BenefitView | None:
         return None
     few = [kind_words(kind) for kind, each in benefit.kinds.items() if each.error is None]
     note = Benefits.tr(
-        "Each reply was compared before the drafter learned from it, so that none flatters the figures. Guesses from "
+        "Each reply was scored before the drafter learned from it, so none flatters the figures. Guesses from "
         "earlier text count on both sides."
     )
     if few:
-        note = f"{Benefits.tr('Too few chats to tell yet: {kinds}.', kinds=', '.join(few))} {note}"
+        note = f"{Benefits.tr('Too few chats to tell: {kinds}.', kinds=', '.join(few))} {note}"
     return BenefitView(tuple(_rows(benefit)), note)
 
 

@@ -14,23 +14,21 @@ from engine.sentences import capitalized
 COLUMNS = (
     (
         QT_TRANSLATE_NOOP("Drafters", "Drafter"),
-        QT_TRANSLATE_NOOP("Drafters", "The small models that could guess ahead for this one"),
+        QT_TRANSLATE_NOOP("Drafters", "Small models that could guess ahead for this one"),
     ),
     (
         QT_TRANSLATE_NOOP("Drafters", "Expected speed"),
-        QT_TRANSLATE_NOOP(
-            "Drafters", "How many times as fast as without speed-up, from what was measured on this computer"
-        ),
+        QT_TRANSLATE_NOOP("Drafters", "Times as fast as without speed-up, based on measurements on this computer"),
     ),
     (
         QT_TRANSLATE_NOOP("Drafters", "First guesses right"),
-        QT_TRANSLATE_NOOP("Drafters", "How often its first guess is right, and how many guesses were seen"),
+        QT_TRANSLATE_NOOP("Drafters", "How often its first guess is right, and out of how many"),
     ),
     (
         QT_TRANSLATE_NOOP("Drafters", "Time per guess"),
-        QT_TRANSLATE_NOOP("Drafters", "Measured on this computer; “about” is estimated from its size"),
+        QT_TRANSLATE_NOOP("Drafters", "Measured on this computer; “about” means estimated from its size"),
     ),
-    (QT_TRANSLATE_NOOP("Drafters", "Memory"), QT_TRANSLATE_NOOP("Drafters", "In addition to the model")),
+    (QT_TRANSLATE_NOOP("Drafters", "Memory"), QT_TRANSLATE_NOOP("Drafters", "On top of the model")),
 )
 NAMES = {
     AUTOMATIC: QT_TRANSLATE_NOOP("Drafters", "Automatic"),
@@ -68,15 +66,15 @@ def cells(prospect: DrafterProspect, is_chosen: bool) -> tuple[str, ...]:
 def cannot_learn_words() -> str:
     """Of a drafter that learns no adapters."""
     return Drafters.tr(
-        "The drafter in use cannot learn from your chats itself; word patterns, earlier text and how far its guesses "
-        "can be trusted are learned all the same."
+        "The drafter in use cannot learn from your chats. Word patterns, earlier text and how reliable its guesses "
+        "are are learned all the same."
     )
 
 
 def heading(choice: DrafterChoice | None, model: str, is_drafting: bool, awaits: bool) -> str:
     """Who drafts for the model in use, in a sentence."""
     if choice is None or choice.chosen is None or not (is_drafting or awaits):
-        return Drafters.tr("{model} has no drafter now.", model=model)
+        return Drafters.tr("{model} has no drafter at the moment.", model=model)
     label = capitalized(translated(choice.label))
     if awaits:
         return Drafters.tr("{drafter} is being loaded for {model}.", drafter=label, model=model)
@@ -99,8 +97,8 @@ def drafted_by(own: str | None, choice: DrafterChoice | None) -> str:
 def sibling_words(name: str, size_bytes: int) -> str:
     """Beside the files of a large model whose family has a small one."""
     return Drafters.tr(
-        "{name} ({size}) is a small model of this family that can guess ahead for it. If that pays on this "
-        "computer, it is offered when you use this model.",
+        "{name} ({size}) is a small model of this family that can guess ahead for it. It is offered when you use "
+        "this model, if it pays on this computer.",
         name=name,
         size=size_words(size_bytes),
     )
@@ -109,13 +107,13 @@ def sibling_words(name: str, size_bytes: int) -> str:
 def offer_words(offer: DrafterOffer, model: str) -> str:
     """What a small model of the family would bring."""
     now = (
-        Drafters.tr("now it is {now}×", now=decimal(offer.speedup_now, 1))
+        Drafters.tr("now {now}×", now=decimal(offer.speedup_now, 1))
         if offer.speedup_now > 1
-        else Drafters.tr("now it has no drafter")
+        else Drafters.tr("no drafter now")
     )
     return Drafters.tr(
-        "With {name} as its drafter, {model} is expected to be {speedup}× as fast as without speed-up; {now}. "
-        "The download takes {size}.",
+        "With {name} as its drafter, {model} should be {speedup}× as fast as without speed-up ({now}). The download "
+        "is {size}.",
         name=offer.name,
         model=model,
         speedup=decimal(offer.speedup, 1),

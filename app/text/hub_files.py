@@ -33,8 +33,8 @@ class Fit(StrEnum):
 
 
 ABOUT_FIT = {
-    Fit.FITS: QT_TRANSLATE_NOOP("Hub", "Fits into the memory of this computer with room to spare."),
-    Fit.TIGHT: QT_TRANSLATE_NOOP("Hub", "Fits into the memory of this computer, but leaves little for other programs."),
+    Fit.FITS: QT_TRANSLATE_NOOP("Hub", "Fits into this computer's memory with room to spare."),
+    Fit.TIGHT: QT_TRANSLATE_NOOP("Hub", "Fits into this computer's memory, but leaves little for other programs."),
     Fit.TOO_LARGE: QT_TRANSLATE_NOOP("Hub", "Needs more memory than this computer has."),
     Fit.NO_ROOM: QT_TRANSLATE_NOOP("Hub", "There is not enough disk space for it."),
 }

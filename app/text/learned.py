@@ -96,14 +96,12 @@ def profile_view(profile: ProfileSummary, here: LearnedSummary, loaded: Loaded) 
     if learned.statistics:
         names = _joined([each.name for each in learned.statistics])
         contents.append(
-            Learned.tr(
-                "Speed of replies by {names}, for reading only: it was measured on another computer.", names=names
-            )
+            Learned.tr("Speed of {names}, for information only: it was measured on another computer.", names=names)
         )
     made = day_words(profile.created_at)
     return ProfileView(
-        Learned.tr("Made on {day} with Slipstream {version}.", day=made, version=profile.program),
-        tuple(contents) or (Learned.tr("Nothing had been learned when it was made."),),
+        Learned.tr("Created on {day} with Slipstream {version}.", day=made, version=profile.program),
+        tuple(contents) or (Learned.tr("Nothing had been learned when it was created."),),
         tuple(_misfits(learned, here, loaded)),
         _replaced(here),
     )
@@ -118,7 +116,7 @@ def ordinal_of(learned: LearnedSummary, number: int) -> int:
 def outcome_words(outcome: ImportOutcome) -> str:
     """The result of an import, in a sentence."""
     if not (outcome.num_ngrams or outcome.num_adapters or outcome.num_published or outcome.num_texts):
-        return Learned.tr("All of it was here already.")
+        return Learned.tr("All of it is already here.")
     adapters = _adapters(outcome.num_adapters)
     if outcome.num_published:
         adapters = Learned.tr("{snapshots} (%n now in use)", "", outcome.num_published, snapshots=adapters)
@@ -152,7 +150,7 @@ def _place(vocabulary: str, here: LearnedSummary, loaded: Loaded) -> str:
 
 
 def _unknown() -> str:
-    return Learned.tr("A model that has not been used here")
+    return Learned.tr("A model that was not used here")
 
 
 def _model_view(summary: LearnedSummary, vocabulary: str, loaded: Loaded, progress: ProgressView | None) -> ModelView:
@@ -199,7 +197,7 @@ def _adapter_views(adapters: Sequence[AdapterSummary]) -> Iterator[AdapterView]:
                 each.num_replies,
             )
         if each.is_measured and each.error:
-            judged += " " + Learned.tr("The difference is known to ±{error}.", error=decimal(each.error, 2))
+            judged += " " + Learned.tr("The error of the difference is ±{error}.", error=decimal(each.error, 2))
         made = Learned.tr("It had learned from {number} repl(y|ies).", "", each.num_learned)
         yield AdapterView(
             each.number,
@@ -222,15 +220,13 @@ def _sentences(summary: LearnedSummary, pair: FingerprintPair) -> Iterator[str]:
         yield benefit_words(benefit)
     elif used is not None and not used.is_measured:
         yield Learned.tr(
-            "After learning from {number} repl(y|ies), the drafter has got better; by how much is measured with the "
-            "next ones.",
+            "After {number} repl(y|ies), the drafter has improved; the next ones will show by how much.",
             "",
             used.num_learned,
         )
     elif used is not None:
         yield Learned.tr(
-            "After learning from {number} repl(y|ies), the drafter guesses {after} tokens right in a row; "
-            "before, {before}.",
+            "After {number} repl(y|ies), the drafter guesses {after} tokens right in a row, up from {before}.",
             "",
             used.num_learned,
             after=decimal(used.after, 2),
@@ -310,8 +306,7 @@ def _misfits(learned: LearnedSummary, here: LearnedSummary, loaded: Loaded) -> I
         num_others = sum(len(found) for (_, drafter), found in learned.adapters.items() if drafter != in_use[1])
         if num_others:
             yield Learned.tr(
-                "%n snapshot(s) (belongs|belong) to another drafter than the one in use, and can only be used "
-                "with that one.",
+                "%n snapshot(s) (belongs|belong) to another drafter and can only be used with that one.",
                 "",
                 num_others,
             )

@@ -39,14 +39,14 @@ def machine_facts(machine: MachineFigures, step_s: float) -> tuple[Fact, ...]:
         times = f"{decimal(machine.passes[num] / machine.passes[1], 1)}×"
         most = most_allowed(machine)
         about = Outlooks.tr(
-            "the time of one token is what checking {number} at once takes. Even if every guess were right, speed-up "
+            "the time of one token: what checking {number} at once takes. Even if every guess were right, speed-up "
             "could bring no more than {most}×.",
             number=whole(num),
             most=decimal(most, 1),
         )
         facts.append((times, about))
     if step_s:
-        about = Outlooks.tr("is what a guess of the starter model takes, which guesses ahead for larger ones.")
+        about = Outlooks.tr("is what one guess of the starter model takes; it guesses ahead for larger models.")
         facts.append((f"{speed_number(1e3 * step_s)} ms", about))
     return tuple(facts)
 
@@ -100,7 +100,7 @@ def fit_words(advice: SuggestionAdvice) -> str:
     if advice.fit is not Fit.FITS:
         return translate("Hub", ABOUT_FIT[advice.fit])
     size = Outlooks.tr("{size} to download.", size=size_words((advice.file or advice.suggestion.file).download_bytes))
-    slow = Outlooks.tr("Without speed-up slower than most people read.")
+    slow = Outlooks.tr("Slower than most people read, without speed-up.")
     return f"{size} {slow}" if advice.is_slow else size
 
 

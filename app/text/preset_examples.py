@@ -12,13 +12,13 @@ def example_presets() -> tuple[Preset, ...]:
         Preset(
             0,
             translate("Presets", "Precise"),
-            translate("Presets", "Answer precisely. Where you are not sure, say so."),
+            translate("Presets", "Answer precisely. If you are not sure, say so."),
             OwnSampling(temperature=0.2),
         ),
         Preset(
             0,
             translate("Presets", "Creative"),
-            translate("Presets", "You are an imaginative writer. Avoid worn phrases, and surprise the reader."),
+            translate("Presets", "You are an imaginative writer. Avoid clichés, and surprise the reader."),
             OwnSampling(temperature=1.1, top_p=1.0, min_p=0.03),
         ),
         Preset(
@@ -30,7 +30,7 @@ def example_presets() -> tuple[Preset, ...]:
         Preset(
             0,
             translate("Presets", "Programmer"),
-            translate("Presets", "You are an experienced programmer. Show code first, then explain it briefly."),
+            translate("Presets", "You are an experienced programmer. Show the code first, then explain it briefly."),
             OwnSampling(temperature=0.3),
         ),
     )
@@ -69,13 +69,13 @@ def example_prompts() -> tuple[LibraryPrompt, ...]:
             (
                 translate("Presets", "For and against"),
                 translate(
-                    "PromptExamples", "List what speaks for and against {idea}. Then say what you would do, and why."
+                    "PromptExamples", "List the arguments for and against {idea}. Then say what you would do, and why."
                 ),
             ),
             (
                 translate("Presets", "Explain code"),
                 translate(
-                    "PromptExamples", "Explain step by step what this code does, and name its mistakes:\n\n{code}"
+                    "PromptExamples", "Explain step by step what this code does, and point out its mistakes:\n\n{code}"
                 ),
             ),
             (

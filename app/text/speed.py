@@ -28,13 +28,14 @@ _WHY = {
 }
 _ABOUT = {
     Hindrance.COSTS: QT_TRANSLATE_NOOP(
-        "Meter", "On this computer, checking several words at once takes this model as long as right guesses save."
+        "Meter",
+        "On this computer, checking several words at once costs this model as much time as correct guesses save.",
     ),
     Hindrance.NOTHING: QT_TRANSLATE_NOOP(
         "Meter", "Guesses come from text that has come up before, in this chat or an earlier one. Here there was none."
     ),
     Hindrance.LITTLE: QT_TRANSLATE_NOOP("Meter", "Where there was something to guess from, guesses saved time."),
-    Hindrance.WRONG: QT_TRANSLATE_NOOP("Meter", "Most guesses at this text are not what the model writes."),
+    Hindrance.WRONG: QT_TRANSLATE_NOOP("Meter", "Most guesses in this text were not what the model wrote."),
 }
 _WITH_REASON = (Outcome.NORMAL, Outcome.SLOWER)
 Meter = Words("Meter")

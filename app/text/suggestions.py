@@ -21,7 +21,7 @@ PURPOSES = {
     Purpose.CODE: QT_TRANSLATE_NOOP("Suggestions", "Code"),
 }
 _ABOUT = {
-    Purpose.CHAT: QT_TRANSLATE_NOOP("Suggestions", "For questions, writing and talk of all kinds."),
+    Purpose.CHAT: QT_TRANSLATE_NOOP("Suggestions", "For questions, writing and conversation of all kinds."),
     Purpose.LANGUAGES: QT_TRANSLATE_NOOP("Suggestions", "For chat in many languages."),
     Purpose.SMALL: QT_TRANSLATE_NOOP("Suggestions", "Small and quick; it knows less than the larger ones."),
     Purpose.REASONING: QT_TRANSLATE_NOOP("Suggestions", "Thinks in writing before it answers, which takes longer."),
@@ -103,12 +103,12 @@ def _place(advice: SuggestionAdvice) -> tuple[bool, int, float]:
 def _speed(advice: SuggestionAdvice) -> str:
     speed = speed_words(advice.suggestion.tokens_per_s)
     if not speed:
-        return Suggestions.tr("How fast it would write here will be known once a model has been loaded.")
+        return Suggestions.tr("Its speed here can be estimated once a model has been loaded.")
     if advice.is_slow:
-        words = Suggestions.tr("It would write {speed} here, slower than most people read.", speed=speed)
+        words = Suggestions.tr("Would write {speed} here, slower than most people read.", speed=speed)
     else:
-        words = Suggestions.tr("It would write {speed} here, faster than most people read.", speed=speed)
-    how = Suggestions.tr("This is an estimate: from the size of the file, and what was measured here of other models.")
+        words = Suggestions.tr("Would write {speed} here, faster than most people read.", speed=speed)
+    how = Suggestions.tr("An estimate, from the size of the file and what other models reached on this computer.")
     return f"{words} {how}"
 
 
@@ -116,11 +116,11 @@ def _seen(advice: SuggestionAdvice, host: str) -> str:
     if not advice.is_checked:
         day = day_words(advice.suggestion.seen_on)
         return Suggestions.tr(
-            "Seen in public catalogues on {day}; {host} has not been asked since.", day=day, host=host
+            "Listed in public catalogues on {day}; {host} has not been asked since.", day=day, host=host
         )
     if advice.file is None:
         return Suggestions.tr("{host} no longer offers this file. Search for another one above.", host=host)
     if advice.has_changed:
         size = size_words(advice.file.size_bytes)
-        return Suggestions.tr("{host} has another file of this name by now, of {size}.", host=host, size=size)
-    return Suggestions.tr("{host} offers it as it is listed here.", host=host)
+        return Suggestions.tr("{host} now has another file of this name, {size} large.", host=host, size=size)
+    return Suggestions.tr("{host} offers it as listed here.", host=host)

@@ -55,7 +55,7 @@ def question_words(call: ToolCall) -> str:
 
 def running_words(block: CallBlock, now_s: float) -> str:
     """`Asking weather: forecast… 3 s`; the time is by `time.monotonic`."""
-    return Calls.tr("Asking {call}… {seconds} s", call=name_of(block.call), seconds=max(0, int(now_s - block.since_s)))
+    return Calls.tr("Calling {call}… {seconds} s", call=name_of(block.call), seconds=max(0, int(now_s - block.since_s)))
 
 
 def call_words(block: CallBlock) -> str:
@@ -65,24 +65,24 @@ def call_words(block: CallBlock) -> str:
         case CallPhase.NEXT, _:
             return Calls.tr("Next: {call}", call=what)
         case CallPhase.ASKED, _:
-            return Calls.tr("Waits for your answer: {call}", call=what)
+            return Calls.tr("Waiting for you: {call}", call=what)
         case CallPhase.RUNNING, _:
-            return Calls.tr("Asking {call}…", call=what)
+            return Calls.tr("Calling {call}…", call=what)
         case CallPhase.LEFT, _:
-            return Calls.tr("Not carried out: {call}", call=what)
+            return Calls.tr("Not run: {call}", call=what)
         case _, Outcome.REFUSED:
-            return Calls.tr("You refused {call}", call=what)
+            return Calls.tr("You declined {call}", call=what)
         case _, Outcome.STOPPED:
             return Calls.tr("Stopped: {call}", call=what)
         case _, Outcome.TIMED_OUT:
-            return Calls.tr("No answer in time from {call} · {time}", call=what, time=seconds_words(block.seconds))
+            return Calls.tr("No answer in time: {call} · {time}", call=what, time=seconds_words(block.seconds))
         case _, Outcome.FAILED if not call.server:
             return Calls.tr("There is no tool called {call}", call=what)
         case _, Outcome.FAILED if not block.seconds:
             return Calls.tr("Failed: {call}", call=what)
         case _, Outcome.FAILED:
             return Calls.tr("Failed: {call} · {time}", call=what, time=seconds_words(block.seconds))
-    return Calls.tr("Asked {call} · {time}", call=what, time=seconds_words(block.seconds))
+    return Calls.tr("Called {call} · {time}", call=what, time=seconds_words(block.seconds))
 
 
 def seconds_words(seconds: float) -> str:

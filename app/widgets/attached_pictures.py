@@ -117,7 +117,7 @@ class PictureButton(IconButton):
         self._pixmap = None
         about = picture_words(self._attached.name, small)
         self.setAccessibleName(f"{about}, {self.tr('no longer there')}" if self._is_missing else about)
-        self.setAccessibleDescription("" if self._is_missing else self.tr("Shows it large"))
+        self.setAccessibleDescription("" if self._is_missing else self.tr("Shows the picture large"))
         size = "" if small is None else f" · {small.width} × {small.height}"
         self.setToolTip(f"{one_line(self._attached.name)}{size}")
         self.update()

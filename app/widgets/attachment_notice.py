@@ -18,10 +18,10 @@ class AttachmentNotice(QWidget):
         self.failures = set_up(Sentences("", self), kind="problem")
         self.words = set_up(Sentences("", self), kind="quiet")
         about = self.tr(
-            "The passages of the files in which most words of your message are, as many as the model has room for, "
-            "each with its page. The rest is not sent."
+            "Sends the passages of the files that share most words with your message, as many as fit, each with its "
+            "page. The rest is not sent."
         )
-        words = self.tr("Send only the passages nearest to my question")
+        words = self.tr("Send only the passages closest to my question")
         self.box = set_up(QCheckBox(words, self), tip=about, about=about)
         in_column([self.failures, self.words, self.box], inside=self, margins=(4, 0, 4, 0), spacing=2)
         self._has_offer = False
@@ -44,7 +44,7 @@ class AttachmentNotice(QWidget):
         self._has_offer = num_tokens > most > 0
         if self._has_offer:
             words = self.tr(
-                "There is no room for a reply: the model reads {number} token(s) at once.", "", context_size
+                "There is no room for a reply: the model reads at most {number} token(s) at once.", "", context_size
             )
             self.words.setText(words.format(number=whole(context_size)))
         else:

@@ -48,9 +48,9 @@ class CallQuestion(QFrame):
         about = "" if block.tool is None else " ".join(block.tool.description.split())
         self.about = set_up(Sentences("", self), kind="quiet")
         if about:
-            self.about.setText(self.tr("The server says about it: {about}").format(about=about))
+            self.about.setText(self.tr("The server describes it as: {about}").format(about=about))
         self.arguments = CallText(keeper, lexing, selection, self)
-        heading = self.tr("This would be sent to {server}:").format(server=one_line(block.call.server))
+        heading = self.tr("This will be sent to {server}:").format(server=one_line(block.call.server))
         self.arguments.set_text(heading, block.call.arguments)
         self.arguments.height_changed.connect(self.height_changed)
         self.arguments.copied.connect(self.copied)
@@ -63,10 +63,10 @@ class CallQuestion(QFrame):
     def _make_buttons(self, block: CallBlock) -> tuple[QPushButton, ...]:
         what = name_of(block.call)
         answers = (
-            (Permission.ONCE, self.tr("Once"), self.tr("Allow this one call")),
-            (Permission.CHAT, self.tr("For this chat"), self.tr("Allow {tool} in this chat without asking again")),
+            (Permission.ONCE, self.tr("Once"), self.tr("Allow once")),
+            (Permission.CHAT, self.tr("Allow in this chat"), self.tr("Allow {tool} in this chat without asking again")),
             (Permission.ALWAYS, self.tr("Always"), self.tr("Allow {tool} in all chats without asking again")),
-            (Permission.REFUSED, self.tr("Refuse"), self.tr("The model is told that you do not allow this call")),
+            (Permission.REFUSED, self.tr("Don't allow"), self.tr("The model is told that you do not allow this call")),
         )
         made = []
         for permission, words, tip in answers:

@@ -45,7 +45,7 @@ class CallView(QWidget):
         self.question: CallQuestion | None = None  # while the user is asked
         self.parts: list[CallText] = []  # what was sent and what came back, while it is unfolded
         self.button = FoldButton(keeper, self._on_clicked, self)
-        self.button.setAccessibleDescription(self.tr("Shows or hides what was sent to the tool, and what came back"))
+        self.button.setAccessibleDescription(self.tr("Shows or hides what was sent to the tool and what it answered"))
         self._clock = QTimer(self, interval=_TICK_MS)
         self._clock.timeout.connect(self._tell_time)
 
@@ -101,7 +101,7 @@ class CallView(QWidget):
         parts = [(self.tr("What the model wrote:"), block.call.arguments)]
         if block.phase is CallPhase.ENDED:
             came = block.outcome in (Outcome.DONE, Outcome.FAILED)
-            heading = self.tr("What came back:") if came else self.tr("What the model was told:")
+            heading = self.tr("The tool answered:") if came else self.tr("The model was told:")
             parts.append((heading, block.text))
         return parts
 

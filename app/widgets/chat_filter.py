@@ -44,7 +44,7 @@ class FilterPopup(Popup):
         self.days.addItem(self.tr("Any time"), None)
         for number in _DAYS:
             self.days.addItem(days_words(number), number)
-        self.days.addItem(self.tr("Between two days"), _BETWEEN)
+        self.days.addItem(self.tr("Between two dates"), _BETWEEN)
         self.first_day = _day_field(self.tr("First day"), self)
         self.last_day = _day_field(self.tr("Last day"), self)
         self.archived = QCheckBox(self.tr("Archived chats"), self)

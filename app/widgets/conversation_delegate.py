@@ -127,7 +127,7 @@ class ConversationDelegate(QStyledItemDelegate):
     def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: Index) -> QWidget:
         editor = super().createEditor(parent, option, index)
         is_folder = isinstance(self._model.entry(index.row()), FolderEntry)
-        editor.setAccessibleName(self.tr("Name of the folder") if is_folder else self.tr("Title of the chat"))
+        editor.setAccessibleName(self.tr("Folder name") if is_folder else self.tr("Chat title"))
         return editor
 
     def updateEditorGeometry(self, editor: QWidget, option: QStyleOptionViewItem, index: Index) -> None:  # noqa: ARG002

@@ -86,7 +86,7 @@ class FolderPicker(SearchedPopup):
             if all(word.casefold() in folder.name.casefold() for word in sought)
         ]
         if self._has_out and not sought:
-            rows.insert(0, Row(_OUT, self.tr("No folder"), self.tr("Back among the other chats")))
+            rows.insert(0, Row(_OUT, self.tr("No folder"), self.tr("Out of its folder")))
         self.view.set_rows(rows)
         self.view.setVisible(bool(rows))
         if self.isVisible():

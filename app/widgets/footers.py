@@ -243,7 +243,7 @@ def _details_elsewhere(statistics: ReplyStatistics, server: str) -> Iterator[str
         )
     if statistics.num_drafted:
         yield Facts.tr(
-            "Guessed ahead there: {drafted} tokens, {accepted} of them accepted, as the server counts",
+            "Guessed on the server: {drafted} tokens, {accepted} accepted, by the server's count",
             drafted=statistics.num_drafted,
             accepted=statistics.num_accepted,
         )
@@ -271,7 +271,7 @@ def _parts(statistics: ReplyStatistics, thoughts: tuple[Thought, ...]) -> Iterat
 
 def _details(statistics: ReplyStatistics) -> Iterator[str]:
     yield Facts.tr(
-        "Prompt: {prompt} tokens, {read} of them read for this reply, {known} known from before",
+        "Prompt: {prompt} tokens; read for this reply: {read}, already known: {known}",
         prompt=statistics.prompt_tokens,
         read=statistics.evaluated_tokens,
         known=statistics.prompt_tokens - statistics.evaluated_tokens,
@@ -282,7 +282,7 @@ def _details(statistics: ReplyStatistics) -> Iterator[str]:
     yield Facts.tr("Context: {used} of {size} tokens", used=statistics.context_used, size=statistics.context_size)
     if statistics.num_drafted:
         yield Facts.tr(
-            "Guessed ahead: {drafted} tokens, {accepted} of them accepted, in {number} round(s)",
+            "Guessed ahead: {drafted} tokens, {accepted} accepted, in {number} round(s)",
             "",
             statistics.num_rounds,
             drafted=statistics.num_drafted,
@@ -300,9 +300,9 @@ def _details(statistics: ReplyStatistics) -> Iterator[str]:
 
 def _left_out(statistics: ReplyStatistics) -> Iterator[str]:
     if statistics.left_out_messages == 1:
-        yield Facts.tr("No longer read: the oldest message")
+        yield Facts.tr("Left out: the oldest message")
     elif statistics.left_out_messages:
-        yield Facts.tr("No longer read: the %n oldest messages", "", statistics.left_out_messages)
+        yield Facts.tr("Left out: the %n oldest messages", "", statistics.left_out_messages)
 
 
 def _tool(

@@ -42,11 +42,11 @@ class MessageView(RowView):
                 self.height_changed.emit()
             return
         if num_shown is None:
-            words = self.tr("Only the beginning is shown. Copy the message, or export the chat, to read the rest.")
+            words = self.tr("Only the beginning is shown. To read the rest, copy the message or export the chat.")
         else:
             words = self.tr(
-                "The first {shown} of {all} characters are shown. Copy the message, or export the chat, "
-                "to read the rest."
+                "The first {shown} of {all} characters are shown. To read the rest, copy the message or export the "
+                "chat."
             ).format(shown=whole(num_shown), all=whole(num_characters))
         if self.cut is None:
             self.cut = set_up(QLabel(self, textFormat=Qt.TextFormat.PlainText, wordWrap=True), kind="quiet")

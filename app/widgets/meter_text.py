@@ -159,7 +159,7 @@ def _rows_elsewhere(figures: MeterFigures) -> Iterator[tuple[str, str]]:
     told = Meter.tr("not told by the server")
     if figures.num_drafted:
         told = Meter.tr(
-            "{accepted} of {number} token(s) ({share}), as the server counts",
+            "{accepted} of {number} token(s) ({share}), by the server's count",
             "",
             figures.num_drafted,
             accepted=figures.num_accepted,
@@ -178,7 +178,9 @@ def context_words(used: int, size: int) -> str:
 def note(figures: MeterFigures | None, readiness: Readiness, sentence: str) -> str:
     """What the headline means, where rows do not say; `sentence` is the engine's own of who drafts, or why nobody."""
     if (figures is not None and figures.host) or (figures is None and readiness is Readiness.ELSEWHERE):
-        return Meter.tr("The model runs on a server. Guesses, if any, are made there; Slipstream makes none for it.")
+        return Meter.tr(
+            "The model runs on a server. If anything is guessed, it is there; Slipstream guesses nothing for it."
+        )
     match readiness:
         case Readiness.OFF if figures is not None and figures.num_drafted:
             return Meter.tr("Speed-up is off from the next reply on. The switch turns it on again.")
@@ -191,5 +193,5 @@ def note(figures: MeterFigures | None, readiness: Readiness, sentence: str) -> s
                 "Parts of the next reply are guessed ahead, and the model checks every guess: its own words, sooner."
             )
     if figures is not None and figures.verdict.outcome is Outcome.UNKNOWN:
-        return Meter.tr("How fast this reply was written is not known.")
+        return Meter.tr("The speed of this reply is not known.")
     return "" if figures is None else about_why(figures.verdict)

@@ -24,4 +24,4 @@ class MoreSection(QWidget):
         is_open = self.button.isChecked()
         self._inside.setVisible(is_open)
         self.button.setText(self.tr("Less") if is_open else self.tr("More"))
-        self.button.setAccessibleDescription(self.tr("Shows or hides settings that few look for."))
+        self.button.setAccessibleDescription(self.tr("Shows or hides settings that are rarely needed."))

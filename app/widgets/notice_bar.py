@@ -144,8 +144,8 @@ class IncognitoBanner(QFrame):
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setProperty("kind", "incognito")
-        self.setToolTip(self.tr("It is held in memory only, and gone when the app is closed."))
-        sentence = self.tr("Incognito: nothing of this chat is kept, remembered or learned from.")
+        self.setToolTip(self.tr("It exists only in memory and is gone when the app is closed."))
+        sentence = self.tr("Incognito: this chat is not stored, reused or learned from.")
         self.words = QLabel(sentence, self, wordWrap=True)
         self.words.setAlignment(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft)
         sign = Sign(keeper, "incognito", "accent", self)

@@ -23,14 +23,13 @@ class OriginLegend(QWidget):
         super().__init__(parent)
         self._keeper = keeper
         self._parts: list[tuple[Origin, str]] = []
-        self._unknown = self.tr("It is not known which parts of this reply were guessed.")
+        self._unknown = self.tr("Which parts of this reply were guessed is unknown.")
         self.setToolTip(
             self.tr(
-                "Where the text came from first, as a share of its characters. The model checks every guess and "
-                "keeps only what it would have written itself.\nDrafter: the small model that guesses ahead. "
-                "Heads: small additions to the model that guess from what it computes. "
-                "Earlier text: found in this chat or an earlier one. Model's hints: what the model would have written "
-                "where a guess was wrong."
+                "Where the text first came from, as a share of its characters. The model checks every guess and "
+                "keeps only what it would have written itself.\nDrafter: the small model that guesses ahead. Heads: "
+                "small additions to the model that guess from what it computes. Earlier text: found in this chat or "
+                "an earlier one. Model's hints: what the model would have written where a guess was wrong."
             )
         )
         self.set_origins(())

@@ -100,7 +100,7 @@ class PresetPicker(Popup):
 
     def _show_rows(self) -> None:
         default = self.tr("Default settings")
-        about = self.tr("The system prompt and the sampling of all chats")
+        about = self.tr("The system prompt and sampling of all chats")
         rows = [self._row(NONE, 0, default, about)]
         rows += [self._row(each.id, n, each.name, preset_words(each)) for n, each in enumerate(self._presets, 1)]
         self.view.set_rows(rows)

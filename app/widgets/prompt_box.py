@@ -135,9 +135,9 @@ class PromptBox(QWidget):
         """The number of tokens of the text, of `most` that fit; None for too many to count."""
         fits = num_tokens is not None and num_tokens <= most
         self.count.setText(self.tr("Too long") if num_tokens is None else self._words_of_count(num_tokens))
-        about = self.tr("Counted as the model reads it; the chat so far and the model's own marks come on top.")
+        about = self.tr("Counted as the model reads it, without the chat so far and the chat template.")
         if not fits:
-            words = self.tr("This is more than the model reads at once ({number} token(s)): shorten it.", "", most)
+            words = self.tr("This is more than the model can read at once ({number} token(s)): shorten it.", "", most)
             about = f"{words.format(number=whole(most))} {about}"
         set_up(self.count, tip=about, about=about)
         restyle(self.count, level="" if fits else "error")
@@ -154,12 +154,12 @@ class PromptBox(QWidget):
     def show_sight(self, name: str, sees: bool, is_elsewhere: bool = False) -> None:
         """Whether the model of this name sees pictures. `is_elsewhere`: it runs on a server."""
         words = self.tr(
-            "{model} cannot see pictures. Choose a model that has a projector file (mmproj) beside it, or remove the "
+            "{model} cannot see pictures. Choose a model with a projector file (mmproj) beside it, or remove the "
             "picture."
         )
         if is_elsewhere:
             words = self.tr(
-                "{model} cannot see pictures, by what its server tells. Choose another model, or remove the picture."
+                "{model} cannot see pictures, according to its server. Choose another model, or remove the picture."
             )
         self.chips.set_blindness("" if sees else words.format(model=one_line(name)))
 
@@ -219,7 +219,7 @@ class PromptBox(QWidget):
         elif self.chips.blindness:
             self.show_hint(self.tr("This model cannot see pictures"))
         elif self.notice.sends_passages:
-            self.show_hint(self.tr("Looking for the passages…"))
+            self.show_hint(self.tr("Looking for passages…"))
             self.passages_requested.emit()
         else:
             self.send(text)

@@ -255,7 +255,7 @@ class PromptRevision(QFrame):
         self.chips.set_attachments(attached)
         self.chips.changed.connect(self._on_text_changed)
         self.chips.height_changed.connect(self.edited)
-        self.editor = set_up(PromptEditor(self), name=self.tr("Your message, to be changed"))
+        self.editor = set_up(PromptEditor(self), name=self.tr("Edit your message"))
         self.editor.set_text(typed)
         self.editor.submit_requested.connect(self._submit)
         self.editor.stop_requested.connect(self.cancelled)
@@ -266,8 +266,8 @@ class PromptRevision(QFrame):
         for signal in (self.editor.files_pasted, self.editor.picture_pasted):
             signal.connect(self._on_files_pasted)
         leave, send = self.tr("Cancel"), self.tr("Send")
-        leaves = self.tr("Leave it as it was  (Esc)")
-        sends = self.tr("Ask it like this; the old version stays beside it  (Enter)")
+        leaves = self.tr("Discards your changes  (Esc)")
+        sends = self.tr("Sends it like this; the old version stays as another branch  (Enter)")
         self.cancel_button = button(leave, "outlined", self, self.cancelled, tip=leaves, has_hand=True)
         self.send_button = button(send, "primary", self, self._submit, tip=sends, has_hand=True)
         buttons = in_row([Stretch(), self.cancel_button, self.send_button], spacing=8)
@@ -304,7 +304,7 @@ class PromptRevision(QFrame):
 
     @Slot()
     def _on_long_pasted(self) -> None:
-        self._refuse(self.tr("What you pasted is too long to be added here. Attach it to a new message instead."))
+        self._refuse(self.tr("What you pasted is too long here. Attach it to a new message instead."))
 
     @Slot()
     def _on_files_pasted(self) -> None:

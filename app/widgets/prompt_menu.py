@@ -42,7 +42,7 @@ class PromptMenu(QFrame):
         self.view = RowsView(keeper, self.tr("Your prompts"), parent=self)
         self.view.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.view.used.connect(self.used)
-        self.hint = set_up(words(self.tr("Enter: use it · Esc: go on writing"), self), kind="faint")
+        self.hint = set_up(words(self.tr("Enter: insert · Esc: keep typing"), self), kind="faint")
         self.hint.setContentsMargins(8, 0, 8, 2)
         in_column([Placed(self.view, 1), self.hint], inside=self, margins=(6, 6, 6, 6), spacing=4)
         self.hide()

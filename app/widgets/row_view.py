@@ -62,7 +62,7 @@ class Waiting(QWidget):
         self.words = ""
         self._frame = 0
         self.setFont(reading_font())
-        self.setAccessibleName(self.tr("The reply is being prepared"))
+        self.setAccessibleName(self.tr("Preparing the reply"))
         self._timer = QTimer(self, interval=_FRAME_MS)
         self._timer.timeout.connect(self._step)
         self._timer.start()

@@ -36,7 +36,9 @@ class SelectionBar(QFrame):
         self.archive_button = IconButton(keeper, "archive", "", self.archive_requested, parent=self)
         self.export_button = IconButton(keeper, "export", export, self.export_requested, parent=self)
         self.delete_button = IconButton(keeper, "delete", self.tr("Delete"), self.delete_requested, parent=self)
-        self.end_button = IconButton(keeper, "close", self.tr("Select one only"), self.ended, icon_px=14, parent=self)
+        self.end_button = IconButton(
+            keeper, "close", self.tr("Clear the selection"), self.ended, icon_px=14, parent=self
+        )
         buttons = [self.move_button, self.archive_button, self.export_button, self.delete_button, self.end_button]
         in_row([Placed(self.words, 1), *buttons], inside=self, margins=(10, 1, 2, 1), spacing=0)
         self.hide()

@@ -135,7 +135,7 @@ class SpeedMeter(QFrame):
     def _show_switch(self) -> None:
         """It does nothing for a model that runs on a server."""
         off, on = self.tr("Turn speed-up off"), self.tr("Turn speed-up on")
-        none = self.tr("Speed-up is for models that run on this computer")
+        none = self.tr("Speed-up works for models that run on this computer")
         self.switch.setEnabled(not self._is_elsewhere)
         self.switch.setToolTip(none if self._is_elsewhere else off if self._is_on else on)
 
@@ -148,13 +148,13 @@ class SpeedMeter(QFrame):
             learning, announced = self.tr("Practising…"), self.tr("Practising on earlier questions")
         self._learning = (paused, paused, "") if is_paused else (announced, learning, "")
         about = self.tr(
-            "The drafter learns from your replies while nobody waits for one. It then uses up to {share} of the "
-            "processor's time, and stops as soon as you send a message."
+            "The drafter learns from your replies while no reply is being written. It uses up to {share} of the "
+            "processor's time and stops as soon as you send a message."
         ).format(share=percent_words(share))
         if is_practising:
             about = self.tr(
-                "While nobody waits, the model answers earlier questions of yours again, for the drafter to learn "
-                "from. You never see these answers. It stops as soon as you send a message."
+                "While you are idle, the model answers earlier questions of yours again, so that the drafter can "
+                "learn from them. You never see these answers. It stops as soon as you send a message."
             )
         self.learning.setToolTip(about)
         self.pause_button.set_icon("resume" if is_paused else "pause")

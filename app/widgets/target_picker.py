@@ -29,7 +29,7 @@ _SPACES_PX = 58
 _BUTTON_ROWS = 3
 _REST_MS = 120  # from pointing at a model to the estimate of its memory
 ONLY_STARTER = QT_TRANSLATE_NOOP(
-    "TargetPicker", "No models yet besides the starter. Add a file of your own, or find one to download."
+    "TargetPicker", "Only the starter model is here. Add a file of your own, or find one to download."
 )
 NO_MODELS = QT_TRANSLATE_NOOP("TargetPicker", "No models yet. Add a model file, or find one to download.")
 
@@ -167,7 +167,7 @@ class TargetPicker(SearchedPopup):
 
     def _words_of_nothing(self, sought: str) -> str:
         if sought:
-            return self.tr("No model fits “{words}”.").format(words=sought)
+            return self.tr("No model matches “{words}”.").format(words=sought)
         return translate("TargetPicker", NO_MODELS)
 
     @Slot(object)
@@ -196,7 +196,9 @@ class TargetPicker(SearchedPopup):
             again = self.tr("Enter asks {server} which models it has.").format(server=server_words(server))
             self.note.setText(found.sentence or again)
         else:
-            self.note.setText(self.tr("Runs on {server}: chats go there.").format(server=server_words(server)))
+            self.note.setText(
+                self.tr("Runs on {server}: your chats are sent there.").format(server=server_words(server))
+            )
 
     def _server_of(self, key: object) -> RemoteServer | None:
         address = key.address if isinstance(key, ServerKey) else split_reference(key)[0] if isinstance(key, str) else ""
@@ -224,6 +226,6 @@ def memory_words(estimate: MemoryEstimate) -> str:
             "TargetPicker", "Takes about {on_card} on {card} ({room} free) and {taken} of other memory ({free} free)."
         )
         return words.format(on_card=on_card, card=card, room=room, taken=taken, free=free)
-    too_much = translate("TargetPicker", "Takes about {taken} of memory, more than the {free} that are free.")
+    too_much = translate("TargetPicker", "Takes about {taken} of memory; only {free} are free.")
     fits = translate("TargetPicker", "Takes about {taken} of memory; {free} are free.")
     return (too_much if estimate.is_too_much else fits).format(taken=taken, free=free)

@@ -60,7 +60,7 @@ class ToolsButton(IconButton):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.setAccessibleName(self.tr("Tools of this chat"))
         if self._mute:
-            self._add_words(menu, self.tr("{model} knows no tools: choose another model").format(model=self._mute))
+            self._add_words(menu, self.tr("{model} cannot use tools: choose another model").format(model=self._mute))
         elif not self._servers:
             self._add_words(menu, self.tr("No servers are set up yet"))
         for name in self._servers:
@@ -94,9 +94,9 @@ class ToolsButton(IconButton):
 
     def _about(self) -> str:
         if self._mute:
-            return self.tr("{model} knows no tools.").format(model=self._mute)
+            return self.tr("{model} cannot use tools.").format(model=self._mute)
         if self._ticked:
-            return self.tr("The model may ask for tools of: {servers}").format(servers=", ".join(self._ticked))
+            return self.tr("The model may call tools of: {servers}").format(servers=", ".join(self._ticked))
         return self.tr("The model may use no tools in this chat.")
 
     def _tell(self) -> None:

@@ -227,7 +227,7 @@ class Transcript(QWidget):
         """The reply that is being written writes a call."""
         self.show_pending()
         if self._growing is not None:
-            self._growing.wait_for(self.tr("Writing a call…"))
+            self._growing.wait_for(self.tr("Writing a tool call…"))
             self._refresh_growing()
 
     @property
@@ -357,7 +357,7 @@ class Transcript(QWidget):
         if not row.is_revisable:
             self.edit_refused.emit(
                 self.tr(
-                    "This message is too long to be edited here. Copy it, change it in a text editor, and attach that "
+                    "This message is too long to edit here. Copy it, change it in a text editor, and attach that "
                     "file to a new message."
                 )
             )

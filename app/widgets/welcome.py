@@ -29,8 +29,8 @@ EXAMPLES = (
         QT_TRANSLATE_NOOP("Welcome", "Write a Python function that finds duplicate files, and explain it."),
     ),
     (
-        QT_TRANSLATE_NOOP("Welcome", "Renting or buying?"),
-        QT_TRANSLATE_NOOP("Welcome", "Compare renting and buying a flat: list what speaks for each."),
+        QT_TRANSLATE_NOOP("Welcome", "Rent or buy?"),
+        QT_TRANSLATE_NOOP("Welcome", "Compare renting and buying a flat: list the arguments for each."),
     ),
 )
 
@@ -109,18 +109,17 @@ class Welcome(ScrollArea):
         about = QLabel(introduction, wordWrap=True, alignment=Qt.AlignmentFlag.AlignCenter)
         about.setText(
             self.tr(
-                "Slipstream lets you chat with language models that run on this computer. "
-                "Everything stays here: nothing you write leaves it. "
-                "The more you chat, the faster it gets, because it learns to guess what your model will write."
+                "Chat with language models that run on this computer. Nothing you write leaves it. The more you "
+                "chat, the faster it gets: Slipstream learns to guess what your model will write."
             )
         )
         starter, models, file = self.starter_requested, self.models_requested, self.file_requested
         self.starter_button = _choice(self.tr("Chat with the starter model"), introduction, starter)
         self.models_button = _choice(self.tr("Find a bigger model…"), introduction, models)
         self.file_button = _choice(self.tr("Open a model file…"), introduction, file)
-        about_starter = self.tr("It is here and ready at once, but tiny: it makes many mistakes.")
-        about_models = self.tr("It answers far better, and is downloaded once.")
-        about_file = self.tr("If you have one already: a file that ends in .gguf.")
+        about_starter = self.tr("Ready at once, but tiny: it makes many mistakes.")
+        about_models = self.tr("Answers far better; a single download.")
+        about_file = self.tr("If you already have one: a file that ends in .gguf.")
         choices = in_grid(
             [
                 [self.starter_button, _about(about_starter, introduction)],

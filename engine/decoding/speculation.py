@@ -26,17 +26,19 @@ from engine.target.interface import TargetFeature
 
 _logger = logging.getLogger("slipstream.speculation")
 
-_CANNOT_ROLL_BACK = say("No speed-up: this model cannot take back what it has read.")
+_CANNOT_ROLL_BACK = say("No speed-up: this model cannot roll back what it has read.")
 _LOADING = template("{Drafter} is being loaded.")
 _READY = template("{Drafter} is ready.")
 _FAILED = template("{Drafter} failed ({kind}); replies are written without it.")
 _NOT_LOADED = template("{Drafter} could not be loaded ({kind}); replies are written without it.")
 _UNMET = template("{Drafter} is off: this model offers no {missing}.")
-_TOO_EXPENSIVE = say("Nothing is guessed: on this computer, checking guesses takes this model as long as they save.")
+_TOO_EXPENSIVE = say(
+    "Nothing is guessed: on this computer, checking guesses costs this model as much time as they save."
+)
 _IDLE = {
     Hindrance.COSTS: _TOO_EXPENSIVE,
     Hindrance.NOTHING: say("Nothing is guessed: nothing in this text has come up before."),
-    Hindrance.WRONG: say("Nothing is guessed: too few guesses at this text are right."),
+    Hindrance.WRONG: say("Nothing is guessed: too few guesses in this text are right."),
 }
 _GUESSING = template("Guessing {length} ahead: {drafter}.")
 _DRAFTING_SHARE = 0.1  # of the rounds: less is no drafting to speak of

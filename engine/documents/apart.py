@@ -92,7 +92,7 @@ def _decoded(raw: bytes, kind: str) -> str:
             pass
     text = decoded(raw)
     if text is None:
-        raise Unreadable("{name} is not a text file, as its name says; attach another file.")
+        raise Unreadable("{name} is not a text file, although its name says so; attach another file.")
     return text
 
 

@@ -24,7 +24,7 @@ def check_length(num_characters: int) -> None:
     """Raises Unreadable."""
     if num_characters > MOST_TEXT:
         raise Unreadable(
-            "{name} holds more than {millions} million characters; attach a part of it.", millions=MOST_TEXT // 10**6
+            "{name} contains more than {millions} million characters; attach a part of it.", millions=MOST_TEXT // 10**6
         )
 
 
@@ -35,12 +35,12 @@ def check_pages(number: int) -> None:
 
 
 def too_much() -> Unreadable:
-    return Unreadable("{name} holds too much to be read; attach a part of it.")
+    return Unreadable("{name} contains too much to read; attach a part of it.")
 
 
 def damaged() -> Unreadable:
-    return Unreadable("{name} is damaged; download it again, or save it anew.")
+    return Unreadable("{name} is damaged; download it again or save it again.")
 
 
 def encrypted() -> Unreadable:
-    return Unreadable("{name} is encrypted; save it without a password, and attach that.")
+    return Unreadable("{name} is encrypted; save it without a password and attach that.")

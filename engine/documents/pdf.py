@@ -74,7 +74,7 @@ def read_pdf(file: BinaryIO) -> str:
         length += len(pages[-1])
         check_length(length)
     if not any(pages):
-        raise Unreadable("{name} has no text, only pictures of its pages; have the text recognized (OCR) first.")
+        raise Unreadable("{name} has no text, only pictures of its pages; run text recognition (OCR) on it first.")
     return with_pages(pages)
 
 

@@ -66,7 +66,7 @@ def read_picture(file: BinaryIO, kind: str) -> Picture:
 
 
 def too_large() -> Unreadable:
-    return Unreadable("{name} is too large; make it smaller, and attach that.")
+    return Unreadable("{name} is too large; make it smaller and attach that.")
 
 
 def _made_small(image: Image.Image) -> Image.Image:

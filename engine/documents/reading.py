@@ -67,7 +67,7 @@ def read_picture(path: Path, data: bytes, stop: StopSignal) -> Picture:
     kind = _kind_of(data[:_BEGINNING])
     if kind is None or len(data) > _MOST_PICTURE_BYTES:
         raise FileUnusable(
-            "{name} is no picture that Slipstream can read; save it as a file, and attach that.", name=path.name
+            "{name} is not a picture that Slipstream can read; save it as PNG or JPEG and attach that.", name=path.name
         )
     return _read_picture(data, kind, path.name, stop)
 
@@ -92,7 +92,7 @@ def _kind_of(beginning: bytes) -> str | None:
 def _read_picture(source: Path | bytes, kind: str, name: str, stop: StopSignal) -> Picture:
     if kind == "unknown":
         raise FileUnusable(
-            "{name} is a kind of picture that cannot be read; save it as PNG or JPEG, and attach that.", name=name
+            "{name} is in a picture format that cannot be read; save it as PNG or JPEG and attach that.", name=name
         )
     said = _asked(apart.read_picture, source, kind, name, stop)
     if said is None:

@@ -66,7 +66,9 @@ class Adapter:
         try:
             tensors = load(data)
         except (SafetensorError, ValueError, KeyError, OverflowError, MemoryError) as error:  # KeyError: of its numbers
-            raise AdapterUnusable("What the drafter had learned is damaged; it learns anew.") from error
+            raise AdapterUnusable(
+                "What the drafter had learned is damaged; it starts learning from scratch."
+            ) from error
         sizes = {name: size for name, size in matrix_sizes(shape).items() if name + _DOWN in tensors}
         first = next((tensors[name + _DOWN] for name in sizes), None)
         rank = first.shape[0] if first is not None and first.ndim else 0
@@ -76,9 +78,11 @@ class Adapter:
         if has_head:
             expected |= {_OF_STATE: (shape.hidden,), _OF_PROBABILITY: (3,)}
         if not 0 < rank <= _MAX_RANK or {name: tuple(tensor.shape) for name, tensor in tensors.items()} != expected:
-            raise AdapterUnusable("What was learned belongs to another drafter; this one learns anew.")
+            raise AdapterUnusable("What was learned belongs to another drafter; this one starts learning from scratch.")
         if not all(tensor.dtype in _FLOATS and torch.isfinite(tensor).all() for tensor in tensors.values()):
-            raise AdapterUnusable("What the drafter had learned is damaged (it holds no numbers); it learns anew.")
+            raise AdapterUnusable(
+                "What the drafter had learned is damaged (it contains no numbers); it starts learning from scratch."
+            )
         numbers = {name: tensor.to(torch.float32) for name, tensor in tensors.items()}
         parts = {name: LowRank(numbers[name + _DOWN], numbers[name + _UP]) for name in sizes}
         return cls(parts, AcceptanceHead(numbers[_OF_STATE], numbers[_OF_PROBABILITY]) if has_head else None)

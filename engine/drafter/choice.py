@@ -42,7 +42,7 @@ def fetched_folder(name: str, data_dir: Path) -> Path:
     """The folder for a drafter from the hub, whether it is there or not. Raises FetchFailed for what is no name."""
     if not is_hub_name(name):
         raise FetchFailed(
-            "“{name}” is no name on the hub; it must have the form owner/name, as {example} has.",
+            "“{name}” is not a name on the hub; it must have the form owner/name, like {example}.",
             name=name,
             example=HUB_EXAMPLES[0],
         )
@@ -109,9 +109,9 @@ def drafter_source(choice: str, data_dir: Path, library: Callable[[], Sequence[T
         return file_drafter(downloaded, library())
     if hub_name(choice) is None:
         raise DrafterUnusable(
-            "There is no folder {choice}, nor a model of that name; a drafter is `{automatic}`, "
-            "`{built_in}`, `{starter}`, a GGUF file, the name of a model in the library, a folder, or a name "
-            "on the hub such as {example}.",
+            "There is no folder {choice} and no model of that name; a drafter is `{automatic}`, `{built_in}`, "
+            "`{starter}`, a GGUF file, the name of a model in the library, a folder, or a name on the hub such as "
+            "{example}.",
             choice=choice,
             automatic=AUTOMATIC,
             built_in=BUILT_IN,

@@ -58,12 +58,12 @@ def shape_of(config: Mapping[str, Any], name: str) -> LlamaShape:
             "{name} is a model of type “{kind}”; a drafter must be a Llama-type model.", name=name, kind=word(kind)
         )
     if config.get("quantization_config") is not None:
-        raise _differs(name, say("its weights are quantized in a way that is not known here"))
+        raise _differs(name, say("its weights are quantized in an unknown way"))
     if config.get("hidden_act", "silu") != "silu":
-        raise _differs(name, say("its activation “{kind}” is another one", kind=word(config["hidden_act"])))
+        raise _differs(name, say("it has a different activation, “{kind}”", kind=word(config["hidden_act"])))
     slides = {"llama": False, "mistral": True, "qwen2": config.get("use_sliding_window", False)}[kind]
     if slides and config.get("sliding_window", 4096) is not None:
-        raise _differs(name, say("it attends through a sliding window"))
+        raise _differs(name, say("it uses sliding-window attention"))
     hidden = _number(config, "hidden_size", name)
     num_heads = _number(config, "num_attention_heads", name)
     num_kv_heads = _number(config, "num_key_value_heads", name, num_heads if kind == "llama" else None)
@@ -79,7 +79,7 @@ def shape_of(config: Mapping[str, Any], name: str) -> LlamaShape:
     max_positions = _number(config, "max_position_embeddings", name, 2048)
     if max_positions < MIN_POSITIONS:
         raise DrafterUnusable(
-            "{name} can hold {tokens} tokens only; a drafter must hold {least} at least.",
+            "{name} holds only {tokens} tokens; a drafter must hold at least {least}.",
             name=name,
             tokens=max_positions,
             least=MIN_POSITIONS,
@@ -116,7 +116,7 @@ def _rope_of(config: Mapping[str, Any], name: str, head_dim: int) -> Rope:
     if not _is_number(theta) or theta <= 1:
         raise _wrong(name, "rope_theta")
     if given.get("partial_rotary_factor", config.get("partial_rotary_factor", 1.0)) != 1.0:
-        raise _differs(name, say("only a part of its {count} dimensions is turned by position", count=head_dim))
+        raise _differs(name, say("only part of its {count} dimensions is rotated by position", count=head_dim))
     kind = given.get("rope_type", given.get("type", "default"))
     try:
         if kind == "default":
@@ -167,7 +167,7 @@ def word(value: Any) -> str:
 
 def _wrong(name: str, key: str) -> DrafterUnusable:
     return DrafterUnusable(
-        "The config.json of {name} says nothing sensible about {key}; download it again.", name=name, key=key
+        "The config.json of {name} has no sensible value for {key}; download it again.", name=name, key=key
     )
 
 

@@ -56,7 +56,7 @@ def check_folder(folder: Path, drafter: MergedDrafter) -> ExportCheck:
     try:
         model: Any = AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except Exception as error:  # it may raise anything
-        raise DrafterUnusable("transformers refuses the drafter that was written: {reason}", reason=error) from error
+        raise DrafterUnusable("transformers refuses the exported drafter: {reason}", reason=error) from error
 
     def read(tokens: Sequence[int]) -> FloatRow:
         with torch.inference_mode():
@@ -78,7 +78,7 @@ def check_vllm(folder: Path) -> ExportCheck:
     except subprocess.TimeoutExpired:
         return ExportCheck(unproven=(f"vLLM did not load it within {_VLLM_S / 60:.0f} minutes.",))
     if done.returncode:
-        raise DrafterUnusable("vLLM refuses the drafter that was written: {reason}", reason=done.stderr.strip()[-400:])
+        raise DrafterUnusable("vLLM refuses the exported drafter: {reason}", reason=done.stderr.strip()[-400:])
     return ExportCheck(("vLLM loads it.",), ("That vLLM drafts with it is not proven.",))
 
 
@@ -110,6 +110,6 @@ def _chances(logits: FloatRow) -> FloatRow:
 
 def _differs(program: str) -> AdapterUnusable:
     return AdapterUnusable(
-        "{program} computes something else with the drafter that was written than Slipstream does; nothing was kept.",
+        "{program} does not compute the same as Slipstream with the exported drafter; nothing was kept.",
         program=program,
     )

@@ -62,7 +62,7 @@ def open_file(file: Path) -> BinaryIO:
     if stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
         return opened
     opened.close()
-    raise DrafterUnusable("{file} is no file; download the drafter again.", file=file)
+    raise DrafterUnusable("{file} is not a file; download the drafter again.", file=file)
 
 
 def _most_bytes(file: Path) -> int:

@@ -45,5 +45,5 @@ def _check_file(source: DrafterSource) -> None:
         raise DrafterUnusable(facts.problem)
     if facts.details is not None and not facts.details.can_speculate:
         raise DrafterUnusable(
-            "{name} cannot draft: it cannot take back what it has read; choose another drafter.", name=source.name
+            "{name} cannot draft: it cannot roll back what it has read; choose another drafter.", name=source.name
         )

@@ -91,7 +91,7 @@ def _architecture(shape: LlamaShape) -> tuple[str, str]:
         return "llama", "LlamaForCausalLM"
     if shape.qkv_bias and not shape.mlp_bias:
         return "qwen2", "Qwen2ForCausalLM"
-    raise DrafterUnusable("This drafter has biases in places where other programs know none; export another one.")
+    raise DrafterUnusable("This drafter has biases where other programs expect none; export another one.")
 
 
 def _ends(source: Path) -> dict[str, Any]:

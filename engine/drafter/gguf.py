@@ -203,7 +203,7 @@ def load_gguf(
     try:
         if not model.limits.rolls_back_freely:
             raise DrafterUnusable(
-                "{name} cannot draft: it cannot take back what it has read; choose another drafter.", name=name
+                "{name} cannot draft: it cannot roll back what it has read; choose another drafter.", name=name
             )
         return GgufDrafter(model, adapters), GgufVocabulary(model, model.description.chat_template)
     except BaseException:
@@ -231,7 +231,7 @@ def _most_held(found: TargetFacts) -> int:
     room = max(_CONTEXT_BYTES, 2 * found.stamp.size_bytes)
     held = min(MAX_HELD, room // max(1, found.memory.token_bytes)) if found.memory else MAX_HELD
     if held < _MIN_HELD:
-        raise DrafterUnusable("it takes far more memory for each token than its weights take; choose another drafter.")
+        raise DrafterUnusable("it takes far more memory per token than its weights take; choose another drafter.")
     return min(held, (found.details.trained_context if found.details else 0) or held)
 
 

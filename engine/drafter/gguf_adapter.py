@@ -82,9 +82,11 @@ def check_tensors(model: GgufModel, tensors: Mapping[str, Floats]) -> None:
             and up.shape == (place.shape[1], len(down))
         )
         if not fits:
-            raise AdapterUnusable("What was learned belongs to another drafter; this one learns anew.")
+            raise AdapterUnusable("What was learned belongs to another drafter; this one starts learning from scratch.")
     if not all(tensor.dtype == np.float32 and np.isfinite(tensor).all() for tensor in tensors.values()):
-        raise AdapterUnusable("What the drafter had learned is damaged (it holds no numbers); it learns anew.")
+        raise AdapterUnusable(
+            "What the drafter had learned is damaged (it contains no numbers); it starts learning from scratch."
+        )
 
 
 @contextmanager
@@ -124,4 +126,4 @@ def _check_file(path: Path, tensors: Mapping[str, Floats]) -> None:
         scale = tensors[name].shape[1] if name.endswith(_UP) else 1
         is_whole &= place.shape == tensors[name].shape[::-1] and bool((stored == (tensors[name] * scale).ravel()).all())
     if not is_whole:
-        raise AdapterUnusable("{path} was not written as it should be; check the disk.", path=path)
+        raise AdapterUnusable("{path} was not written correctly; check the disk.", path=path)

@@ -178,4 +178,4 @@ def _expected(shape: LlamaShape) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 
 def _cannot_learn(path: Path) -> DrafterUnusable:
-    return DrafterUnusable("{name} is not a Llama-type model as it can be taught here.", name=path.name)
+    return DrafterUnusable("{name} is not a Llama-type model that can be taught here.", name=path.name)

@@ -137,7 +137,8 @@ def expected_weights(shape: LlamaShape) -> Iterator[tuple[str, list[int]]]:
 def _check_shape(folder: Path, name: str, found: Sequence[int], expected: Sequence[int]) -> None:
     if list(found) != list(expected):
         raise DrafterUnusable(
-            "The weight “{name}” of {folder} has another shape than its config.json says; download the drafter again.",
+            "The weight “{name}” in {folder} has a different shape than its config.json says; download the drafter "
+            "again.",
             name=name,
             folder=folder.name,
         )

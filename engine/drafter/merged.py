@@ -107,7 +107,8 @@ def check_memory(name: str, shape: LlamaShape) -> None:
     free = psutil.virtual_memory().available
     if needed > free:
         raise DrafterUnusable(
-            "Writing {name} takes {needed:.1f} GB of memory, and {free:.1f} GB are free; close other programs first.",
+            "Writing {name} takes {needed:.1f} GB of memory, but only {free:.1f} GB are free; close other programs "
+            "first.",
             name=name,
             needed=needed / 1e9,
             free=free / 1e9,

@@ -37,7 +37,7 @@ def spelling_of(content: Mapping[str, Any], name: str) -> Spelling:
             return Spelling.BYTE_LEVEL
         if plain and any(_marks_words(step) for step in steps):
             return Spelling.WORD_MARKS
-    raise DrafterUnusable("{name} splits text in a way that is not known here; choose another drafter.", name=name)
+    raise DrafterUnusable("{name} splits text in an unknown way; choose another drafter.", name=name)
 
 
 def parts(step: Any) -> Iterator[dict[str, Any]]:

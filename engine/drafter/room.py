@@ -34,7 +34,7 @@ def check_room(folder: Path, shape: LlamaShape, form: WeightForm, max_held: int 
         )
     if most_held(shape) < MIN_POSITIONS:
         raise DrafterUnusable(
-            "{name} takes far more memory for each token than its weights take; choose another drafter.",
+            "{name} takes far more memory per token than its weights take; choose another drafter.",
             name=folder.name,
         )
     total = psutil.virtual_memory().total

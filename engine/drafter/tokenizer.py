@@ -36,7 +36,7 @@ class DrafterTokenizer:
         self._size = size if isinstance(size, int) else max(names, default=-1) + 1
         if not names or max(names) >= self._size:
             raise DrafterUnusable(
-                "The tokenizer of {name} has more tokens than its model; download both of one version.", name=name
+                "The tokenizer of {name} has more tokens than its model; download both in the same version.", name=name
             )
         added = {token["id"]: bool(token.get("special")) for token in content.get("added_tokens") or ()}
         begin = files.token(self._prompts, "bos")
@@ -127,6 +127,6 @@ def _converted(folder: Path) -> dict[str, Any]:
     # The error depends on what is missing: files, sentencepiece, an attribute.
     except Exception as error:
         raise DrafterUnusable(
-            "{folder} holds no tokenizer.json that can be used; save its tokenizer in that format.", folder=folder
+            "{folder} has no usable tokenizer.json; save its tokenizer in that format.", folder=folder
         ) from error
     return content

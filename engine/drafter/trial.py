@@ -42,7 +42,7 @@ def try_out(folder: Path, device: str | None, tried: Path, is_cancelled: Callabl
         raise Cancelled("Loading the drafter was cancelled.") from None
     if complaint is None:
         raise DrafterUnusable(
-            "{name} ended the process that tried it, or took far more time or memory than its size tells; "
+            "{name} crashed the process that tried it, or took far more time or memory than its size suggests; "
             "choose another drafter.",
             name=folder.name,
         )
@@ -60,7 +60,7 @@ def look(folder: Path, device: str | None) -> str:
         for size in _CHUNKS:
             drafter.roll_back(0)
             if not np.isfinite(drafter.read([0] * size)).all():
-                return as_text(say("{name} computes no numbers; download the drafter again.", name=folder.name))
+                return as_text(say("{name} does not compute numbers; download the drafter again.", name=folder.name))
     except MendableError as error:
         return as_text(error.sentence)
     return ""
@@ -76,7 +76,7 @@ def _digest(folder: Path, device: str | None) -> str:
             "{folder} cannot be read ({reason}); check its permissions.", folder=folder, reason=error.strerror
         ) from error
     if len(files) > _MOST_FILES:
-        raise DrafterUnusable("{folder} holds thousands of files; choose the folder of one drafter.", folder=folder)
+        raise DrafterUnusable("{folder} contains thousands of files; choose the folder of one drafter.", folder=folder)
     place = (torch.__version__, torch.backends.cpu.get_cpu_capability(), device)
     return hashlib.sha256(repr((str(folder.absolute()), known, place)).encode()).hexdigest()
 

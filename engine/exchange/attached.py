@@ -34,11 +34,11 @@ def readable(path: Path) -> Iterator[BinaryIO]:
     name = path.name
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # reading a pipe might never end
-            raise FileUnusable("{name} is no file; choose a text file.", name=name)
+            raise FileUnusable("{name} is not a file; choose a text file.", name=name)
         with path.open("rb") as file:
             yield file
     except FileNotFoundError as error:
-        raise FileUnusable("{name} is not there any more; choose another file.", name=name) from error
+        raise FileUnusable("{name} is no longer there; choose another file.", name=name) from error
     except PermissionError as error:
         raise FileUnusable("You may not read {name}; choose another file.", name=name) from error
     except OSError as error:

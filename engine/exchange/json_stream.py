@@ -79,11 +79,11 @@ class JsonStream:
                     event = event[0], _TOO_LONG  # noqa: PLW2901
                 self.num_events += 1
                 if self.num_events > MOST_EVENTS:
-                    raise FileUnusable("The file has too many values in it; choose one that a chat program wrote.")
+                    raise FileUnusable("The file contains too many values; choose one that a chat program wrote.")
                 yield event
         except (ijson.JSONError, ValueError) as error:  # the second of a number with thousands of digits
             raise FileUnusable(
-                "The file is damaged or is no file of chats; export it again, or choose another one."
+                "The file is damaged or contains no chats; export it again, or choose another one."
             ) from error
 
     def begin(self) -> None:
@@ -153,14 +153,14 @@ class JsonStream:
             self._num_bytes += len(raw)
             if self._num_bytes > MOST_BYTES:
                 raise FileUnusable(
-                    "The file is too large; chats are imported from at most {most} MB.", most=MOST_BYTES // 2**20
+                    "The file is too large; chat files may have at most {most} MB.", most=MOST_BYTES // 2**20
                 )
             if self._num_bytes - self._value_began > MOST_VALUE_BYTES:
                 raise FileUnusable(_TOO_LARGE)
             try:
                 text = self._decode(raw, not raw)
             except UnicodeDecodeError as error:
-                raise FileUnusable("The file is not in UTF-8; choose one as a chat program wrote it.") from error
+                raise FileUnusable("The file is not in UTF-8; choose it as a chat program wrote it.") from error
             if self._num_bytes - self._event_ended > MOST_STRING_BYTES:
                 text = self._without_rest(text)
             if text or not raw:  # no text yet: the beginning of a character, or inside a string that is too long

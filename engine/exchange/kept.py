@@ -103,7 +103,7 @@ class KeptTrees:
             return Piece(self._file.seek(0, os.SEEK_END), self._file.write(data))
         except OSError as error:
             raise FileUnusable(
-                "The disk for temporary files holds no more ({reason}); free some space and try again.",
+                "The disk for temporary files is full ({reason}); free some space and try again.",
                 reason=error.strerror,
             ) from error
 

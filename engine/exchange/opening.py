@@ -39,7 +39,7 @@ class _Watched(io.BufferedReader):
         found = super().read(most if size is None or size < 0 else min(size, most))
         if len(found) == most:
             raise FileUnusable(
-                "{name} has too many files in it; choose ChatGPT's own archive.", name=Path(str(self.name)).name
+                "{name} contains too many files; choose ChatGPT's own archive.", name=Path(str(self.name)).name
             )
         return found
 
@@ -50,7 +50,7 @@ def open_files(path: Path, check: Callable[[], None] = lambda: None) -> Iterator
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):  # reading a pipe might never end
-            raise FileUnusable("{name} is no file; choose a file with chats.", name=path.name)
+            raise FileUnusable("{name} is not a file; choose a file with chats.", name=path.name)
         with _Watched(path, check) as file:
             is_archive = file.read(4) == b"PK\x03\x04"
             file.seek(0)
@@ -58,19 +58,19 @@ def open_files(path: Path, check: Callable[[], None] = lambda: None) -> Iterator
                 yield _members(file, path)
             elif status.st_size > MOST_BYTES:
                 raise FileUnusable(
-                    "{name} is too large; chats are imported from at most {most} MB.",
+                    "{name} is too large; chat files may have at most {most} MB.",
                     name=path.name,
                     most=MOST_BYTES // 2**20,
                 )
             else:
                 yield iter((file,))
     except FileNotFoundError as error:
-        raise FileUnusable("{name} is not there any more; choose another file.", name=path.name) from error
+        raise FileUnusable("{name} is no longer there; choose another file.", name=path.name) from error
     except _DAMAGED as error:
         raise FileUnusable("{name} is damaged, cut off or encrypted; download it again.", name=path.name) from error
     except OSError as error:
         raise FileUnusable(
-            "{name} cannot be read ({reason}); choose another.", name=path.name, reason=error.strerror or "damaged"
+            "{name} cannot be read ({reason}); choose another file.", name=path.name, reason=error.strerror or "damaged"
         ) from error
 
 
@@ -84,7 +84,7 @@ def _members(file: _Watched, path: Path) -> Iterator[Bytes]:
         found.sort(key=attrgetter("filename"))
         if not found:
             raise FileUnusable(
-                "{name} holds no conversations.json; choose the archive that ChatGPT gives.", name=path.name
+                "{name} contains no conversations.json; choose the archive that ChatGPT provides.", name=path.name
             )
         if len(found) > MOST_FILES or sum(info.file_size for info in found) > MOST_BYTES:
             raise FileUnusable(
@@ -94,11 +94,11 @@ def _members(file: _Watched, path: Path) -> Iterator[Bytes]:
             )
         if len({info.filename for info in found}) < len(found):
             raise FileUnusable(
-                "Two files in {name} have the same name; choose the archive that ChatGPT gives.", name=path.name
+                "Two files in {name} have the same name; choose the archive that ChatGPT provides.", name=path.name
             )
         if any(info.compress_type not in _PACKED for info in found):
             raise FileUnusable(
-                "{name} is packed in an unusual way; choose the archive that ChatGPT gives.", name=path.name
+                "{name} is packed in an unusual way; choose the archive that ChatGPT provides.", name=path.name
             )
         archive.filelist, archive.NameToInfo = found, {}  # the others took far more memory than all chats may
         for info in found:

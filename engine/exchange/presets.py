@@ -82,7 +82,7 @@ def read_presets(path: Path) -> ReadPresets:
     presets, unfit = _entries(path, found, "presets", lambda entry: _Preset.model_validate(entry).read())
     prompts, unfit_prompts = _entries(path, found, "prompts", lambda entry: _Prompt.model_validate(entry).read())
     if not (presets or prompts):
-        raise FileUnusable("{name} holds no presets and no prompts; choose another file.", name=path.name)
+        raise FileUnusable("{name} contains no presets or prompts; choose another file.", name=path.name)
     return ReadPresets(presets, prompts, unfit + unfit_prompts)
 
 
@@ -97,7 +97,7 @@ def write_presets(path: Path, presets: Sequence[Preset], prompts: Sequence[Libra
     text = json.dumps(content, ensure_ascii=False, indent=1) + "\n"
     if len(text.encode("utf-8", "replace")) > MOST_BYTES:  # it could not be imported
         raise FileUnusable(
-            "This is more than a file may hold ({most} MB); export fewer at once.", most=MOST_BYTES // 2**20
+            "This is more than one file may contain ({most} MB); export fewer at once.", most=MOST_BYTES // 2**20
         )
     write_file(path, [text], overwrite)
 
@@ -108,16 +108,16 @@ def _content(path: Path) -> dict[str, Any]:
         raw = file.read(MOST_BYTES + 1)
     if len(raw) > MOST_BYTES:
         raise FileUnusable(
-            "{name} is too large; presets are imported from at most {most} MB.", name=name, most=MOST_BYTES // 2**20
+            "{name} is too large; preset files may have at most {most} MB.", name=name, most=MOST_BYTES // 2**20
         )
     try:
         found = json.loads(raw.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise FileUnusable(
-            "{name} is damaged or is no file of presets; export it again, or choose another.", name=name
+            "{name} is damaged or is not a preset file; export it again, or choose another one.", name=name
         ) from error
     if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise FileUnusable("{name} is no file of presets; choose one that Slipstream exported.", name=name)
+        raise FileUnusable("{name} is not a preset file; choose one that Slipstream exported.", name=name)
     try:
         version = _Header.model_validate(found).version
     except ValidationError as error:
@@ -136,7 +136,7 @@ def _entries(
         raise FileUnusable("{name} is damaged; export it again, or choose another file.", name=path.name)
     if len(listed) > MOST_KEPT:
         raise FileUnusable(
-            "{name} holds more than {most:,} presets or prompts; import it in several parts.",
+            "{name} contains more than {most:,} presets or prompts; import it in several parts.",
             name=path.name,
             most=MOST_KEPT,
         )

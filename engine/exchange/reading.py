@@ -48,7 +48,7 @@ def read_chats(
             stream = JsonStream(file, FIELDS, check, num_events, trees.put_aside)
             for element in _elements(stream):
                 if len(trees) + len(left_out) == MOST_CHATS:
-                    raise FileUnusable("{name} holds too many chats; import it in several parts.", name=path.name)
+                    raise FileUnusable("{name} contains too many chats; import it in several parts.", name=path.name)
                 read = _read(element)
                 if isinstance(read, LeftOut):
                     left_out.append((read, _title(element)))
@@ -61,11 +61,11 @@ def read_chats(
                     for message in read.messages
                 )
                 if num_characters > MOST_TEXT:
-                    raise FileUnusable("{name} holds too much text; import it in several parts.", name=path.name)
+                    raise FileUnusable("{name} contains too much text; import it in several parts.", name=path.name)
             num_events = stream.num_events
     if not trees and not any(why is LeftOut.EMPTY for why, _ in left_out):
         raise FileUnusable(
-            "{name} holds no chats that Slipstream can read; choose its own export, ChatGPT's, or a list of "
+            "{name} contains no chats that Slipstream can read; choose its own export, ChatGPT's, or a list of "
             "messages with roles.",
             name=path.name,
         )

@@ -46,7 +46,7 @@ def _not_written(path: Path, error: OSError) -> FileUnusable:
             "The disk is full, and {name} was not written; free some space and try again.", name=path.name
         )
     if isinstance(error, FileNotFoundError):
-        return FileUnusable("The folder {folder} is not there any more; choose another one.", folder=path.parent)
+        return FileUnusable("The folder {folder} is no longer there; choose another one.", folder=path.parent)
     if isinstance(error, PermissionError) or error.errno == errno.EROFS:
         return FileUnusable("You may not write to the folder {folder}; choose another one.", folder=path.parent)
     return FileUnusable(

@@ -71,7 +71,7 @@ def explained(name: str, instead: str, is_download: bool = True) -> Iterator[Non
         raise FetchFailed(_refusal(error, name, host, instead)) from error
     except OfflineModeIsEnabled as error:
         raise FetchFailed(
-            "HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE forbids to download {name}; unset it, or choose {instead}.",
+            "HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE forbids downloading {name}; unset it, or choose {instead}.",
             name=name,
             instead=instead,
         ) from error
@@ -87,16 +87,16 @@ def explained(name: str, instead: str, is_download: bool = True) -> Iterator[Non
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise FetchFailed(
-                "{name} cannot be kept: the disk is full; make room and download it again.", name=name
+                "{name} cannot be stored: the disk is full; free some space and download it again.", name=name
             ) from error
         raise FetchFailed(
-            "{name} cannot be kept: {reason}; mend that and download it again.", name=name, reason=error.strerror
+            "{name} cannot be stored: {reason}; fix that and download it again.", name=name, reason=error.strerror
         ) from error
 
 
 def no_hub() -> FetchFailed:
     return FetchFailed(
-        "{endpoint} does not answer as a model hub does; check HF_ENDPOINT, and whether the network asks for a login.",
+        "{endpoint} does not answer like a model hub; check HF_ENDPOINT, and whether the network asks for a login.",
         endpoint=endpoint(),
     )
 
@@ -113,4 +113,4 @@ def _refusal(error: HfHubHTTPError, name: str, host: str, instead: str) -> str:
         )
     if status in (httpx2.codes.UNAUTHORIZED, httpx2.codes.NOT_FOUND):
         return say("There is no model {name} on {host}, or it is private; check the name.", name=name, host=host)
-    return say("{host} answers with an error ({status}); try again later.", host=host, status=int(status))
+    return say("{host} answered with an error ({status}); try again later.", host=host, status=int(status))

@@ -65,7 +65,7 @@ def download_target(
             except FetchFailed as error:
                 on_not_seeing(
                     say(
-                        "{name} is downloaded, but not the file with which it sees pictures. {reason}",
+                        "{name} is downloaded, but the file it needs to see pictures is not. {reason}",
                         name=path.name,
                         reason=error.sentence,
                     )

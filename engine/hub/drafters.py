@@ -44,7 +44,7 @@ def fetch_drafter(name: str, data_dir: Path, stop: StopSignal, on_progress: OnPr
     Raises FetchFailed, DrafterUnusable when its config.json is damaged, and Cancelled.
     """
     folder = fetched_folder(name, data_dir)
-    busy = say("{name} is being downloaded already; wait until that is done.", name=name)
+    busy = say("{name} is already being downloaded; wait until that is done.", name=name)
     with explained(name, say("another drafter")):
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder.parent / f".{folder.name}.lock", busy):
@@ -64,7 +64,7 @@ def _look_up(name: str) -> tuple[str, list[RemoteFile]]:
     total = sum(file.size for file in files)
     if total > _LARGEST:
         raise FetchFailed(
-            "{name} has {total:.1f} GB, and a drafter {most:.0f} GB at most; choose a small model.",
+            "{name} has {total:.1f} GB; a drafter may have at most {most:.0f} GB; choose a small model.",
             name=name,
             total=total / 1000000000.0,
             most=_LARGEST / 1000000000.0,

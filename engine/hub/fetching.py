@@ -65,7 +65,7 @@ def fetch_file(file: RemoteFile, folder: Path, stop: StopSignal, on_size: Callab
 
 def check_stop(stop: StopSignal) -> None:
     if stop.is_set():
-        raise Cancelled("The download was stopped; started again, it goes on from there.")
+        raise Cancelled("The download was stopped; start it again to resume it.")
 
 
 def _complete(file: RemoteFile, part: Path, stop: StopSignal, on_size: Callable[[int], None]) -> None:
@@ -102,8 +102,8 @@ def _append(file: RemoteFile, part: Path, stop: StopSignal, on_size: Callable[[i
                 known = out.read(len(chunk))  # a server that begins anew repeats what has come
                 if not chunk.startswith(known):
                     raise FetchFailed(
-                        "What comes of {name} is not what had come of it before, which is kept; try again later, or "
-                        "discard the download and begin anew.",
+                        "The rest of {name} does not match what has already arrived, which is kept; try again "
+                        "later, or discard the download and start over.",
                         name=file.name,
                     )
                 out.write(chunk[len(known) :])
@@ -174,8 +174,8 @@ def _refuse_unguarded(response: httpx2.Response) -> None:
     with contextlib.suppress(httpx2.InvalidURL):  # which httpx reports itself
         if response.url.join(response.headers["location"]).scheme != "https":
             raise FetchFailed(
-                "{host} passes the download on to an address without https, where anybody on the way could "
-                "change it; nothing was fetched from there. Try again later, or in another network.",
+                "{host} redirects the download to an address without https, where anybody on the way could change "
+                "it; nothing was fetched from there. Try again later, or on another network.",
                 host=response.url.host,
             )
 

@@ -99,12 +99,12 @@ def _check_address(url: str) -> None:
     parts = urlsplit(url)
     is_private = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
     if not parts.netloc or not is_private or "@" in parts.netloc:
-        raise FetchFailed("The update address of this build makes no sense; look for updates where you got it from.")
+        raise FetchFailed("The update address of this build is invalid; look for updates where you got it.")
 
 
 def _no_answer(url: str) -> FetchFailed:
     return FetchFailed(
-        "{host} did not tell the newest version in a way that can be read; look for updates in your browser.",
+        "{host} did not name the newest version in a readable way; look for updates in your browser.",
         host=_host(url),
     )
 

@@ -41,7 +41,7 @@ class SavedDownloads:
         has."""
         if not is_hub_name(file.repository):
             raise FetchFailed(
-                "“{repository}” is no name on the hub; it must have the form owner/name.", repository=file.repository
+                "“{repository}” is not a name on the hub; it must have the form owner/name.", repository=file.repository
             )
         return download_path(self._folder, file.repository, file.name)
 
@@ -95,7 +95,7 @@ class SavedDownloads:
                 _note(path).unlink(missing_ok=True)
         except OSError as error:
             raise FetchFailed(
-                "{name} cannot be removed ({reason}); mend that and try again.", name=path.name, reason=error.strerror
+                "{name} cannot be removed ({reason}); fix that and try again.", name=path.name, reason=error.strerror
             ) from error
         self.remove_empty(path.parent)
 

@@ -39,14 +39,14 @@ def list_files(repository: str) -> tuple[HubFile, ...]:
     """The models in a repository, smallest first; without what only adds to one. Raises FetchFailed."""
     if not is_hub_name(repository):
         raise FetchFailed(
-            "“{repository}” is no name on the hub; it must have the form owner/name.", repository=repository
+            "“{repository}” is not a name on the hub; it must have the form owner/name.", repository=repository
         )
     with explained(repository, _INSTEAD, is_download=False):
         info = look_up(repository)
     files = _files(repository, info)
     if not files:
         raise FetchFailed(
-            "{repository} holds no model in the GGUF format; choose another one, often named …-GGUF.",
+            "{repository} has no model in GGUF format; choose another one, often named …-GGUF.",
             repository=repository,
         )
     return tuple(sorted(files, key=lambda file: (file.size_bytes, file.name)))

@@ -23,7 +23,7 @@ _ENCODERS = (
     *("bert", "modern-bert", "neo-bert", "nomic-bert", "nomic-bert-moe", "jina-bert-v2", "jina-bert-v3", "eurobert"),
     *("gemma-embedding", "llama-embed", "t5encoder"),
 )
-_UNUSED_HEADS = say("It brings a part of its own that guesses ahead, which is not used yet.")  # docs/decisions/0033
+_UNUSED_HEADS = say("It comes with its own part for guessing ahead, which is not used yet.")  # docs/decisions/0033
 _NO_POOLING = (0, 0xFFFFFFFF)  # none, and not said
 
 _NUMBER_BYTES = 2  # of a number in the context: f16
@@ -56,13 +56,13 @@ def no_chat(header: GgufHeader, name: str) -> str:
     if kind == "adapter" or header.text("adapter.type"):
         return say("{name} is an addition to another model; choose that model itself.", name=name)
     if kind == "imatrix" or architecture == "imatrix":
-        return say("{name} holds statistics for making models smaller; choose the model itself.", name=name)
+        return say("{name} contains statistics for quantizing models; choose the model itself.", name=name)
     if not architecture:
         return say(
             "{name} does not say what kind of model it is; download it again, or choose another model file.", name=name
         )
     if finds(header):
-        return say("{name} finds and compares texts, but cannot write any; choose a chat model.", name=name)
+        return say("{name} finds and compares texts but cannot write any; choose a chat model.", name=name)
     if architecture == "t5" or architecture.endswith("-dec"):
         return say("{name} is not a model that writes text on its own; choose a chat model.", name=name)
     if not header.num_tensors:
@@ -87,7 +87,7 @@ def speculation_of(header: GgufHeader) -> tuple[bool, str]:
     if architecture in _KEEPING_STATES:
         return True, together(say("Supports speed-up, within limits."), more)
     if architecture in (*_RECURRENT, *_HYBRID) or has_state:
-        return False, say("No speed-up: it cannot take back what it has read.")
+        return False, say("No speed-up: it cannot roll back what it has read.")
     return True, together(say("Supports speed-up."), more)
 
 

@@ -101,7 +101,7 @@ def read_header(path: Path) -> GgufHeader:
         with path.open("rb") as file:
             return _HeaderReader(file, path.stat().st_size, path.name).read()
     except (OSError, ValueError) as error:  # ValueError: a name no file can have
-        reason = error.strerror if isinstance(error, OSError) else say("no file has such a name")
+        reason = error.strerror if isinstance(error, OSError) else say("no file can have such a name")
         raise TargetUnusable(
             "{path} cannot be read ({reason}); check its permissions.", path=path, reason=reason
         ) from error

@@ -34,8 +34,8 @@ def check_memory(path: Path, settings: TargetSettings, facts: str = "", way_out:
     if needed.on_machine <= _CLEARLY * needed.available:
         return
     raise TargetUnusable(
-        "{name} takes about {size:.1f} GB of memory with a context of {context:,} tokens, but "
-        "{free:.1f} GB are free; {way_out}.",
+        "{name} takes about {size:.1f} GB of memory with a context of {context:,} tokens, but only {free:.1f} GB "
+        "are free; {way_out}.",
         name=model_name(path),
         size=needed.on_machine / _GB,
         context=context_size(found, settings),
@@ -68,8 +68,8 @@ def _check_cards(path: Path, settings: TargetSettings, needed: MemoryEstimate) -
     if settings.gpu_layers is None or gpu.num_bytes <= total:
         return
     raise TargetUnusable(
-        "{layers} layers of {name} take about {size:.1f} GB on {card}, which has {total:.1f} GB; "
-        "choose fewer GPU layers for it, or leave them on automatic.",
+        "{layers} layers of {name} take about {size:.1f} GB on {card}, which has {total:.1f} GB; choose fewer GPU "
+        "layers for it, or set them to automatic.",
         layers=gpu.num_layers,
         name=model_name(path),
         size=gpu.num_bytes / _GB,

@@ -81,9 +81,9 @@ def _files_in(folder: Path, left_out: dict[str, None], is_stopped: Callable[[], 
         for entry in found:
             num_entries += 1
             if num_entries > _MOST_ENTRIES or is_stopped():
-                left_out[
-                    say("{folder} holds too much to look through; choose a folder further down.", folder=folder)
-                ] = None
+                left_out[say("{folder} contains too much to search; choose a folder further down.", folder=folder)] = (
+                    None
+                )
                 return
             path = inside / entry.name
             if _is_folder(path):

@@ -53,7 +53,7 @@ class ServerSettings:
             scheme, _, rest = origin.partition("://")
             if scheme not in ("http", "https") or not rest or "/" in rest or "*" in rest:
                 raise SettingInvalid(
-                    "{origin} is no origin of pages; write one as in: http://localhost:3000", origin=origin
+                    "{origin} is not the origin of a page; write one like this: http://localhost:3000", origin=origin
                 )
 
     @property

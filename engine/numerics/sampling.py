@@ -181,8 +181,8 @@ def _ruled(
         rules.deter(ruled, history)
     if ruled.max() == -np.inf:
         raise SettingInvalid(
-            "The model cannot go on: the form of the reply and the banned words together leave it nothing to write. "
-            "Change them in the settings of the chat."
+            "The model cannot go on: the reply format and the banned words together leave it nothing to write. "
+            "Change them in the chat's settings."
         )
     return ruled
 

@@ -79,7 +79,7 @@ class Archive(Mapping[str, bytes]):
         with _reading(self._path), self._archive.open(info) as member:
             content = member.read(info.file_size + 1)
         if len(content) != info.file_size:
-            raise damaged(self._path, say("a member is shorter than it says"))
+            raise damaged(self._path, say("a member is shorter than it claims"))
         return content
 
     def __iter__(self) -> Iterator[str]:
@@ -93,7 +93,7 @@ def read_archive(path: Path) -> Archive:
     """All members by their names. Raises FileUnusable for an invalid file."""
     with _reading(path):
         if not stat.S_ISREG(path.stat().st_mode):  # reading a pipe might never end
-            raise not_used(path, say("is no file"), say("name a profile that was exported"))
+            raise not_used(path, say("is not a file"), say("name a profile that was exported"))
         archive = Archive(path, path.open("rb"))
         for name in archive:
             archive[name]  # may raise
@@ -121,7 +121,7 @@ def _check_free(path: Path, overwrite: bool) -> None:
         raise FileUnusable("A folder stands where the profile {path} should be; name a file.", path=path)
     if path.exists() and not overwrite:
         raise FileUnusable(
-            "The file {path} exists already; name another one, or add --force to write over it.", path=path
+            "The file {path} already exists; choose another name, or add --force to overwrite it.", path=path
         )
 
 
@@ -137,16 +137,16 @@ def _check_end(path: Path, file: BinaryIO, size: int) -> None:
     file.seek(max(0, size - _END.size - _LARGE_BYTES))
     tail = file.read()
     if len(tail) < _END.size:
-        raise damaged(path, say("it is no zip file"))
+        raise damaged(path, say("it is not a zip file"))
     mark, disk, first_disk, here, in_all, num_bytes, begin, comment = _END.unpack(tail[-_END.size :])
     if mark != _END_MARK or comment:
-        raise damaged(path, say("it is no zip file, or was cut off"))
+        raise damaged(path, say("it is not a zip file, or was cut off"))
     if tail.startswith(_LARGE_MARK):
-        raise damaged(path, say("its end is not as Slipstream writes it"))
+        raise damaged(path, say("it does not end the way Slipstream writes profiles"))
     if in_all > MOST_MEMBERS + 1 or num_bytes > _MOST_DIRECTORY_BYTES:
         raise damaged(path, say("it has too many members"))
     if disk or first_disk or here != in_all or begin + num_bytes + _END.size != size:
-        raise damaged(path, say("its end is not as Slipstream writes it"))
+        raise damaged(path, say("it does not end the way Slipstream writes profiles"))
 
 
 def _infos(path: Path, archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
@@ -156,15 +156,15 @@ def _infos(path: Path, archive: zipfile.ZipFile, size: int) -> dict[str, zipfile
         raise damaged(path, say("two members have the same name"))
     for name, info in found.items():
         if not _MEMBER_NAME.fullmatch(name):
-            raise damaged(path, say("a member has a name that Slipstream does not give"))
+            raise damaged(path, say("a member has a name that Slipstream never uses"))
         if info.flag_bits & _ENCRYPTED:
             raise damaged(path, say("a member is encrypted"))
         if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
             raise damaged(path, say("a member is compressed"))
         if info.file_size > MOST_MEMBER_BYTES:
-            raise damaged(path, say("a member is larger than Slipstream writes any"))
+            raise damaged(path, say("a member is larger than any that Slipstream writes"))
     if sum(info.file_size for info in infos) > size:
-        raise damaged(path, say("its members say that they are larger than the file"))
+        raise damaged(path, say("its members claim to be larger than the file"))
     return found
 
 

@@ -110,7 +110,7 @@ def from_members(path: Path, members: Mapping[str, bytes]) -> Contents:
     try:
         statistics = Statistics.model_validate_json(read(STATISTICS))
     except ValidationError as error:
-        raise archive.damaged(path, say("its statistics are not as Slipstream writes them")) from error
+        raise archive.damaged(path, say("its statistics are not in Slipstream's form")) from error
     pairs = {(item.target, item.drafter): item.member for item in manifest.ngrams}
     vocabularies = {item.vocabulary: item.member for item in manifest.recall}
     learned = Learned(
@@ -166,7 +166,7 @@ def _read_manifest(path: Path, members: Mapping[str, bytes]) -> Manifest:
             raise archive.not_used(path, why, say("install that version to import it"))
         return Manifest.model_validate_json(content)
     except ValueError as error:  # pydantic's, too
-        raise archive.damaged(path, say("its manifest is not as Slipstream writes it")) from error
+        raise archive.damaged(path, say("its manifest is not in Slipstream's form")) from error
 
 
 def _checked(path: Path, manifest: Manifest, members: Mapping[str, bytes]) -> _Read:
@@ -176,13 +176,13 @@ def _checked(path: Path, manifest: Manifest, members: Mapping[str, bytes]) -> _R
     items = manifest.ngrams, manifest.adapters, manifest.recall
     used = [MANIFEST, STATISTICS, *(item.member for kind in items for item in kind)]
     if sorted(listed) != sorted(members) or sorted(used) != sorted(members):
-        raise archive.damaged(path, say("its manifest tells of other members than it has"))
+        raise archive.damaged(path, say("its manifest lists other members than it has"))
     by_name = {member.name: member for member in manifest.members}
 
     def read(name: str) -> bytes:
         content = members[name]
         if (len(content), _sha256(content)) != (by_name[name].size, by_name[name].sha256):
-            raise archive.damaged(path, say("a member is not as it was when it was written"))
+            raise archive.damaged(path, say("a member was changed after it was written"))
         return content
 
     subjects = (
@@ -193,7 +193,7 @@ def _checked(path: Path, manifest: Manifest, members: Mapping[str, bytes]) -> _R
         [(item.target, item.drafter) for item in manifest.adapters if item.is_published],
     )
     if any(len(set(each)) < len(each) for each in subjects):
-        raise archive.damaged(path, say("its manifest tells of something twice"))
+        raise archive.damaged(path, say("its manifest lists something twice"))
     for name in by_name:
         read(name)
     return read
@@ -203,7 +203,7 @@ def _unpacked(path: Path, read: _Read, name: str, unpack: Callable[[bytes], _Val
     try:
         return unpack(read(name))
     except TensorsBroken as error:
-        raise archive.damaged(path, say("numbers in it are not as Slipstream writes them")) from error
+        raise archive.damaged(path, say("numbers in it are not in Slipstream's form")) from error
 
 
 def _adapters(path: Path, items: Iterable[AdapterItem], read: _Read) -> dict[FingerprintPair, Sequence[AdapterRecord]]:

@@ -59,8 +59,8 @@ def export_drafter(
     is_shared = shares_vocabulary(vocabulary, opened.pieces)
     if order.engine is ExportEngine.LLAMA_CPP and not is_shared:
         raise DrafterUnusable(
-            "{name} has a vocabulary of its own, and llama.cpp drafts only in that of the model; make a "
-            "drafter that has it: slipstream distill --target {target} --vocabulary target --out FOLDER",
+            "{name} has its own vocabulary, but llama.cpp drafts only in the model's; make a drafter that has it: "
+            "slipstream distill --target {target} --vocabulary target --out FOLDER",
             name=opened.source.name,
             target=shlex.quote(order.target),
         )
@@ -190,7 +190,7 @@ def _learned(repository: Repository, pair: tuple[str, str], order: ExportOrder, 
     record = repository.adapter(*pair, order.snapshot)
     if record is None:
         raise AdapterUnusable(
-            "{name} has no snapshot {snapshot} for this model; `slipstream profile show` lists those there are.",
+            "{name} has no snapshot {snapshot} for this model; `slipstream profile show` lists the snapshots.",
             name=name,
             snapshot=order.snapshot,
         )
@@ -204,7 +204,7 @@ def _summary(record: AdapterRecord) -> AdapterSummary:
 
 def _check_place(out: Path) -> None:
     if os.path.lexists(out):
-        raise FileUnusable("{out} exists already; choose another name, or remove it.", out=out)
+        raise FileUnusable("{out} already exists; choose another name, or remove it.", out=out)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -215,7 +215,7 @@ def _check_disk(folder: Path, needed: int) -> None:
     free = shutil.disk_usage(folder).free
     if needed + _SPARE_BYTES > free:
         raise FileUnusable(
-            "The drafter takes {needed:,.0f} MB, and {free:,.0f} MB are free at {folder}; make room or "
+            "The drafter takes {needed:,.0f} MB, but only {free:,.0f} MB are free at {folder}; free some space or "
             "choose another folder.",
             needed=needed / 1e6,
             free=free / 1e6,
@@ -252,7 +252,7 @@ def _move(new: Path, out: Path) -> None:
 
 def _unwritable(folder: Path, error: OSError) -> FileUnusable:
     return FileUnusable(
-        "{folder} cannot be written ({reason}); choose another folder or make room.",
+        "{folder} cannot be written ({reason}); choose another folder, or free some disk space.",
         folder=folder,
         reason=error.strerror or error,
     )

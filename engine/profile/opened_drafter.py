@@ -72,7 +72,7 @@ def open_drafter(source: DrafterSource, data_dir: Path) -> OpenedDrafter:
     """Raises DrafterUnusable, TargetMissing and TargetUnusable."""
     if source.runner is DrafterRunner.HEADS:
         raise DrafterUnusable(
-            "{name} are heads, which only Slipstream runs; name a drafter that is a model with --drafter.",
+            "{name} are heads, which only Slipstream can run; use --drafter to name a drafter that is a model.",
             name=source.name,
         )
     if source.runner is DrafterRunner.LLAMA_CPP:

@@ -257,7 +257,7 @@ class DrafterProposer(SuppliedProposer):
         logits = self._drafter.read(tokens)
         seconds = time.perf_counter() - began
         if not math.isfinite(logits.max()):  # one that is no number is the largest
-            raise DrafterUnusable("{label} computes no numbers; choose another drafter.", label=self.label)
+            raise DrafterUnusable("{label} does not compute numbers; choose another drafter.", label=self.label)
         self._drafter_s += seconds
         if len(tokens) > _MOST_CAUGHT_UP:
             self._reading_s += seconds

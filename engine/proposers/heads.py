@@ -85,7 +85,7 @@ class HeadsProposer(SuppliedProposer):
         began = time.perf_counter()
         outlook = self._outlook = _Outlook(*self._heads.guess(context.state, context.pending))
         if not math.isfinite(outlook.probabilities[0][0]):
-            raise DrafterUnusable("{label} compute no numbers; choose another drafter.", label=self.label)
+            raise DrafterUnusable("{label} do not compute numbers; choose another drafter.", label=self.label)
         seconds = time.perf_counter() - began
         self.step_s += _NEWEST_STEP * (min(seconds, 2 * self.step_s) - self.step_s)
         trunk = [*takewhile(lambda token: token not in self._silent, (each[0] for each in outlook.tokens))]

@@ -173,8 +173,8 @@ def _chance(usual: float, num: float, right: float) -> float:
 
 def _why(best: DrafterProspect) -> str:
     return say(
-        "With {drafter}, this model is expected to write {speedup:.1f} times as fast as without speed-up: {right:.0%} "
-        "of its first guesses are right, and one takes {step:.1f} ms.",
+        "With {drafter}, this model should write {speedup:.1f} times as fast as without speed-up: {right:.0%} of "
+        "its first guesses are right, and a guess takes {step:.1f} ms.",
         drafter=best.source.label,
         speedup=best.speedup,
         right=best.chance_first,
@@ -186,8 +186,8 @@ def _why_nobody(best: DrafterProspect | None) -> str:
     if best is None:
         return say("There is no drafter for this model.")
     return say(
-        "No drafter pays for this model on this computer, so none is loaded. With the best, {drafter}, it is expected "
-        "to write {speedup:.2f} times as fast as without speed-up.",
+        "No drafter pays for this model on this computer, so none is loaded. With the best one, {drafter}, the "
+        "model should write {speedup:.2f} times as fast as without speed-up.",
         drafter=best.source.label,
         speedup=best.speedup,
     )

@@ -35,7 +35,7 @@ def normalized(text: str) -> str:
     if parts.scheme not in _USUAL_PORTS or not parts.hostname:
         raise _no_address(text)
     if parts.username is not None or parts.password is not None or parts.query:
-        raise SettingInvalid("A key or a password does not belong in an address; give the key in its own field.")
+        raise SettingInvalid("A key or password does not belong in an address; enter the key in its own field.")
     host = _host(parts, text)
     ending = "" if port in (None, _USUAL_PORTS[parts.scheme]) else f":{port}"
     return f"{parts.scheme}://{host}{ending}{_path(parts, text)}"
@@ -46,8 +46,8 @@ def way_notice(server: RemoteServer) -> str:
     if server.is_encrypted or server.is_local:
         return ""
     return say(
-        "The way to {host} is not encrypted: whoever is on the network between can read the chats and the key. Use "
-        "https, or a tunnel, unless you trust that network.",
+        "The connection to {host} is not encrypted: anyone on the network between can read the chats and the key. "
+        "Use https or a tunnel, unless you trust that network.",
         host=server.host,
     )
 
@@ -87,5 +87,6 @@ def _path(parts: SplitResult, text: str) -> str:
 
 def _no_address(text: str) -> SettingInvalid:
     return SettingInvalid(
-        "“{text}” is no address of a server; write one as in: http://192.168.1.5:8080/v1", text=text.strip()[:80]
+        "“{text}” is not the address of a server; write one like this: http://192.168.1.5:8080/v1",
+        text=text.strip()[:80],
     )

@@ -109,7 +109,7 @@ class Connection:
             words = told.get("detail") or told.get("message") or ""  # FastAPI's, and vLLM's of old
         kind = f"{error.get('type')} {error.get('code')}" if isinstance(error, dict) else ""
         if answer.status in (400, 413, 422) and _TOO_LONG.search(f"{kind} {words}"):
-            sentence = say("The messages do not fit into what the model of {host} reads at once.", host=self.host)
+            sentence = say("The messages do not fit into what the model on {host} can read at once.", host=self.host)
             return TooLong(sentence, _fitting(error))
         return refused(self.host, answer.status, reason_of(words), _wait_of(answer.headers), model)
 
@@ -207,14 +207,14 @@ class Connection:
         for cause in causes:
             if isinstance(cause, OtherCertificate):
                 return CertificateUntrusted(
-                    "{host} shows another certificate than the one you chose to trust, so nothing was sent to it. Look "
-                    "at the server again if you know why it has changed.",
+                    "{host} presents a different certificate from the one you trusted, so nothing was sent to it. "
+                    "Look at the server again if you know why it changed.",
                     host=self.host,
                 )
             if isinstance(cause, ssl.SSLCertVerificationError):
                 return CertificateUntrusted(
                     "Nobody vouches for the certificate of {host}, so nothing was sent to it. Look at the server "
-                    "again, and trust its certificate if you know it.",
+                    "again, and trust its certificate if you recognize it.",
                     host=self.host,
                 )
         if any(isinstance(cause, ssl.SSLError) for cause in causes) and not has_begun:

@@ -43,7 +43,6 @@ class Continuation:
     def _check(self, told: str) -> None:
         if told[:_FEWEST] == self._begun[:_FEWEST]:
             raise NotPossible(
-                "{host} cannot go on with a reply: it begins anew. Ask for more in a message, or write the reply "
-                "again.",
+                "{host} cannot continue a reply; it starts over. Ask for more in a message, or regenerate the reply.",
                 host=self._host,
             )

@@ -148,9 +148,7 @@ class Deltas:
 
     def _failed(self, error: Any) -> RemoteFailed:
         reason = reason_of(error.get("message", "") if isinstance(error, dict) else error)
-        return RemoteFailed(
-            "{host} has ended the reply: “{reason}” What has arrived is kept.", host=self._host, reason=reason
-        )
+        return RemoteFailed("{host} ended the reply: “{reason}” What arrived is kept.", host=self._host, reason=reason)
 
 
 def _text(value: Any) -> str:

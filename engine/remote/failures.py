@@ -49,24 +49,23 @@ def reason_of(words: object) -> str:
 
 def unreadable(host: str) -> RemoteFailed:
     return RemoteFailed(
-        "{host} answers in a way that no server with OpenAI's interface does; check the address and its path.",
+        "{host} answers like no server with OpenAI's interface does; check the address and its path.",
         host=host,
     )
 
 
 def too_much(host: str) -> RemoteFailed:
-    return RemoteFailed("{host} sends more than a reply can be; it is not read any further.", host=host)
+    return RemoteFailed("{host} sends more than a reply can be; the rest is not read.", host=host)
 
 
 def silent(host: str) -> Lost:
-    return Lost(say("{host} has fallen silent; try again, or look after the server.", host=host))
+    return Lost(say("{host} stopped answering; try again, or check the server.", host=host))
 
 
 def lost(host: str) -> Lost:
     return Lost(
         say(
-            "The connection to {host} was lost. What has arrived is kept; continue the reply when the server is there "
-            "again.",
+            "The connection to {host} was lost. What arrived is kept; continue the reply when the server is back.",
             host=host,
         )
     )
@@ -74,9 +73,7 @@ def lost(host: str) -> Lost:
 
 def halved(host: str) -> Lost:
     return Lost(
-        say(
-            "{host} ended in the middle of the reply. What has arrived is kept; continue the reply to go on.", host=host
-        )
+        say("{host} stopped in the middle of the reply. What arrived is kept; continue the reply to go on.", host=host)
     )
 
 
@@ -93,27 +90,25 @@ def not_reached(host: str) -> NotReached:
 def refused(host: str, status: int, reason: str, wait_s: float | None, model: str = "") -> RemoteFailed:
     """`reason`: the server's own words, as `reason_of` makes them."""
     if status in (401, 403):
-        return RemoteFailed("{host} does not accept the key, or wants one; check the key of this server.", host=host)
+        return RemoteFailed("{host} does not accept the key, or requires one; check the key of this server.", host=host)
     if status == 404 and model:
         return RemoteFailed(
-            "{host} has no model {model} any more, or no chats at this address; look at the server again.",
+            "{host} no longer has the model {model}, or has no chats at this address; look at the server again.",
             host=host,
             model=model,
         )
     if status == 413:
-        return RemoteFailed("{host} does not take that much at once; send less, or fewer pictures.", host=host)
+        return RemoteFailed("{host} does not accept that much at once; send less, or fewer pictures.", host=host)
     if status in (429, 503):
-        return Busy(say("{host} is busy and takes no more; try again in a while.", host=host), wait_s)
+        return Busy(say("{host} is busy and accepts no more requests; try again in a while.", host=host), wait_s)
     if 300 <= status < 400:
         return RemoteFailed(
-            "{host} sends elsewhere, and Slipstream goes to no address that you did not choose; set up the server with "
-            "its own address.",
+            "{host} redirects to another address, and Slipstream contacts none that you did not choose; set up the "
+            "server with its own address.",
             host=host,
         )
     if status >= 500:
-        return RemoteFailed(
-            "{host} has failed ({status}); try again, or look after the server.", host=host, status=status
-        )
+        return RemoteFailed("{host} failed ({status}); try again, or check the server.", host=host, status=status)
     if reason:
         return RemoteFailed("{host} refuses this: “{reason}”", host=host, reason=reason)
     return RemoteFailed("{host} refuses this ({status}); check the address and the model.", host=host, status=status)

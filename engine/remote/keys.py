@@ -60,7 +60,7 @@ def checked_key(key: str) -> str:
     key = key.strip()
     if len(key) > _LONGEST or not key.isascii() or not key.isprintable() or " " in key:
         raise SettingInvalid(
-            "This is no key: one has up to {most:,} letters, digits and signs, and no spaces; copy it once more.",
+            "This is not a key: a key has up to {most:,} letters, digits and symbols, and no spaces; copy it again.",
             most=_LONGEST,
         )
     return key
@@ -83,8 +83,8 @@ class Keys:
         if self._found() is not None:
             return ""
         return say(
-            "This system has no keyring that Slipstream can use (or it is locked), so keys are kept in memory until "
-            "Slipstream ends, and asked for again after that."
+            "Slipstream can use no keyring on this system (or it is locked), so keys stay in memory until you close "
+            "Slipstream and are asked for again after that."
         )
 
     def holds(self, name: str) -> bool:

@@ -88,8 +88,7 @@ def _sampled(settings: ReplySettings, kind: ServerKind) -> dict[str, Any]:
         body |= _form(sampling.grammar, kind)
     if sampling.banned_words.strip() or sampling.logit_bias.strip():
         raise NotPossible(
-            "Words can be banned, or made likelier, only in models that run on this machine; remove these in the "
-            "settings of the chat."
+            "Words can be banned or made likelier only in models on this computer; remove these settings from the chat."
         )
     return body
 
@@ -99,13 +98,13 @@ def _form(grammar: str, kind: ServerKind) -> dict[str, Any]:
         try:
             schema = json.loads(grammar)
         except (ValueError, RecursionError):
-            raise NotPossible("The form of the reply is no JSON schema; mend it in the settings of the chat.") from None
+            raise NotPossible("The reply format is not a JSON schema; fix it in the chat's settings.") from None
         about = {"name": "reply", "strict": True, "schema": schema}
         return {"response_format": {"type": "json_schema", "json_schema": about}}
     if kind not in _TAKES_GBNF:
         raise NotPossible(
-            "This server takes no grammar in GBNF; give the form of the reply as a JSON schema, or choose a model on "
-            "this machine."
+            "This server accepts no GBNF grammar; set the reply format as a JSON schema, or choose a model on this "
+            "computer."
         )
     return {"grammar": grammar}
 

@@ -186,14 +186,14 @@ class Servers:
                 return []
             except (OSError, ArithmeticError, LookupError, *_UNREADABLE) as error:
                 raise FileUnusable(
-                    "{path} cannot be read, so no server is known; remove it, and add your servers again.",
+                    "{path} cannot be read, so no servers are known; remove it, and add your servers again.",
                     path=self._path,
                 ) from error
 
     def _write(self, servers: Iterable[_Kept]) -> None:
         content = json.dumps([asdict(each) for each in servers], ensure_ascii=False).encode("utf-8", "replace")
         if len(content) > _MOST_BYTES:  # as much as is read again
-            raise NotPossible("The servers in the list have too many models to be kept; remove one first.")
+            raise NotPossible("The servers in the list have too many models to store; remove one first.")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with whole_file(self._path) as file:
@@ -207,7 +207,7 @@ def _models_at(address: str, models: Sequence[RemoteModel]) -> tuple[RemoteModel
 
 
 def _not_there(address: str) -> NotPossible:
-    return NotPossible("There is no server at {address} in the list any more; add it again.", address=address)
+    return NotPossible("The server at {address} is no longer in the list; add it again.", address=address)
 
 
 def _unwritable(path: Path, error: OSError) -> FileUnusable:

@@ -27,7 +27,7 @@ class RemoteTargets:
         written, model = split_reference(reference)
         address = normalized(written)
         if self._servers.of(address) is None:
-            raise NotPossible("There is no server at {address} in the list; add it first.", address=address)
+            raise NotPossible("The server at {address} is not in the list; add it first.", address=address)
         seen = looked_at(self._servers.connection(address), stop)
         found = chosen_model(seen, model)
         server = self._servers.note(address, seen.kind, seen.models)
@@ -42,7 +42,7 @@ class RemoteTargets:
         """Raises ServerNotAgreed where no chats may be sent there, and NotPossible where it is not in the list."""
         server = self._servers.of(address)
         if server is None:
-            raise NotPossible("There is no server at {address} in the list; add it first.", address=address)
+            raise NotPossible("The server at {address} is not in the list; add it first.", address=address)
         if not server.is_agreed:
             raise ServerNotAgreed(ask_to_agree(server))
 

@@ -71,7 +71,7 @@ class RemoteWriter:
         """Asks nobody. Raises NotPossible for a reply that ended in the middle of a thought."""
         if thoughts and not thoughts[-1].is_whole:
             raise NotPossible(
-                "This reply ended in the middle of a thought, which no server goes on with; write the reply again."
+                "This reply ended in the middle of a thought, which servers cannot continue; regenerate the reply."
             )
         return Prepared(
             turns=tuple(turns),
@@ -153,10 +153,10 @@ class _Run:
             pause_s = max(error.wait_s, _PAUSES_S[0])
         seconds = math.ceil(pause_s)
         if isinstance(error, Busy):
-            told = say("{host} is busy; it is asked again in {number} second(s).", host=connection.host, number=seconds)
+            told = say("{host} is busy; trying again in {number} second(s).", host=connection.host, number=seconds)
         else:
             told = say(
-                "{host} does not answer; it is asked again in {number} second(s).", host=connection.host, number=seconds
+                "{host} does not answer; trying again in {number} second(s).", host=connection.host, number=seconds
             )
         self._listener.on_waiting(told)
         rest(pause_s, self._stop)
@@ -194,7 +194,7 @@ class _Run:
             case Ending.LENGTH:
                 return self._full(deltas)
             case Ending.FILTERED:
-                raise RemoteFailed("{host} has ended the reply because of its content.", host=connection.host)
+                raise RemoteFailed("{host} ended the reply because of its content.", host=connection.host)
         if deltas.is_done:
             return StopReason.END
         raise halved(connection.host)
@@ -242,7 +242,7 @@ def _size(turn: ChatTurn) -> int:
 
 def _too_long(connection: Connection) -> MendableError:
     return PromptTooLong(
-        "Your message alone does not fit into what the model of {host} reads at once; shorten it, or have the server "
-        "load the model with a bigger context.",
+        "Your message alone does not fit into what the model on {host} can read at once; shorten it, or have the "
+        "server load the model with a larger context.",
         host=connection.host,
     )

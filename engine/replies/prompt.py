@@ -162,20 +162,20 @@ class PromptBuilder:
         if prompt.num_cells > room - min(_SENTENCE_TOKENS, size // _REPLY_PARTS):
             if begun:
                 raise PromptTooLong(
-                    "This reply fills the context of {size:,} tokens; to continue it, choose a bigger context size.",
+                    "This reply fills the context of {size:,} tokens; to continue it, choose a larger context size.",
                     size=size,
                 )
             if tools or turns[-1].role is Role.TOOL:
                 raise PromptTooLong(
-                    "This message, the tools and what they answered take {tokens:,} tokens, but {name} reads at most "
-                    "{size:,} at once; use fewer tools, or choose a bigger context size.",
+                    "This message, the tools and their results take {tokens:,} tokens, but {name} can read at most "
+                    "{size:,} at once; use fewer tools, or choose a larger context size.",
                     tokens=prompt.num_cells,
                     name=self._target.description.name,
                     size=size,
                 )
             raise PromptTooLong(
-                "This message takes {tokens:,} tokens, but {name} reads at most {size:,} at once; shorten it, or "
-                "choose a bigger context size.",
+                "This message takes {tokens:,} tokens, but {name} can read at most {size:,} at once; shorten it, or "
+                "choose a larger context size.",
                 tokens=prompt.num_cells,
                 name=self._target.description.name,
                 size=size,
@@ -202,12 +202,12 @@ class PromptBuilder:
             tokens = [*text]
             if not all(0 <= token < len(self._target.vocabulary) for token in tokens):
                 raise TargetUnusable(
-                    "This prompt has numbers that are no tokens of {name}; send it as a text.", name=name
+                    "This prompt contains numbers that are not tokens of {name}; send it as text.", name=name
                 )
         if len(tokens) > size - min(_SENTENCE_TOKENS, size // _REPLY_PARTS):
             raise PromptTooLong(
-                "This prompt takes {tokens:,} tokens, but {name} reads at most {size:,} at once; shorten it, or "
-                "choose a bigger context size.",
+                "This prompt takes {tokens:,} tokens, but {name} can read at most {size:,} at once; shorten it, or "
+                "choose a larger context size.",
                 tokens=len(tokens),
                 name=name,
                 size=size,

@@ -58,7 +58,7 @@ class Clients:
         known = self.all()
         if any(each.name == name for each in known):
             raise NotPossible(
-                "There is a program called {name} already; choose another name, or remove that first.", name=name
+                "There is already a program called {name}; choose another name, or remove that one first.", name=name
             )
         key = _PREFIX + secrets.token_urlsafe(32)
         self._write((*known, Client(name, _digest(key), is_remembered)))
@@ -97,7 +97,7 @@ def _read(path: Path) -> tuple[Client, ...]:
         return tuple(Client(str(each["name"]), str(each["digest"]), each["is_remembered"] is True) for each in found)
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise FileUnusable(
-            "{path} cannot be read, so no program with a key is let in; remove it, and add these programs again.",
+            "{path} cannot be read, so programs with a key are not let in; remove it, and add these programs again.",
             path=path,
         ) from error
 

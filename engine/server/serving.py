@@ -58,7 +58,7 @@ class Server:
         settings = self._settings
         if not settings.is_local and not self._clients.all():
             raise SettingInvalid(
-                "A server at {host} can be reached from other machines, so every program needs a key: make one "
+                "A server at {host} can be reached from other computers, so every program needs a key: create one "
                 "with `slipstream clients add NAME` first.",
                 host=settings.host,
             )
@@ -132,7 +132,7 @@ def _listen(settings: ServerSettings) -> socket.socket:
         family, _, _, _, address = found[0]
         listening = socket.socket(family, socket.SOCK_STREAM)
     except OSError as error:
-        raise NotPossible("{host} is no address of this machine; choose another one.", host=host) from error
+        raise NotPossible("{host} is not an address of this computer; choose another one.", host=host) from error
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
@@ -141,8 +141,8 @@ def _listen(settings: ServerSettings) -> socket.socket:
     except OSError as error:
         listening.close()
         if error.errno == errno.EADDRINUSE:
-            raise NotPossible("Another program uses port {port} already; choose another port.", port=port) from error
+            raise NotPossible("Another program already uses port {port}; choose another port.", port=port) from error
         if error.errno == errno.EACCES:
-            raise NotPossible("Port {port} is for the system alone; choose one from 1024 on.", port=port) from error
-        raise NotPossible("{host} is no address of this machine; choose another one.", host=host) from error
+            raise NotPossible("Port {port} is reserved for the system; choose one from 1024 on.", port=port) from error
+        raise NotPossible("{host} is not an address of this computer; choose another one.", host=host) from error
     return listening

@@ -58,7 +58,7 @@ class Answering:
             self._emit(AnswerRefused(command.number, Refusal.NOT_READY, str(error)))
             return
         if self._target.local is None:  # the user agreed to send chats there, not what other programs ask
-            sentence = say("The model in use is on another server; ask that one, or choose a model on this machine.")
+            sentence = say("The model in use is on another server; ask that one, or choose a model on this computer.")
             self._emit(AnswerRefused(command.number, Refusal.NOT_READY, sentence))
             return
         try:
@@ -143,8 +143,8 @@ def _prepared(asked: Asked, settings: ReplySettings, writer: ReplyWriter) -> Pre
         return writer.prepare_bare(asked.text)
     if asked.tools and not writer.calls_tools:
         raise NotPossible(
-            "{target_name} cannot use tools: the chat template inside it knows none. Send none, or choose "
-            "another model.",
+            "{target_name} cannot use tools: its chat template has no place for them. Send none, or choose another "
+            "model.",
             target_name=writer.target_name,
         )
     is_past = bool(asked.begun) or asked.must_call is not None  # its thoughts

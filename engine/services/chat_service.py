@@ -236,7 +236,7 @@ class ChatService:
         *branch, before = conversation.messages
         if not any(map(is_prompt, branch)):  # in a chat that came from a file
             raise NotPossible(
-                "This reply answers no message of yours, so it cannot be continued; write a message first."
+                "This reply answers none of your messages, so it cannot be continued; write a message first."
             )
         offer = self._offer(command.settings, conversation.sampling, stop)
         if before.calls or before.role is Role.TOOL:
@@ -254,14 +254,14 @@ class ChatService:
         sampled = self._sampled(settings, own)
         if settings.tools and not self._writer.calls_tools:
             raise NotPossible(
-                "{target_name} cannot use tools: the chat template inside it knows none. Switch tools off for "
-                "this chat, or choose another model.",
+                "{target_name} cannot use tools: its chat template has no place for them. Switch tools off for this "
+                "chat, or choose another model.",
                 target_name=self._writer.target_name,
             )
         if settings.tools and sampled.sampling.grammar.strip():
             raise NotPossible(
-                "Tools cannot be called in this chat, because its replies have a form; remove the form in the "
-                "settings of the chat, or switch tools off."
+                "Tools cannot be called in this chat, because its replies have a set format; remove the format in "
+                "the chat's settings, or switch tools off."
             )
         return _Offer(settings, sampled.asks_to_think, self._calling.offered(settings.tools, stop))
 
@@ -400,8 +400,8 @@ class ChatService:
         local = self.target.local
         if local is None:
             raise NotPossible(
-                "Guesses for this model are made by its server, where nothing can be compared; choose a model on this "
-                "machine."
+                "Guesses for this model are made by its server, where nothing can be compared; choose a model on "
+                "this computer."
             )
         conversation = self._opened(command.conversation_id)
         before = before_last_prompt(conversation.messages) if conversation else ()
@@ -424,7 +424,7 @@ class ChatService:
         local = self.target.local
         if local is None:
             raise NotPossible(
-                "This model runs on a server, so nothing of it can be measured here; choose a model on this machine."
+                "This model runs on a server, so it cannot be measured here; choose a model on this computer."
             )
         self._readings.begin()
         with self.target.watched(), local.writer.apart() as target:
@@ -441,9 +441,7 @@ class ChatService:
         if reply.failure is not None:
             raise reply.failure
         if reply.statistics.stop_reason is StopReason.CONTEXT_FULL:
-            raise NotPossible(
-                "The context of this model is full; load it with a bigger context size to continue the reply."
-            )
+            raise NotPossible("The model's context is full; load it with a larger context size to continue the reply.")
         if reply.statistics.stop_reason is not StopReason.STOPPED:
             raise NotPossible("The model has nothing to add to this reply; ask for more in a message.")
         self._emit(ReplyFinished(before, self._keeper.siblings_of(before)))

@@ -58,7 +58,8 @@ class Embedding:
         for place, text in enumerate(texts):
             if len(text) > model.max_tokens:
                 raise PromptTooLong(
-                    "Text {place} has {count:,} tokens, but {name} reads {most:,} at once; send shorter texts.",
+                    "Text {place} has {count:,} tokens, but {name} can read at most {most:,} at once; send shorter "
+                    "texts.",
                     place=place + 1,
                     count=len(text),
                     name=model.name,

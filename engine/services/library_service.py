@@ -248,13 +248,13 @@ class LibraryService:
         if self._repository.target_at(path) is None:
             raise NotPossible("{name} is not in the library, so its file is left alone.", name=path.name)
         if not is_gguf(path.name):
-            raise NotPossible("{name} does not end in .gguf, so it is left alone; delete it by hand.", name=path.name)
+            raise NotPossible("{name} does not end in .gguf, so it is left alone; delete it yourself.", name=path.name)
         try:
             for part in part_paths(path):
                 part.unlink(missing_ok=True)
         except OSError as error:
             raise NotPossible(
-                "{path} cannot be deleted ({reason}); mend that, or take it out of the list only.",
+                "{path} cannot be deleted ({reason}); fix that, or only remove it from the list.",
                 path=path,
                 reason=error.strerror,
             ) from error

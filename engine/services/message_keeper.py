@@ -24,7 +24,7 @@ from engine.storage import Repository
 _logger = logging.getLogger("slipstream.store")
 
 _PAUSE_S = 1.0  # until the store is asked again
-_WAITING = say("Another program has locked the store of your chats; close that program, or wait.")
+_WAITING = say("Another program has locked your chats; close that program, or wait.")
 _BROKEN = template("Something went wrong inside Slipstream ({reason}), and a message is not stored.")
 
 

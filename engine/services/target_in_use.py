@@ -38,12 +38,12 @@ LoadSource = Callable[[TargetSource, TargetSettings, Callable[[float], None], St
 Speculate = Callable[[Target, StopSignal, str, str], Speculation]  # with the choice of a drafter, the target's identity
 
 _SOME_ON_CARD = template(
-    "Only {fitting} of its {layers} layers fit on {card}; the rest is computed by the CPU, which takes longer. A "
+    "Only {fitting} of its {layers} layers fit on {card}; the rest runs on the processor, which is slower. A "
     "smaller context size or quantization leaves room for more."
 )
 _NONE_ON_CARD = template(
-    "None of its layers fits on {card}; the rest is computed by the CPU, which takes longer. A smaller context size or "
-    "quantization leaves room for more."
+    "None of its layers fits on {card}; all run on the processor, which is slower. A smaller context size or "
+    "quantization leaves room for some."
 )
 
 
@@ -176,7 +176,7 @@ class TargetInUse:
         if self._suspects.holds(source.identity):
             if command.by_itself and command.target != STARTER:  # which answers where nothing else can
                 raise TargetSuspect(
-                    "Slipstream ended unexpectedly while {name} was being loaded or wrote its first reply; open it "
+                    "Slipstream ended unexpectedly while {name} was loading or writing its first reply; open it "
                     "again, or choose another model.",
                     name=source.name,
                 )
@@ -367,7 +367,7 @@ def _described(writer: RemoteWriter) -> TargetInfo:
         context_size=writer.model.context_size,
         size_bytes=0,
         threads=0,
-        speculation=say("{name} guesses ahead by itself, if it does; Slipstream cannot.", name=writer.server.name),
+        speculation=say("{name} decides by itself whether to guess ahead; Slipstream cannot.", name=writer.server.name),
         can_draft=False,
         identity=writer.model.identity,
         thinks=writer.thinks_unless_told,
@@ -390,12 +390,12 @@ def _notices(target: Target, settings: TargetSettings) -> Iterator[str]:
         yield say("This model has no chat template; ChatML is used, which may not suit it.")
     if TargetFeature.ROLLBACK in target.features and not target.limits.rolls_back_freely:
         yield say(
-            "This model can take back only the last {number} token(s) that it has read: writing a reply again reads "
-            "the whole chat anew.",
+            "This model can roll back only the last {number} token(s) it has read: regenerating a reply reads the "
+            "whole chat again.",
             number=target.limits.max_rollback,
         )
     if TargetFeature.ROLLBACK not in target.features:
         yield say(
-            "This model cannot take back what it has read, so it gets no speed-up, and regenerating a reply "
-            "reads the whole chat again."
+            "This model cannot roll back what it has read, so it gets no speed-up, and regenerating a reply reads "
+            "the whole chat again."
         )

@@ -240,7 +240,7 @@ class TuningService:
             check_form(form)
             if form == own:
                 raise NotPossible(
-                    "{name} is in the form {form} already; choose another one.", name=path.name, form=form
+                    "{name} is already in {form}; choose another quantization.", name=path.name, form=form
                 )
 
     def _starter_form(self, choice: StarterForm) -> str:
@@ -266,7 +266,7 @@ def _workshop(beside: Path) -> Iterator[Path]:
         folder = tempfile.TemporaryDirectory(prefix=_WORKSHOP, dir=beside)
     except OSError as error:
         raise NotPossible(
-            "{beside} cannot be written ({reason}); mend that and try again.", beside=beside, reason=error.strerror
+            "{beside} cannot be written ({reason}); fix that and try again.", beside=beside, reason=error.strerror
         ) from error
     with folder as name:
         yield Path(name)

@@ -44,7 +44,7 @@ class Turns:
         found = self._found([each.digest for each in pictures])
         for each in pictures:
             if each.digest not in found:
-                raise FileUnusable("{name} is not there any more; attach it again.", name=each.name)
+                raise FileUnusable("{name} is no longer there; attach it again.", name=each.name)
         return ChatTurn(Role.USER, text, pictures=tuple(found[each.digest] for each in pictures))
 
     def _found(self, digests: Collection[str]) -> Mapping[str, Picture]:

@@ -23,7 +23,7 @@ Handle = Callable[[Command, StopSignal], None]
 # leaves 4,096: two megabytes, more than threads have on some systems. Memory is used as it is needed.
 _STACK_BYTES = 16 << 20
 _LOOK_S = 0.05  # at a signal to stop, which wakes nobody
-_BROKEN = template("Something went wrong inside Slipstream ({reason}). What was kept is safe; try again.")
+_BROKEN = template("Something went wrong inside Slipstream ({reason}). Everything stored is safe; try again.")
 _REASON_LENGTH = 200  # characters of a bug's own words
 
 

@@ -46,8 +46,8 @@ WORDS_OF_MESSAGE = {"text": "''", "thoughts": "'[]'", "calls": "'[]'", "result":
 _STEPS = 1000  # of SQLite's machine between two looks whether to stop: about 15 ms in VACUUM
 _LOOK_MS = 300  # to wait for readers, at the end
 _NO_ROOM = template(
-    "Text that you deleted is not yet overwritten in {path}: that needs {size:,.0f} MB of free space on the disk. It "
-    "is done as soon as there is room."
+    "Text that you deleted is not overwritten in {path} yet: that needs {size:,.0f} MB of free disk space. It will "
+    "be done as soon as there is room."
 )
 _UNCHANGED = template(
     "Text that you deleted may still be in {path}, which cannot be changed; make it writable, or delete that file if "

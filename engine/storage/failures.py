@@ -18,27 +18,29 @@ _ELSEWHERE = say("choose another data folder with {variable}", variable=DATA_DIR
 
 
 DAMAGED = template(
-    "The store {path} is damaged or is not a store of Slipstream; put a backup in its place, move it away to begin an "
-    "empty one, or {elsewhere}."
+    "The chat database {path} is damaged or is not Slipstream's; put a backup in its place, move it away to start "
+    "with an empty one, or {elsewhere}."
 )
 FROM_NEWER_VERSION = template(
-    "The store {path} was written by a newer version of Slipstream; install that version or {elsewhere}."
+    "The chat database {path} was written by a newer version of Slipstream; install that version or {elsewhere}."
 )
 FROM_BEFORE_RELEASE = template(
-    "The store {path} is from before the first release of Slipstream, and released versions cannot read it; move it "
-    "away to begin an empty one, or {elsewhere}."
+    "The chat database {path} is from before the first release of Slipstream, and released versions cannot read "
+    "it; move it away to start with an empty one, or {elsewhere}."
 )
-IS_A_FOLDER = template("A folder stands where the store {path} should be; move it away or {elsewhere}.")
+IS_A_FOLDER = template("There is a folder where the chat database {path} should be; move it away or {elsewhere}.")
 FOLDER_NOT_CREATED = template("The data folder {path} cannot be created ({reason}); {elsewhere}.")
-_READ_ONLY = template("The store {path} cannot be written; make it and its folder writable for you, or {elsewhere}.")
-_FULL = template("The disk that holds the store {path} is full; free some space and try again.")
-_LOCKED = template("The store {path} is locked by another program; close that program and try again.")
+_READ_ONLY = template(
+    "The chat database {path} cannot be written; make it and its folder writable for you, or {elsewhere}."
+)
+_FULL = template("The disk with the chat database {path} is full; free some space and try again.")
+_LOCKED = template("The chat database {path} is locked by another program; close that program and try again.")
 _NOT_OPENED = template(
-    "The store {path} cannot be opened; check that its folder is there and that you may read and write it, or "
-    "{elsewhere}."
+    "The chat database {path} cannot be opened; check that its folder exists and that you may read and write it, "
+    "or {elsewhere}."
 )
 _DISK_ERROR = template(
-    "The disk failed while the store {path} was in use; check the disk and try again, or {elsewhere}."
+    "The disk failed while the chat database {path} was in use; check the disk and try again, or {elsewhere}."
 )
 
 _BY_SQLITE_CODE = {

@@ -114,7 +114,7 @@ class LearnedRepository(Transactions):
         were, and ValueError for an invalid reply."""
         with self._writing(patience_s=SHORT_PATIENCE_S) as connection:
             if read_exercise(connection, exercise.message_id) != exercise:
-                raise ConversationMissing("This message is no longer in the store.")
+                raise ConversationMissing("This message no longer exists.")
             return write_practice(connection, fingerprint, exercise, reply, most)
 
     def load_practice(self, fingerprint: str, most: int) -> tuple[Lesson, ...]:
@@ -149,7 +149,7 @@ class LearnedRepository(Transactions):
         with self._writing() as connection:
             if not adapters.publish(connection, (target_fingerprint, drafter_fingerprint), number):
                 raise AdapterUnusable(
-                    "Adapter {snapshot} is no longer in the store; choose another one, or the drafter without any.",
+                    "Adapter {snapshot} no longer exists; choose another one, or the drafter without any.",
                     snapshot=number,
                 )
 
@@ -249,4 +249,4 @@ class LearnedRepository(Transactions):
 def _check_messages(connection: Connection, ids: Collection[int]) -> None:
     found = select(MessageRow.id).where(MessageRow.id.in_(ids))
     if len(connection.execute(found).all()) < len(ids):
-        raise ConversationMissing("This message is no longer in the store.")
+        raise ConversationMissing("This message no longer exists.")

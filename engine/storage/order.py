@@ -22,10 +22,8 @@ from engine.storage.transactions import Database, Transactions, is_incognito
 
 MOST_FOLDERS = 1_000
 _AT_ONCE = 500  # conversations named in one statement
-_NO_INCOGNITO = template(
-    "An incognito chat leaves nothing on the disk, so it cannot be moved into a folder or archived."
-)
-_NO_FOLDER = template("This folder is no longer there.")
+_NO_INCOGNITO = template("An incognito chat exists only in memory, so it cannot be moved into a folder or archived.")
+_NO_FOLDER = template("This folder no longer exists.")
 
 
 class OrderRepository(Transactions):
@@ -226,9 +224,9 @@ def _checked_name(name: str, taken: Iterable[str]) -> str:
     if not name:
         raise SettingInvalid("A folder needs a name.")
     if len(name) > FOLDER_NAME_LENGTH:
-        raise SettingInvalid("The name of a folder has at most {most} characters.", most=FOLDER_NAME_LENGTH)
+        raise SettingInvalid("A folder name may have at most {most} characters.", most=FOLDER_NAME_LENGTH)
     if name.casefold() in {each.casefold() for each in taken}:
-        raise SettingInvalid("There is a folder “{name}” already; choose another name.", name=name)
+        raise SettingInvalid("There is already a folder “{name}”; choose another name.", name=name)
     return name
 
 
@@ -279,8 +277,8 @@ def _find_all(
         found.update({row.id: summary_of(row) for row in connection.execute(wanted)})
     if len(found) < len(set(conversation_ids)):
         if len(set(conversation_ids)) == 1:
-            raise ConversationMissing("This chat is no longer in the store.")
-        raise ConversationMissing("Some of these chats are no longer in the store.")
+            raise ConversationMissing("This chat no longer exists.")
+        raise ConversationMissing("Some of these chats no longer exist.")
     return tuple(found[number] for number in dict.fromkeys(conversation_ids))
 
 

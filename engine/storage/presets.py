@@ -92,7 +92,7 @@ def _add(connection: Connection, kept: _Kept, added: Iterable[dict[str, object]]
 def _check_room(connection: Connection, kept: _Kept, num_new: int) -> None:
     num_kept = connection.execute(select(func.count()).select_from(kept)).scalar_one()
     if num_kept + num_new > MOST_KEPT:
-        raise NotPossible("No more than {most:,} can be kept; delete some first.", most=MOST_KEPT)
+        raise NotPossible("No more than {most:,} can be stored; delete some first.", most=MOST_KEPT)
 
 
 def _values_of_preset(preset: Preset) -> dict[str, object]:

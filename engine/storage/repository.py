@@ -263,7 +263,7 @@ class Repository(
             found = _find(connection, conversation_id)
             removed_here = self._removed.get(conversation_id, [])
             if not removed_here or removed_here[-1][0] != message_id:
-                raise ConversationMissing("This message is no longer in the store.")
+                raise ConversationMissing("This message no longer exists.")
             _, removed = removed_here[-1]
             put_back(connection, removed)
             left = branch.with_left(found.left_heads, found.head_message_id)
@@ -433,7 +433,7 @@ def _find(connection: Connection, conversation_id: int, *, even_deleted: bool = 
     wanted = select(ConversationRow.__table__, LATEST_TARGET).where(ConversationRow.id == conversation_id)
     row = connection.execute(wanted).one_or_none() if conversation_id in POSSIBLE_IDS else None
     if row is None or (row.deleted_at is not None and not even_deleted):
-        raise ConversationMissing("This chat is no longer in the store.")
+        raise ConversationMissing("This chat no longer exists.")
     return row
 
 
@@ -452,7 +452,7 @@ def _opened(connection: Connection, found: Row[Any], head_message_id: int | None
 def _check_message(connection: Connection, conversation_id: int, message_id: int) -> None:
     wanted = select(MessageRow.conversation_id).where(MessageRow.id == message_id)
     if message_id not in POSSIBLE_IDS or connection.execute(wanted).scalar_one_or_none() != conversation_id:
-        raise ConversationMissing("This message is no longer in the store.")
+        raise ConversationMissing("This message no longer exists.")
 
 
 def _change(connection: Connection, conversation_id: int, *, even_deleted: bool = False, **values: object) -> Row[Any]:

@@ -26,7 +26,7 @@ def check_build() -> None:
     flags = usable_flags()
     if flags and (missing := lacking(options, flags)):  # without flags nothing is known
         raise MendableError(
-            "llama.cpp was compiled here for another CPU; this one lacks {missing}. Run `make setup` in the "
-            "folder of Slipstream's source, which compiles it for this one.",
+            "llama.cpp was compiled for another processor; this one lacks {missing}. Run `make setup` in "
+            "Slipstream's source folder to compile it for this one.",
             missing=", ".join(missing),
         )

@@ -47,7 +47,7 @@ def ask_child(
     try:
         while not reader.poll(_GLANCE_S):
             if is_stopped():
-                raise Cancelled("The first look at a file was cancelled.")
+                raise Cancelled("Checking the file was cancelled.")
             if watched.has_outgrown():
                 return None
         return str(reader.recv_bytes(), "utf-8")

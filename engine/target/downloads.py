@@ -24,7 +24,7 @@ def download_path(folder: Path, repository: str, name: str) -> Path:
     hub allows. Raises FetchFailed for what is no model file."""
     *folders, file = [_safe(piece) for piece in name.split("/") if piece.strip(" .")] or [""]
     if not is_gguf(file) or len(folders) > _DEEPEST:
-        raise FetchFailed("“{name}” is no model file; choose one that ends in .gguf.", name=name)
+        raise FetchFailed("“{name}” is not a model file; choose one that ends in .gguf.", name=name)
     return folder.joinpath(repository.replace("/", "--"), *folders, file)
 
 

@@ -114,7 +114,8 @@ class Embedder(LoadedModel):
             length = float(np.linalg.norm(vector))
             if not np.isfinite(length) or length == 0:
                 raise TargetUnusable(
-                    "{name} computes no numbers; it is damaged: download it again.", name=self.description.path.name
+                    "{name} does not compute numbers; it is damaged: download it again.",
+                    name=self.description.path.name,
                 )
             yield (vector / length).astype(np.float32)
 

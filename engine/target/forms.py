@@ -151,7 +151,7 @@ def check_room(folder: Path, num_bytes: int) -> None:
     """Raises NotPossible where so much more does not fit on the disk."""
     if num_bytes > (free := free_bytes(folder)):
         raise NotPossible(
-            "This takes {size:.2f} GB in {folder}, where {free:.2f} GB are free; make room and try again.",
+            "This takes {size:.2f} GB in {folder}, but only {free:.2f} GB are free; free some space and try again.",
             size=num_bytes / 1e9,
             folder=folder,
             free=free / 1e9,
@@ -178,7 +178,7 @@ def _write(
     if complaint is None or complaint:
         check_room(unfinished.parent, num_bytes - unfinished.stat().st_size)  # the usual reason
         raise NotPossible(
-            "{name} cannot be turned into {form} (llama.cpp: {complaint}); try another form.",
+            "{name} cannot be turned into {form} (llama.cpp: {complaint}); try another quantization.",
             name=path.name,
             form=form,
             complaint=complaint or say("it ended"),
@@ -202,7 +202,7 @@ def settle(unfinished: Path, target: Path) -> None:
 
 
 def _is_there(target: Path) -> NotPossible:
-    return NotPossible("{target} is there already; use it, or move it away first.", target=target)
+    return NotPossible("{target} already exists; use it, or move it away first.", target=target)
 
 
 def _quantize(path: Path, form: str, out: Path) -> str:

@@ -26,12 +26,8 @@ if TYPE_CHECKING:  # it is imported when somebody sets a grammar
 _NO_OPTIONS, _OPTIONS = "%llguidance {}", '%llguidance {"no_forcing": true}'
 # Between the parts of a value, as llama.cpp has it: without a limit, a reply might be made of spaces.
 _JSON = {"whitespace_flexible": True, "whitespace_pattern": r"( |\n{1,2}[ \t]{0,20})?"}
-_UNFIT = template(
-    "The reply does not keep to the form that is set for it; change the form in the settings of the chat."
-)
-_DEAD_END = template(
-    "The form of the reply allows nothing here, not even its end; change it in the settings of the chat."
-)
+_UNFIT = template("The reply does not follow its set format; change the format in the chat's settings.")
+_DEAD_END = template("The reply format allows nothing here, not even the end; change it in the chat's settings.")
 _INNER = frozenset({"items", "prefixItems", "anyOf", "oneOf"})  # keys of schemas within a schema
 _INNER_BY_NAME = frozenset({"properties", "$defs", "definitions"})
 _OPEN = frozenset(
@@ -112,7 +108,7 @@ def check_grammar(text: str) -> None:
     except SettingInvalid:
         is_empty = True
     if is_empty:
-        raise SettingInvalid("The form of the reply allows no text at all; change it.")
+        raise SettingInvalid("The reply format allows no text at all; change it.")
 
 
 class _Tokens:
@@ -154,7 +150,7 @@ def _compiled(text: str) -> str:
     is_schema = text.lstrip().startswith("{")
     if not is_schema and "::=" not in text:
         raise SettingInvalid(
-            "The form of the reply is neither a JSON schema, which begins with {, nor a GBNF grammar, which has lines "
+            "The reply format is neither a JSON schema, which starts with {, nor a GBNF grammar, which has lines "
             "such as: root ::= [a-z]+"
         )
     try:
@@ -167,7 +163,7 @@ def _compiled(text: str) -> str:
     except json.JSONDecodeError as error:
         raise _unusable(
             say(
-                "line {line}, column {column} is no JSON: {reason}",
+                "line {line}, column {column} is not valid JSON: {reason}",
                 line=error.lineno,
                 column=error.colno,
                 reason=error.msg,
@@ -207,7 +203,7 @@ def _limits() -> LLParserLimits:
 
 
 def _unusable(reason: str) -> SettingInvalid:
-    return SettingInvalid("The form of the reply cannot be used: {reason}.", reason=_first_line(reason))
+    return SettingInvalid("The reply format cannot be used: {reason}.", reason=_first_line(reason))
 
 
 def _first_line(reason: str) -> str:

@@ -62,7 +62,7 @@ _KINDS = ("type_k", "type_v", "flash_attn_type", "swa_full", "kv_unified", "rope
 
 ABORTED = 2  # what llama_decode returns when the abort callback ended it
 NO_SLOT = 1  # and when the context is full
-_FULL = template("The context of this model is full; start a new chat or choose a bigger context size.")
+_FULL = template("The model's context is full; start a new chat or choose a larger context size.")
 _WITH_DIMENSIONS = (lib.LLAMA_ROPE_TYPE_MROPE, lib.LLAMA_ROPE_TYPE_IMROPE)
 _SEQUENCE = 0  # what is held; the others hold the first tokens of it, and branches while they are checked
 
@@ -527,7 +527,7 @@ class LlamaCppTarget(LoadedModel):
         before = self.evaluate([first, *draft], len(draft), stop).copy()
         if not np.isfinite(before.max()):
             raise TargetUnusable(
-                "{name} computes no numbers; it is damaged: download it again.", name=self.description.path.name
+                "{name} does not compute numbers; it is damaged: download it again.", name=self.description.path.name
             )
         features: set[TargetFeature] = set()
         if self.roll_back(1):  # few of them again: of a slow model every token counts

@@ -70,7 +70,7 @@ def no_model(name: str) -> str:
     if "mmproj" in lowered:
         return say("{name} only lets another model see pictures; choose that model itself.", name=name)
     if "imatrix" in lowered:
-        return say("{name} holds statistics for making models smaller; choose the model itself.", name=name)
+        return say("{name} contains statistics for quantizing models; choose the model itself.", name=name)
     if re.search(r"(?:^|[-_.])lora(?:[-_.]|$)", lowered):
         return say("{name} is an addition to another model; choose that model itself.", name=name)
     return ""

@@ -81,7 +81,9 @@ def explain(path: Path, complaint: str) -> MendableError:
             "{name} only lets another model see pictures; choose that model itself.", name=path.name
         )
     if "token_embd.weight' not found" in complaint:
-        return TargetUnusable("{name} holds no weights of a language model; choose the model itself.", name=path.name)
+        return TargetUnusable(
+            "{name} contains no weights of a language model; choose the model itself.", name=path.name
+        )
     return TargetUnusable(
         "{name} is damaged or incomplete; download it again. (llama.cpp: {complaint})",
         name=path.name,
@@ -98,8 +100,8 @@ def _cards_too_small(path: Path, settings: TargetSettings, complaint: str) -> Ca
         return None
     free = sum(device.free_memory for device in support.devices)
     return CardsTooSmall(
-        "{name} needs more memory of {card} than the {free:.1f} GB that are free there; choose fewer "
-        "GPU layers or a smaller context size for it.",
+        "{name} needs more memory on {card} than the {free:.1f} GB that are free; choose fewer GPU layers or a "
+        "smaller context size for it.",
         name=path.name,
         card=support.description,
         free=free / 1e9,

@@ -95,7 +95,7 @@ class Projector:
             embedding = np.ctypeslib.as_array(pointer, (run.num_cells, width)).copy()
             if not np.isfinite(embedding).all():
                 raise TargetUnusable(
-                    "{name} computes no numbers; it is damaged: download it again.", name=self.path.name
+                    "{name} does not compute numbers; it is damaged: download it again.", name=self.path.name
                 )
         self._embeddings[key] = embedding
         while len(self._embeddings) > 1 and sum(each.nbytes for each in self._embeddings.values()) > _EMBEDDING_BYTES:
@@ -248,8 +248,8 @@ class Projector:
             num_cells = library.mtmd_input_chunk_get_n_tokens(chunk)
             if num_cells > self._for.max_tokens and library.mtmd_decode_use_non_causal(self._context, chunk):
                 raise TargetUnusable(  # llama.cpp would end the process
-                    "{name} makes {tokens:,} tokens of a picture, which must be read at once; more than {most} "
-                    "cannot be. Choose another model for pictures.",
+                    "{name} turns a picture into {tokens:,} tokens, which must be read at once, but at most {most} "
+                    "can be. Choose another model for pictures.",
                     name=self.path.name,
                     tokens=num_cells,
                     most=self._for.max_tokens,
@@ -288,10 +288,10 @@ def _decoded(picture: Picture) -> Image:
     try:
         with Image.open(BytesIO(picture.data), formats=("PNG", "JPEG")) as opened:
             if max(opened.size) > MOST_SIDE:
-                raise TargetUnusable("A picture of this chat is larger than any that can be attached; attach it again.")
+                raise TargetUnusable("A picture in this chat is larger than pictures may be; attach it again.")
             image = opened.convert("RGB")
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise TargetUnusable("A picture of this chat is damaged; attach it again.") from error
+        raise TargetUnusable("A picture in this chat is damaged; attach it again.") from error
     least = max(_LEAST_SIDE, max(image.size) // _MOST_RATIO)
     if min(image.size) >= least:
         return image

@@ -58,7 +58,7 @@ def _trial(path: Path, model_path: Path) -> str:
     parameters.vocab_only = True
     model = lib.llama_model_load_from_file(os.fsencode(model_path), parameters)
     if not model:
-        return as_text(say("{name} cannot be read any more; choose the model again.", name=model_path.name))
+        return as_text(say("{name} can no longer be read; choose the model again.", name=model_path.name))
     go, complaints = StopSignal(), [""]
     projector = Projector(path, SeeingModel(model, model_path, usable_cores(), False, _CONTEXT, _CONTEXT))
 

@@ -100,9 +100,7 @@ def _listed_source(target: str, records: tuple[TargetRecord, ...], identity: str
         raise TargetMissing(
             "The file of {target} is gone ({path}); choose the model again.", target=target, path=named[0].path
         )
-    raise TargetMissing(
-        "There is no model file {target}; `slipstream models list` shows those that are in the library.", target=target
-    )
+    raise TargetMissing("There is no model file {target}; `slipstream models list` shows the library.", target=target)
 
 
 def _exists(path: Path) -> bool:

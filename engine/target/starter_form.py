@@ -61,7 +61,7 @@ class StarterForm:
                 file.write(_ADAPTER.dump_json(_Note(name, is_wish)))
         except OSError as error:
             raise FileUnusable(
-                "The starter's form in {folder} cannot be changed ({reason}); mend that and try again.",
+                "The starter model's quantization in {folder} cannot be changed ({reason}); fix that and try again.",
                 folder=self.folder,
                 reason=error.strerror,
             ) from error

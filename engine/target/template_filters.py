@@ -253,7 +253,7 @@ class Filters(Formats):
             if field is None:
                 continue
             if conversion or not _FORMAT_SPEC.fullmatch(spec or ""):
-                raise TemplateError(say("it formats a value in a way that is not allowed"))
+                raise TemplateError(say("it formats a value in a forbidden way"))
             if field.isdecimal() or not field:
                 value = arguments[int(field) if field else num_used]
                 num_used += 1

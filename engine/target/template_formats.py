@@ -57,7 +57,7 @@ class Formats(Values):
                 pieces.append("%")
                 continue
             if field[5] in (None, "%"):
-                raise TemplateError(say("it formats a value in a way that is not allowed"))
+                raise TemplateError(say("it formats a value in a forbidden way"))
             value = given[self.key(field[1])] if field[1] is not None else waiting.pop(0)
             pieces.append(self._field(value, field))
         if waiting and not isinstance(given, dict):
@@ -88,7 +88,7 @@ class Formats(Values):
         if len(text) <= length + leeway:
             return text
         if length < len(end):
-            raise TemplateError(say("it shortens a text to less than its end"))
+            raise TemplateError(say("it shortens a text to less than its ending"))
         self.budget.take(length)
         kept = part(text, slice(length - len(end)))
         if not killwords and " " in kept:

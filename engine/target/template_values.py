@@ -347,7 +347,7 @@ def _raise(message: Any = "") -> NoReturn:
 
 def _now(form: str) -> str:
     if len(form) > _MAX_TIME_FORMAT or not _TIME_FORMAT.fullmatch(form):
-        raise TemplateError(say("it asks for the time in a form that is not allowed"))
+        raise TemplateError(say("it asks for the time in a forbidden form"))
     return datetime.now().strftime(form)
 
 

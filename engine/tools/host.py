@@ -36,21 +36,21 @@ _LOOK_S = 0.05  # at a signal to stop, which wakes nobody
 _END_S = 3.0
 _MOST_ANSWER = 64 << 20  # bytes of the process's answers, which are bounded there
 _STOPPED = "The user stopped this before it was done."  # told to the model
-_MORE = template("{sentence} It said: {detail}")
+_MORE = template("{sentence} It reported: {detail}")
 _SENTENCES = {
     "not_found": template(
-        "{server} cannot be started: there is no program {detail}. Install it, or give its whole path."
+        "{server} cannot be started: there is no program {detail}. Install it, or enter its full path."
     ),
     "no_folder": template("{server} cannot be started: there is no folder {detail}."),
     "not_started": template("{server} cannot be started ({detail})."),
-    "no_start": template("{server} was started and did not say what it offers within a minute; it was ended."),
+    "no_start": template("{server} did not say what it offers within a minute of starting; it was stopped."),
     "not_reached": template("{server} cannot be reached ({detail}); check its address and the network."),
-    "not_authorized": template("{server} refuses access ({detail}); check the headers in its settings."),
-    "ended": template("{server} has ended by itself; it is started again when it is used next."),
-    "floods": template("{server} sent more than it may, and was ended; it is started again when it is used next."),
-    "hangs": template("{server} did not answer in time, and was ended; it is started again when it is used next."),
-    "unreadable": template("{server} sent what is no message of the protocol, and was ended."),
-    "asks": template("{server} asked for more than this call, which it may not have."),
+    "not_authorized": template("{server} denies access ({detail}); check the headers in its settings."),
+    "ended": template("{server} stopped by itself; it starts again when it is next used."),
+    "floods": template("{server} sent more than it may and was stopped; it starts again when it is next used."),
+    "hangs": template("{server} did not answer in time and was stopped; it starts again when it is next used."),
+    "unreadable": template("{server} sent something that is not a message of the protocol and was stopped."),
+    "asks": template("{server} asked for more than this call, which is not allowed."),
     "failed": template("{server} failed ({detail})."),
 }
 _SAYS_MORE = ("ended", "no_start")

@@ -30,25 +30,25 @@ _NOT_GIVEN = re.compile("[\0\ud800-\udfff]")
 def read_tool_servers(text: str) -> tuple[ToolServer, ...]:
     """Raises SettingInvalid."""
     if len(text.encode("utf-8", "replace")) > MOST_BYTES:
-        raise SettingInvalid("These settings of servers are longer than a megabyte; shorten them.")
+        raise SettingInvalid("These server settings are longer than a megabyte; shorten them.")
     try:
         found = json.loads(text) if text.strip() else {}
     except json.JSONDecodeError as error:
         raise SettingInvalid(
-            "Line {line}, column {column} is no JSON: {reason}.",
+            "Line {line}, column {column} is not valid JSON: {reason}.",
             line=error.lineno,
             column=error.colno,
             reason=error.msg,
         ) from None
     except (ValueError, RecursionError):
-        raise SettingInvalid("This is no JSON that can be read; it is nested too deeply.") from None
+        raise SettingInvalid("This JSON cannot be read; it is nested too deeply.") from None
     if isinstance(found, dict):
         found = next((found[each] for each in _HOLDERS if isinstance(found.get(each), dict)), found)
     if not isinstance(found, dict) or not all(isinstance(each, dict) for each in found.values()):
-        raise SettingInvalid('Servers of tools are written as {"mcpServers": {"NAME": {"command": "…"}}}.')
+        raise SettingInvalid('Tool servers are written as {"mcpServers": {"NAME": {"command": "…"}}}.')
     if len(found) > MOST_SERVERS:
         raise SettingInvalid(
-            "There are {found} servers, more than the {most} that can be used.",
+            "There are {found} servers, but at most {most} can be used.",
             found=len(found),
             most=MOST_SERVERS,
         )
@@ -63,19 +63,19 @@ def write_tool_servers(servers: Sequence[ToolServer]) -> str:
 def _server(name: str, found: Mapping[str, Any]) -> ToolServer:
     if not 0 < len(name) <= _LONGEST_NAME or not name.isprintable():
         raise SettingInvalid(
-            "A server's name has 1 to {most} letters; “{name}” is none.",
+            "A server's name has 1 to {most} letters; “{name}” does not.",
             most=_LONGEST_NAME,
             name=name[:_LONGEST_NAME],
         )
     command, url = _text(name, found, "command"), _text(name, found, "url") or _text(name, found, "serverUrl")
     if bool(command) is bool(url):
-        raise SettingInvalid("“{name}” has to have either a command or a url.", name=name)
+        raise SettingInvalid("“{name}” must have either a command or a url.", name=name)
     if url and not _ADDRESS.fullmatch(url):
-        raise SettingInvalid("The url of “{name}” has to begin with http:// or https://.", name=name)
+        raise SettingInvalid("The url of “{name}” must begin with http:// or https://.", name=name)
     kind = str(found.get("type", found.get("transport", ""))).lower()
     if kind == "sse":
         raise SettingInvalid(
-            "“{name}” uses SSE, which servers have given up; ask for its address of streamable HTTP.", name=name
+            "“{name}” uses SSE, which is outdated; ask for its address for streamable HTTP.", name=name
         )
     return ToolServer(
         name,
@@ -107,14 +107,14 @@ def _written(server: ToolServer) -> dict[str, Any]:
 def _text(name: str, found: Mapping[str, Any], key: str) -> str:
     value = found.get(key, "")
     if not _is_text(value):
-        raise SettingInvalid("The {key} of “{name}” has to be a text.", key=key, name=name)
+        raise SettingInvalid("The {key} of “{name}” must be a text.", key=key, name=name)
     return str(value).strip() if key != "cwd" else str(value)
 
 
 def _texts(name: str, found: Mapping[str, Any], key: str) -> list[str]:
     values = found.get(key) or []
     if not isinstance(values, list) or len(values) > _MOST_ITEMS or not all(map(_is_text, values)):
-        raise SettingInvalid("The {key} of “{name}” have to be a list of texts.", key=key, name=name)
+        raise SettingInvalid("The {key} of “{name}” must be a list of texts.", key=key, name=name)
     return values
 
 
@@ -122,7 +122,7 @@ def _pairs(name: str, found: Mapping[str, Any], key: str) -> tuple[tuple[str, st
     values = found.get(key) or {}
     is_fit = isinstance(values, dict) and len(values) <= _MOST_ITEMS
     if not is_fit or not all(_is_text(each) for pair in values.items() for each in pair):
-        raise SettingInvalid("The {key} of “{name}” has to be an object of texts.", key=key, name=name)
+        raise SettingInvalid("The {key} of “{name}” must be an object of texts.", key=key, name=name)
     return tuple(values.items())
 
 

@@ -165,7 +165,7 @@ class Measuring:
                 self._num_own += place < len(self._extent.own_prompts)
             self._on_step(TuneStep.WRITING, (place + 1) / len(prompts))
         if not self._passages:
-            raise NotPossible("This model writes nothing, so its forms cannot be compared.")
+            raise NotPossible("This model writes nothing, so its quantizations cannot be compared.")
 
     def _keep(self, original: Target) -> None:
         if not self._kept:

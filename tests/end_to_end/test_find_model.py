@@ -112,7 +112,7 @@ def test_two_clicks_lead_from_a_fresh_start_to_the_download_of_the_model_that_fi
     suggestions.check_button.click()
     desk.until(lambda: suggestions.state.text() == "The list was checked.")
     tags = [row.tag for row in suggestions.view.rows.rows]
-    assert tags == ["another file by now", *["no longer offered"] * (len(rows) - 1)]
+    assert tags == ["file has changed", *["no longer offered"] * (len(rows) - 1)]
     suggestions.view.point_at(best)
     desk.click(suggestions.download_button)
     assert desk.num_presses == 2

@@ -34,7 +34,7 @@ def test_the_tour_is_shown_once_and_found_again_in_help(
     assert tour is not None
     assert tour.isVisible()
     desk.until(tour.next_button.hasFocus)
-    for title in ("Write here", "See how fast it goes", "Choose a model"):
+    for title in ("Write here", "See how fast it is", "Choose a model"):
         assert tour.title.text() == title
         QTest.keyClick(tour.next_button, Qt.Key.Key_Return)
     assert not tour.isVisible()

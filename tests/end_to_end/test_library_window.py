@@ -187,7 +187,7 @@ def test_the_starter_in_another_form_goes_back_to_how_it_came_at_once(
         QTest.mouseClick(forms.reset_button, Qt.MouseButton.LeftButton)
         desk.until(lambda: len(desk.heard(TargetReady)) == 2)
         assert desk.loaded.target.path == str(starter_path())
-        assert forms.words.text() == "The starter is used in its original form from now on."
+        assert forms.words.text() == "The starter model uses its original quantization from now on."
         assert not forms.reset_button.isVisible()
         desk.until(lambda: desk.target.in_use is not None and desk.target.in_use.path == str(starter_path()))
 

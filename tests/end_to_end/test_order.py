@@ -333,7 +333,7 @@ def test_names_that_cannot_be_used_lose_nothing(sit_down: Callable[[], Desk]) ->
     desk.press(_KEY.Key_F2)
     editor = desk.view.viewport().findChild(QLineEdit)
     assert isinstance(editor, QLineEdit)
-    assert _name(editor) == "Name of the folder"
+    assert _name(editor) == "Folder name"
     editor.setText("Garden")
     desk.next(FoldersListed, lambda: QTest.keyClick(editor, _KEY.Key_Return))
     assert [each.name for each in desk.sidebar.model.folders] == ["Garden", "Work"]

@@ -199,7 +199,7 @@ def test_what_is_refused_and_what_is_allowed_from_now_on(
 
     desk.say("And now?")
     desk.question()
-    desk.choose("For this chat")
+    desk.choose("Allow in this chat")
     desk.done()
     desk.say("And now?")
     desk.done()

@@ -264,7 +264,7 @@ def test_a_form_and_a_seed_are_set_by_keyboard_and_a_reply_keeps_to_them(
     QTest.keyClick(dialog.more.button, Qt.Key.Key_Space)
     form = dialog.texts["grammar"]
     type_into(form.field, "a poem")
-    assert QAccessible.queryAccessibleInterface(form.field).text(QAccessible.Text.Name) == "Form of the reply"
+    assert QAccessible.queryAccessibleInterface(form.field).text(QAccessible.Text.Name) == "Reply format"
     with desk.waiting_for(GrammarChecked):
         QTest.keyClick(dialog.save_button, Qt.Key.Key_Space)
     assert dialog.isVisible()

@@ -40,7 +40,7 @@ class GuidedDialog(Dialog):
         self.number = 0
         self.count = words("", self, kind="faint")
         self.title = words("", self, kind="heading")
-        tip = self.tr("Closes this window; Help, Guided start, goes on from here")
+        tip = self.tr("Closes this window; continue with Help → Guided start")
         self.skip_button = button(self.tr("Skip the rest"), "link", self, self.close, tip=tip)
         self.back_button = button(self.tr("Back"), "outlined", self, self._go_back)
         self.pass_button = button(self.tr("Next"), "outlined", self, self._go_on)

@@ -30,8 +30,8 @@ class MachinePage(StepPage):
             parent,
         )
         about = self.tr(
-            "It takes two minutes. Slipstream measures how fast this computer runs the model, has one prompt answered "
-            "without speed-up and with it, side by side, and then tells you what to expect of which model here."
+            "This takes two minutes. Slipstream measures how fast this computer runs the model, answers one prompt "
+            "without and with speed-up, side by side, and then says what to expect from larger models here."
         )
         self.about = words(about, self)
         private = self.tr("Nothing leaves this computer, nothing is downloaded, and you can leave at any moment.")
@@ -42,7 +42,7 @@ class MachinePage(StepPage):
         self._grid = in_grid([], inside=self._facts, spacing=(16, 10), stretches=(0, 1))
         self._shown: list[QWidget] = []
         busy = self.tr(
-            "Something else keeps this computer busy, so these figures are uncertain; measure again when it is quiet."
+            "Other programs keep this computer busy, so these figures are uncertain; measure again when it is idle."
         )
         self.busy = words(busy, self, kind="quiet")
         self.again_button = button(self.tr("Measure again"), "link", self, self.again_requested)
@@ -69,7 +69,7 @@ class MachinePage(StepPage):
         """0 … 1 of the time that it takes; it begins with 0."""
         self.progress.show_share(share)
         self.progress.show()
-        waits = self.tr("Waiting for the model, which is being loaded or busy…")
+        waits = self.tr("Waiting for the model, which is loading or busy…")
         self.status.setText(self.tr("Measuring…") if share else waits)
         self.status.show()
         if self.state is not State.RUNNING:

@@ -38,7 +38,8 @@ class OutlookPage(StepPage):
         self.set_state(State.DONE)  # there is nothing to do
         self._file: HubFile | None = None  # of the best model
         self.none = words(
-            self.tr("Go back and measure this computer: then it can be told what to expect of which model."), self
+            self.tr("Go back and measure this computer first; then this page says what to expect from which model."),
+            self,
         )
         self._list = QWidget(self)
         self._rows = in_column([], inside=self._list, spacing=12)
@@ -46,8 +47,8 @@ class OutlookPage(StepPage):
         self.best = words("", self)
         self.best_button = button("", "outlined", self, self._on_best)
         estimates = self.tr(
-            "These are estimates: from what was timed here, the size of each model, and how often guesses are usually "
-            "right. A range holds most texts, not all. Looking at a model downloads nothing."
+            "These are estimates, from what was timed here, the size of each model, and how often guesses are "
+            "usually right. The ranges cover most texts, not all. Looking at a model downloads nothing."
         )
         self.note = words(estimates, self, kind="quiet")
         offer = in_row([self.best_button, Stretch()])

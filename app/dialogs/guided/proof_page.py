@@ -26,10 +26,10 @@ class ProofPage(StepPage):
             parent,
         )
         about = self.tr(
-            "Speed-up pays most where text comes again: yours to be quoted, corrected or changed. Both replies are "
-            "written now, one after the other, each timed for itself; nothing of it is kept."
+            "Speed-up pays most where text comes up again, such as yours being quoted, corrected or changed. Both "
+            "replies are written now, one after the other, each timed by itself; nothing is kept."
         )
-        self.choice = set_up(QComboBox(self), name=self.tr("What is to be answered"))
+        self.choice = set_up(QComboBox(self), name=self.tr("Prompt to answer"))
         for sample in (*SAMPLES, OWN):
             self.choice.addItem(translate("Guided", sample.name), sample)
         field = QPlainTextEdit(self, tabChangesFocus=True)

@@ -93,20 +93,20 @@ def _who_guessed(row: Row) -> str:
 COLUMNS = (
     Column(
         QT_TRANSLATE_NOOP("Speed", "Kind"),
-        QT_TRANSLATE_NOOP("Speed", "What a reply mostly is, told by its text; older replies count as prose"),
+        QT_TRANSLATE_NOOP("Speed", "What a reply mostly is, judging by its text; older replies count as prose"),
         lambda row: kind_words(row.kind),
         lambda row: {"model": row.target_name, "kind": "all" if row.kind is None else row.kind.value},
         is_words=True,
     ),
     Column(
         QT_TRANSLATE_NOOP("Speed", "Replies"),
-        QT_TRANSLATE_NOOP("Speed", "Replies that are kept; those of deleted and incognito chats are not counted"),
+        QT_TRANSLATE_NOOP("Speed", "Replies that are stored; those of deleted and incognito chats are not counted"),
         lambda row: whole(row.tally.num_replies),
         lambda row: {"replies": row.tally.num_replies},
     ),
     Column(
         QT_TRANSLATE_NOOP("Speed", "Tokens"),
-        QT_TRANSLATE_NOOP("Speed", "Tokens of the model in these replies"),
+        QT_TRANSLATE_NOOP("Speed", "The model's tokens in these replies"),
         lambda row: whole(row.tally.num_tokens),
         lambda row: {"tokens": row.tally.num_tokens},
     ),
@@ -134,7 +134,7 @@ COLUMNS = (
         QT_TRANSLATE_NOOP("Speed", "Per round"),
         QT_TRANSLATE_NOOP(
             "Speed",
-            "Tokens that a pass of the model brought: its own, and the guesses that stood. Without guesses it is 1",
+            "Tokens that one pass of the model brought: its own and the accepted guesses. Without guesses it is 1",
         ),
         lambda row: _words(_tokens_per_round(row.tally), ".2f"),
         lambda row: {"tokens_per_round": _tokens_per_round(row.tally)},
@@ -142,14 +142,14 @@ COLUMNS = (
     Column(
         QT_TRANSLATE_NOOP("Speed", "Accepted"),
         QT_TRANSLATE_NOOP(
-            "Speed", "Of the guessed tokens that the model checked, those that it would have written itself"
+            "Speed", "Of the guessed tokens that the model checked, the share it would have written itself"
         ),
         lambda row: NOTHING if row.tally.accepted_share is None else percent_words(row.tally.accepted_share),
         lambda row: {"accepted_share": row.tally.accepted_share},
     ),
     Column(
         QT_TRANSLATE_NOOP("Speed", "Who guessed"),
-        QT_TRANSLATE_NOOP("Speed", "Of the guesses that stood: whose they were. Of older replies this is not known"),
+        QT_TRANSLATE_NOOP("Speed", "Who made the accepted guesses. For older replies this is unknown"),
         _who_guessed,
         lambda row: {f"{origin.key}_share": share for origin, share in _shares(row.tally).items()},
         is_words=True,

@@ -51,14 +51,16 @@ _RECENT_DAYS = 7
 _CSV_NAME = "slipstream-speed.csv"
 _PLOTS = (  # of the speed, and of what learning brought: title, words in place of it, and how it was measured
     (
-        QT_TRANSLATE_NOOP("Speed", "How many times as fast as without speed-up"),
+        QT_TRANSLATE_NOOP("Speed", "Times as fast as without speed-up"),
         QT_TRANSLATE_NOOP("Speed", "None of these replies could be compared with writing without speed-up."),
         HOW_COMPARED,
     ),
     (
         QT_TRANSLATE_NOOP("Speed", "Tokens per pass of the model, with what was learned and without"),
         QT_TRANSLATE_NOOP(
-            "Speed", "None of these replies has been scored yet; that happens while nobody waits, if learning is on."
+            "Speed",
+            "None of these replies has been scored yet; that happens while no reply is being written, if "
+            "learning is on.",
         ),
         HOW_SCORED,
     ),
@@ -94,15 +96,15 @@ class HistoryPage(Dialog):
         self.before = set_up(words("", self), kind="quiet", tip=compared)
         self.exceptions = words("", self, kind="quiet")  # replies that were slow, or are left out
         self.thinking = words("", self, kind="quiet")
-        prove = self.tr("Have one prompt answered with speed-up and without, side by side")
+        prove = self.tr("Answers one prompt with and without speed-up, side by side")
         self.prove_button = button(self.tr("Prove it…"), "outlined", self, self.compare_requested, tip=prove)
         self.targets = _combo(self.tr("Model"), self)
         self.kinds = _combo(self.tr("Kind of text"), self)
-        self.groupings = _combo(self.tr("Points of the plot"), self)
+        self.groupings = _combo(self.tr("Points in the plot"), self)
         self.groupings.addItem(self.tr("Day by day"), Grouping.DAY)
         self.groupings.addItem(self.tr("Chat by chat"), Grouping.CHAT)
         self.groupings.addItem(self.tr("What learning brought"), Grouping.WEEK)
-        export = self.tr("Save the table, with all digits, as a CSV file")
+        export = self.tr("Saves the table, with all digits, as a CSV file")
         self.export_button = button(self.tr("Export the table…"), "outlined", self, self._export, tip=export)
         self.plot_title = _title("", self)
         self.plot = RatioPlot(keeper, self)
@@ -112,12 +114,12 @@ class HistoryPage(Dialog):
         self.no_points.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.paying = PayingView(self)
         self.bars = ShareBars(keeper, self)
-        self.no_bars = words(self.tr("Of these replies it is not known where the time went."), self, "quiet")
+        self.no_bars = words(self.tr("Where the time of these replies went is unknown."), self, "quiet")
         self.table = FiguresTable(self)
         self.learned = words("", self)
         self.notice = words("", self, kind="quiet")  # the result of an export
         self.notice.hide()
-        self.empty = words(self.tr("The figures are being read…"), self, kind="quiet")
+        self.empty = words(self.tr("Reading the figures…"), self, kind="quiet")
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.expected = PayingView(self)  # while there is nothing but estimates
         self._arrange()
@@ -255,7 +257,7 @@ class HistoryPage(Dialog):
         self.no_points.setVisible(not points)
         sentences = [plot_words(points, choice.grouping)]
         if marks:
-            sentences.append(self.tr("A dashed line: the drafter learned something new."))
+            sentences.append(self.tr("Dashed line: the drafter learned something new."))
         self.plot_words.setText(" ".join(sentences))
         self.plot_words.setVisible(bool(points))
 
@@ -288,7 +290,9 @@ class HistoryPage(Dialog):
         learning = sum(day.seconds for day in self._history.learning)
         if learning > 0:
             part = Part(learning, "code_keyword", duration(learning))
-            bars.append(Bar(self.tr("Learning, while nobody waited"), (part,), tool_tip(HOW_LEARNING_IS_TIMED)))
+            bars.append(
+                Bar(self.tr("Learning, while no reply was being written"), (part,), tool_tip(HOW_LEARNING_IS_TIMED))
+            )
         self.bars.show_bars(bars)
         self.bars.setVisible(bool(bars))
         self.no_bars.setVisible(parted <= 0)

@@ -21,7 +21,7 @@ class FiguresTable(Table):
     def __init__(self, parent: QWidget | None = None) -> None:
         headings = [Heading(translate("Speed", each.title), tool_tip(each.about), each.is_words) for each in COLUMNS]
         super().__init__(headings, _MOST_ROWS_SHOWN, parent=parent)
-        self.setAccessibleName(self.tr("Figures for each model and kind of text"))
+        self.setAccessibleName(self.tr("Figures by model and kind of text"))
 
     def show_rows(self, rows: Sequence[Row]) -> None:
         self.clearSpans()
@@ -36,7 +36,7 @@ class FiguresTable(Table):
 
     def _add_name(self, name: str) -> None:
         number = self._add()
-        self.show_row(number, (name,), tip=self.tr("The model that wrote these replies"), is_bold=True)
+        self.show_row(number, (name,), tip=self.tr("The model that wrote the replies"), is_bold=True)
         self.setSpan(number, 0, 1, len(COLUMNS))
 
     def _add(self) -> int:

@@ -19,31 +19,31 @@ Speed = Words("Speed")
 NOTHING = "–"
 EMPTY = QT_TRANSLATE_NOOP(
     "Speed",
-    "No reply has been kept yet. Write a message in a chat; how fast its reply came will be shown here, and how fast "
-    "it would have come without speed-up.",
+    "No reply has been stored yet. Send a message; this page will show how fast its reply came, and how fast it "
+    "would have come without speed-up.",
 )
 HOW_COMPARED = QT_TRANSLATE_NOOP(
     "Speed",
-    "While replies are written, this computer times the model with guesses and without. The ratio of a reply is what "
-    "its words would have taken without guesses, divided by what its passes take on average here. Shown is the median: "
-    "half of the replies were faster, half slower, and no single one counts for more. Replies that repeated themselves "
-    "without end are left out.\n"
-    "± is the standard error, from how far the replies are from one another. Reading the prompt is not counted.",
+    "While replies are written, this computer times the model with and without guesses. The ratio of a reply is "
+    "the time its words would have taken without guesses, divided by the average time its passes take on this "
+    "computer. The figure shown is the median: half of the replies were faster, half slower, and no single one "
+    "counts for more. Replies that kept repeating themselves are left out.\n± is the standard error, from how much "
+    "replies differ. Reading the prompt is not counted.",
 )
 HOW_TIME_IS_PARTED = QT_TRANSLATE_NOOP(
     "Speed",
-    "Wall-clock time of writing, from the end of the prompt to the last token. Checking: the model's passes and the "
-    "choice of words. Guessing: the drafter and recall. Other: everything else.",
+    "Wall-clock time of writing, from the end of the prompt to the last token. Checking: the model's passes and "
+    "the choice of words. Guessing: the drafter and earlier text. Other: everything else.",
 )
 HOW_LEARNING_IS_TIMED = QT_TRANSLATE_NOOP(
-    "Speed", "Time in which the drafter learned, while no reply was being written; of all models and kinds."
+    "Speed", "Time the drafter spent learning while no reply was being written; all models and kinds of text."
 )
 HOW_SCORED = QT_TRANSLATE_NOOP(
     "Speed",
-    "Before the drafter learns from a reply, it is worked out how many passes of the model the reply would take with "
-    "its guesses, four at a time: as they were before it learned anything, and as they are by then. So no reply that "
-    "it learned from flatters the figures. Earlier text that is reused is not counted.\n"
-    "± is the standard error, from how far the chats are from one another; it takes six chats.",
+    "Before the drafter learns from a reply, the passes of the model that the reply would take with its guesses "
+    "are counted, four guesses at a time: with the original drafter, and with what it has learned so far. So no "
+    "reply it learned from flatters the figures. Reused earlier text is not counted.\n± is the standard error, "
+    "from how much chats differ; it takes six chats.",
 )
 WHERE_IT_PAYS = QT_TRANSLATE_NOOP(
     "Speed",
@@ -102,7 +102,7 @@ def exceptions_words(tally: Tally) -> str:
         )
     if repeating:
         sentences.append(
-            Speed.tr("{number} repl(y|ies) that repeated (itself|themselves) (is|are) left out.", "", repeating)
+            Speed.tr("{number} repl(y|ies) that kept repeating (itself|themselves) (is|are) left out.", "", repeating)
         )
     return " ".join(sentences)
 
@@ -190,11 +190,11 @@ def plot_words(points: Sequence[Point], grouping: Grouping) -> str:
     """What a point means, and its place from bottom to top."""
     most = max((point.num_groups for point in points), default=1)
     if grouping is Grouping.WEEK:
-        each = Speed.tr("Each point is one week, named by its Monday.")
+        each = Speed.tr("Each point is one week, named after its Monday.")
         if most > 1:
             each = Speed.tr("Each point is up to %n weeks, one after the other.", "", most)
         sides = Speed.tr(
-            "Filled points are with what was learned, rings without: each reply was scored both ways before the "
+            "Filled points: with what was learned; rings: without. Each reply was scored both ways before the "
             "drafter learned from it."
         )
         return f"{each} {sides}"
@@ -206,7 +206,7 @@ def plot_words(points: Sequence[Point], grouping: Grouping) -> str:
         each = Speed.tr("Each point is one day.")
         if most > 1:
             each = Speed.tr("Each point is up to %n days, one after the other.", "", most)
-    return f"{each} {Speed.tr('At 1, speed-up brings nothing.')}"
+    return f"{each} {Speed.tr('At 1, speed-up makes no difference.')}"
 
 
 def note_words(note: AdapterNote) -> str:
@@ -229,7 +229,7 @@ def learned_words(history: History) -> tuple[str, ...]:
 def _learned(history: History) -> Iterator[str]:
     if history.num_ngrams:
         number = history.num_ngrams
-        yield Speed.tr("{number} word pattern(s) (tells|tell) how words of your models are put together.", "", number)
+        yield Speed.tr("{number} word pattern(s) (tells|tell) how your models' words are put together.", "", number)
     if history.num_recall_tokens:
         yield Speed.tr(
             "{tokens} of {messages} are reused when they come up again.",
@@ -239,7 +239,7 @@ def _learned(history: History) -> Iterator[str]:
     seconds = sum(day.seconds for day in history.learning)
     if seconds > 0:
         yield Speed.tr(
-            "Since {day} the drafter has spent {duration} learning, while nobody waited.",
+            "Since {day}, the drafter has spent {duration} learning while no reply was being written.",
             day=day_words(history.learning[0].day),
             duration=duration(seconds),
         )
@@ -248,7 +248,7 @@ def _learned(history: History) -> Iterator[str]:
 
 def _adapter_words(note: AdapterNote) -> str:
     if not note.after:
-        words = Speed.tr("{day}: learned from {replies}; what that brings is measured with the next ones.")
+        words = Speed.tr("{day}: learned from {replies}; the next ones will show what that brings.")
     elif note.target_names:
         words = Speed.tr("{day} for {models}: after {replies}, {before} → {after} guesses are accepted in each round.")
         if note.is_published:

@@ -90,9 +90,7 @@ class DownloadRow(QFrame):
         self.name.set_words(name)
         self.name.setToolTip(f"{download.file.repository}\n{download.file.name}")
         self.words.set_words(download.words)
-        self.words.setToolTip(
-            download.problem or self.tr("Speed as it was measured lately; the time left is what that speed would take")
-        )
+        self.words.setToolTip(download.problem or self.tr("The recent speed; the time left assumes the same speed"))
         self.progress.show_share(download.share)
         self.progress.setAccessibleName(self.tr("Downloading {file}").format(file=name))
         self.pause_button.setVisible(state in _ACTIVE)

@@ -37,26 +37,26 @@ class GpuNote(QWidget):
     def _share_words(self, share: GpuShare) -> str:
         card = share.support.description
         if not share.all_layers:
-            return self.tr("Computed by {card}, as far as there is room.").format(card=card)
+            return self.tr("Runs on {card}, as far as there is room.").format(card=card)
         if not share.num_layers:
-            return self.tr("No layers go on {card}; the CPU computes.").format(card=card)
+            return self.tr("No layers run on {card}; the processor does the work.").format(card=card)
         if share.num_bytes > share.room:
             layers = self.tr("There is no room for {number} of {every} layers on {card}; choose fewer.")
         elif share.num_layers == share.all_layers:
-            layers = self.tr("All {every} layers go on {card}.")
+            layers = self.tr("All {every} layers run on {card}.")
         else:
-            layers = self.tr("{number} of {every} layers go on {card}.")
+            layers = self.tr("{number} of {every} layers run on {card}.")
         return layers.format(number=share.num_layers, every=share.all_layers, card=card)
 
     def _none_words(self, support: GpuSupport) -> str:
         if support.backends:
-            return self.tr("llama.cpp was built for {backends}, but found no graphics card that it can use.").format(
+            return self.tr("llama.cpp was built for {backends}, but found no graphics card it can use.").format(
                 backends=", ".join(support.backends)
             )
-        return self.tr("This build of llama.cpp computes on the CPU only.")
+        return self.tr("This build of llama.cpp runs on the processor only.")
 
     def _device_words(self, support: GpuSupport) -> str:
-        line = self.tr("{card} ({backend}): {free} of {total} of memory are free, as its driver tells")
+        line = self.tr("{card} ({backend}): {free} of {total} of memory free, according to its driver")
         return "\n".join(
             line.format(
                 card=device.description,
@@ -79,20 +79,20 @@ class GpuNote(QWidget):
 
     def _help_words(self) -> str:
         why = self.tr(
-            "Models run faster on a graphics card, as far as they fit into its memory. That takes a llama.cpp that was "
-            "built for it."
+            "Models run faster on a graphics card, as far as they fit into its memory. This needs a llama.cpp that "
+            "was built for the card."
         )
-        vulkan = self.tr("For nearly every card:")
-        cuda = self.tr("For cards by NVIDIA, with its CUDA toolkit installed:")
-        where = self.tr(
-            "Run one of these in the folder of Slipstream's source, then start it there with {command}."
-        ).format(command="<code>make run</code>")
+        vulkan = self.tr("For almost any card:")
+        cuda = self.tr("For NVIDIA cards, with the CUDA toolkit installed:")
+        where = self.tr("Run one of these in Slipstream's source folder, then start it there with {command}.").format(
+            command="<code>make run</code>"
+        )
         installed = self.tr(
-            "An installed Slipstream takes the libraries of such a build from the folder that {variable} names."
+            "An installed Slipstream uses the libraries of such a build if {variable} names their folder."
         ).format(variable="<code>LLAMA_CPP_LIB_PATH</code>")
-        more = self.tr("All steps are told in {file} of the source.").format(file="<code>docs/gpu.md</code>")
+        more = self.tr("All steps are in {file} in the source.").format(file="<code>docs/gpu.md</code>")
         if sys.platform == "darwin":
-            mac = self.tr("On Macs with an Apple chip, every build of llama.cpp uses it by itself.")
+            mac = self.tr("On Macs with an Apple chip, llama.cpp always uses the graphics card.")
             return f"<p>{why}</p><p>{mac}</p><p>{more}</p>"
         return (
             f"<p>{why}</p><p>{where}</p>"

@@ -19,7 +19,7 @@ from app.widgets.parts import Sentences, button, set_up, words
 from app.widgets.rows_view import RowsOrWords, RowsView
 from engine.messages.targets import HubFile, HubModel
 
-_NO_REPOSITORY = QT_TRANSLATE_NOOP("HubPage", "Press a model on the left to see its files.")
+_NO_REPOSITORY = QT_TRANSLATE_NOOP("HubPage", "Choose a model on the left to see its files.")
 
 
 class HubPage(QWidget):
@@ -42,8 +42,8 @@ class HubPage(QWidget):
         """`host` is the hub's, such as `huggingface.co`."""
         super().__init__(parent)
         note = self.tr(
-            "This page asks {host}, and only when you press a button or a model that was found. It learns what you "
-            "search for and which files you want, and nothing of your chats."
+            "This page contacts {host} only when you press a button or choose a model. The hub learns what you "
+            "search for and which files you download, nothing about your chats."
         )
         self.note = words(note.format(host=host), self, kind="quiet")
         example = self.tr("Name of a model, as in “qwen 7b”")
@@ -96,9 +96,9 @@ class HubPage(QWidget):
     def show_models(self, models: Sequence[HubModel], sought: str) -> None:
         self.models.show_rows(
             [hub_model_row(model) for model in models],
-            self.tr("Nothing was found for “{words}”. Try fewer words.").format(words=sought)
+            self.tr("No results for “{words}”. Try fewer words.").format(words=sought)
             if sought
-            else self.tr("The hub lists nothing."),
+            else self.tr("The hub lists no models."),
         )
         if models:
             self.models_view.point_at_first()  # before it gets the focus, when Qt would not select the row
@@ -120,9 +120,7 @@ class HubPage(QWidget):
         self.files.show_words(self.tr("Asking for its files…"))
 
     def show_files(self, advice: Sequence[FileAdvice]) -> None:
-        self.files.show_rows(
-            [hub_file_row(each) for each in advice], self.tr("It has no model files that can be used here.")
-        )
+        self.files.show_rows([hub_file_row(each) for each in advice], self.tr("It has no usable model files."))
         best = next((each.file for each in advice if each.is_recommended), None)
         if best is not None:
             self.files_view.point_at(best)
@@ -177,7 +175,7 @@ class HubPage(QWidget):
         self.download_button.setEnabled(not is_busy)
         if file is not None:
             download = self.tr("Download {size}").format(size=size_words(file.download_bytes))
-            self.download_button.setText(self.tr("Downloaded or on its way") if is_busy else download)
+            self.download_button.setText(self.tr("Downloads") if is_busy else download)
 
     @Slot(object)
     def _on_download(self, key: object) -> None:

@@ -63,14 +63,14 @@ class LibraryPage(QWidget):
         self.view.delete_pressed.connect(self._on_remove)
         self.list = RowsOrWords(self.view, self)
         self.hint = words("", self, kind="quiet")
-        add = self.tr("Add model files, or a folder of them; nothing is copied. They can be dropped here too.")
+        add = self.tr("Adds model files, or a folder of them; nothing is copied. You can also drop them here.")
         self.add_button = button(self.tr("Add…"), "outlined", self, tip=add)
         menu = WindowMenu(self.add_button)
         menu.addAction(self.tr("Model files…")).triggered.connect(self.add_files_requested)
         menu.addAction(self.tr("A folder…")).triggered.connect(self.add_folder_requested)
         self.add_button.setMenu(menu)
         self.find_button = button(self.tr("Find models…"), "outlined", self, self.find_requested)
-        elsewhere = self.tr("Models that run on another machine, or in another program")
+        elsewhere = self.tr("Models that run on another computer or in another program")
         self.servers_button = button(self.tr("Model servers…"), "outlined", self, self.servers_requested, tip=elsewhere)
         self.details = TargetDetailsView(sampling_for_all, self)
         self.details.use_button.clicked.connect(self._on_use)
@@ -161,7 +161,7 @@ class LibraryPage(QWidget):
         text = self.search.text().strip()
         self.list.show_rows(
             target_rows(self._targets, self._in_use, text),
-            self.tr("No model fits “{words}”.").format(words=text) if text else translate("TargetPicker", NO_MODELS),
+            self.tr("No model matches “{words}”.").format(words=text) if text else translate("TargetPicker", NO_MODELS),
         )
         if self.view.current_key is None:
             self.view.point_at(self._in_use)

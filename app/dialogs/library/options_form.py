@@ -26,7 +26,7 @@ _MOST_CONTEXT = 1_048_576  # where a model does not say what it was trained for
 _FIELD_PX = 130
 _PROMPT_PX = 84
 _ABOUT_PROMPT = QT_TRANSLATE_NOOP(
-    "OptionsForm", "Told to the model first in every new chat with it, instead of the default."
+    "OptionsForm", "What the model is told first in every new chat, instead of the default."
 )
 
 
@@ -47,10 +47,12 @@ class OptionsForm(QWidget):
         self.options = TargetOptions()
         self._is_filling = False
         self.fields = {each.name: self._number(each) for each in _PARAMETERS}
-        estimated = self.tr("Estimated from the file's header and the context size; free is what programs may take now")
+        estimated = self.tr(
+            "Estimated from the file's header and the context size; “free” is what programs can use now"
+        )
         self.memory = set_up(words("", self), kind="quiet", tip=estimated)
         self.gpu = GpuNote(self)
-        self.when = words(self.tr("Applies when the model is reloaded."), self, kind="faint")
+        self.when = words(self.tr("Takes effect when the model is reloaded."), self, kind="faint")
         self.load_again_button = button(self.tr("Reload now"), "outlined", self, self._on_load_again)
         self.sampling = SamplingFields(sampling_for_all, self)
         self.sampling.changed.connect(self._on_changed)
@@ -94,16 +96,16 @@ class OptionsForm(QWidget):
 
     def show_no_estimate(self, sentence: str = "") -> None:
         """Why there is none; without a sentence, it is being made."""
-        self.memory.setText(sentence or self.tr("Looking how much memory it takes…"))
+        self.memory.setText(sentence or self.tr("Estimating its memory…"))
         restyle(self.memory, kind="quiet")
 
     def show_loaded(self, is_in_use: bool, differs: bool) -> None:
         """Whether the target is in use, and was loaded with other settings than these."""
         self.load_again_button.setVisible(is_in_use and differs)
         self.when.setText(
-            self.tr("The model in use was loaded with other settings.")
+            self.tr("The loaded model still uses its previous settings.")
             if is_in_use and differs
-            else self.tr("Applies when the model is reloaded.")
+            else self.tr("Takes effect when the model is reloaded.")
         )
 
     def flush(self) -> None:

@@ -19,7 +19,7 @@ def ask_load_anyway(name: str, estimate: MemoryEstimate, parent: QWidget, on_yes
     taken, free = size_words(estimate.on_machine), size_words(estimate.available)
     if gpu.num_bytes:
         needs = Library.tr(
-            "{name} takes about {on_card} on {card}, where there is room for {room}, and {taken} of this computer's "
+            "{name} takes about {on_card} on {card}, which has room for {room}, and {taken} of this computer's "
             "memory, of which {free} are free.",
             name=name,
             on_card=size_words(gpu.num_bytes),
@@ -33,8 +33,8 @@ def ask_load_anyway(name: str, estimate: MemoryEstimate, parent: QWidget, on_yes
             "{name} takes about {taken} of memory, and {free} are free.", name=name, taken=taken, free=free
         )
     parts = Library.tr(
-        "{weights} are its weights, {context} hold the chat. Loaded anyway, it may fail or slow down the whole "
-        "computer. It helps to close other programs, or to set a shorter context size.",
+        "The weights take {weights}, the context {context}. If you load it anyway, it may fail or slow down the "
+        "whole computer. Close other programs, or set a smaller context size.",
         weights=size_words(estimate.weights),
         context=size_words(estimate.context),
     )
@@ -45,14 +45,14 @@ def ask_load_anyway(name: str, estimate: MemoryEstimate, parent: QWidget, on_yes
 def ask_remove(target: LibraryTarget, is_in_use: bool, parent: QWidget, on_yes: Callable[[bool], None]) -> QMessageBox:
     """`on_yes` takes whether to delete the file."""
     stays = Library.tr("Your chats with it stay.")
-    answers = Library.tr("Your chats with it stay. It goes on answering until you choose another model.")
+    answers = Library.tr("Your chats with it stay. It keeps answering until you choose another model.")
     box = question_box(
         parent,
         Library.tr("Remove a model"),
         Library.tr("Remove {name} from the library?", name=target_title(target)),
         answers if is_in_use else stays,
     )
-    also = Library.tr("Also delete the file for good ({size})", size=size_words(target.size_bytes))
+    also = Library.tr("Also delete the file permanently ({size})", size=size_words(target.size_bytes))
     not_now = Library.tr("The file cannot be deleted while the model is in use")
     delete = set_up(QCheckBox(not_now if is_in_use else also, box), tip=str(target.path))
     delete.setEnabled(not is_in_use)
@@ -65,7 +65,7 @@ def ask_discard(download: Download, parent: QWidget, on_yes: Callable[[], None])
     box = question_box(
         parent,
         Library.tr("Discard a download"),
-        Library.tr("Discard the {size} that have arrived of {file}?", size=here, file=name),
-        Library.tr("To have it later, all of it would have to be downloaded again."),
+        Library.tr("Discard the {size} of {file} that have arrived?", size=here, file=name),
+        Library.tr("You would have to download all of it again."),
     )
     return ask(box, Library.tr("Discard"), on_yes)

@@ -38,7 +38,7 @@ class SuggestionsView(QWidget):
         self._busy: frozenset[HubFile] = frozenset()
         self._wanted: HubFile | None = None  # to be pointed at
         self.title = words(self.tr("Best for this computer"), self, kind="title")
-        about = self.tr("First comes what fits and writes faster than you read, the most capable on top.")
+        about = self.tr("First the most capable ones that fit and write faster than you read.")
         self.about = words(about, self, kind="quiet")
         self.view = RowsView(keeper, self.title.text(), uses_on_click=False, parent=self)
         self.view.pointed_at.connect(self._show_current)
@@ -112,7 +112,7 @@ class SuggestionsView(QWidget):
             self.details.setText("\n\n".join(details(advice, self._host, translate("Hub", ABOUT_FIT[advice.fit]))))
         if file is not None:
             download = self.tr("Download {size}").format(size=size_words(file.download_bytes))
-            self.download_button.setText(self.tr("Downloaded or on its way") if file in self._busy else download)
+            self.download_button.setText(self.tr("Downloads") if file in self._busy else download)
 
     @Slot()
     def _download(self) -> None:

@@ -42,7 +42,7 @@ _NAMES = (
     QT_TRANSLATE_NOOP("TargetDetailsView", "Last used"),
     QT_TRANSLATE_NOOP("TargetDetailsView", "Speed here"),
     QT_TRANSLATE_NOOP("TargetDetailsView", "Checking guesses"),
-    QT_TRANSLATE_NOOP("TargetDetailsView", "Other forms"),
+    QT_TRANSLATE_NOOP("TargetDetailsView", "Other quantizations"),
 )
 _INSIDE_PX = 6  # of a field, beside its text
 
@@ -67,7 +67,7 @@ class TargetDetailsView(ScrollingPage):
         self.file = set_up(PathField(inside), name=self.tr("File"))
         self.drafter = words("", inside)
         self.drafter_button = button(self.tr("Drafter…"), "link", inside)
-        self.forms_button = button(self.tr("Measure and compare forms…"), "link", inside)
+        self.forms_button = button(self.tr("Compare quantizations…"), "link", inside)
         self.facts = self._make_facts(inside)
         self.form = OptionsForm(sampling_for_all, inside)
         self.line = line(inside)
@@ -93,7 +93,7 @@ class TargetDetailsView(ScrollingPage):
         self.use_button.setEnabled(not target.problem and not is_in_use)
         self.use_button.setText(self.tr("In use") if is_in_use else self.tr("Use"))
         self.remove_button.setEnabled(not target.is_starter)
-        stays = self.tr("The starter belongs to Slipstream and stays.")
+        stays = self.tr("The starter model is part of Slipstream and cannot be removed.")
         self.remove_button.setToolTip(stays if target.is_starter else "")
         if before != target:
             self._show_facts(target)
@@ -201,9 +201,9 @@ def _measured(target: LibraryTarget) -> dict[str, str]:
     found = {} if figures is None else {"Speed here": speed_here(figures), "Checking guesses": checking(figures)}
     if target.starter_form:
         original = "" if target.tuned is None else target.tuned.original.form
-        found["Other forms"] = used_words(target.starter_form, original, target.tuned)
+        found["Other quantizations"] = used_words(target.starter_form, original, target.tuned)
     elif target.tuned is not None:
-        found["Other forms"] = advice_words(target.tuned)
+        found["Other quantizations"] = advice_words(target.tuned)
     return {name: words for name, words in found.items() if words}
 
 

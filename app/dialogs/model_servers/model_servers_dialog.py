@@ -38,9 +38,9 @@ class ModelServersDialog(Dialog):
         self.cards: dict[str, ModelServerCard] = {}
         page = QWidget(self)
         about = self.tr(
-            "Models that run on another machine, or in another program on this one. Nothing is asked or sent by "
+            "Models that run on another computer, or in another program on this one. Nothing is contacted by "
             "itself: a server is asked when you press a button or use one of its models, and a chat goes there only "
-            "after you have agreed."
+            "after you agree."
         )
         self.add_button = button(self.tr("Add a server…"), "outlined", page, self.open_form)
         self.form = ModelServerForm(page)

@@ -49,14 +49,14 @@ class ModelServerForm(QFrame):
         self._key_about = ""
         self.title = set_up(QLabel(self), kind="title")
         self.address = self._field(self.tr("Address"), _EXAMPLE, _LONGEST)
-        self.look_button = button(self.tr("Look"), "outlined", self, self._look)
-        about = self.tr("Asks the address what it is and which models it has; nothing of a chat goes there")
+        self.look_button = button(self.tr("Check address"), "outlined", self, self._look)
+        about = self.tr("Asks the address what it is and which models it has; nothing of your chats goes there")
         set_up(self.look_button, tip=about, about=about)
         self.key = self._field(self.tr("Key"), "", _LONGEST)
         self.key.setEchoMode(QLineEdit.EchoMode.Password)
         self.key_note = words("", self, kind="quiet")
-        self.forget_key = QCheckBox(self.tr("Forget the key that is kept"), self)
-        self.name = self._field(self.tr("Name"), self.tr("As it is to be called here"), LONGEST_NAME)
+        self.forget_key = QCheckBox(self.tr("Forget the stored key"), self)
+        self.name = self._field(self.tr("Name"), self.tr("The name to show here"), LONGEST_NAME)
         self.state = set_up(Sentences("", self), kind="quiet")
         self.warning = set_up(Sentences("", self), kind="warning")
         self.problem = set_up(Sentences("", self), kind="problem")
@@ -88,8 +88,8 @@ class ModelServerForm(QFrame):
         self.name.setText("" if server is None else server.name)
         self.key.clear()
         self.forget_key.setChecked(False)
-        self.title.setText(self.tr("A new server") if server is None else self.tr("Change a server"))
-        self.save_button.setText(self.tr("Add it") if server is None else self.tr("Save"))
+        self.title.setText(self.tr("New server") if server is None else self.tr("Change server"))
+        self.save_button.setText(self.tr("Add") if server is None else self.tr("Save"))
         self._clear_words()
         self._show_possible()
         self.show()
@@ -107,7 +107,7 @@ class ModelServerForm(QFrame):
 
     def show_key_note(self, notice: str) -> None:
         """`notice`: that keys cannot be kept, and why; empty: the keyring of the system keeps them."""
-        self._key_about = notice or self.tr("It is kept in the keyring of your system, never in a file of Slipstream.")
+        self._key_about = notice or self.tr("It is stored in your system's keyring, never in a file of Slipstream.")
         self._show_possible()
 
     # What came of looking
@@ -139,8 +139,8 @@ class ModelServerForm(QFrame):
         self._end_look()
         self._untrusted = certificate
         compare = self.tr(
-            "Fingerprint (SHA-256): {fingerprint}. Trust it only if whoever runs the server tells you the same one; "
-            "else somebody could read your chats on their way."
+            "Fingerprint (SHA-256): {fingerprint}. Trust it only if the server's owner tells you the same one; "
+            "otherwise somebody could read your chats on the way."
         ).format(fingerprint=fingerprint_words(certificate))
         self.question.ask(f"{sentence}\n\n{compare}")
         self._show_possible()
@@ -206,14 +206,14 @@ class ModelServerForm(QFrame):
         self.key.setEnabled(not self.forget_key.isChecked())
         note = self._key_about
         if has_key and self._is_same_place:
-            note = self.tr("A key is kept. Leave the field empty to keep it. {where}").format(where=note)
+            note = self.tr("A key is stored. Leave the field empty to keep it. {where}").format(where=note)
         elif has_key:
-            note = self.tr("The key that is kept is not sent to another address; type it if it is meant for this one.")
+            note = self.tr("The stored key is not sent to another address; enter it again if it belongs to this one.")
         self.key_note.setText(note)
         self.key_note.setVisible(bool(note))
         self.key.setAccessibleDescription(note)
         self.key.setPlaceholderText(
-            self.tr("Unchanged") if has_key and self._is_same_place else self.tr("If it wants one")
+            self.tr("Unchanged") if has_key and self._is_same_place else self.tr("Only if the server needs one")
         )
 
     # What happens

@@ -14,7 +14,7 @@ def found_words(server: RemoteServer) -> str:
     """What answered, and which models it has."""
     kind, number = kind_words(server.kind), len(server.models)
     if not number:
-        return ModelServers.tr("Found: {kind}. It has no models now.", kind=kind)
+        return ModelServers.tr("Found: {kind}. It has no models at the moment.", kind=kind)
     names = ", ".join(each.name for each in server.models[:_MOST_NAMED])
     if number > _MOST_NAMED:
         names += ", …"
@@ -24,7 +24,7 @@ def found_words(server: RemoteServer) -> str:
 def facts_words(server: RemoteServer) -> str:
     """What is known of it, in a line."""
     models = ModelServers.tr("{number} model(s)", "", len(server.models))
-    key = ModelServers.tr("a key is kept") if server.has_key else ModelServers.tr("no key")
+    key = ModelServers.tr("key stored") if server.has_key else ModelServers.tr("no key")
     way = ModelServers.tr("encrypted") if server.is_encrypted else ModelServers.tr("not encrypted")
     certificate = ModelServers.tr("certificate trusted by you") if server.certificate else ""
     parts = (kind_words(server.kind), models, key, "" if server.is_local else way, certificate)

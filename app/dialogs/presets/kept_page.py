@@ -59,9 +59,9 @@ class KeptPage(QWidget):
         self.new_button = button(self.tr("New"), "outlined", self, self._add)
         self.delete_button = button(self.tr("Delete"), "outlined", self, self._delete, tip=said.delete)
         self.import_button = button(self.tr("Import…"), "outlined", self, self.import_requested)
-        about_export = self.tr("All of them, to a JSON file")
+        about_export = self.tr("Exports all of them to a JSON file")
         self.export_button = button(self.tr("Export…"), "outlined", self, self._export, tip=about_export)
-        about_examples = self.tr("Adds a few to begin with; what you have stays")
+        about_examples = self.tr("Adds a few to start with; yours stay")
         self.examples_button = button(
             self.tr("Add examples"), "outlined", self, self.examples_requested, tip=about_examples
         )

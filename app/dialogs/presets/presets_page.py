@@ -32,10 +32,12 @@ class PresetsPage(KeptPage):
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget) -> None:
         none = self.tr(
-            "A preset gives a chat its system prompt, sampling, thinking and model at once. Make one with New, or save "
-            "the settings of a chat: Ctrl+P."
+            "A preset sets a chat's system prompt, sampling, thinking and model at once. Create one with New, or "
+            "save the settings of a chat: Ctrl+P."
         )
-        said = PageWords(self.tr("Presets"), none, self.tr("Deletes this preset; chats keep what they have of it"))
+        said = PageWords(
+            self.tr("Presets"), none, self.tr("Deletes this preset; chats keep the settings they got from it")
+        )
         super().__init__(keeper, said, parent)
         self.presets: dict[int, Preset] = {}
         self._targets: tuple[TargetChoice, ...] = ()
@@ -56,7 +58,9 @@ class PresetsPage(KeptPage):
         self.sampling_button = button(self.tr("Change…"), "outlined", form, self._change_sampling)
         self.sampling_button.setAccessibleName(self.tr("Change how it answers…"))
         self.thinking = set_up(_Choice(form), name=self.tr("Thinking"))
-        self.thinking.addItems([self.tr("As it is set"), self.tr("Think first"), self.tr("Answer without thinking")])
+        self.thinking.addItems(
+            [self.tr("As set for the model"), self.tr("Think first"), self.tr("Answer without thinking")]
+        )
         self.model = set_up(_Choice(form), name=self.tr("Model"))
         self.model.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         left = Qt.AlignmentFlag.AlignLeft

@@ -24,8 +24,8 @@ _PREVIEW = 200  # characters
 class PromptsPage(KeptPage):
     def __init__(self, keeper: ThemeKeeper, parent: QWidget) -> None:
         none = self.tr(
-            "Keep prompts that you use again. Type / at the beginning of a message to choose one. Make one with New, "
-            "or begin with the examples."
+            "Prompts to use again. Type / at the beginning of a message to choose one. Create one with New, or "
+            "start with the examples."
         )
         super().__init__(keeper, PageWords(self.tr("Prompts"), none, self.tr("Deletes this prompt")), parent)
         self.prompts: dict[int, LibraryPrompt] = {}
@@ -41,8 +41,8 @@ class PromptsPage(KeptPage):
         self.text.setMinimumHeight(_LEAST_LINES * self.text.fontMetrics().lineSpacing())
         about = translate(
             "PromptExamples",
-            "Words in braces are filled in with Tab: {topic}, or {tone:friendly} with a value to begin with. "
-            "{clipboard} stands for what you copied last.",
+            "Fill in words in braces with Tab: {topic}, or {tone:friendly} with a suggested value. {clipboard} "
+            "stands for what you copied last.",
         )
         in_column(
             [

@@ -62,7 +62,7 @@ class AllowedPage(QWidget):
         row = QWidget(self)
         what = f"{tool.server}: {tool.tool}"
         if not is_there:
-            what = self.tr("{tool} (of a server that is set up otherwise now)").format(tool=what)
+            what = self.tr("{tool} (its server was changed since)").format(tool=what)
         name = ElidedLabel(row)
         name.set_words(what)
         again = button(self.tr("Ask again"), "outlined", row, partial(self._forget, tool))

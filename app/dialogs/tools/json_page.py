@@ -31,7 +31,9 @@ class JsonPage(QWidget):
     def __init__(self, keeper: ThemeKeeper, parent: QWidget) -> None:
         super().__init__(parent)
         self._text = ""  # that is in use
-        about = self.tr("The form that other programs share, so that you can paste what they or a server's page show.")
+        about = self.tr(
+            "The format that other programs use too, so that you can paste what they or a server's page show."
+        )
         self.field = set_up(QPlainTextEdit(self, tabChangesFocus=True), kind="field", name=self.tr("Servers as JSON"))
         self.field.setFont(code_font())
         self.field.setMinimumHeight(_LEAST_LINES * self.field.fontMetrics().lineSpacing())

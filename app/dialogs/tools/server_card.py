@@ -51,8 +51,8 @@ class ServerCard(QFrame):
         self.command = set_up(ElidedLabel(self), kind="quiet")
         self.problem = set_up(Sentences("", self), kind="problem")
         self.problem.hide()
-        self.ask_button = self._button(self.tr("What does it offer?"), self.asked)
-        self.end_button = self._button(self.tr("Stop it"), self.end_requested)
+        self.ask_button = self._button(self.tr("Show its tools"), self.asked)
+        self.end_button = self._button(self.tr("Stop"), self.end_requested)
         self.change_button = self._button(self.tr("Change…"), self.change_requested)
         self.remove_button = self._button(self.tr("Remove…"), self.remove_requested)
         self._rows: list[QWidget] = []
@@ -102,7 +102,7 @@ class ServerCard(QFrame):
             discard(row)
         self.tool_switches = {}
         none = self.tr("It offers no tools.")
-        about = self.tr("The model is told of the tools that are switched on:") if tools else none
+        about = self.tr("The model can see the tools that are switched on:") if tools else none
         self._rows = [words(about, self._offer, kind="quiet"), *map(self._tool_row, tools)]
         for row in self._rows:
             self._offer_column.addWidget(row)

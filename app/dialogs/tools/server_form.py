@@ -60,7 +60,7 @@ class ServerForm(QFrame):
         self._server = server
         self.name.setText("" if server is None else server.name)
         self.command.setText("" if server is None else _typed(server))
-        self.save_button.setText(self.tr("Add it") if server is None else self.tr("Save"))
+        self.save_button.setText(self.tr("Add") if server is None else self.tr("Save"))
         self.show()
         self.name.setFocus()
 

@@ -35,11 +35,12 @@ class ServersPage(QWidget):
         self.cards: dict[str, ServerCard] = {}
         warning = self.tr(
             "A tool server is a program that runs on this computer with your rights: it can read, change and send "
-            "whatever you can. Add only servers that you trust. One at an address is sent what the model writes to it."
+            "whatever you can. Add only servers that you trust. A server at a web address receives what the model "
+            "writes to it."
         )
         about = self.tr(
-            "A server is started when a chat that may use it writes its next reply, or when you ask what it offers. "
-            "Each call is shown to you first."
+            "A server starts when a chat that may use it writes its next reply, or when you ask for its tools. You "
+            "see each call before it is made."
         )
         self.add_button = button(self.tr("Add a server…"), "outlined", self)
         self.import_button = button(self.tr("Import from a file…"), "outlined", self, self.import_requested)

@@ -289,7 +289,7 @@ def _tour(keeper: ThemeKeeper) -> QWidget:
     window = main_window(keeper)
     steps = (
         Step(lambda: window.prompt_box.frame, "Write here", "Type a message and press Enter. " * 3),
-        Step(lambda: window.meter, "See how fast it goes", "Parts of a reply are guessed and checked."),
+        Step(lambda: window.meter, "See how fast it is", "Parts of a reply are guessed and checked."),
     )
     tour = Tour(keeper, window, lambda: steps)
     tour.begin()

@@ -508,7 +508,7 @@ def test_a_reply_goes_with_the_chat_that_is_forgotten_without_a_word(ready: Desk
     assert stop.is_set()
     assert ready.shown == []
     ready.window.toasts.clear()  # that it is gone
-    ready.tell(Failed("This chat is no longer in the store.", command, is_stopped=True))
+    ready.tell(Failed("This chat no longer exists.", command, is_stopped=True))
     assert ready.window.toasts.shown == ()
     assert ready.take() == []
     ready.write("Again")
@@ -521,7 +521,7 @@ def test_a_prompt_is_not_given_back_where_its_chat_was_forgotten(ready: Desk) ->
     command = ready.take()[-1]
     ready.tell(ConversationForgotten(summary(7)))
     ready.window.toasts.clear()  # that it is gone
-    ready.tell(Failed("This chat is no longer in the store.", command))
+    ready.tell(Failed("This chat no longer exists.", command))
     assert (ready.window.prompt_box.text, ready.window.toasts.shown) == ("", ())
 
 

@@ -130,7 +130,7 @@ def test_a_chat_that_was_never_elsewhere_is_told_of_and_so_is_an_incognito_one(d
     desk.use()
     desk.open()
     desk.say()
-    assert "So far this chat has never left this computer." in desk.words
+    assert "So far, this chat has never left this computer." in desk.words
     desk.press("Cancel")
     desk.tell(ReplyFinished(replace(reply(4, "Yes."), parent_id=3, server=AGREED.address)))
     desk.say()

@@ -132,7 +132,7 @@ def test_a_choice_that_cannot_be_loaded_gives_way_to_the_one_before(used: Desk, 
     bridge.tell(SpeculationChanged(QWEN.name, "The starter failed.", False, has_failed=True))
     assert used.controller.choice == folder
     bridge.tell(SpeculationChanged(QWEN.name, "It is being loaded.", False, True), Finished(UseDrafter(folder)))
-    assert used.words == "It is loaded as soon as no reply is being written."
+    assert used.words == "It loads as soon as no reply is being written."
     bridge.tell(SpeculationChanged(QWEN.name, "It is damaged; choose another drafter.", False, has_failed=True))
     told = "It is damaged; choose another drafter. Your choice before it stays: Automatic."
     assert (used.words, used.controller.choice) == (told, AUTOMATIC)
@@ -308,7 +308,7 @@ def test_a_stopped_download_goes_on_later(qtbot: QtBot, real: tuple[Desk, Ear], 
     server.on_cut = desk.dialog.cancel_requested.emit  # on the server's thread: the engine is stopped at once
     with qtbot.waitSignal(ear.heard, timeout=30_000, check_params_cb=lambda event: isinstance(event, Failed)):
         desk.dialog.chosen.emit(NAME, False)
-    assert desk.words == "The download was stopped; started again, it goes on from there."
+    assert desk.words == "The download was stopped; start it again to resume it."
     with qtbot.waitSignal(ear.heard, timeout=30_000, check_params_cb=lambda event: isinstance(event, DrafterFetched)):
         desk.dialog.chosen.emit(NAME, False)
     assert server.ranges("model.safetensors") == ["", "bytes=1000-"]

@@ -331,5 +331,5 @@ def test_a_reply_under_way_goes_with_its_chat(window: MainWindow, bridge: FakeBr
     tell(bridge, ConversationForgotten(KEPT))
     assert stop.is_set()
     send = next(command for command in bridge.posted if isinstance(command, Send))
-    tell(bridge, Failed("This chat is no longer in the store.", send, is_stopped=True))
+    tell(bridge, Failed("This chat no longer exists.", send, is_stopped=True))
     assert toasts(window) == ["“What: is a/b?” was deleted permanently."]

@@ -106,7 +106,7 @@ def ready(bridge: FakeBridge, target: LibraryTarget) -> None:
 def test_opened_it_asks_which_forms_can_be_made(desk: Desk, bridge: FakeBridge) -> None:
     desk.open(MEASURED)
     assert desk.dialog.isVisible()
-    assert desk.words == "Checking which forms can be made…"
+    assert desk.words == "Checking which quantizations can be made…"
     assert bridge.posted == [ListForms(QWEN.path)]
     bridge.tell(FormsListed(ListForms(Path("/models/another.gguf")), OFFERS))
     assert [row.form for row in desk.dialog.table.rows] == ["Q4_K_M"]
@@ -231,7 +231,7 @@ def test_the_starter_is_used_in_its_fastest_form_and_as_it_came_again(starter: D
     assert starter.dialog.reset_button.isVisible()
     starter.dialog.starter_reset_requested.emit()
     bridge.tell(TargetsListed((STARTER_MEASURED, QWEN)), StarterTuned("", None), Finished(ResetStarter()))
-    assert starter.words == "The starter is used in its original form from now on."
+    assert starter.words == "The starter model uses its original quantization from now on."
     assert starter.used[1:] == [STARTER_TARGET.reference]
     assert not starter.dialog.reset_button.isVisible()
 

@@ -283,7 +283,7 @@ def test_a_stale_suggestion_says_so_on_its_row_after_a_check(desk: Desk) -> None
     larger = replace(Q8, size_bytes=9_000_000_000)
     desk.tell(SuggestionsChecked(((Q4, None), (Q8, larger))))
     assert [(row.title, row.tag) for row in view.view.rows.rows] == [
-        ("Slow", "another file by now"),
+        ("Slow", "file has changed"),
         ("Quick", "no longer offered"),
     ]
     view.view.point_at(Q4)

@@ -308,7 +308,7 @@ def test_what_was_left_out_of_a_folder_is_told(desk: Desk, monkeypatch: pytest.M
 def test_nothing_new_is_told_and_so_is_a_failure(desk: Desk) -> None:
     desk.dialog.dropped.emit((QWEN.path,))
     desk.tell(TargetsListed(TARGETS))
-    assert desk.dialog.words.text() == "Nothing new was found: all of it is in the library."
+    assert desk.dialog.words.text() == "Nothing new was found: everything is in the library already."
     desk.dialog.dropped.emit((Path("/new/c.gguf"),))
     desk.tell(TargetsListed(TARGETS, ("c.gguf is cut short.",)), Failed("c.gguf is cut short.", desk.bridge.posted[-1]))
     assert desk.dialog.words.text() == "c.gguf is cut short."

@@ -289,7 +289,7 @@ def test_a_kept_key_is_not_meant_for_another_address(desk: Desk) -> None:
 def test_where_keys_are_kept_is_said_beside_the_field(desk: Desk) -> None:
     desk.open()
     press(desk.servers.dialog.add_button)
-    assert desk.form.key_note.text() == "It is kept in the keyring of your system, never in a file of Slipstream."
+    assert desk.form.key_note.text() == "It is stored in your system's keyring, never in a file of Slipstream."
     desk.tell(ServersListed((DESK,), "This system has no keyring, so keys are kept until Slipstream is closed."))
     assert desk.form.key_note.text().startswith("This system has no keyring")
     assert desk.form.key.echoMode() is QLineEdit.EchoMode.Password

@@ -251,7 +251,7 @@ def test_a_saved_one_takes_the_place_of_its_name(desk: Desk) -> None:
     assert (asked.name.text(), asked.save_button.isEnabled()) == ("", False)
     assert asked.sampling.text() == "Temperature 0.2"
     QTest.keyClicks(asked.name, "brief")
-    assert (asked.save_button.text(), asked.note.text()) == ("Replace", "Takes the place of the preset of this name.")
+    assert (asked.save_button.text(), asked.note.text()) == ("Replace", "Replaces the preset of this name.")
     asked.model.setChecked(True)
     asked.thinking.setChecked(True)
     desk.take()

@@ -34,8 +34,8 @@ def test_how_much_is_kept_is_shown_limited_and_deleted_by_keyboard(
     window.settings_action.trigger()
     assert MeasureReadings() in bridge.posted
     dialog = controller.dialog
-    row = next(row for row in dialog.findChildren(LinkRow) if row.name == "Delete what is kept to reopen chats")
-    assert row.description == "Nothing is kept at the moment."
+    row = next(row for row in dialog.findChildren(LinkRow) if row.name == "Delete prompt caches")
+    assert row.description == "No prompt caches are stored at the moment."
     assert not row.button.isEnabled()
     bridge.tell(ReadingsMeasured(1_240_000_000))
     assert row.description.startswith("1.2 GB in use. ")

@@ -48,7 +48,7 @@ def test_it_is_off_until_it_is_switched_on_by_keyboard(window: MainWindow, tmp_p
     window.server_action.trigger()
     dialog = controller.dialog
     assert bridge.posted == [ListClients()]
-    assert dialog.state.text() == "Off. Nothing listens."
+    assert dialog.state.text() == "Off. No connections are accepted."
     assert not dialog.copy_button.isEnabled()
     dialog.switch.setFocus()
     QTest.keyClick(dialog.switch, Qt.Key.Key_Space)

@@ -89,7 +89,7 @@ def test_without_a_tick_nothing_is_measured(qtbot: QtBot, dialog: FormsDialog) -
     for form in ("Q8_0", "Q4_0"):
         point_at(dialog, form)
         QTest.keyClick(dialog.table, Qt.Key.Key_Space)
-    assert dialog.needs.text() == "Tick the forms to measure."
+    assert dialog.needs.text() == "Tick the quantizations to measure."
     with qtbot.assertNotEmitted(dialog.measure_requested):
         QTest.mouseClick(dialog.measure_button, LEFT)
     point_at(dialog, "F16")  # which cannot be made

@@ -53,7 +53,7 @@ def test_what_a_snapshot_brings_is_told_when_enough_replies_have_shown_it() -> N
             "Without that, your last 50 replies would have taken 12\u00a0% ± 2\u00a0% more passes of the model.",
         ),
         (benefit(0.034, 0.004, 31), "Without that, your last 31 replies would have taken 3.4\u00a0% ± 0.4\u00a0% more"),
-        (benefit(0.01), "Whether that saves passes of the model cannot be told yet."),
+        (benefit(0.01), "It is too early to tell whether that saves passes of the model."),
         (
             benefit(-0.05),
             "Without that, your last 50 replies would have taken 5\u00a0% ± 2\u00a0% fewer passes of the model; if",
@@ -129,7 +129,7 @@ def test_the_loaded_model_comes_first_and_strangers_last() -> None:
     names = {vocabulary: name for vocabulary, name in four.target_names.items() if vocabulary != "v1"}
     views = model_views(replace(four, target_names=names), Loaded("Tiny", "v3", ("v3", "d")))
     assert [view.vocabulary for view in views] == ["v3", "v0", "v2", "v1"]
-    assert views[-1].name == "A model that has not been used here"
+    assert views[-1].name == "A model that was not used here"
     assert [view.is_loaded for view in views] == [True, False, False, False]
 
 
@@ -173,7 +173,7 @@ def test_a_profile_that_fits_has_no_misfits_and_an_empty_one_says_so() -> None:
     (before,) = profile_view(ProfileSummary(WHEN, "0.1.0", learned()), learned(), Loaded()).contents[:-1]
     assert before.startswith("Model v0 (used here): 2 snapshots")
     empty = profile_view(ProfileSummary(WHEN, "0.1.0", NOTHING), NOTHING, Loaded())
-    assert empty.contents == ("Nothing had been learned when it was made.",)
+    assert empty.contents == ("Nothing had been learned when it was created.",)
 
 
 def test_counts_are_short() -> None:
@@ -182,7 +182,7 @@ def test_counts_are_short() -> None:
 
 
 def test_an_outcome_is_a_sentence() -> None:
-    assert outcome_words(ImportOutcome(0, 0, 0, 0)) == "All of it was here already."
+    assert outcome_words(ImportOutcome(0, 0, 0, 0)) == "All of it is already here."
     assert (
         outcome_words(ImportOutcome(0, 0, 1, 0))
         == "New: 0 word patterns, 0 snapshots (1 now in use), 0 texts to reuse."

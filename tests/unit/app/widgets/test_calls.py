@@ -85,7 +85,7 @@ def test_an_answer_grows_through_its_calls(transcript: Transcript) -> None:
     transcript.show_calling()
     waiting = answer(transcript).waiting
     assert waiting is not None
-    assert waiting.words == "Writing a call…"
+    assert waiting.words == "Writing a tool call…"
     thought = Thought(0, "Hm.", 1.0, 1, True)
     transcript.finish_reply(replace(calling(2, 1, asked, other), thoughts=(thought,)))
     for each in (asked, other):
@@ -141,7 +141,7 @@ def test_a_question_has_everything_that_would_be_sent(transcript: Transcript) ->
     shown = "".join(text.document().toPlainText() for text in question.texts)
     assert shown.replace("\n", "").count("word") == 400
     assert "49" in shown
-    assert [each.text() for each in question.buttons] == ["Once", "For this chat", "Always", "Refuse"]
+    assert [each.text() for each in question.buttons] == ["Once", "Allow in this chat", "Always", "Refuse"]
     assert [each.isDefault() or each.autoDefault() for each in question.buttons] == [False] * 4
     assert all(each.accessibleDescription() for each in question.buttons)
 
@@ -168,7 +168,7 @@ def test_results_are_text_and_never_read_as_anything_else(transcript: Transcript
     view = answer(transcript).call_views[0]
     view.button.click()
     view = answer(transcript).call_views[0]
-    assert [part.heading.text() for part in view.parts] == ["What the model wrote:", "What came back:"]
+    assert [part.heading.text() for part in view.parts] == ["What the model wrote:", "The tool answered:"]
     shown = view.parts[1].texts[0].document()
     assert shown.toPlainText().startswith("<img src='http://x/y.png'> [link](http://x) **bold**")
     assert "href" not in shown.toHtml()

@@ -264,7 +264,7 @@ def test_the_filter_is_chosen_in_its_popup(ordered: ConversationList) -> None:
     assert [popup.target.itemText(number) for number in range(popup.target.count())] == ["All models", "Big"]
     QTest.keyClicks(popup.days, "Last 7")
     assert ordered.model.filter == ChatFilter(num_days=7)
-    popup.days.setCurrentText("Between two days")
+    popup.days.setCurrentText("Between two dates")
     popup.days.activated.emit(popup.days.currentIndex())
     popup.first_day.setDate(QDate(2026, 5, 9))
     popup.last_day.setDate(QDate(2026, 5, 3))

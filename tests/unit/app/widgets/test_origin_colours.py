@@ -164,7 +164,7 @@ def test_of_older_replies_it_is_not_known(transcript: Transcript, keeper: ThemeK
     view = last_view(transcript)
     assert tinted(view, keeper) == {"drafter": "", "recall": ""}
     assert view.legend is not None
-    assert view.legend.words == "It is not known which parts of this reply were guessed."
+    assert view.legend.words == "Which parts of this reply were guessed is unknown."
     view.grab()
 
 

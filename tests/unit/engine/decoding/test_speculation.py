@@ -142,7 +142,7 @@ def test_it_says_so_when_drafting_does_not_pay_any_more() -> None:
     assert watched.speculation.state.endswith(" ahead: drafter.")
     slow.chance = 0.02
     watched.play(200, stands=False)
-    assert watched.speculation.state == "Nothing is guessed: too few guesses at this text are right."
+    assert watched.speculation.state == "Nothing is guessed: too few guesses in this text are right."
     num_told = len(watched.told)
     watched.speculation.end_reply()
     watched.speculation.end_reply()
@@ -176,7 +176,7 @@ def test_a_drafter_that_is_there_after_all_is_complained_about_no_more() -> None
     watched.speculation.join(slow)
     slow.chance = 0.02
     watched.play(200, stands=False)
-    assert watched.speculation.state == "Nothing is guessed: too few guesses at this text are right."
+    assert watched.speculation.state == "Nothing is guessed: too few guesses in this text are right."
 
 
 def test_what_loading_a_drafter_took_beside_it_goes_back_to_the_system(monkeypatch: pytest.MonkeyPatch) -> None:

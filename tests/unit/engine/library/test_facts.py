@@ -53,7 +53,7 @@ def test_models_with_a_running_state_cannot_be_drafted_for(tmp_path: Path, chang
     found = facts(tmp_path, changes)
     assert found.details is not None
     assert not found.details.can_speculate
-    assert found.details.speculation == "No speed-up: it cannot take back what it has read."
+    assert found.details.speculation == "No speed-up: it cannot roll back what it has read."
     assert found.problem == ""
 
 
@@ -133,6 +133,6 @@ def test_kept_facts_can_still_be_said_in_another_language(tmp_path: Path) -> Non
     path = write(tmp_path / "model.gguf", {"general.architecture": "bert"})
     kept = facts_of(path, encode(facts_of(path)))
     assert isinstance(kept.problem, Sentence)
-    assert kept.problem.template == "{name} finds and compares texts, but cannot write any; choose a chat model."
+    assert kept.problem.template == "{name} finds and compares texts but cannot write any; choose a chat model."
     assert kept.details is not None
     assert isinstance(kept.details.speculation, Sentence)

@@ -111,19 +111,19 @@ def test_too_much_is_not_written(path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_file_that_is_none_is_told_in_words(tmp_path: Path) -> None:
     assert "name a profile that was exported" in refused(tmp_path / "missing")
-    assert "is no file" in refused(tmp_path)
+    assert "is not a file" in refused(tmp_path)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="POSIX pipes")
 def test_a_pipe_does_not_keep_us_waiting(path: Path) -> None:
     os.mkfifo(path)
-    assert "is no file" in refused(path)
+    assert "is not a file" in refused(path)
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"text " * 50, bytes(1000), b"PK\x03\x04" + bytes(500)])
 def test_what_is_no_zip_is_refused(path: Path, content: bytes) -> None:
     path.write_bytes(content)
-    assert "it is no zip file" in refused(path)
+    assert "it is not a zip file" in refused(path)
 
 
 def test_every_cut_is_noticed(good: Path) -> None:
@@ -174,7 +174,7 @@ def test_a_name_that_we_do_not_give_is_refused_and_nothing_is_unpacked(tmp_path:
     with zipfile.ZipFile(path, "w") as opened:
         opened.writestr("manifest.json", b"{}")
         opened.writestr(info, b"evil")
-    assert "a member has a name that Slipstream does not give" in refused(path)
+    assert "a member has a name that Slipstream never uses" in refused(path)
     assert [file.name for file in tmp_path.rglob("*")] == ["folder", "me.slipstream"]
 
 
@@ -249,4 +249,4 @@ def test_a_second_end_for_large_archives_is_refused(path: Path) -> None:
     extra = b"PK\x06\x07" + bytes(16)
     size = struct.pack("<L", len(content) - 22 - begin + len(extra))
     path.write_bytes(content[:-22] + extra + end[:12] + size + end[16:])
-    assert "its end is not as Slipstream writes it" in refused(path)
+    assert "it does not end the way Slipstream writes profiles" in refused(path)

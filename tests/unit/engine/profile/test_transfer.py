@@ -230,7 +230,7 @@ def drop(*keys: str | int) -> Change:
 def test_a_manifest_that_we_do_not_write_is_refused(other: Repository, profile: Path, change: Change) -> None:
     members = Members(profile)
     change(members)
-    assert "its manifest is not as Slipstream writes it" in refused(members.write(profile), other)
+    assert "its manifest is not in Slipstream's form" in refused(members.write(profile), other)
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def list_itself(members: Members) -> None:
 def test_members_and_manifest_must_tell_the_same(other: Repository, profile: Path, change: Change) -> None:
     members = Members(profile)
     change(members)
-    assert "its manifest tells of other members than it has" in refused(members.write(profile), other)
+    assert "its manifest lists other members than it has" in refused(members.write(profile), other)
 
 
 @pytest.mark.parametrize("kind", ["ngrams", "adapters", "recall"])
@@ -317,7 +317,7 @@ def test_a_member_that_is_not_as_it_was_is_refused(
     members = Members(profile)
     name = members.member_of(kind)
     members.contents[name] = damage(members.contents[name])
-    assert "a member is not as it was when it was written" in refused(members.write(profile), other)
+    assert "a member was changed after it was written" in refused(members.write(profile), other)
 
 
 @pytest.mark.parametrize("field", ["size", "sha256"])
@@ -325,7 +325,7 @@ def test_a_wrong_size_or_hash_is_refused(other: Repository, profile: Path, field
     members = Members(profile)
     member = members.manifest["members"][0]
     member[field] = member["size"] + 1 if field == "size" else "0" * 64
-    assert "a member is not as it was when it was written" in refused(members.write(profile), other)
+    assert "a member was changed after it was written" in refused(members.write(profile), other)
 
 
 @pytest.mark.parametrize(
@@ -339,7 +339,7 @@ def test_a_wrong_size_or_hash_is_refused(other: Repository, profile: Path, field
 def test_what_is_told_of_twice_is_refused(other: Repository, profile: Path, change: Change) -> None:
     members = Members(profile)
     change(members)
-    assert "its manifest tells of something twice" in refused(members.write(profile), other)
+    assert "its manifest lists something twice" in refused(members.write(profile), other)
 
 
 @pytest.mark.parametrize("kind", ["ngrams", "adapters", "recall"])
@@ -359,7 +359,7 @@ def test_numbers_that_are_none_of_ours_are_refused(other: Repository, profile: P
     members = Members(profile)
     members.contents[members.member_of(kind)] = content
     members.list_anew()
-    assert "numbers in it are not as Slipstream writes them" in refused(members.write(profile), other)
+    assert "numbers in it are not in Slipstream's form" in refused(members.write(profile), other)
 
 
 @pytest.mark.parametrize(
@@ -377,7 +377,7 @@ def test_more_numbers_than_memory_is_meant_for_are_not_read(
 ) -> None:
     for module in (contents, members):
         monkeypatch.setattr(module, limit, most, raising=False)
-    assert "numbers in it are not as Slipstream writes them" in refused(profile, other)
+    assert "numbers in it are not in Slipstream's form" in refused(profile, other)
     if is_written:  # the latest texts, and strings that are short
         export_profile(taught, profile, with_recall=limit == "MOST_TEXTS", overwrite=True)
         import_profile(other, profile)
@@ -418,7 +418,7 @@ def test_statistics_that_are_none_of_ours_are_refused(other: Repository, profile
     members = Members(profile)
     members.contents["statistics.json"] = statistics
     members.list_anew()
-    assert "its statistics are not as Slipstream writes them" in refused(members.write(profile), other)
+    assert "its statistics are not in Slipstream's form" in refused(members.write(profile), other)
 
 
 @settings(

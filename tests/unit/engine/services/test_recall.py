@@ -54,7 +54,7 @@ class FallibleRepository(Repository):
         if self.is_full:
             raise StoreUnusable("The disk that holds the store is full; free some space and try again.")
         if self.gone & tokens.keys():
-            raise ConversationMissing("This message is no longer in the store.")
+            raise ConversationMissing("This message no longer exists.")
         super().save_recall(fingerprint, tokens)
 
     def messages_without_recall(self, fingerprint: str, before_id: int, limit: int) -> tuple[tuple[int, int, str], ...]:

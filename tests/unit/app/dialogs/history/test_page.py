@@ -37,7 +37,7 @@ def column(page: HistoryPage, title: str) -> list[str]:
 
 
 def test_without_replies_a_sentence_says_what_will_be_here(page: HistoryPage) -> None:
-    assert page.empty.text() == "The figures are being read…"
+    assert page.empty.text() == "Reading the figures…"
     page.show_history(History())
     assert page.empty.isVisible()
     assert page.empty.text().startswith("No reply has been kept yet.")

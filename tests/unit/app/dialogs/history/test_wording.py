@@ -116,8 +116,8 @@ def test_a_point_tells_when_and_how_many() -> None:
     (point,) = points([portion(date(2026, 3, 1))], Grouping.DAY)
     assert point_words(point, Grouping.DAY) == "1 March 2026\n1.50× ± 0.03, 2 replies compared"
     assert point_words(point, Grouping.CHAT) == "1 chat, 1 March 2026\n1.50× ± 0.03, 2 replies compared"
-    assert plot_words([point], Grouping.DAY) == "Each point is one day. At 1, speed-up brings nothing."
-    assert plot_words([], Grouping.CHAT) == "Each point is one chat. At 1, speed-up brings nothing."
+    assert plot_words([point], Grouping.DAY) == "Each point is one day. At 1, speed-up makes no difference."
+    assert plot_words([], Grouping.CHAT) == "Each point is one chat. At 1, speed-up makes no difference."
 
 
 @pytest.mark.usefixtures("drafter_and_recall")

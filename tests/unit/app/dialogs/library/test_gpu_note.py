@@ -22,7 +22,7 @@ def test_a_build_for_the_cpu_says_so_and_leads_on(qtbot: QtBot, keeper: ThemeKee
     qtbot.addWidget(note)
     assert note.isHidden(), "nothing is known yet"
     note.show_share(GpuShare())
-    assert note.sentence.text() == "This build of llama.cpp computes on the CPU only."
+    assert note.sentence.text() == "This build of llama.cpp runs on the processor only."
     note.help_button.click()
     (box,) = note.findChildren(QMessageBox)
     assert "docs/gpu.md" in box.text()
