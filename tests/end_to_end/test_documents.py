@@ -105,7 +105,7 @@ def test_a_document_is_attached_counted_sent_and_quoted(
 
         attach(long, "about")
         assert box.notice.isVisible()
-        assert box.notice.words.text() == "There is no room for a reply: the model reads 512 tokens at once."
+        assert box.notice.words.text() == "There is no room for a reply: the model reads at most 512 tokens at once."
         focus_by_tab(box.editor, box.notice.box)
         QTest.keyClick(box.notice.box, Qt.Key.Key_Space)
         assert box.notice.sends_passages

@@ -105,7 +105,7 @@ def test_import_search_open_export(desk: Desk, tmp_path: Path) -> None:
     assert window.conversations.model.rowCount() == 3
     with desk.waiting_for(ConversationsImported):
         window.chats_dropped.emit(str(path))
-    assert "3 were left out because they are here already" in window.toasts.shown[-1].words.text()
+    assert "3 were skipped because they are already here" in window.toasts.shown[-1].words.text()
 
     assert sorted(desk.look_for("straße über")) == ["Talk 0", "Talk 1", "Talk 2"]
     assert desk.look_for("straße zebra") == []

@@ -181,7 +181,7 @@ def test_the_starter_in_another_form_goes_back_to_how_it_came_at_once(
         desk.window.library_action.trigger()
         desk.dialog.library.details.forms_button.click()
         (forms,) = desk.window.findChildren(FormsDialog)
-        assert forms.starter_words.text() == "The starter is used in Q4_1."
+        assert forms.starter_words.text() == "The starter model uses Q4_1."
         desk.until(lambda: len(forms.table.rows) > 5)
         assert all(row.size_bytes for row in forms.table.rows[1:] if not row.problem)
         QTest.mouseClick(forms.reset_button, Qt.MouseButton.LeftButton)

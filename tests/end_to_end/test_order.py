@@ -195,7 +195,7 @@ def test_chats_are_put_in_order_by_keyboard_and_stay_so(sit_down: Callable[[], D
     assert desk.rows == ["Folder Work, 2 chats, closed", "Clocks", "Doors"]
 
     desk.press(_KEY.Key_Return, _MODIFIER.ControlModifier)
-    assert desk.window.folder_banner.words.text() == "A new chat in the folder “Work”, with its system prompt."
+    assert desk.window.folder_banner.words.text() == "New chat in the folder “Work”, with its system prompt."
     assert desk.window.prompt_box.editor.hasFocus()
     QTest.keyClicks(desk.window.prompt_box.editor, "What is 2 and 2?")
     desk.next(ReplyFinished, lambda: desk.press(_KEY.Key_Return))
@@ -321,7 +321,7 @@ def test_names_that_cannot_be_used_lose_nothing(sit_down: Callable[[], Desk]) ->
     QTest.keyClicks(dialog.name, "work")
     QTest.keyClicks(dialog.system_prompt, "Kept.")
     QTest.keyClick(dialog.name, _KEY.Key_Return)
-    desk.until(lambda: dialog.problem.text() == "There is a folder “work” already; choose another name.")
+    desk.until(lambda: dialog.problem.text() == "There is already a folder “work”; choose another name.")
     interface = QAccessible.queryAccessibleInterface(dialog.name)
     assert interface.text(QAccessible.Text.Description) == dialog.problem.text()
     assert dialog.system_prompt.toPlainText() == "Kept."
@@ -377,7 +377,7 @@ def test_the_menu_key_opens_the_menu_of_the_row(sit_down: Callable[[], Desk]) ->
     QTimer.singleShot(0, look)
     key = QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, place, desk.view.viewport().mapToGlobal(place))
     QApplication.sendEvent(desk.view.viewport(), key)
-    assert opened[0][:3] == ["New chat in this folder", "Rename", "Settings of this folder…"]
+    assert opened[0][:3] == ["New chat in this folder", "Rename", "Folder settings…"]
 
 
 def test_an_incognito_chat_is_pinned_but_goes_nowhere(sit_down: Callable[[], Desk], tmp_path: Path) -> None:

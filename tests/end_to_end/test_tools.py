@@ -181,7 +181,7 @@ def test_the_user_is_asked_and_the_model_answers(
     again.window.conversations.chosen.emit(again.window.conversations.model.summary(0).id)
     again.until(lambda: len(again.window.transcript.messages) == 4)
     assert spoken(again.answer.call_views[0].button) == "Asked weather: forecast · 0.0 s"
-    assert again.window.prompt_box.tools.accessibleDescription() == "The model may ask for tools of: weather"
+    assert again.window.prompt_box.tools.accessibleDescription() == "The model may call tools of: weather"
     again.close()
 
 
@@ -195,7 +195,7 @@ def test_what_is_refused_and_what_is_allowed_from_now_on(
     desk.choose("Refuse")
     desk.done()
     assert host.calls == []
-    assert spoken(desk.answer.call_views[0].button) == "You refused weather: forecast"
+    assert spoken(desk.answer.call_views[0].button) == "You declined weather: forecast"
 
     desk.say("And now?")
     desk.question()

@@ -84,7 +84,7 @@ def without_bytes(path: Path) -> Path:
 UNFIT = {
     "cut-short": (cut_short, "it is cut short; download it again."),
     "recurrent": (tiny_mamba, "it cannot take back what it has read; choose another drafter."),
-    "embeddings": (tiny_bert, "it finds and compares texts, but cannot write any; choose a chat model."),
+    "embeddings": (tiny_bert, "it finds and compares texts but cannot write any; choose a chat model."),
     "no-bytes": (without_bytes, "it has a vocabulary that cannot write every text; choose another"),
     "huge": (beyond_memory, "it takes about 3298.5 GB of memory"),
 }
@@ -107,7 +107,7 @@ def test_one_that_drafted_is_replaced_under_its_name(chat: Chat, tmp_path: Path)
     chat.ask()
     tiny_mamba(tmp_path / "other.gguf").replace(path)
     chat.ask()  # the one that is loaded goes on
-    told = chat.use(path, "same cannot draft: it cannot take back what it has read; choose another drafter.")
+    told = chat.use(path, "same cannot draft: it cannot roll back what it has read; choose another drafter.")
     assert not told.is_drafting
     assert {each.key for each in chat.ask().proposers} <= {"recall", "lookahead"}
     tiny_llama(tmp_path / "again.gguf").replace(path)

@@ -252,7 +252,7 @@ def library(studio: Studio, folder: Path) -> Iterator[Page]:
     forms.show_busy(True)
     yield "forms", forms
     forms.show_busy(False)
-    forms.show_model(LARGE_NAME, "The starter is used in Q8_0, where it writes 1.24 times as fast.", True)
+    forms.show_model(LARGE_NAME, "The starter model uses Q8_0, where it writes 1.24 times as fast.", True)
     yield "forms of the starter", forms
     forms.close()
     dialog.open_hub()

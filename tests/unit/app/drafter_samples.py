@@ -14,8 +14,10 @@ OFFER = DrafterOffer(
 )
 CHOICE = DrafterChoice(
     STARTER,
-    "With the starter, this model is expected to write 1.8 times as fast as without speed-up: 54% of its first guesses "
-    "are right, and one takes 4.6 ms.",
+    (
+        "With the starter, this model should write 1.8 times as fast as without speed-up: 54% of its first "
+        "guesses are right, and a guess takes 4.6 ms."
+    ),
     (
         DrafterProspect(STARTER, 0.54, 0.68, 1204, 0.0046, True, 1.83, 197_000_000),
         DrafterProspect(BUILT_IN, 0.3, 0.5, 0, 0.0031, False, 1.38, 150_000_000),

@@ -112,7 +112,7 @@ def _order(keeper: ThemeKeeper) -> QWidget:
     sidebar.set_filter(ChatFilter(target_name="SmolLM2-135M-Instruct", num_days=30))
     sidebar.view.select((0, 3, 6))
     sidebar.view.selected.emit()
-    window.folder_banner.show_folder("A new chat in the folder “Garden club”, with its system prompt.")
+    window.folder_banner.show_folder("New chat in the folder “Garden club”, with its system prompt.")
     return window
 
 
@@ -140,7 +140,7 @@ def _folder(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
     folder = Folder(1, "Garden club", "Be kind.", 1, TargetChoice("another", "file:3"))
     presets = [replace(each, id=number) for number, each in enumerate(example_presets(), 1)]
     dialog.show_folder(folder, presets, (TargetChoice("SmolLM2-135M-Instruct", "file:1"),))
-    dialog.show_problem("There is a folder “Garden club” already; choose another name.")
+    dialog.show_problem("There is already a folder “Garden club”; choose another name.")
     return dialog
 
 
@@ -258,10 +258,10 @@ def _drafter(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
 
 def _forms(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
     dialog = FormsDialog()
-    dialog.show_model("smol (starter)", "The starter is used in Q8_0, where it writes 1.24 times as fast.", True)
+    dialog.show_model("smol (starter)", "The starter model uses Q8_0, where it writes 1.24 times as fast.", True)
     own = FormRow("Q4_K_M", QWEN.size_bytes, REPORT.original, is_original=True)
     dialog.show_forms(form_rows(own, OFFERS, REPORT, ()), REPORT, True)
-    dialog.show_words("qwen2.5-7b: Q4_0 is being timed.")
+    dialog.show_words("qwen2.5-7b: timing Q4_0.")
     dialog.show_busy(True)
     return dialog
 
@@ -319,7 +319,7 @@ def _tools(keeper: ThemeKeeper, page: int = 0) -> QWidget:
     dialog.servers.show_states({"files": (ServerState.READY, ""), "weather": (ServerState.FAILED, failed)})
     dialog.servers.show_tools("files", (Tool("files", "read_file", "Reads a file."), Tool("files", "write_file")))
     dialog.servers.form.show()
-    dialog.servers.form.show_problem("“x” has to have either a command or a url.")
+    dialog.servers.form.show_problem("“x” must have either a command or a url.")
     dialog.json.show_json(write_tool_servers(servers))
     dialog.json.field.insertPlainText("x")
     dialog.json.check()

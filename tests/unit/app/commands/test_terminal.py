@@ -42,7 +42,7 @@ def test_ctrl_c_keeps_what_has_arrived(server: FakeHub, capsys: pytest.CaptureFi
     with pytest.raises(SystemExit) as ended:
         chosen_drafter(NAME, data_dir())
     assert ended.value.code == 130
-    assert capsys.readouterr().err == "The download was stopped; started again, it goes on from there.\n"
+    assert capsys.readouterr().err == "The download was stopped; start it again to resume it.\n"
     chosen_drafter(NAME, data_dir())
     assert server.ranges("model.safetensors") == ["", "bytes=1000-"]
 

@@ -118,11 +118,11 @@ def test_both_sides_are_seen_as_they_are_written(desk: Desk, qtbot: QtBot) -> No
     assert desk.dialog.sides.figures[Side.PLAIN].text() == "30.0 tok/s  ·  128 tokens  ·  4.0 s"
     assert desk.dialog.sides.progress.value() == 250
     desk.tell(CompareText(Side.SPED_UP, 0, "La", RunFigures(64, 1.0, 42.0)))
-    assert desk.dialog.sides.outcome.text() == "Reply 2 of 4: sped up."
+    assert desk.dialog.sides.outcome.text() == "Reply 2 of 4: with speed-up."
     assert desk.dialog.sides.progress.value() == 375
     desk.tell(CompareText(Side.SPED_UP, 0, "", QUICK, is_finished=True))
     desk.tell(CompareText(Side.SPED_UP, 1, "La again", RunFigures(64, 1.0, 42.0)))
-    assert desk.dialog.sides.outcome.text() == "Reply 3 of 4: sped up again, only to measure."
+    assert desk.dialog.sides.outcome.text() == "Reply 3 of 4: with speed-up again, only to measure."
     desk.tell(CompareFinished(desk.command, WHOLE))
     assert desk.dialog.sides.outcome.text() == "1.40× faster; the texts are the same."
     assert desk.dialog.sides.reasons.text() == f"From reply to reply, it was 1.40× to 1.40×.\n{HOW_IT_IS_FAIR}"
@@ -234,7 +234,7 @@ def test_opened_again_it_shows_what_is_under_way(desk: Desk) -> None:
         (
             Comparison((SLOW,), (QUICK,), True, True, TextFork(5, "b", "a", 0.8, None)),
             "1.40× faster; the texts differ after 5 tokens.",
-            "There the plain reply went on with “b” and the other went on with “a”; how likely both were is not known.",
+            "Plain writing continued went on with “b”, the other went on with “a”; how likely each was is unknown.",
         ),
         (
             Comparison((SLOW,), (QUICK,), False, True, None),

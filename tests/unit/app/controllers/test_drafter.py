@@ -134,7 +134,7 @@ def test_a_choice_that_cannot_be_loaded_gives_way_to_the_one_before(used: Desk, 
     bridge.tell(SpeculationChanged(QWEN.name, "It is being loaded.", False, True), Finished(UseDrafter(folder)))
     assert used.words == "It loads as soon as no reply is being written."
     bridge.tell(SpeculationChanged(QWEN.name, "It is damaged; choose another drafter.", False, has_failed=True))
-    told = "It is damaged; choose another drafter. Your choice before it stays: Automatic."
+    told = "It is damaged; choose another drafter. Your previous choice stays: Automatic."
     assert (used.words, used.controller.choice) == (told, AUTOMATIC)
     assert bridge.posted == [UseDrafter(folder), UseDrafter(AUTOMATIC)]
     bridge.tell(SpeculationChanged(QWEN.name, "The starter is ready.", True), Finished(UseDrafter(AUTOMATIC)))

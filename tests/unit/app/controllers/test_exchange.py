@@ -145,7 +145,7 @@ def test_chats_are_imported_and_what_came_of_it_is_told(window: MainWindow, brid
     assert bridge.posted == [ImportConversations(path)], "once"
     assert toasts(window) == ["Importing chats from conversations.json…"]
     tell(bridge, ConversationsImported(path, 12, ((LeftOut.KNOWN, "Old"),)))
-    assert toasts(window) == ["Imported 12 chats; 1 was left out because it is here already (“Old”)."]
+    assert toasts(window) == ["Imported 12 chats; 1 was skipped because it is already here (“Old”)."]
     assert bridge.posted[-1] == ListConversations()
 
 
@@ -153,17 +153,19 @@ def test_chats_are_imported_and_what_came_of_it_is_told(window: MainWindow, brid
     ("num_imported", "left_out", "words"),
     [
         (1, (), "Imported 1 chat."),
-        (0, ((LeftOut.EMPTY, ""),), "Nothing was imported; 1 was left out because it holds no messages."),
+        (0, ((LeftOut.EMPTY, ""),), "Nothing was imported; 1 was skipped because it has no messages."),
         (
             2,
             tuple((LeftOut.KNOWN, name) for name in "ABCDE"),
-            "Imported 2 chats; 5 were left out because they are here already (“A”, “B”, “C” and 2 more).",
+            "Imported 2 chats; 5 were skipped because they are already here (“A”, “B”, “C” and 2 more).",
         ),
         (
             0,
             ((LeftOut.KNOWN, "A"), (LeftOut.UNREADABLE, "")),
-            "Nothing was imported; 1 was left out because it is here already (“A”); "
-            "1 was left out because it is damaged.",
+            (
+                "Nothing was imported; 1 was skipped because it is already here (“A”); 1 was left out because it "
+                "is damaged."
+            ),
         ),
     ],
 )

@@ -138,7 +138,7 @@ def test_forms_are_measured_with_progress_and_shown_before_and_after(desk: Desk,
         shares.append(desk.dialog.progress.value())
     assert shares[1] == 500, "half of the forms are done"
     assert shares == sorted(shares)
-    assert desk.words == "qwen2.5-7b: Q4_0 is being timed."
+    assert desk.words == "qwen2.5-7b: timing Q4_0."
     bridge.tell(TargetsListed((STARTER_TARGET, MEASURED)), TargetTuned(command, REPORT), Finished(command))
     assert {row.form for row in desk.dialog.table.rows if row.figures} == {"Q4_K_M", "Q8_0", "IQ4_NL", "Q4_0"}
     assert desk.dialog.advice.text().startswith("Q4_0 would write 1.32 times as fast")
@@ -202,7 +202,7 @@ def test_a_form_is_kept_and_used_only_if_the_user_wants_it(desk: Desk, bridge: F
     made = OFFERS[-1].path
     kept = replace(QWEN, name="qwen2.5-7b-Q4_0", path=made)
     bridge.tell(TargetsListed((STARTER_TARGET, MEASURED, kept)), FormMade(command, made), Finished(command))
-    assert desk.words == "qwen2.5-7b-Q4_0 is in the library now."
+    assert desk.words == "qwen2.5-7b-Q4_0 is now in the library."
     assert desk.used == []
     assert desk.dialog.keep_button.text() == "Use Q4_0"
     QTest.mouseClick(desk.dialog.keep_button, LEFT)
@@ -220,11 +220,11 @@ def test_a_kept_form_is_offered_in_a_toast_while_the_dialog_is_closed(desk: Desk
 
 
 def test_the_starter_is_used_in_its_fastest_form_and_as_it_came_again(starter: Desk, bridge: FakeBridge) -> None:
-    assert starter.dialog.starter_words.text() == "The starter is used in its original form, Q4_1."
+    assert starter.dialog.starter_words.text() == "The starter model uses its original quantization, Q4_1."
     starter.dialog.starter_tune_requested.emit()
     assert bridge.posted == [TuneStarter()]
     bridge.tell(TargetsListed((STARTER_IN_Q8, QWEN)), StarterTuned("Q8_0", STARTER_REPORT), Finished(TuneStarter()))
-    assert starter.words == "The starter is used in Q8_0 from now on."
+    assert starter.words == "The starter model uses Q8_0 from now on."
     assert "1.24 times as fast as its original form, Q4_1" in starter.dialog.starter_words.text()
     assert starter.used == [STARTER_IN_Q8.reference], "it was in use"
     ready(bridge, STARTER_IN_Q8)

@@ -152,7 +152,7 @@ def test_only_the_latest_search_is_shown(desk: Desk) -> None:
     desk.tell(HubSearched("first", MODELS), Failed("No connection.", first))
     assert desk.page.models.words.text() == "Searching…"
     desk.tell(HubSearched("second", ()))
-    assert desk.page.models.words.text() == "Nothing was found for “second”. Try fewer words."
+    assert desk.page.models.words.text() == "No results for “second”. Try fewer words."
 
 
 def test_failures_stand_where_the_answer_was_awaited(desk: Desk) -> None:
@@ -211,7 +211,7 @@ def test_those_of_before_are_listed_after_a_restart_and_discarded_after_a_questi
     assert first.words.words == "Paused, 1.0 GB of 4.0 GB"
     desk.press(first.discard_button)
     box = next(box for box in desk.dialog.findChildren(QMessageBox) if box.isVisible())
-    assert box.text() == "Discard the 1.0 GB that have arrived of model-Q4_K_M.gguf?"
+    assert box.text() == "Discard the 1.0 GB of model-Q4_K_M.gguf that have arrived?"
     desk.press(next(button for button in box.findChildren(QPushButton) if button.text() == "Discard"))
     assert desk.latest() == DiscardDownload(Q4)
     desk.press(second.discard_button)

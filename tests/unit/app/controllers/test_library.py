@@ -285,7 +285,7 @@ def test_what_is_added_is_told_and_can_be_used(desk: Desk, monkeypatch: pytest.M
     tiny = replace(MAMBA, name="tiny", path=Path("/new/tiny.gguf"))
     desk.tell(TargetsListed((*TARGETS, tiny)))
     (toast,) = desk.window.toasts.shown
-    assert toast.words.text() == "tiny is in the library now."
+    assert toast.words.text() == "tiny is now in the library."
     assert toast.action_button is not None
     QTest.mouseClick(toast.action_button, Qt.MouseButton.LeftButton)
     desk.estimated(tiny.path, SMALL)
@@ -298,7 +298,7 @@ def test_what_was_left_out_of_a_folder_is_told(desk: Desk, monkeypatch: pytest.M
     desk.dialog.library.add_folder_requested.emit()
     new = tuple(replace(MAMBA, name=name, path=Path(f"/new/{name}.gguf")) for name in ("a", "b"))
     desk.tell(TargetsListed((*TARGETS, *new), ("c.gguf is cut short.",)))
-    assert desk.dialog.words.text() == "2 models were added. One file was left out: c.gguf is cut short."
+    assert desk.dialog.words.text() == "2 models were added. One file was skipped: c.gguf is cut short."
     desk.dialog.show_hub()
     assert desk.dialog.words.text() == "", "that is not about finding models"
     desk.dialog.open_library()

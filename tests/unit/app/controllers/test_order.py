@@ -98,7 +98,7 @@ def test_a_chat_begins_with_what_its_folder_and_its_preset_say(desk: Desk) -> No
     asked = [command.path for command in desk.take() if isinstance(command, EstimateMemory)]
     assert asked == [QWEN.path], "as if it had been chosen in the library"
     words = desk.window.folder_banner.words.text()
-    assert words == "A new chat in the folder “Work”, with its system prompt and the preset “Brief”."
+    assert words == "New chat in the folder “Work”, with its system prompt and the preset “Brief”."
     sent = desk.send()
     assert (sent.folder_id, sent.system_prompt, sent.sampling) == (8, "Be kind.", BRIEF.sampling)
     assert sent.has_own_system_prompt
@@ -110,7 +110,7 @@ def test_the_next_chat_elsewhere_begins_without(desk: Desk) -> None:
     assert desk.window.folder_banner.isHidden()
     assert desk.app.chat.next_chat is None
     desk.sidebar.new_in_folder_requested.emit(9)
-    assert desk.window.folder_banner.words.text() == "A new chat in the folder “Plain”."
+    assert desk.window.folder_banner.words.text() == "New chat in the folder “Plain”."
     desk.bridge.tell(FoldersListed((WORK,)))
     assert desk.window.folder_banner.isHidden(), "it is gone"
     assert desk.send().folder_id is None

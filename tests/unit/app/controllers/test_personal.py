@@ -165,7 +165,7 @@ def test_an_adapter_of_a_model_that_is_not_loaded_waits_for_it(desk: Desk) -> No
     desk.open()
     desk.dialog.learned.adapter_chosen.emit("v9", "d", 1)
     desk.tell(AdapterUsed(UseAdapter("v9", "d", 1), 1))
-    assert desk.words == "Snapshot 1 is used when its model and drafter are loaded."
+    assert desk.words == "Snapshot 1 will be used once its model and drafter are loaded."
     assert not desk.dialog.undo_button.isVisible(), "nothing changed"
 
 
@@ -185,7 +185,7 @@ def test_a_profile_is_exported_where_the_user_says(desk: Desk, qtbot: QtBot) -> 
     assert desk.words == "Exporting to me.slipstream…"
     assert not page.export_button.isEnabled()
     desk.tell(ProfileExported(PROFILE, 2_300_000, False))
-    assert desk.words == "Exported to me.slipstream (2.3 MB). It holds no text that you typed."
+    assert desk.words == "Exported to me.slipstream (2.3 MB). It contains no text that you typed."
     page.with_recall.click()
     page.export_requested.emit(str(PROFILE), page.with_recall.isChecked())
     assert desk.posted[-1] == ExportProfile(PROFILE, with_recall=True)
@@ -286,7 +286,7 @@ def test_everything_is_forgotten_after_two_steps_and_the_reply_is_stopped(desk: 
         question.yes_button.click()
     assert desk.posted == [ForgetEverything()]
     desk.tell(EverythingForgotten(12))
-    assert desk.words == "Everything is forgotten: 12 chats, and all that was learned."
+    assert desk.words == "Everything is forgotten: 12 chats, and everything learned."
     page.everything_button.click()
     assert not question.condition.isChecked()
     assert not question.yes_button.isEnabled()

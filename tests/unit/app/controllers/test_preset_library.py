@@ -147,7 +147,7 @@ def test_how_it_answers_is_set_where_chats_have_it(desk: Desk) -> None:
     desk.bridge.tell(GrammarChecked("{}", ""))
     assert not dialog.isVisible()
     assert desk.take() == [SavePreset(replace(BRIEF, sampling=OwnSampling(temperature=0.2, top_k=3, grammar="{}")))]
-    assert page.sampling.text() == "Temperature 0.2 · Top-k 3 · Form of the reply"
+    assert page.sampling.text() == "Temperature 0.2 · Top-k 3 · Reply format"
 
 
 def test_a_new_one_is_named_at_once(desk: Desk) -> None:
@@ -197,7 +197,7 @@ def test_files_are_asked_for_and_outcomes_told(desk: Desk, tmp_path: Path) -> No
     assert desk.dialog.words.text() == "Exported to a.json."
     desk.bridge.tell(PresetsAdded(ImportPresets(path), 2, 1, 1, 3))
     assert desk.dialog.words.text() == (
-        "2 presets added. 1 prompt added. 1 is here already. 3 could not be read and were left out."
+        "2 presets added. 1 prompt added. 1 is here already. 3 could not be read and were skipped."
     )
     desk.bridge.tell(Failed("a.json is damaged.", ImportPresets(path)))
     assert desk.dialog.words.text() == "a.json is damaged."

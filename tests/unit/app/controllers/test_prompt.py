@@ -166,7 +166,7 @@ def test_passages_are_found_where_a_file_does_not_fit(desk: Desk) -> None:
     desk.tell(TokensCounted(book.block, None, 123_456))
     assert desk.box.chips.words == ("Book.pdf, 2 pages · about 130,000 tokens",)
     notice = desk.box.notice
-    assert notice.words.text() == "There is no room for a reply: the model reads 1,000 tokens at once."
+    assert notice.words.text() == "There is no room for a reply: the model reads at most 1,000 tokens at once."
     desk.box.editor.set_text("Which? ")
     notice.box.click()
     desk.box.submit()

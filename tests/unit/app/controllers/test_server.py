@@ -54,7 +54,7 @@ def test_it_is_off_until_it_is_switched_on_by_keyboard(window: MainWindow, tmp_p
     QTest.keyClick(dialog.switch, Qt.Key.Key_Space)
     assert bridge.posted[-1] == UseServer(ServerSettings(), AppSettings().reply_settings())
     bridge.tell(ServerChanged("http://127.0.0.1:8642"))
-    assert dialog.state.text() == "Programs find it at http://127.0.0.1:8642/v1, and need no other setting."
+    assert dialog.state.text() == "Programs reach it at http://127.0.0.1:8642/v1; they need no other setting."
     dialog.copy_button.click()
     assert QGuiApplication.clipboard().text() == "http://127.0.0.1:8642/v1"
     dialog.port.setText("9000")
@@ -72,9 +72,9 @@ def test_it_is_opened_at_the_start_where_it_was_on_and_says_what_is_wrong(window
     controller.follow()
     assert len(bridge.posted) == 1
     assert settings_of(bridge) == ServerSettings(port=9000)
-    bridge.tell(ServerChanged("", "Another program uses port 9000 already; choose another port."))
+    bridge.tell(ServerChanged("", "Another program already uses port 9000; choose another port."))
     window.server_action.trigger()
-    assert controller.dialog.state.text() == "Another program uses port 9000 already; choose another port."
+    assert controller.dialog.state.text() == "Another program already uses port 9000; choose another port."
 
 
 def test_programs_get_keys_that_are_shown_once(window: MainWindow, tmp_path: Path) -> None:

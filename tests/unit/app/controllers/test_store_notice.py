@@ -85,7 +85,7 @@ def test_the_window_is_not_closed_with_what_is_in_memory_alone_unless_the_user_s
     assert not window.close(), "which does not ask twice"
     box = question(window)
     assert box is not None
-    assert box.text() == "2 messages are not stored yet, and lost when Slipstream is closed."
+    assert box.text() == "2 messages are not stored yet and will be lost if you close Slipstream."
     assert box.informativeText() == FULL
     press(box, "Keep open")
     assert window.isVisible()

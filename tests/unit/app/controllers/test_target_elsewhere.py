@@ -167,7 +167,7 @@ def test_a_reply_says_who_wrote_it_and_how_the_server_counts_its_guesses(desk: D
     meter = desk.window.meter
     assert meter.headline.text() == "30.6 tokens a second: written on models.example.org"
     about = meter.headline.accessibleDescription()
-    assert "Guesses accepted: 121 of 160 tokens (76\u00a0%), as the server counts" in about
+    assert "Guesses accepted: 121 of 160 tokens (76 %), by the server's count" in about
     assert "fast" not in about, "nobody here has measured what they bring"
     view = desk.window.transcript.column.built_rows()[-1][1]
     footer = getattr(view, "footer", None)
@@ -203,11 +203,11 @@ def test_a_reply_that_grows_shows_its_speed_and_what_a_busy_server_waits_for(des
     desk.window.prompt_box.submit()
     (sent,) = [each for each in desk.bridge.posted if isinstance(each, Send)]
     desk.window.transcript.begin_reply()
-    desk.tell(ReplyWaits(1, "models.example.org is busy; it is asked again in 2 seconds."))
+    desk.tell(ReplyWaits(1, "models.example.org is busy; trying again in 2 seconds."))
     view = desk.window.transcript.column.built_rows()[-1][1]
     waiting = getattr(view, "waiting", None)
     assert waiting is not None
-    assert waiting.words == "models.example.org is busy; it is asked again in 2 seconds."
+    assert waiting.words == "models.example.org is busy; trying again in 2 seconds."
     desk.tell(ReplyText(1, "Now ", LiveFigures(40, 20.0, 20.0, num_drafted=30, num_accepted=20)))
     desk.window.meter._show_latest()
     assert desk.window.meter.headline.text() == "20.0 tokens a second: written on models.example.org"

@@ -183,7 +183,7 @@ def test_a_question_in_another_chat_is_told_and_can_be_shown(desk: Desk) -> None
     question.buttons[3].click()
     desk.tell(ToolFinished(result(3, 2, call(1), "No.", Outcome.REFUSED)))
     desk.answer("Then I cannot tell.")
-    assert desk.lines == ["You refused weather: forecast"]
+    assert desk.lines == ["You declined weather: forecast"]
 
 
 def test_an_answer_that_goes_on_while_another_chat_is_shown(desk: Desk) -> None:
@@ -213,7 +213,7 @@ def test_a_failure_in_the_middle_leaves_what_is_stored(desk: Desk) -> None:
     desk.tell(Failed("The model broke; load it again.", command))
     assert not desk.window.is_busy
     assert not desk.window.call_action.isEnabled()
-    assert desk.lines == ["Not carried out: weather: forecast"]
+    assert desk.lines == ["Not run: weather: forecast"]
     assert desk.view.footer is not None
 
 
@@ -304,13 +304,13 @@ def test_an_incognito_chat_leaves_nothing_of_its_servers(desk: Desk) -> None:
 def test_a_model_that_knows_no_tools_is_asked_for_none(desk: Desk) -> None:
     desk.tell(TargetReady(replace(TARGET, calls_tools=False), desk.bridge.loads[-1]))
     assert [*desk.chats.tools.chosen] == []
-    assert desk.window.prompt_box.tools.accessibleDescription() == "Tiny knows no tools."
+    assert desk.window.prompt_box.tools.accessibleDescription() == "Tiny cannot use tools."
     desk.window.chat_tools_action.trigger()
     menu = QApplication.activePopupWidget()
     assert isinstance(menu, QMenu)
     words = {action.text(): action.isEnabled() for action in menu.actions() if action.text()}
     assert words == {
-        "Tiny knows no tools: choose another model": False,
+        "Tiny cannot use tools: choose another model": False,
         "weather": False,
         "files": False,
         "Set up tools…": True,

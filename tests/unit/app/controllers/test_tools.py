@@ -79,7 +79,7 @@ def test_without_servers_nothing_is_told(window: MainWindow, keeper: ThemeKeeper
 
 def test_what_a_server_offers_is_asked_and_switched(desk: Desk) -> None:
     card = desk.dialog.servers.cards["files"]
-    assert spoken(card.ask_button) == "What does it offer? – files"
+    assert spoken(card.ask_button) == "Show its tools – files"
     card.ask_button.click()
     assert desk.last() == ListTools(("files",))
     desk.bridge.tell(ToolServerChanged("files", ServerState.STARTING))
@@ -175,7 +175,7 @@ def test_one_more_is_added_by_name_and_command_or_address(desk: Desk) -> None:
     assert not form.isHidden()
     for name, command, problem in (
         ("files", "x", "There is a server of this name already; choose another name."),
-        ("new", "", "“new” has to have either a command or a url."),
+        ("new", "", "“new” must have either a command or a url."),
         ("new", "run 'it", "A quotation mark in the command is not closed."),
         ("", "run", "A server's name has 1 to 64 letters; “” is none."),
     ):
@@ -202,7 +202,7 @@ def test_json_is_checked_as_it_is_typed(desk: Desk) -> None:
     assert not page.use_button.isEnabled()
     page.field.setPlainText('{"mcpServers": {"a": {"command": 1}}}')
     page.check()
-    assert page.problem.text() == "The command of “a” has to be a text."
+    assert page.problem.text() == "The command of “a” must be a text."
     assert not page.use_button.isEnabled()
     page.field.setPlainText('{"mcpServers": {"a": {"command": "b", "autoApprove": ["*"]}}}')
     page.check()

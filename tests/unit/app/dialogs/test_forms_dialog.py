@@ -142,13 +142,13 @@ def test_closing_does_not_cancel(qtbot: QtBot, dialog: FormsDialog) -> None:
 
 def test_the_starters_form_can_be_undone(qtbot: QtBot, dialog: FormsDialog) -> None:
     assert not dialog.starter.isVisible()
-    dialog.show_model("smol (starter)", "The starter is used in its original form, Q4_1.", False)
+    dialog.show_model("smol (starter)", "The starter model uses its original quantization, Q4_1.", False)
     assert dialog.starter.isVisible()
     assert not dialog.reset_button.isVisible()
     QApplication.processEvents()  # which puts the button into its place
     with qtbot.waitSignal(dialog.starter_tune_requested):
         QTest.mouseClick(dialog.tune_button, LEFT)
-    dialog.show_model("smol (starter)", "The starter is used in Q8_0.", True)
+    dialog.show_model("smol (starter)", "The starter model uses Q8_0.", True)
     QApplication.processEvents()
     with qtbot.waitSignal(dialog.starter_reset_requested):
         QTest.mouseClick(dialog.reset_button, LEFT)
@@ -157,10 +157,10 @@ def test_the_starters_form_can_be_undone(qtbot: QtBot, dialog: FormsDialog) -> N
 @pytest.mark.parametrize("percent", [100, 150])
 def test_all_of_it_fits_a_small_screen(dialog: FormsDialog, keeper: ThemeKeeper, percent: int) -> None:
     many = tuple(replace(OFFERS[1], form=f"Q{number}_K_M") for number in range(14))
-    dialog.show_model("smol (starter)", "The starter is used in Q8_0, and a long sentence says why. " * 2, True)
+    dialog.show_model("smol (starter)", "The starter model uses Q8_0, and a long sentence says why. " * 2, True)
     report = replace(REPORT, original=ORIGINAL)
     dialog.show_forms(form_rows(replace(OWN, figures=ORIGINAL), (*many, *OFFERS), report, ()), report, True)
-    dialog.show_words("qwen2.5-7b: Q4_0 is being timed.")
+    dialog.show_words("qwen2.5-7b: timing Q4_0.")
     dialog.show_busy(True)
     keeper.choose("light", percent)
     QApplication.processEvents()

@@ -93,7 +93,7 @@ def test_other_keys_may_be_had(shortcuts: Shortcuts, wanted: str) -> None:
 
 def test_kept_keys_that_make_no_sense_are_told_and_ignored(shortcuts: Shortcuts) -> None:
     complaint = shortcuts.use({"new": "Nonsense+Key+", "stop": "x", "gone": "Ctrl+G", "about": "Ctrl+G"})
-    assert complaint == "The keys of these actions were not valid and are back to their defaults: New chat, Stop."
+    assert complaint == "The keys of these actions were invalid and are back to their defaults: New chat, Stop."
     assert shortcuts.chosen() == {"about": "Ctrl+G"}
     assert keys(shortcuts) == {"new": "Ctrl+N", "stop": "Esc; Ctrl+.", "about": "Ctrl+G"}
 

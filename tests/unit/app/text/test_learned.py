@@ -17,8 +17,8 @@ def test_a_model_is_told_in_plain_words_and_numbers() -> None:
     assert view.name == "Tiny, Model v0"
     assert view.is_loaded
     assert view.sentences == (
-        "After learning from 80 replies, the drafter guesses 1.20 tokens right in a row; before, 0.98. Learning since "
-        "3 March 2026. Earlier text ready to be reused: 41 chats, about 48,000 words."
+        "After 80 replies, the drafter guesses 1.20 tokens right in a row, up from 0.98. Learning since 3 "
+        "March 2026. Earlier text ready to be reused: 41 chats, about 48,000 words."
     )
     assert view.details == "1,234 word patterns · 212 replies to learn from · 24.3 MB"
     (view,) = model_views(replace(learned(), practice={"v0": 35}), TINY)
@@ -37,7 +37,11 @@ def test_what_a_snapshot_brings_is_told_when_enough_replies_have_shown_it() -> N
     newest, older = adapters(2, 2)
     measured = replace(newest, num_chats=9, num_tokens=900, error=0.04)
     (view,) = model_views(replace(learned(), adapters={("v0", "d"): (measured, older)}), TINY)
-    assert view.pairs[0].adapters[0].about.endswith("The difference is known to ±0.04. It had learned from 80 replies.")
+    assert (
+        view.pairs[0]
+        .adapters[0]
+        .about.endswith(("The error of the difference is ±0.04. It had learned from 80 replies."))
+    )
     few = replace(measured, num_chats=3)
     (view,) = model_views(replace(learned(), adapters={("v0", "d"): (few, older)}), TINY)
     assert view.sentences.startswith("After learning from 80 replies, the drafter has got better; by how much is")
@@ -74,7 +78,7 @@ def test_what_learning_brought_is_told_by_kind_of_text_where_it_can_be_told() ->
         ("All 183 replies", "2.00", "2.10", "+5\u00a0% ± 2\u00a0%"),
         ("Prose, 174 replies", "1.80", "1.89", "+5\u00a0% ± 2\u00a0%"),
     )
-    assert shown.note.startswith("Too few chats to tell yet: Code. Each reply was compared before the drafter learned")
+    assert shown.note.startswith("Too few chats to tell: Code. Each reply was compared before the drafter learned")
     (view,) = model_views(replace(learned(), benefits={IN_USE: benefit(-0.05, 0.02, 40)}), TINY)
     shown = view.pairs[0].benefit
     assert shown is not None
@@ -152,7 +156,7 @@ def test_a_profile_is_told_with_what_does_not_fit_here() -> None:
     inside = learned(2)
     inside = replace(inside, adapters=dict(inside.adapters) | {("v1", "other"): adapters(1, None, 7)})
     view = profile_view(ProfileSummary(WHEN, "0.1.0", inside), learned(), TINY)
-    assert view.headline == "Made on 3 March 2026 with Slipstream 0.1.0."
+    assert view.headline == "Created on 3 March 2026 with Slipstream 0.1.0."
     assert view.contents[0] == (
         "Tiny, Model v0 (loaded now): 2 snapshots (0.98 → 1.20 right guesses in a row, from 80 replies), 1,234 word "
         "patterns and 300 texts to reuse, of 64,000 tokens."

@@ -33,7 +33,7 @@ def test_a_chat_has_the_one_that_says_most_of_those_that_fit() -> None:
 def test_a_line_tells_what_it_holds() -> None:
     whole = Preset(1, "x", "Be\n  brief." + " word" * 30, OwnSampling(temperature=0.2, grammar="{}"), False, Q)
     assert preset_words(whole) == (
-        "Be brief. word word word word word word word word word word… · Temperature 0.2 · Form of the reply · "
+        "Be brief. word word word word word word word word word word… · Temperature 0.2 · Reply format · "
         "Answers without thinking · Q"
     )
     assert preset_words(Preset(1, "x")) == "Changes nothing yet"

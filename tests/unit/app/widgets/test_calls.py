@@ -70,7 +70,7 @@ def test_replies_and_results_read_as_one_answer(qtbot: QtBot, transcript: Transc
     assert len(transcript.column.built_rows()) == 2
     view = answer(transcript)
     assert prose_of(view) == ["Let me look.", "Take an umbrella."]
-    assert lines(transcript) == ["Asked weather: forecast · 0.8 s", "You refused weather: forecast"]
+    assert lines(transcript) == ["Asked weather: forecast · 0.8 s", "You declined weather: forecast"]
     assert view.footer is not None
     view.footer.copy_button.click()
     assert QGuiApplication.clipboard().text() == "Let me look.\n\nTake an umbrella."
@@ -134,7 +134,7 @@ def test_a_question_has_everything_that_would_be_sent(transcript: Transcript) ->
     question = transcript.question
     assert question is not None
     assert spoken(question) == "May the model use “forecast” of weather?"
-    assert question.about.text() == "The server says about it: <b>The</b> weather."
+    assert question.about.text() == "The server describes it as: <b>The</b> weather."
     assert question.about.textFormat() is Qt.TextFormat.PlainText
     assert "49" not in "".join(text.document().toPlainText() for text in question.texts)
     question.arguments.all_button.click()
@@ -209,7 +209,7 @@ def test_a_chat_is_cut_in_the_middle_of_an_answer(transcript: Transcript) -> Non
 
 def test_calls_that_nobody_carried_out_say_so(transcript: Transcript) -> None:
     transcript.show_messages(conversation()[:3])
-    assert lines(transcript) == ["Asked weather: forecast · 0.8 s", "Not carried out: weather: forecast"]
+    assert lines(transcript) == ["Asked weather: forecast · 0.8 s", "Not run: weather: forecast"]
     assert transcript.can_continue()
 
 

@@ -71,12 +71,12 @@ def test_memory_is_asked_for_and_told(qtbot: QtBot, picker: TargetPicker) -> Non
     picker.show_estimate(QWEN.reference, SMALL)
     assert picker.note.text() == "Takes about 4.6 GB of memory; 10.0 GB are free."
     picker.show_estimate(QWEN.reference, LARGE)
-    assert picker.note.text() == "Takes about 45.1 GB of memory, more than the 10.0 GB that are free."
+    assert picker.note.text() == "Takes about 45.1 GB of memory; only 10.0 GB are free."
 
 
 def test_it_says_what_there_is_not(picker: TargetPicker) -> None:
     picker.search.setText("llama 405b")
-    assert picker.note.text() == "No model fits “llama 405b”."
+    assert picker.note.text() == "No model matches “llama 405b”."
     picker.search.clear()
     picker.set_targets(())
     assert picker.note.text() == NO_MODELS
@@ -128,7 +128,7 @@ def test_a_model_of_a_server_is_found_and_chosen_by_keys_and_takes_no_memory_her
     with qtbot.assertNotEmitted(picker.estimate_wanted, wait=300):
         QTest.keyClicks(picker.search, "workstation vl")
         assert picker.view.current_key == DESK.models[1].reference, "not at the server, where Enter would ask it"
-    assert picker.note.text() == "Runs on Workstation (192.168.1.5:8080): chats go there."
+    assert picker.note.text() == "Runs on Workstation (192.168.1.5:8080): your chats are sent there."
     with qtbot.waitSignal(picker.chosen) as chosen:
         QTest.keyClick(picker.search, Qt.Key.Key_Return)
     assert chosen.args == [DESK.models[1].reference]

@@ -47,7 +47,7 @@ def test_a_recurrent_model_loads_but_cannot_take_back(tmp_path: Path, trusted: b
     recurrent = tiny_mamba(tmp_path / "recurrent.gguf")
     preflight(recurrent, StopSignal())
     assert refusal(recurrent, trusted) == (
-        "recurrent cannot draft: it cannot take back what it has read; choose another drafter."
+        "recurrent cannot draft: it cannot roll back what it has read; choose another drafter."
     )
 
 
@@ -55,7 +55,7 @@ def test_a_recurrent_model_loads_but_cannot_take_back(tmp_path: Path, trusted: b
 def test_an_embedding_model_writes_no_text(tmp_path: Path, trusted: bool) -> None:
     embeddings = tiny_bert(tmp_path / "embeddings.gguf")
     assert refusal(embeddings, trusted) == (
-        "embeddings cannot draft: it finds and compares texts, but cannot write any; choose a chat model."
+        "embeddings cannot draft: it finds and compares texts but cannot write any; choose a chat model."
     )
 
 

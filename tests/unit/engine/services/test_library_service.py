@@ -83,7 +83,7 @@ def test_what_is_left_out_is_told_beside_what_is_added(desk: Desk, tmp_path: Pat
     (event,) = desk.events
     assert isinstance(event, TargetsListed)
     assert [target.name for target in event.targets] == ["a"]
-    assert event.left_out == ("find.gguf finds and compares texts, but cannot write any; choose a chat model.",)
+    assert event.left_out == ("find.gguf finds and compares texts but cannot write any; choose a chat model.",)
 
 
 def test_nothing_to_add_is_an_error_with_the_reason(desk: Desk, tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_folders_are_listed_by_name_and_lose_a_preset_that_is_gone(repository: R
     [
         ("", "A folder needs a name."),
         (" \n ", "A folder needs a name."),
-        ("WORK", "There is a folder “WORK” already; choose another name."),
+        ("WORK", "There is already a folder “WORK”; choose another name."),
         ("x" * (FOLDER_NAME_LENGTH + 1), f"The name of a folder has at most {FOLDER_NAME_LENGTH} characters."),
     ],
 )

@@ -112,7 +112,7 @@ def test_slow_replies_and_endless_ones_are_counted(page: HistoryPage) -> None:
     page.show_history(History(days=(portion(ago(0), figures=figures),), chats=()))
     assert page.exceptions.isVisible()
     assert page.exceptions.text().startswith("1 of 2 replies was slower than without speed-up")
-    assert page.exceptions.text().endswith("2 replies that repeated themselves are left out.")
+    assert page.exceptions.text().endswith("2 replies that kept repeating themselves are left out.")
 
 
 def test_replies_that_were_never_compared_have_no_plot(page: HistoryPage) -> None:

@@ -80,10 +80,12 @@ def test_the_headline_says_what_kept_replies_from_being_faster_where_they_were_n
         ({"num_slow": 1}, "1 of 120 replies was slower than without speed-up; the log says why."),
         (
             {"num_slow": 3, "num_repeating": 2},
-            "3 of 120 replies were slower than without speed-up; the log says why. 2 replies that repeated themselves "
-            "are left out.",
+            (
+                "3 of 120 replies were slower than without speed-up; the log says why. 2 replies that kept "
+                "repeating themselves are left out."
+            ),
         ),
-        ({"num_repeating": 1}, "1 reply that repeated itself is left out."),
+        ({"num_repeating": 1}, "1 reply that kept repeating itself is left out."),
     ],
 )
 def test_slow_replies_and_endless_ones_are_told_of(changes: dict[str, int], words: str) -> None:

@@ -34,16 +34,16 @@ def test_the_share_of_a_card_is_told(qtbot: QtBot) -> None:
     note = GpuNote()
     qtbot.addWidget(note)
     note.show_share(ON_CARD.gpu)
-    assert note.sentence.text() == "All 33 layers go on NVIDIA GeForce RTX 4070."
+    assert note.sentence.text() == "All 33 layers run on NVIDIA GeForce RTX 4070."
     assert note.sentence.toolTip().startswith("NVIDIA GeForce RTX 4070 (CUDA): 8.0 GB of 12.0 GB of memory are free")
     assert not note.help_button.isVisibleTo(note)
     note.show_share(replace(ON_CARD.gpu, num_layers=20))
-    assert note.sentence.text() == "20 of 33 layers go on NVIDIA GeForce RTX 4070."
+    assert note.sentence.text() == "20 of 33 layers run on NVIDIA GeForce RTX 4070."
     note.show_share(replace(ON_CARD.gpu, num_layers=20, num_bytes=9_000_000_000))
     assert note.sentence.text().startswith("There is no room for 20 of 33 layers")
     assert note.sentence.property("kind") == "warning"
     note.show_share(replace(ON_CARD.gpu, num_layers=0, num_bytes=0))
-    assert note.sentence.text() == "No layers go on NVIDIA GeForce RTX 4070; the CPU computes."
+    assert note.sentence.text() == "No layers run on NVIDIA GeForce RTX 4070; the processor does the work."
     note.show_share(GpuShare(GpuSupport(("CUDA",), (CARD,))))
     assert "as far as there is room" in note.sentence.text()
 

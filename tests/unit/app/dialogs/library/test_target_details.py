@@ -74,7 +74,7 @@ def test_what_was_measured_of_a_model_is_told_and_nothing_else(qtbot: QtBot, kee
     ]
     shown = facts(view, STARTER_IN_Q8)
     assert shown["Speed here"] == "147 tok/s without speed-up", "in the form that is used"
-    assert shown["Other forms"].startswith("The starter is used in Q8_0: 1.24 times as fast")
+    assert shown["Other forms"].startswith("The starter model uses Q8_0: 1.24 times as fast")
     assert not view.forms_button.isHidden()
     facts(view, GONE)
     assert view.forms_button.isHidden()
