@@ -40,7 +40,7 @@ def test_what_a_snapshot_brings_is_told_when_enough_replies_have_shown_it() -> N
     assert (
         view.pairs[0]
         .adapters[0]
-        .about.endswith(("The error of the difference is ±0.04. It had learned from 80 replies."))
+        .about.endswith("The error of the difference is ±0.04. It had learned from 80 replies.")
     )
     few = replace(measured, num_chats=3)
     (view,) = model_views(replace(learned(), adapters={("v0", "d"): (few, older)}), TINY)
