@@ -73,7 +73,7 @@ def open_desk(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Call
 def test_a_stored_choice_that_is_gone_is_told_and_nothing_else_fails(open_desk: Callable[[str], Desk]) -> None:
     desk = open_desk("somebody/gone")
     desk.window.drafter_action.trigger()
-    desk.until(lambda: desk.dialog.heading.text().endswith("has no drafter now."))
+    desk.until(lambda: desk.dialog.heading.text().endswith("has no drafter at the moment."))
     sentence = "The drafter somebody/gone is not on this computer; choose it again to download it."
     desk.until(lambda: desk.dialog.state.text() == sentence)
     assert desk.dialog.form.from_hub.isChecked()
@@ -108,7 +108,7 @@ def test_a_drafter_is_seen_fixed_for_one_model_and_let_go(open_desk: Callable[[s
     form.path.setText(str(tiny_llama(tmp_path / "broken.gguf", tokenizer="rwkv")))
     dialog.use_button.click()
     desk.until(lambda: "broken cannot draft: it has a vocabulary that cannot write every text" in dialog.words.text())
-    assert dialog.words.text().endswith("Your choice before it stays: Built-in.")
+    assert dialog.words.text().endswith("Your previous choice stays: Built-in.")
     desk.until(lambda: dialog.heading.text().startswith("The built-in drafter guesses ahead for"))
     assert "broken cannot draft" in dialog.words.text()  # still
     desk.window.prompt_box.submitted.emit("Count to three.")

@@ -172,7 +172,7 @@ def test_a_preset_is_chosen_in_two_keys_changed_and_carried_on(desk: Desk, think
     assert "Curt (2)" in [each.name for each in desk.app.presets.presets]
     path.write_text("{", "utf-8")
     _with_file(dialog.presets.import_button.click, path)
-    desk.until(lambda: "is damaged or is no file of presets" in dialog.words.text())
+    desk.until(lambda: "is damaged or is not a preset file" in dialog.words.text())
     dialog.close()
 
 

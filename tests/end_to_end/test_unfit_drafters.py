@@ -83,7 +83,7 @@ def without_bytes(path: Path) -> Path:
 
 UNFIT = {
     "cut-short": (cut_short, "it is cut short; download it again."),
-    "recurrent": (tiny_mamba, "it cannot take back what it has read; choose another drafter."),
+    "recurrent": (tiny_mamba, "it cannot roll back what it has read; choose another drafter."),
     "embeddings": (tiny_bert, "it finds and compares texts but cannot write any; choose a chat model."),
     "no-bytes": (without_bytes, "it has a vocabulary that cannot write every text; choose another"),
     "huge": (beyond_memory, "it takes about 3298.5 GB of memory"),

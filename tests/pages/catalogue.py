@@ -248,7 +248,7 @@ def library(studio: Studio, folder: Path) -> Iterator[Page]:
     page.details.forms_button.click()
     (forms,) = studio.window.findChildren(FormsDialog)
     studio.until(lambda: len(forms.table.rows) > 1)
-    forms.show_words(f"{LARGE_NAME}: Q4_0 is being timed.")
+    forms.show_words(f"{LARGE_NAME}: timing Q4_0.")
     forms.show_busy(True)
     yield "forms", forms
     forms.show_busy(False)
@@ -401,7 +401,7 @@ def servers(studio: Studio, _folder: Path) -> Iterator[Page]:
     dialog.form.address.setText("https://box.local:8443")
     dialog.form.show_untrusted("ab12" * 16, "No authority vouches for the certificate of box.local.")
     yield "trust a certificate", dialog
-    dialog.form.show_seen(SERVERS[-1], "The way is not encrypted: others in the network can read along.")
+    dialog.form.show_seen(SERVERS[-1], "The connection is not encrypted: others on the network can read along.")
     yield "a server was found", dialog
     dialog.form.close_form()
     dialog.cards[SERVERS[0].address].remove_button.click()

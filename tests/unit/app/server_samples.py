@@ -33,7 +33,7 @@ def on_server(server: RemoteServer) -> TargetInfo:
         first.context_size,
         0,
         0,
-        speculation="It guesses ahead by itself, if it does.",
+        speculation="It decides by itself whether to guess ahead.",
         can_draft=False,
         identity=first.identity,
         server=server,

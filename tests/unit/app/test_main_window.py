@@ -319,6 +319,6 @@ def test_a_prompt_that_is_too_long_to_be_edited_says_what_to_do(window: MainWind
     for ask in (view.footer.edit_button.click, lambda: QTest.keyClick(window.prompt_box.editor, Qt.Key.Key_Up)):
         ask()
         (toast,) = window.toasts.shown
-        assert toast.words.text().startswith("This message is too long to be edited here. Copy it,")
+        assert toast.words.text().startswith("This message is too long to edit here. Copy it,")
         assert view.revision is None
         window.toasts.clear()

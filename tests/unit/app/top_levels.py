@@ -345,7 +345,7 @@ def _elsewhere(keeper: ThemeKeeper) -> QWidget:
     window.target_bar.set_target(on_server(DESK))
     written = replace(reply(1), server=DESK.address, target_name=DESK.models[0].name)
     window.transcript.show_messages((prompt(0, "Why is the sky blue?"), written))
-    window.meter.show_readiness(Readiness.ELSEWHERE, "Workstation guesses ahead by itself, if it does.")
+    window.meter.show_readiness(Readiness.ELSEWHERE, "Workstation decides by itself whether to guess ahead.")
     window.meter.show_reply(written.statistics, DESK.host)
     return window
 
@@ -359,7 +359,7 @@ def _model_servers(keeper: ThemeKeeper, has_question: bool = False) -> QWidget: 
     if has_question:
         dialog.form.show_untrusted("ab12" * 16, "No authority vouches for the certificate of models.example.org.")
     else:
-        dialog.form.show_seen(AGREED, "The way there is not encrypted.")
+        dialog.form.show_seen(AGREED, "The connection is not encrypted.")
     dialog.show_words("Example was changed.")
     return dialog
 

@@ -50,7 +50,7 @@ WORDS_NOT_TOLD = {
     "New chat": "written in the store; the window has its own",
     "failed to load model": "found in what llama.cpp says",
     **dict.fromkeys((_TEXT, CHATML), "read by models"),
-    "{} switches it off.": "help of the command line",
+    "{} switches this off.": "help of the command line",
     "slipstream distill": "a command",
     "{} by counts, {} tokens in passes by rows: {} ({} changes); guesses accepted: {}; {} s of drafting": "for the log",
 }

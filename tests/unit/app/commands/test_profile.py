@@ -115,7 +115,7 @@ def test_a_profile_is_exported_shown_and_imported(repository: Repository, profil
         assert connection.execute("SELECT count(*) FROM ngrams").fetchone() == (0,)
     code, again = profile("import", str(file))
     assert (code, again) == (0, f"{output}New: 1 word pattern, 1 snapshot (1 now in use), 1 text to reuse.\n")
-    assert profile("import", str(file)) == (0, f"{output}All of it was here already.\n")
+    assert profile("import", str(file)) == (0, f"{output}All of it is already here.\n")
     assert profile("import", str(file), "--replace")[1].endswith(
         "New: 1 word pattern, 1 snapshot (1 now in use), 1 text to reuse.\n"
     )

@@ -54,7 +54,7 @@ def test_a_server_is_added_listed_and_removed(
 ) -> None:
     server.key = "sk-very-secret"
     assert run(monkeypatch, "servers", "add", server.address) == 2
-    assert "does not accept the key, or wants one" in capsys.readouterr().err
+    assert "does not accept the key, or requires one" in capsys.readouterr().err
     monkeypatch.setattr("getpass.getpass", lambda *_told: "sk-very-secret")
     assert run(monkeypatch, "servers", "add", server.address, "--name", "Desk", "--key") == 0
     assert server.reference in capsys.readouterr().out

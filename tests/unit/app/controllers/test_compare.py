@@ -125,7 +125,7 @@ def test_both_sides_are_seen_as_they_are_written(desk: Desk, qtbot: QtBot) -> No
     assert desk.dialog.sides.outcome.text() == "Reply 3 of 4: with speed-up again, only to measure."
     desk.tell(CompareFinished(desk.command, WHOLE))
     assert desk.dialog.sides.outcome.text() == "1.40× faster; the texts are the same."
-    assert desk.dialog.sides.reasons.text() == f"From reply to reply, it was 1.40× to 1.40×.\n{HOW_IT_IS_FAIR}"
+    assert desk.dialog.sides.reasons.text() == f"Reply by reply, it was 1.40× to 1.40×.\n{HOW_IT_IS_FAIR}"
     assert desk.dialog.sides.figures[Side.SPED_UP].text() == "42.0 and 42.0 tok/s  ·  128 tokens in 74 rounds  ·  3.0 s"
     texts = desk.dialog.sides.texts
     qtbot.waitUntil(lambda: texts[Side.SPED_UP].toPlainText() == "La")
@@ -224,12 +224,12 @@ def test_opened_again_it_shows_what_is_under_way(desk: Desk) -> None:
         (
             Comparison((SLOW,), (QUICK,), True, True, TextFork(37, " that", "\nwhich", 0.312, 0.31)),
             "1.40× faster; the texts differ after 37 tokens.",
-            "There plain writing went on with “ that” (31.2\u00a0%) and the other went on with “⏎which” (31.0\u00a0%):",
+            "Plain writing continued with “ that” (31.2\u00a0%), the other with “⏎which” (31.0\u00a0%):",
         ),
         (
             Comparison((SLOW,), (QUICK,), True, True, TextFork(1, "", "a", 0.8, 0.1)),
             "1.40× faster; the texts differ after 1 token.",
-            "There plain writing ended (80.0\u00a0%) and the other went on with “a” (10.0\u00a0%). That is more than",
+            "Plain writing continued ended (80.0\u00a0%), the other with “a” (10.0\u00a0%). Rounding does not",
         ),
         (
             Comparison((SLOW,), (QUICK,), True, True, TextFork(5, "b", "a", 0.8, None)),
@@ -239,7 +239,7 @@ def test_opened_again_it_shows_what_is_under_way(desk: Desk) -> None:
         (
             Comparison((SLOW,), (QUICK,), False, True, None),
             "1.40× faster; the words were drawn at random.",
-            "With your sampling, words are drawn at random",
+            "With your sampling settings, words are drawn at random",
         ),
         (
             Comparison((QUICK, QUICK), (replace(SLOW, hindrance=Hindrance.NOTHING),) * 2, True, False, None),

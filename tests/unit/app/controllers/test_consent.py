@@ -118,7 +118,7 @@ def test_it_says_what_goes_where_and_how(desk: Desk) -> None:
     desk.use()
     desk.say()
     assert "Send this chat to Workstation (192.168.1.5:8080)?" in desk.words
-    assert "the whole chat goes there: its system prompt" in desk.words
+    assert "sends the whole chat there: its system prompt" in desk.words
     assert "NOT encrypted" in desk.words
     assert "So far" not in desk.words, "nothing was said yet"
     button = desk.question.defaultButton()

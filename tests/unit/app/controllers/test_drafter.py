@@ -111,9 +111,12 @@ def test_the_dialog_follows_who_drafts_and_why(desk: Desk, bridge: FakeBridge) -
     assert desk.heading == f"The built-in drafter guesses ahead for {QWEN.name}."
     nobody = DrafterChoice(None, "No drafter pays.", PLAIN.prospects)
     bridge.tell(DrafterChosen(QWEN.name, nobody), SpeculationChanged(QWEN.name, "No drafter pays.", False))
-    assert (desk.heading, desk.dialog.state.text()) == (f"{QWEN.name} has no drafter now.", "No drafter pays.")
+    assert (desk.heading, desk.dialog.state.text()) == (
+        f"{QWEN.name} has no drafter at the moment.",
+        "No drafter pays.",
+    )
     bridge.tell(DrafterChosen("another", PLAIN), SpeculationChanged("another", "It is ready.", True))
-    assert desk.heading == f"{QWEN.name} has no drafter now."
+    assert desk.heading == f"{QWEN.name} has no drafter at the moment."
 
 
 def test_a_chosen_drafter_that_fails_is_in_use_no_more(used: Desk, bridge: FakeBridge) -> None:
@@ -121,7 +124,7 @@ def test_a_chosen_drafter_that_fails_is_in_use_no_more(used: Desk, bridge: FakeB
     bridge.tell(DrafterChosen(QWEN.name, fixed), SpeculationChanged(QWEN.name, "It is being loaded.", False, True))
     assert used.heading.startswith("qwen2.5-1.5b-instruct-q4_k_m is being loaded")
     bridge.tell(SpeculationChanged(QWEN.name, "x.gguf is damaged; download it again.", False))
-    assert used.heading == f"{QWEN.name} has no drafter now."
+    assert used.heading == f"{QWEN.name} has no drafter at the moment."
     assert "x.gguf is damaged; download it again." in used.dialog.state.text()
 
 
@@ -243,7 +246,7 @@ def test_with_the_dialog_closed_a_toast_tells_how_it_ended(desk: Desk, bridge: F
     assert desk.toasts == ["The hub cannot be reached."]
     desk.dialog.chosen.emit(NAME, False)
     bridge.tell(DrafterFetched(NAME))
-    assert desk.toasts[-1] == f"{NAME} is downloaded. It is loaded as soon as no reply is being written."
+    assert desk.toasts[-1] == f"{NAME} is downloaded. It loads as soon as no reply is being written."
 
 
 def test_the_download_is_stopped(desk: Desk, bridge: FakeBridge) -> None:

@@ -163,7 +163,7 @@ def test_chats_are_imported_and_what_came_of_it_is_told(window: MainWindow, brid
             0,
             ((LeftOut.KNOWN, "A"), (LeftOut.UNREADABLE, "")),
             (
-                "Nothing was imported; 1 was skipped because it is already here (“A”); 1 was left out because it "
+                "Nothing was imported; 1 was skipped because it is already here (“A”); 1 was skipped because it "
                 "is damaged."
             ),
         ),

@@ -225,7 +225,7 @@ def test_the_starter_is_used_in_its_fastest_form_and_as_it_came_again(starter: D
     assert bridge.posted == [TuneStarter()]
     bridge.tell(TargetsListed((STARTER_IN_Q8, QWEN)), StarterTuned("Q8_0", STARTER_REPORT), Finished(TuneStarter()))
     assert starter.words == "The starter model uses Q8_0 from now on."
-    assert "1.24 times as fast as its original form, Q4_1" in starter.dialog.starter_words.text()
+    assert "1.24 times as fast as its original quantization, Q4_1" in starter.dialog.starter_words.text()
     assert starter.used == [STARTER_IN_Q8.reference], "it was in use"
     ready(bridge, STARTER_IN_Q8)
     assert starter.dialog.reset_button.isVisible()
@@ -241,7 +241,7 @@ def test_a_starter_that_stays_as_it_is_and_one_that_is_not_in_use_are_not_loaded
 ) -> None:
     starter.dialog.starter_tune_requested.emit()
     bridge.tell(TargetsListed((STARTER_MEASURED, QWEN)), StarterTuned("", STARTER_REPORT), Finished(TuneStarter()))
-    assert starter.words.startswith("The starter keeps its original form")
+    assert starter.words.startswith("The starter model keeps its original quantization")
     ready(bridge, QWEN)
     starter.dialog.starter_tune_requested.emit()
     bridge.tell(TargetsListed((STARTER_IN_Q8, QWEN)), StarterTuned("Q8_0", STARTER_REPORT), Finished(TuneStarter()))

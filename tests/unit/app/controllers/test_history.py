@@ -151,7 +151,7 @@ def test_a_new_store_has_no_history(qtbot: QtBot, window: MainWindow, keeper: Th
     ear = Ear(real)
     with qtbot.waitSignal(ear.heard, timeout=30_000, check_params_cb=lambda told: isinstance(told, HistoryRead)):
         page = opened(controller, window)
-    assert page.empty.text().startswith("No reply has been kept yet.")
+    assert page.empty.text().startswith("No reply has been stored yet.")
 
 
 @pytest.mark.parametrize("event", [EverythingForgotten(1), LearnedForgotten()])

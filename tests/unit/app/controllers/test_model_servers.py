@@ -250,7 +250,7 @@ def test_a_change_keeps_the_key_unless_another_one_is_typed(desk: Desk) -> None:
     card = desk.servers.dialog.cards[AGREED.address]
     press(card.change_button)
     assert desk.form.key.text() == "", "a key that is kept is not shown"
-    assert "A key is kept." in desk.form.key_note.text()
+    assert "A key is stored." in desk.form.key_note.text()
     desk.type(desk.form.name, "Cloud")
     press(desk.form.save_button)
     save = desk.last(SaveServer)
@@ -301,7 +301,7 @@ def test_where_keys_are_kept_is_not_said_before_it_is_known(window: MainWindow) 
     window.target_bar.picker.add_server_requested.emit()
     assert servers.dialog.form.key_note.isHidden()
     bridge.tell(ServersListed(()))
-    assert "the keyring of your system" in servers.dialog.form.key_note.text()
+    assert "your system's keyring" in servers.dialog.form.key_note.text()
     assert servers.dialog.form.key_note.isVisible()
 
 

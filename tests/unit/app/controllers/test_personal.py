@@ -190,7 +190,7 @@ def test_a_profile_is_exported_where_the_user_says(desk: Desk, qtbot: QtBot) -> 
     page.export_requested.emit(str(PROFILE), page.with_recall.isChecked())
     assert desk.posted[-1] == ExportProfile(PROFILE, with_recall=True)
     desk.tell(ProfileExported(PROFILE, 2_300_000, True))
-    assert "It holds text that you typed" in desk.words
+    assert "It contains text that you typed" in desk.words
 
 
 def show_profile(desk: Desk) -> None:

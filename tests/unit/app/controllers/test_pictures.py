@@ -183,7 +183,7 @@ def test_a_model_that_cannot_see_says_so_before_it_is_asked(desk: Desk) -> None:
     assert desk.posted(Send) == []
     assert "cannot see pictures" in desk.box.hint.text()
     assert desk.chips.words == ("picture, Sun.png, 400 by 300, cannot be seen",)
-    assert desk.box.notice.failures.text().startswith("Tiny cannot see pictures. Choose a model that has a projector")
+    assert desk.box.notice.failures.text().startswith("Tiny cannot see pictures. Choose a model with a projector")
     desk.use_model(sees=True)
     assert desk.chips.words == ("picture, Sun.png, 400 by 300",)
     assert not desk.box.notice.isVisibleTo(desk.box)

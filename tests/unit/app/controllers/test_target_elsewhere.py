@@ -145,7 +145,7 @@ def test_speed_up_is_quiet_and_says_why(desk: Desk) -> None:
     desk.choose()
     meter = desk.window.meter
     assert meter.headline.text() == "Runs on a server"
-    assert "Guesses, if any, are made there" in meter.headline.accessibleDescription()
+    assert "If anything is guessed, it is there" in meter.headline.accessibleDescription()
     assert not meter.switch.isEnabled()
     assert "on this computer" in meter.switch.toolTip()
     assert not desk.window.speed_up_action.isEnabled()
@@ -173,7 +173,7 @@ def test_a_reply_says_who_wrote_it_and_how_the_server_counts_its_guesses(desk: D
     footer = getattr(view, "footer", None)
     assert footer is not None
     assert footer.facts.words == "llama-3.3-70b on models.example.org  ·  214 tokens  ·  30.6 tok/s"
-    assert "Guessed ahead there: 160 tokens, 121 of them accepted" in footer.facts.toolTip()
+    assert "Guessed on the server: 160 tokens, 121 accepted" in footer.facts.toolTip()
 
 
 def test_a_server_that_tells_no_counts_is_not_said_to_guess_nothing(desk: Desk) -> None:
@@ -234,7 +234,7 @@ def test_pictures_thinking_and_tools_follow_what_the_server_tells(desk: Desk) ->
     box = desk.window.prompt_box
     picture = AttachedPicture("Sun.png", "a" * 64)
     box.set_text(join_prompt([picture], "What is it?"))
-    assert "by what its server tells" in box.chips.blindness
+    assert "according to its server" in box.chips.blindness
     assert box.think_button.isHidden()
     able = replace(on_server(AGREED), sees_pictures=True, thinks=False, calls_tools=True)
     desk.tell(TargetReady(able, desk.bridge.loads[-1]))

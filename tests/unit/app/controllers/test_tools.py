@@ -233,7 +233,7 @@ def test_servers_of_a_file_come_beside_those_that_are_there(desk: Desk) -> None:
     assert [*desk.servers] == [FILES, ToolServer("weather", "w"), ToolServer("notes", "n")]
     desk.dialog.file_chosen.emit("/x/servers.json")
     desk.bridge.tell(TextFileRead(TextFile(Path("/x/servers.json"), "[]", 9)))
-    assert desk.dialog.words.text().startswith("Servers of tools are written as")
+    assert desk.dialog.words.text().startswith("Tool servers are written as")
     assert len(desk.servers) == 3
 
 

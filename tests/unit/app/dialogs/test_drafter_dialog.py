@@ -140,7 +140,7 @@ def test_an_offer_is_taken_with_one_click(qtbot: QtBot, dialog: DrafterDialog) -
     dialog.show_choice(replace(CHOICE, offer=None), "qwen")
     assert not dialog.offer.isVisible()
     dialog.show_choice(CHOICE, "qwen")
-    assert "With Qwen 2.5 0.5B as its drafter, qwen is expected to be 2.1×" in dialog.offer_words.text()
+    assert "With Qwen 2.5 0.5B as its drafter, qwen should be 2.1×" in dialog.offer_words.text()
     assert "429 MB" in dialog.offer_words.text()
     with qtbot.waitSignal(dialog.offer_taken) as taken:
         QTest.mouseClick(dialog.offer_button, Qt.MouseButton.LeftButton)

@@ -81,7 +81,7 @@ def test_the_starters_form_is_told_with_its_gain() -> None:
     assert used_words("", "Q4_1", None) == "The starter model uses its original quantization, Q4_1."
     assert used_words("Q8_0", "", None) == "The starter model uses Q8_0."
     assert used_words("Q8_0", "Q4_1", STARTER_REPORT).startswith(
-        "The starter model uses Q8_0: 1.24 times as fast as its original form, Q4_1"
+        "The starter model uses Q8_0: 1.24 times as fast as its original quantization, Q4_1"
     )
     assert figures_of("Q8_0", STARTER_REPORT) == STARTER_REPORT.forms[0]
     assert figures_of("", STARTER_REPORT) == STARTER_REPORT.original

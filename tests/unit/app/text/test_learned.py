@@ -44,7 +44,7 @@ def test_what_a_snapshot_brings_is_told_when_enough_replies_have_shown_it() -> N
     )
     few = replace(measured, num_chats=3)
     (view,) = model_views(replace(learned(), adapters={("v0", "d"): (few, older)}), TINY)
-    assert view.sentences.startswith("After learning from 80 replies, the drafter has got better; by how much is")
+    assert view.sentences.startswith("After 80 replies, the drafter has improved; the next ones")
     assert view.pairs[0].adapters[0].gain == ""
     assert view.pairs[0].adapters[0].about.startswith("What it brings is measured with the next replies.")
 
@@ -78,14 +78,14 @@ def test_what_learning_brought_is_told_by_kind_of_text_where_it_can_be_told() ->
         ("All 183 replies", "2.00", "2.10", "+5\u00a0% ± 2\u00a0%"),
         ("Prose, 174 replies", "1.80", "1.89", "+5\u00a0% ± 2\u00a0%"),
     )
-    assert shown.note.startswith("Too few chats to tell: Code. Each reply was compared before the drafter learned")
+    assert shown.note.startswith("Too few chats to tell: Code. Each reply was scored before the drafter learned")
     (view,) = model_views(replace(learned(), benefits={IN_USE: benefit(-0.05, 0.02, 40)}), TINY)
     shown = view.pairs[0].benefit
     assert shown is not None
     assert shown.rows[0] == ("All 40 replies", "2.00", "2.10", "+5\u00a0% ± 2\u00a0%")
     (view,) = model_views(replace(learned(), benefits={IN_USE: benefit(error=None)}), TINY)
     assert view.pairs[0].benefit is None
-    assert view.sentences.startswith("After learning from 80 replies, the drafter guesses")
+    assert view.sentences.startswith("After 80 replies, the drafter guesses")
 
 
 def test_the_first_adapter_of_a_model_is_its_first_whatever_its_number_in_the_store() -> None:
@@ -162,10 +162,10 @@ def test_a_profile_is_told_with_what_does_not_fit_here() -> None:
         "patterns and 300 texts to reuse, of 64,000 tokens."
     )
     assert view.contents[1].startswith("Model v1 (not used here yet): 3 snapshots")
-    assert view.contents[2].startswith("Speed of replies by Tiny")
+    assert view.contents[2].startswith("Speed of Tiny")
     assert [sentence.split(",")[0] for sentence in view.misfits] == [
         "What was learned for a model not used here yet takes effect once a model with its vocabulary is loaded.",
-        "1 snapshot belongs to another drafter than the one in use",
+        "1 snapshot belongs to another drafter and can only",
     ]
     assert "2 snapshots, 1,234 word patterns and texts from an earlier profile" in view.replaced
     assert "Your chats stay" in view.replaced

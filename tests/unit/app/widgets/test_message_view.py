@@ -72,13 +72,13 @@ def test_numbers_leave_a_replys_line_first_and_why_it_ended_never(qtbot: QtBot, 
 
 
 def test_details_tell_what_was_reused() -> None:
-    assert "412 tokens, 38 of them read for this reply, 374 known from before" in details(STATISTICS)
+    assert "412 tokens; read for this reply: 38, already known: 374" in details(STATISTICS)
 
 
 def test_a_reply_that_was_drafted_for_tells_how_it_went() -> None:
     statistics = replace(STATISTICS, num_rounds=100, num_drafted=180, num_accepted=60)
     assert "×" not in facts(replace(reply(1), statistics=statistics))[0], "how fast plain decoding is, nobody knows"
-    assert "180 tokens, 60 of them accepted, in 100 rounds" in details(statistics)
+    assert "180 tokens, 60 accepted, in 100 rounds" in details(statistics)
 
 
 DRAFTED = replace(STATISTICS, num_rounds=100, num_drafted=180, num_accepted=114, plain_tokens_per_s=20.0)

@@ -418,7 +418,7 @@ def test_a_huge_message_is_shown_in_part_and_block_by_block(
     assert max(built) <= 3
     assert view.cut is not None
     assert view.cut.text().endswith(
-        f" of {len(text):,} characters are shown. Copy the message, or export the chat, to read the rest."
+        f" of {len(text):,} characters are shown. To read the rest, copy the message or export the chat."
     )
     assert len(view.block_views) > 20
     transcript.resize(700, 600)

@@ -205,7 +205,7 @@ def test_where_a_draft_cannot_be_taken_back_the_text_is_read_again_and_nothing_i
     assert target.held == session.tokens == [*prompt, *written[:-1]]
     assert len(decoder.figures.by_proposer) == 1
     assert decoder.figures.by_proposer["drafter"].num_rounds == 1
-    assert speculation.state.startswith("No speed-up: this model cannot take back")
+    assert speculation.state.startswith("No speed-up: this model cannot roll back")
     speculation.join(at_random(target))
     assert not speculation.is_drafting
     assert told == [False]

@@ -151,7 +151,7 @@ def test_a_drawing_of_vectors_is_text_and_text_is_no_picture(tmp_path: Path) -> 
     assert isinstance(read_attached(path, STOP), TextFile)
     path.write_text("BMP is a kind of picture.")
     assert isinstance(read_attached(path, STOP), TextFile)
-    with pytest.raises(FileUnusable, match="is no picture that Slipstream can read"):
+    with pytest.raises(FileUnusable, match="is not a picture that Slipstream can read"):
         read_picture(Path("Pasted picture"), b"BMP is", STOP)
 
 
@@ -194,7 +194,7 @@ def _tiff(*tags: tuple[int, int, int, int], next_at: int = 0) -> bytes:
 
 
 _BAD_OFFSETS = ((256, 3, 1, 64), (257, 3, 1, 64), (258, 3, 1, 8), (259, 3, 1, 1), (262, 3, 1, 1), (273, 4, 1, 2**31))
-_LARGE = "is too large; make it smaller, and attach that"
+_LARGE = "is too large; make it smaller and attach that"
 _ODD = "is damaged, or takes too much time or memory"
 _RGB = two_sides()
 _GIF, _BMP = written(_RGB, "GIF"), written(_RGB, "BMP")
@@ -218,7 +218,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {  # an empty sentence: it
     "many values": (lambda: _tiff((256, 4, 2**31, 8), (257, 4, 2**32 - 1, 8)), _ODD),
     "gif and page": (lambda: _GIF + b"<script>alert(1)</script>", ""),
     "jpeg and archive": (lambda: written(_RGB, "JPEG") + b"PK\x03\x04" + WHERE, ""),
-    "heic": (lambda: b"\0\0\0\x18ftypheic" + bytes(100), "save it as PNG or JPEG, and attach that"),
+    "heic": (lambda: b"\0\0\0\x18ftypheic" + bytes(100), "save it as PNG or JPEG and attach that"),
 }
 _APART = ("large webp", "many values")  # these need the limits of a child
 _LONG = ("jpeg of scans",)  # this takes all the time there is: the attacks try it

@@ -183,7 +183,7 @@ def test_a_folder_without_a_config_is_refused(tmp_path: Path) -> None:
         ({"rope_parameters": {"rope_type": "linear", "factor": -1}}, "rope_scaling"),
         ({"rope_parameters": [1]}, "rope_parameters"),
         ({"rope_parameters": {"rope_theta": "big"}}, "rope_theta"),
-        ({"partial_rotary_factor": 0.5}, "turned by position"),
+        ({"partial_rotary_factor": 0.5}, "rotated by position"),
         ({"hidden_size": 10**9}, "hidden_size"),
         ({"vocab_size": -5}, "vocab_size"),
         ({"num_hidden_layers": True}, "num_hidden_layers"),

@@ -136,7 +136,7 @@ def test_a_name_in_the_library_stands_for_its_file(tmp_path: Path) -> None:
     source = drafter_source("Small Model", tmp_path, lambda: library)
     assert (source.path, source.runner) == (file, DrafterRunner.LLAMA_CPP)
     file.unlink()
-    with pytest.raises(DrafterUnusable, match="nor a model of that name"):
+    with pytest.raises(DrafterUnusable, match="no model of that name"):
         drafter_source("Small Model", tmp_path, lambda: library)
 
 

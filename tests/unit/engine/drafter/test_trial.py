@@ -65,7 +65,7 @@ def test_a_drafter_is_tried_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     status = config.stat()
     config.write_text(config.read_text().replace("1", "2", 1))
     os.utime(config, ns=(status.st_atime_ns, status.st_mtime_ns))  # as large and as old as before
-    with pytest.raises(DrafterUnusable, match="ended the process"):
+    with pytest.raises(DrafterUnusable, match="crashed the process"):
         trial.try_out(folder, "cpu", tried, never)
     with pytest.raises(Cancelled, match="Loading the drafter"):
         trial.try_out(folder, "cpu", tried, lambda: True)

@@ -109,7 +109,7 @@ def test_a_context_has_room_beside_the_weights(tmp_path: Path) -> None:
     assert _most_held(facts) == 512, "what it was trained for"
     wide = replace(facts, memory=replace(facts.memory, token_bytes=1 << 20))
     assert _most_held(wide) == 128
-    with pytest.raises(DrafterUnusable, match="far more memory for each token"):
+    with pytest.raises(DrafterUnusable, match="far more memory per token"):
         _most_held(replace(facts, memory=replace(facts.memory, token_bytes=1 << 30)))
 
 

@@ -49,5 +49,5 @@ def test_what_is_no_text_is_refused(tmp_path: Path, raw: bytes, words: str) -> N
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for name in ("gone", "pipe", "."):
-        with pytest.raises(FileUnusable, match=r"choose another file|is no file; choose a text file"):
+        with pytest.raises(FileUnusable, match=r"choose another file|is not a file; choose a text file"):
             read_text(tmp_path / name)

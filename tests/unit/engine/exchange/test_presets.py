@@ -74,19 +74,19 @@ def refused(path: Path, written: str | bytes) -> str:
 @pytest.mark.parametrize(
     ("written", "sentence"),
     [
-        ("", "is damaged or is no file of presets"),
-        ("{", "is damaged or is no file of presets"),
-        (b"\xff\xfe\x00", "is damaged or is no file of presets"),
-        ("[" * 100_000, "is damaged or is no file of presets"),
-        ("1" * 10_000, "is damaged or is no file of presets"),
-        ("[]", "is no file of presets; choose one that Slipstream exported"),
-        ('{"format": "slipstream-conversations", "version": 1}', "is no file of presets"),
+        ("", "is damaged or is not a preset file"),
+        ("{", "is damaged or is not a preset file"),
+        (b"\xff\xfe\x00", "is damaged or is not a preset file"),
+        ("[" * 100_000, "is damaged or is not a preset file"),
+        ("1" * 10_000, "is damaged or is not a preset file"),
+        ("[]", "is not a preset file; choose one that Slipstream exported"),
+        ('{"format": "slipstream-conversations", "version": 1}', "is not a preset file"),
         ('{"format": "slipstream-presets", "version": 2, "presets": 7}', "a newer version of Slipstream"),
         ('{"format": "slipstream-presets", "version": true}', "is damaged"),
         ('{"format": "slipstream-presets"}', "is damaged"),
-        (json.dumps(content()), "holds no presets and no prompts"),
+        (json.dumps(content()), "contains no presets or prompts"),
         (json.dumps(content(presets={})), "is damaged"),
-        (json.dumps(content(presets=[7, {"name": " "}, {"name": "x", "thinks": 1}])), "holds no presets"),
+        (json.dumps(content(presets=[7, {"name": " "}, {"name": "x", "thinks": 1}])), "contains no presets"),
         (
             json.dumps(content(prompts=[{"name": "x", "text": "y"}] * (MOST_KEPT + 1))),
             "holds more than 1,000 presets",
@@ -115,16 +115,16 @@ def test_whatever_is_in_a_file_it_is_read_or_refused(tmp_path: Path, some: objec
 
 def test_a_large_file_is_refused_before_it_is_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(presets, "MOST_BYTES", 2**20)
-    assert "is too large; presets are imported from at most 1 MB" in refused(tmp_path / "a.json", " " * (2**20 + 1))
-    with pytest.raises(FileUnusable, match="more than a file may hold"):
+    assert "is too large; preset files may have at most 1 MB" in refused(tmp_path / "a.json", " " * (2**20 + 1))
+    with pytest.raises(FileUnusable, match="more than one file may contain"):
         write_presets(tmp_path / "b.json", (), [LibraryPrompt(0, "x", "y" * 2**20)], overwrite=False)
     assert not (tmp_path / "b.json").exists()
 
 
 def test_missing_files_and_folders_are_told(tmp_path: Path) -> None:
-    with pytest.raises(FileUnusable, match="is not there any more; choose another file"):
+    with pytest.raises(FileUnusable, match="is no longer there; choose another file"):
         read_presets(tmp_path / "gone.json")
-    with pytest.raises(FileUnusable, match="is no file; choose"):
+    with pytest.raises(FileUnusable, match="is not a file; choose"):
         read_presets(tmp_path)
 
 

@@ -304,7 +304,7 @@ def test_no_bytes_bring_it_down(tmp_path_factory: pytest.TempPathFactory, conten
 def test_what_is_missing_or_no_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "gone.json", tmp_path, tmp_path / "pipe"):
-        with pytest.raises(FileUnusable, match=r"choose another file|is no file; choose a file with chats"):
+        with pytest.raises(FileUnusable, match=r"choose another file|is not a file; choose a file with chats"):
             read_chats(path)
 
 

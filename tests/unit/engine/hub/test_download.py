@@ -83,7 +83,7 @@ def test_models_are_found_most_downloaded_first(hub: FakeHub) -> None:
 @pytest.mark.parametrize("told", [b"<html>Log in.</html>", b'{"a": 1}', b'["a"]'])
 def test_a_page_that_is_no_hub_is_a_sentence(hub: FakeHub, told: bytes) -> None:
     hub.body = told
-    with pytest.raises(FetchFailed, match="does not answer as a model hub does"):
+    with pytest.raises(FetchFailed, match="does not answer like a model hub"):
         search_models("tiny")
 
 
@@ -141,7 +141,7 @@ def test_a_model_that_cannot_get_it_is_there_all_the_same(hub: FakeHub, kept: Sa
     path, _, (problem,) = see(file_named(ONE), kept)
     assert path.exists()
     assert kept.list() == ()
-    assert problem.startswith(f"{ONE} is downloaded, but not the file with which it sees pictures. ")
+    assert problem.startswith(f"{ONE} is downloaded, but the file it needs to see pictures is not. ")
 
 
 def test_a_download_that_is_stopped_at_it_goes_on_there(hub: FakeHub, kept: SavedDownloads) -> None:
@@ -283,7 +283,7 @@ def test_room_is_looked_for_before_the_download(
 ) -> None:
     free = shutil.disk_usage(tmp_path)._replace(free=1000)
     monkeypatch.setattr(shutil, "disk_usage", lambda _folder: free)
-    with pytest.raises(FetchFailed, match="the disk is full; make room"):
+    with pytest.raises(FetchFailed, match="the disk is full; free some space"):
         fetch(file_named(ONE), kept)
     assert hub.ranges(ONE) == []
 
@@ -393,5 +393,5 @@ def test_suggestions_are_checked_and_what_is_gone_or_another_is_told(hub: FakeHu
         gated: None,
     }
     hub.refused[same.repository] = 500, ""
-    with pytest.raises(FetchFailed, match="answers with an error"):
+    with pytest.raises(FetchFailed, match="answered with an error"):
         check()

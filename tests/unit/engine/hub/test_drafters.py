@@ -176,7 +176,7 @@ def test_another_size_than_announced_is_refused(server: FakeHub, tmp_path: Path,
         ((404, "RepoNotFound"), "There is no model somebody/tiny-llama on 127.0.0.1"),
         ((401, "RepoNotFound"), "or it is private; check the name."),
         ((403, "GatedRepo"), "is gated: request access"),
-        ((500, ""), "answers with an error (500); try again later."),
+        ((500, ""), "answered with an error (500); try again later."),
     ],
 )
 def test_what_the_hub_refuses_is_a_sentence(
@@ -195,14 +195,14 @@ def test_without_a_network_one_sentence_says_so(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize("told", [b"<html>Log in.</html>", b"[]", b"{}", b'{"id": 1, "siblings": [{}]}'])
 def test_a_page_that_is_no_hub_is_a_sentence(server: FakeHub, tmp_path: Path, told: bytes) -> None:
     server.body = told
-    assert "does not answer as a model hub does" in sentence(tmp_path)
+    assert "does not answer like a model hub" in sentence(tmp_path)
 
 
 def test_a_digest_that_is_none_is_refused(server: FakeHub, tmp_path: Path) -> None:
     listing = json.dumps(server.listing(NAME))
     digest = hashlib.sha256(server.models[NAME][WEIGHTS]).hexdigest()
     server.body = listing.replace(digest, "/../../../x").encode()
-    assert "does not answer as a model hub does" in sentence(tmp_path)
+    assert "does not answer like a model hub" in sentence(tmp_path)
     assert stored(tmp_path) == []
 
 
@@ -261,7 +261,7 @@ def test_a_full_disk_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(fetching, "_append", fail)
-    assert "the disk is full; make room" in sentence(tmp_path)
+    assert "the disk is full; free some space" in sentence(tmp_path)
 
 
 def test_room_is_looked_for_before_the_download(
@@ -269,7 +269,7 @@ def test_room_is_looked_for_before_the_download(
 ) -> None:
     free = shutil.disk_usage(tmp_path)._replace(free=1000)
     monkeypatch.setattr(shutil, "disk_usage", lambda _folder: free)
-    assert "the disk is full; make room" in sentence(tmp_path)
+    assert "the disk is full; free some space" in sentence(tmp_path)
     assert len(server.asked) == 1
 
 

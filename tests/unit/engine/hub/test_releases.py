@@ -78,7 +78,7 @@ def test_the_same_older_ones_and_previews_are_no_news(site: Site, told: object, 
 )
 def test_garbage_is_a_sentence(site: Site, told: object) -> None:
     site.answer = lambda handler: handler.tell(told)
-    with pytest.raises(FetchFailed, match=r"did not tell the newest version"):
+    with pytest.raises(FetchFailed, match=r"did not name the newest version"):
         ask(site.url)
 
 
@@ -89,7 +89,7 @@ def test_garbage_is_a_sentence(site: Site, told: object) -> None:
 def test_a_page_elsewhere_is_not_believed(site: Site, page: object) -> None:
     site.answer = lambda handler: handler.tell({"tag_name": "v0.2.0", "html_url": page})
     if page == "http://[x":
-        with pytest.raises(FetchFailed, match=r"did not tell the newest version"):
+        with pytest.raises(FetchFailed, match=r"did not name the newest version"):
             ask(site.url)
     else:
         assert ask(site.url) == Release("0.2.0", f"{site.url}/")

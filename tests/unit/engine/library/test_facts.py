@@ -74,7 +74,7 @@ def test_models_that_keep_copies_of_their_state_can_be_drafted_for(tmp_path: Pat
         ({"general.type": "mmproj"}, "lets another model see pictures"),
         ({"general.architecture": "clip"}, "lets another model see pictures"),
         ({"general.type": "adapter"}, "an addition to another model"),
-        ({"general.type": "imatrix"}, "statistics for making models smaller"),
+        ({"general.type": "imatrix"}, "statistics for quantizing models"),
         ({"general.architecture": ""}, "what kind of model it is"),
     ],
 )

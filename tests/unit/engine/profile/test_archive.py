@@ -74,7 +74,7 @@ def test_only_this_user_may_read_it(good: Path) -> None:
 
 def test_what_is_there_is_overwritten_only_where_that_is_wanted(path: Path) -> None:
     path.write_text("mine")
-    with pytest.raises(FileUnusable, match=r"exists already; name another one, or add --force"):
+    with pytest.raises(FileUnusable, match=r"already exists; choose another name, or add --force"):
         write_archive(path, MEMBERS)
     assert path.read_text() == "mine"
     write_archive(path, MEMBERS, overwrite=True)

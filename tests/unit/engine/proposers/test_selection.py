@@ -147,8 +147,8 @@ def test_the_one_that_writes_most_tokens_per_second_is_chosen_and_the_others_are
     assert [each.speedup for each in choice.prospects] == sorted((p.speedup for p in choice.prospects), reverse=True)
     assert chosen(choice) == "good"
     assert not choice.is_fixed
-    assert choice.why.startswith("With Good, this model is expected to write ")
-    assert choice.why.endswith("66% of its first guesses are right, and one takes 10.0 ms.")
+    assert choice.why.startswith("With Good, this model should write ")
+    assert choice.why.endswith("66% of its first guesses are right, and a guess takes 10.0 ms.")
 
 
 def test_what_is_seen_moves_the_choice() -> None:
@@ -184,7 +184,9 @@ def test_nobody_drafts_where_nothing_pays() -> None:
     choice = selection(small("a", Pair.DISTILLED), small("b"), steps={"a": 0.01, "b": 0.02}, passes=STEEP).choose()
     assert choice.chosen is None
     assert len(choice.prospects) == 2
-    assert choice.why.startswith("No drafter pays for this model on this computer, so none is loaded. With the best, ")
+    assert choice.why.startswith(
+        "No drafter pays for this model on this computer, so none is loaded. With the best one, "
+    )
     assert choice.label == "no drafter"
 
 

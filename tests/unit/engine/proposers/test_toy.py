@@ -159,7 +159,7 @@ def test_where_a_target_cannot_roll_back_nothing_is_built(monkeypatch: pytest.Mo
     target = FakeTarget(can_roll_back=False)
     config = EngineConfig(Path("nowhere"))
     speculation = speculate(config, target, StopSignal(), DrafterSupply(config, target), at_once=True)
-    assert speculation.state.startswith("No speed-up: this model cannot take back")
+    assert speculation.state.startswith("No speed-up: this model cannot roll back")
 
 
 @pytest.mark.parametrize(

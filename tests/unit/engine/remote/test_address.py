@@ -35,13 +35,13 @@ def test_an_address_has_one_form(written: str, known: str) -> None:
     ],
 )
 def test_what_is_no_address_is_refused(written: str) -> None:
-    with pytest.raises(SettingInvalid, match="is no address of a server"):
+    with pytest.raises(SettingInvalid, match="is not the address of a server"):
         normalized(written)
 
 
 @pytest.mark.parametrize("written", ["https://me:secret@example.org/v1", "https://example.org/v1?key=secret"])
 def test_a_key_does_not_belong_in_an_address(written: str) -> None:
-    with pytest.raises(SettingInvalid, match="A key or a password does not belong in an address") as caught:
+    with pytest.raises(SettingInvalid, match="A key or password does not belong in an address") as caught:
         normalized(written)
     assert "secret" not in str(caught.value)
 

@@ -95,7 +95,7 @@ def test_of_a_server_that_nobody_knows_the_models_are_known(server: FakeServer) 
 
 def test_a_key_is_sent_to_the_server_and_a_wrong_one_is_told(server: FakeServer) -> None:
     server.key = "sk-1"
-    with pytest.raises(RemoteFailed, match="does not accept the key, or wants one"):
+    with pytest.raises(RemoteFailed, match="does not accept the key, or requires one"):
         seen(server, "sk-2")
     assert seen(server, "sk-1").models
 
@@ -103,15 +103,15 @@ def test_a_key_is_sent_to_the_server_and_a_wrong_one_is_told(server: FakeServer)
 @pytest.mark.parametrize(
     ("page", "sentence"),
     [
-        ({"hello": "world"}, "answers in a way that no server"),
-        ([1, 2], "answers in a way that no server"),
-        ({"data": [{"id": 5}, "x", {"id": ""}]}, "answers in a way that no server"),
-        ({"data": "much"}, "answers in a way that no server"),
-        (lambda visit: visit.tell(b"<html>Log in</html>", kind="text/html"), "answers in a way that no server"),
-        (lambda visit: visit.tell(b"[" * 200_000), "answers in a way that no server"),
-        (lambda visit: visit.tell(b'{"data": [{"id": "a", "max_model_len": NaN}]}'), "answers in a way that no server"),
+        ({"hello": "world"}, "answers like no server"),
+        ([1, 2], "answers like no server"),
+        ({"data": [{"id": 5}, "x", {"id": ""}]}, "answers like no server"),
+        ({"data": "much"}, "answers like no server"),
+        (lambda visit: visit.tell(b"<html>Log in</html>", kind="text/html"), "answers like no server"),
+        (lambda visit: visit.tell(b"[" * 200_000), "answers like no server"),
+        (lambda visit: visit.tell(b'{"data": [{"id": "a", "max_model_len": NaN}]}'), "answers like no server"),
         (lambda visit: visit.tell(b"", 302, Location="http://127.0.0.1:9/v1/models"), "sends elsewhere"),
-        (lambda visit: visit.tell(b"{}", Content_Encoding="gzip"), "answers in a way that no server"),
+        (lambda visit: visit.tell(b"{}", Content_Encoding="gzip"), "answers like no server"),
         (lambda visit: visit.tell(b" " * (2 << 20)), "sends more than a reply can be"),
         (refusing(500), "has failed"),
         (refusing(404), "refuses this"),
@@ -150,7 +150,7 @@ def test_a_certificate_that_nobody_vouches_for_is_looked_at_and_trusted_alone() 
         assert not server.asked, "nothing was sent before the certificate was known"
         assert look_at(Connection(server.address, "sk-1", shown), NEVER).models
         asked = len(server.asked)
-        with pytest.raises(CertificateUntrusted, match="shows another certificate than the one you chose"):
+        with pytest.raises(CertificateUntrusted, match="presents a different certificate from the one you"):
             look_at(Connection(server.address, "sk-1", "ab" * 32), NEVER)
         assert len(server.asked) == asked
 

@@ -74,7 +74,7 @@ def test_a_keyring_is_asked_once_for_a_key() -> None:
 
 
 def test_the_user_is_told_that_keys_are_not_kept() -> None:
-    assert "kept in memory until Slipstream ends" in Keys(lambda: None).notice
+    assert "stay in memory until you close Slipstream" in Keys(lambda: None).notice
 
 
 def test_a_keyring_that_waits_for_its_user_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -173,7 +173,7 @@ def test_a_form_of_the_reply_is_told_as_far_as_the_server_knows_it(server: FakeS
     write(server, settings=gbnf)
     assert server.bodies[-1]["grammar"] == 'root ::= "yes" | "no"'
     asked = len(server.asked)
-    with pytest.raises(NotPossible, match="takes no grammar in GBNF"):
+    with pytest.raises(NotPossible, match="accepts no GBNF grammar"):
         write(server, kind=ServerKind.VLLM, settings=gbnf)
     with pytest.raises(NotPossible, match="Words can be banned"):
         write(server, settings=ReplySettings(SamplingSettings(banned_words="delve")))
@@ -317,7 +317,7 @@ def test_a_reply_is_stopped_while_a_busy_server_is_waited_for(server: FakeServer
     reply = write(server, refusing(429, Retry_After="60"), heard=heard, stop=stop)
     assert time.monotonic() - began < 5
     assert reply.statistics.stop_reason is StopReason.STOPPED
-    assert heard.waits == [f"127.0.0.1:{server.server_port} is busy; it is asked again in 60 seconds."]
+    assert heard.waits == [f"127.0.0.1:{server.server_port} is busy; trying again in 60 seconds."]
 
 
 # What goes wrong
@@ -326,7 +326,7 @@ def test_a_reply_is_stopped_while_a_busy_server_is_waited_for(server: FakeServer
 def test_a_lost_connection_keeps_what_has_arrived(server: FakeServer) -> None:
     reply = write(server, breaking("Once", " upon"))
     assert (reply.text, reply.statistics.stop_reason) == ("Once upon", StopReason.CUT_OFF)
-    assert "was lost. What has arrived is kept" in failed(reply)
+    assert "was lost. What arrived is kept" in failed(reply)
     assert len(server.bodies) == 1, "a reply that has begun is not asked for again"
 
 
@@ -362,7 +362,7 @@ def test_a_busy_server_is_asked_again(server: FakeServer, status: int) -> None:
 
 def test_a_server_that_stays_busy_is_told(server: FakeServer) -> None:
     reply = write(server, refusing(429))
-    assert "is busy and takes no more" in failed(reply)
+    assert "is busy and accepts no more" in failed(reply)
     assert len(server.bodies) == 6
     assert reply.was_sent
 
@@ -384,17 +384,17 @@ def test_a_server_that_is_gone_has_seen_nothing() -> None:
         (refusing(401), "does not accept the key"),
         (refusing(403), "does not accept the key"),
         (refusing(404), "has no model models/fake-8b.gguf any more"),
-        (refusing(413), "does not take that much at once"),
+        (refusing(413), "does not accept that much at once"),
         (refusing(500, "boom"), r"has failed \(500\)"),
         (refusing(502), "has failed"),
         (refusing(400, "no such\nfield"), "refuses this: “no such field”"),
         (refusing(302, Location="http://127.0.0.1:9/"), "sends elsewhere"),
-        (lambda visit: visit.tell(b"<html>", kind="text/html"), "answers in a way that no server"),
+        (lambda visit: visit.tell(b"<html>", kind="text/html"), "answers like no server"),
         (lambda visit: visit.tell(b"<html>", 400, kind="text/html"), r"refuses this \(400\)"),
-        (lambda visit: visit.begin(Content_Encoding="gzip"), "answers in a way that no server"),
-        (streaming({"error": {"message": "out of memory"}}), "has ended the reply: “out of memory”"),
+        (lambda visit: visit.begin(Content_Encoding="gzip"), "answers like no server"),
+        (streaming({"error": {"message": "out of memory"}}), "ended the reply: “out of memory”"),
         (streaming("a", finish="content_filter"), "because of its content"),
-        (lambda visit: visit.tell([1]), "answers in a way that no server"),
+        (lambda visit: visit.tell([1]), "answers like no server"),
     ],
 )
 def test_what_a_server_refuses_is_a_sentence(server: FakeServer, reaction: Reaction, sentence: str) -> None:
@@ -481,7 +481,7 @@ def test_nonsense_is_a_sentence_or_is_passed_over(server: FakeServer, event: obj
         assert reply.text == "ab"
     else:
         assert reply.text == "a"
-        assert "answers in a way that no server" in failed(reply)
+        assert "answers like no server" in failed(reply)
     assert 0 <= reply.statistics.reply_tokens < 10**9
     assert reply.statistics.num_accepted <= reply.statistics.num_drafted
 
@@ -512,7 +512,7 @@ def test_a_server_that_repeats_the_beginning_adds_only_the_rest(server: FakeServ
 def test_a_server_that_begins_anew_is_told(server: FakeServer, pieces: tuple[str, ...]) -> None:
     reply = write(server, streaming(*pieces), kind=ServerKind.OTHER, begun=BEGUN)
     assert reply.text == ""
-    assert "cannot go on with a reply: it begins anew" in failed(reply)
+    assert "cannot continue a reply; it starts over" in failed(reply)
 
 
 def test_a_thought_cannot_be_gone_on_with(server: FakeServer) -> None:

@@ -285,11 +285,11 @@ def test_the_address_must_be_free_and_keyed_where_others_reach_it(tmp_path: Path
     def opening(settings: ServerSettings) -> str:
         return Server(settings, tmp_path, lambda _command: pytest.fail("nothing was asked")).open()
 
-    with pytest.raises(NotPossible, match="Another program uses port"):
+    with pytest.raises(NotPossible, match="Another program already uses port"):
         opening(ServerSettings(port=port))
     with pytest.raises(SettingInvalid, match="needs a key"):
         opening(ServerSettings("0.0.0.0", ANYWHERE))
-    with pytest.raises(NotPossible, match="no address of this machine"):
+    with pytest.raises(NotPossible, match="not an address of this computer"):
         opening(ServerSettings("nowhere.invalid", ANYWHERE, needs_key=True)) if Clients(tmp_path).add("x") else None
 
 

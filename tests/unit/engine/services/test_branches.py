@@ -250,7 +250,7 @@ def test_a_reply_that_answers_nothing_cannot_be_written_again_or_go_on(desk: Des
     parent = None
     for role, text in ((Role.SYSTEM, "Be brief."), (Role.USER, ""), (Role.ASSISTANT, "Welcome")):
         parent = desk.repository.add_message(number, parent, role, text).id
-    with pytest.raises(NotPossible, match="answers no message of yours"):
+    with pytest.raises(NotPossible, match="answers none of your messages"):
         desk.do(ContinueReply(number, GREEDY))
     with pytest.raises(ConversationMissing, match="nothing to answer"):
         desk.do(Regenerate(number, GREEDY))

@@ -185,14 +185,14 @@ def test_a_target_that_cannot_roll_back_is_said_to(desk: Desk) -> None:
     desk.do(LoadTarget(desk.add("mamba", FakeTarget(can_roll_back=False, chat_template="{{ messages }}"))))
     (ready,) = desk.told(TargetReady)
     assert isinstance(ready, TargetReady)
-    assert ready.target.notice.startswith("This model cannot take back what it has read")
+    assert ready.target.notice.startswith("This model cannot roll back what it has read")
 
 
 def test_how_little_a_target_can_take_back_is_said(desk: Desk) -> None:
     desk.do(LoadTarget(desk.add("lfm2", FakeTarget(max_rollback=7, chat_template="{{ messages }}"))))
     (ready,) = desk.told(TargetReady)
     assert isinstance(ready, TargetReady)
-    assert ready.target.notice.startswith("This model can take back only the last 7 tokens")
+    assert ready.target.notice.startswith("This model can roll back only the last 7 tokens")
 
 
 def test_only_a_file_that_was_loaded_before_and_kept_its_size_is_trusted(desk: Desk) -> None:

@@ -65,7 +65,7 @@ def test_where_nothing_was_loaded_nothing_comes_back(desk: Desk) -> None:
     ("num_gpu_layers", "wanted", "notice"),
     [
         (3, None, ""),
-        (2, None, "Only 2 of its 3 layers fit on A card; the rest is computed by the CPU"),
+        (2, None, "Only 2 of its 3 layers fit on A card; the rest runs on the processor"),
         (0, None, "None of its layers fits on A card"),
         (2, 2, ""),
     ],

@@ -257,4 +257,4 @@ def test_a_form_of_replies_is_checked_with_a_sentence(desk: Desk) -> None:
     good, bad = desk.events
     assert good == GrammarChecked('root ::= "a"', "")
     assert isinstance(bad, GrammarChecked)
-    assert bad.sentence.startswith("The form of the reply is neither")
+    assert bad.sentence.startswith("The reply format is neither")

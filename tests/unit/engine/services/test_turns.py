@@ -58,7 +58,7 @@ def test_a_name_stands_for_a_picture_that_is_not_seen_or_not_there() -> None:
 def test_a_new_prompt_is_refused_whose_pictures_would_not_be_seen() -> None:
     with pytest.raises(NotPossible, match=r"^Mole cannot see pictures: remove a\.png"):
         BLIND.asked(prompt("Which?", shown("a")).text)
-    with pytest.raises(FileUnusable, match=r"^c\.png is not there any more; attach it again\.$"):
+    with pytest.raises(FileUnusable, match=r"^c\.png is no longer there; attach it again\.$"):
         SEEING.asked(prompt("Which?", shown("c")).text)
     said = "Look at ![a.png](picture:" + A.digest + ")"
     assert BLIND.asked(said) == ChatTurn(Role.USER, said), "what is no attachment is text"

@@ -109,7 +109,7 @@ def test_each_pair_has_its_own(repository: Repository) -> None:
 def test_a_number_that_is_not_there_changes_nothing(repository: Repository) -> None:
     mine, others = save(repository).number, save(repository, pair=(TARGET, "other")).number
     for absent in (others, 999, -1, 0, 2**70):
-        with pytest.raises(AdapterUnusable, match=rf"^Adapter {absent} is no longer in the store; choose another one"):
+        with pytest.raises(AdapterUnusable, match=rf"^Adapter {absent} no longer exists; choose another one"):
             repository.publish_adapter(TARGET, DRAFTER, absent)
     assert in_use(repository) == mine
 

@@ -84,7 +84,7 @@ def test_what_was_erased_only_in_part_is_erased_later(
     assert repository.list_conversations() == ()
     left = repository.finish_erasure()
     assert left is not None
-    assert [sentence.split(":")[0] for sentence in left] == [f"Text that you deleted is not yet overwritten in {store}"]
+    assert [sentence.split(":")[0] for sentence in left] == [f"Text that you deleted is not overwritten in {store} yet"]
     repository.close()
     monkeypatch.undo()
     assert open_repository().finish_erasure() == ()

@@ -78,7 +78,7 @@ def test_closing_twice_is_harmless_and_leaves_one_file(repository: Repository, d
 def test_file_that_is_no_database_is_refused_and_left_alone(data_dir: Path, store: Path, content: bytes) -> None:
     data_dir.mkdir()
     store.write_bytes(content)
-    with pytest.raises(StoreUnusable, match=r"is damaged or is not a store of Slipstream; put a backup in its place"):
+    with pytest.raises(StoreUnusable, match=r"is damaged or is not Slipstream's; put a backup in its place"):
         Repository.open(data_dir)
     assert store.read_bytes() == content
 
@@ -88,7 +88,7 @@ def test_database_of_another_program_is_refused_and_left_alone(data_dir: Path, s
     with closing(sqlite3.connect(store)) as connection:
         connection.execute("CREATE TABLE recipes (name TEXT)")
     content = store.read_bytes()
-    with pytest.raises(StoreUnusable, match="is not a store of Slipstream"):
+    with pytest.raises(StoreUnusable, match="is not Slipstream's"):
         Repository.open(data_dir)
     assert store.read_bytes() == content
 
@@ -208,7 +208,7 @@ def test_full_disk_is_told_and_costs_nothing_that_was_committed(
     with on_every_connection("PRAGMA max_page_count = 20"):
         repository = open_repository()
         with pytest.raises(
-            StoreUnusable, match=r"disk that holds the store .* is full; free some space and try again\."
+            StoreUnusable, match=r"disk with the chat database .* is full; free some space and try again\."
         ):
             repository.add_message(summary.id, kept.id, Role.ASSISTANT, "too much " * 20_000)
         assert repository.open_conversation(summary.id).messages == (kept,)

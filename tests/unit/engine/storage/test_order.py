@@ -53,7 +53,7 @@ def test_folders_are_listed_by_name_and_lose_a_preset_that_is_gone(repository: R
         ("", "A folder needs a name."),
         (" \n ", "A folder needs a name."),
         ("WORK", "There is already a folder “WORK”; choose another name."),
-        ("x" * (FOLDER_NAME_LENGTH + 1), f"The name of a folder has at most {FOLDER_NAME_LENGTH} characters."),
+        ("x" * (FOLDER_NAME_LENGTH + 1), f"A folder name may have at most {FOLDER_NAME_LENGTH} characters."),
     ],
 )
 def test_names_that_cannot_be_used_change_nothing(repository: Repository, name: str, sentence: str) -> None:
@@ -144,7 +144,7 @@ def test_incognito_chats_are_pinned_in_memory_and_nothing_else(repository: Repos
         lambda: repository.archive_conversations([plain, secret], True),
         lambda: repository.create_folder("Other", conversation_ids=[plain, secret]),
     ):
-        with pytest.raises(NotPossible, match="leaves nothing on the disk"):
+        with pytest.raises(NotPossible, match="exists only in memory"):
             refused()
     assert repository.list_folders() == (folder,)
     pinned = repository.pin_conversations([secret, plain], True)

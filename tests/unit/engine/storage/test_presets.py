@@ -69,11 +69,11 @@ def test_what_is_here_already_is_not_added_again(repository: Repository) -> None
 def test_too_many_are_refused_and_none_is_added(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(presets, "MOST_KEPT", 2)
     repository.save_prompt(SUM)
-    with pytest.raises(NotPossible, match="No more than 2 can be kept"):
+    with pytest.raises(NotPossible, match="No more than 2 can be stored"):
         repository.add_presets((BRIEF, PLAIN, replace(BRIEF, name="x")), (replace(SUM, name="y"),))
     assert repository.list_presets() == ()
     repository.save_prompt(SUM)
-    with pytest.raises(NotPossible, match="No more than 2 can be kept; delete some first"):
+    with pytest.raises(NotPossible, match="No more than 2 can be stored; delete some first"):
         repository.save_prompt(SUM)
     assert order.MOST_KEPT == 1_000
 

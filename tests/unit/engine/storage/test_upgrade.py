@@ -307,7 +307,7 @@ def test_store_from_before_the_first_release_is_refused_and_left_alone(
     with closing(sqlite3.connect(first_store)) as connection, connection:
         connection.execute("UPDATE alembic_version SET version_num = ?", (revision,))
     content = first_store.read_bytes()
-    with pytest.raises(StoreUnusable, match=r"before the first release .* move it away to begin an empty one"):
+    with pytest.raises(StoreUnusable, match=r"before the first release .* move it away to start with an empty one"):
         Repository.open(data_dir)
     assert first_store.read_bytes() == content
     assert [file.name for file in data_dir.iterdir()] == [first_store.name]

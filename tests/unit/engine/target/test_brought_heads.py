@@ -101,4 +101,4 @@ def test_the_library_says_that_they_are_not_used(tmp_path: Path) -> None:
     details = facts_of(tiny_mtp(tmp_path / "tiny.gguf")).details
     assert details is not None
     assert details.can_speculate
-    assert details.speculation.startswith("Supports speed-up. It brings a part of its own that guesses ahead")
+    assert details.speculation.startswith("Supports speed-up. It comes with its own part for guessing ahead")

@@ -174,7 +174,7 @@ def test_a_picture_that_does_not_fit_any_more_is_refused(tmp_path: Path) -> None
     (run,) = (part for part in target.see(noise(), GO).parts if isinstance(part, PictureRun))
     filled = target.limits.context_size - run.num_cells + 1
     target.evaluate([5] * filled, 1, GO)
-    with pytest.raises(TargetUnusable, match="context of this model is full"):
+    with pytest.raises(TargetUnusable, match="model's context is full"):
         target.evaluate_picture(run, GO)
     assert target.num_held == filled
     target.close()
@@ -266,7 +266,7 @@ def too_many_at_once(path: Path, model: Path) -> None:
         (unknown, "of a kind that this version cannot run"),
         (other_width, "mmproj.gguf does not belong to tiny.gguf; remove it, or download the one of this model"),
         (other_marks, "does not belong to"),
-        (too_many_at_once, "tokens of a picture, which must be read at once"),
+        (too_many_at_once, "tokens, which must be read at once"),
     ],
 )
 def test_what_is_wrong_with_a_projector_is_said_with_the_first_picture(

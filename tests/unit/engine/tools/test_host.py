@@ -105,7 +105,7 @@ def test_other_words_on_the_way_are_passed_over(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("tool", "words"),
     [
-        ("die", "has ended by itself"),
+        ("die", "stopped by itself"),
         ("flood", "sent more than it may"),
         ("flood_line", "sent more than it may"),
         ("deep", "no message of the protocol"),

@@ -40,7 +40,7 @@ def test_without_replies_a_sentence_says_what_will_be_here(page: HistoryPage) ->
     assert page.empty.text() == "Reading the figures…"
     page.show_history(History())
     assert page.empty.isVisible()
-    assert page.empty.text().startswith("No reply has been kept yet.")
+    assert page.empty.text().startswith("No reply has been stored yet.")
     page.show_failure("The disk is gone.")
     assert page.empty.text() == "The disk is gone."
 

@@ -152,12 +152,10 @@ def test_what_was_learned_is_told_in_plain_words() -> None:
     ngrams, recall, learning, adapter = learned_words(history())
     assert ngrams.startswith("1,200 word patterns ")
     assert recall == "4,567 tokens of 3 messages are reused when they come up again."
-    assert learning.endswith("the drafter has spent 2 minutes learning, while nobody waited.")
+    assert learning.endswith("the drafter has spent 2 minutes learning while no reply was being written.")
     assert adapter.endswith("for Tiny: after 40 replies, 0.90 → 1.15 guesses are accepted in each round, in use.")
     unknown = replace(history(), adapters=tuple(replace(note, before=0.0, after=0.0) for note in history().adapters))
-    assert learned_words(unknown)[-1].endswith(
-        ": learned from 40 replies; what that brings is measured with the next ones."
-    )
+    assert learned_words(unknown)[-1].endswith(": learned from 40 replies; the next ones will show what that brings.")
     assert "→" not in note_words(unknown.adapters[0])
 
 

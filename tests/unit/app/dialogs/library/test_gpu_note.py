@@ -35,7 +35,7 @@ def test_the_share_of_a_card_is_told(qtbot: QtBot) -> None:
     qtbot.addWidget(note)
     note.show_share(ON_CARD.gpu)
     assert note.sentence.text() == "All 33 layers run on NVIDIA GeForce RTX 4070."
-    assert note.sentence.toolTip().startswith("NVIDIA GeForce RTX 4070 (CUDA): 8.0 GB of 12.0 GB of memory are free")
+    assert note.sentence.toolTip().startswith("NVIDIA GeForce RTX 4070 (CUDA): 8.0 GB of 12.0 GB of memory free")
     assert not note.help_button.isVisibleTo(note)
     note.show_share(replace(ON_CARD.gpu, num_layers=20))
     assert note.sentence.text() == "20 of 33 layers run on NVIDIA GeForce RTX 4070."
