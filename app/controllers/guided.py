@@ -41,7 +41,7 @@ from engine.messages.events import (
 from engine.messages.outlook import MachineFigures, Outlook
 from engine.messages.targets import HubFile
 
-SUBJECT = "guided start"  # of the notice
+SUBJECT = "guided"  # of the notice
 _REPLY_S = 12.0  # that a reply may take without speed-up: four of them fill most of a minute
 _TOKENS = (48, 256)  # fewest and most
 

@@ -124,19 +124,19 @@ def _why(fork: TextFork) -> str:
     plain, sped_up, gap = _went_on(fork.plain), _went_on(fork.sped_up), fork.logit_gap
     if gap is None or fork.plain_chance is None or fork.sped_up_chance is None:
         return Compare.tr(
-            "Plain writing continued {plain}, the other {sped_up}; how likely each was is unknown.",
+            "There, plain writing {plain} and the other {sped_up}; how likely each was is unknown.",
             plain=plain,
             sped_up=sped_up,
         )
     if gap <= _NEAR_TIE:
         words = Compare.tr(
-            "Plain writing continued {plain} ({plain_chance}), the other {sped_up} ({sped_up_chance}): nearly a "
+            "There, plain writing {plain} ({plain_chance}) and the other {sped_up} ({sped_up_chance}): nearly a "
             "tie. A pass that checks several guesses rounds slightly differently from one that writes a single "
             "token, so a tie may fall either way. Both texts are the model's own."
         )
     else:
         words = Compare.tr(
-            "Plain writing continued {plain} ({plain_chance}), the other {sped_up} ({sped_up_chance}). Rounding "
+            "There, plain writing {plain} ({plain_chance}) and the other {sped_up} ({sped_up_chance}). Rounding "
             "does not explain that; please report it."
         )
     return words.format(
@@ -149,4 +149,4 @@ def _why(fork: TextFork) -> str:
 
 def _went_on(words: str) -> str:
     """What a reply did: `{plain}` and `{sped_up}` of sentences."""
-    return Compare.tr("with “{words}”", words=words.replace("\n", "⏎")) if words else Compare.tr("ended")
+    return Compare.tr("continued with “{words}”", words=words.replace("\n", "⏎")) if words else Compare.tr("ended")

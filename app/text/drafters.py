@@ -66,8 +66,8 @@ def cells(prospect: DrafterProspect, is_chosen: bool) -> tuple[str, ...]:
 def cannot_learn_words() -> str:
     """Of a drafter that learns no adapters."""
     return Drafters.tr(
-        "The drafter in use cannot learn from your chats. Word patterns, earlier text and how reliable its guesses "
-        "are are learned all the same."
+        "The drafter in use cannot learn from your chats. Word patterns, earlier text and the reliability of its "
+        "guesses are still learned."
     )
 
 

@@ -122,5 +122,5 @@ def _seen(advice: SuggestionAdvice, host: str) -> str:
         return Suggestions.tr("{host} no longer offers this file. Search for another one above.", host=host)
     if advice.has_changed:
         size = size_words(advice.file.size_bytes)
-        return Suggestions.tr("{host} now has another file of this name, {size} large.", host=host, size=size)
+        return Suggestions.tr("{host} now has a different file of this name ({size}).", host=host, size=size)
     return Suggestions.tr("{host} offers it as listed here.", host=host)

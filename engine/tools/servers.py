@@ -63,7 +63,7 @@ def write_tool_servers(servers: Sequence[ToolServer]) -> str:
 def _server(name: str, found: Mapping[str, Any]) -> ToolServer:
     if not 0 < len(name) <= _LONGEST_NAME or not name.isprintable():
         raise SettingInvalid(
-            "A server's name has 1 to {most} letters; “{name}” does not.",
+            "A server's name must have 1 to {most} letters; “{name}” does not.",
             most=_LONGEST_NAME,
             name=name[:_LONGEST_NAME],
         )

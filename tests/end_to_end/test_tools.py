@@ -166,7 +166,7 @@ def test_the_user_is_asked_and_the_model_answers(
     assert len(host.calls) == 1
     assert [each.role.value for each in desk.window.transcript.messages] == ["user", "assistant", "tool", "assistant"]
     (call,) = desk.answer.call_views
-    assert spoken(call.button) == "Asked weather: forecast · 0.0 s"
+    assert spoken(call.button) == "Called weather: forecast · 0.0 s"
     assert len(desk.window.transcript.column.built_rows()) == 2, "one prompt, one answer"
     assert desk.answer.footer is not None
     call.button.setFocus(Qt.FocusReason.TabFocusReason)
@@ -180,7 +180,7 @@ def test_the_user_is_asked_and_the_model_answers(
     again = Desk(qtbot, look, folder)
     again.window.conversations.chosen.emit(again.window.conversations.model.summary(0).id)
     again.until(lambda: len(again.window.transcript.messages) == 4)
-    assert spoken(again.answer.call_views[0].button) == "Asked weather: forecast · 0.0 s"
+    assert spoken(again.answer.call_views[0].button) == "Called weather: forecast · 0.0 s"
     assert again.window.prompt_box.tools.accessibleDescription() == "The model may call tools of: weather"
     again.close()
 
@@ -245,7 +245,7 @@ def test_a_call_that_hangs_is_stopped_and_the_chat_goes_on(
     desk.question()
     desk.choose("Once")
     desk.until(host.is_waiting.is_set)
-    desk.until(lambda: spoken(desk.answer.call_views[0].button) == "Asking weather: forecast…")
+    desk.until(lambda: spoken(desk.answer.call_views[0].button) == "Calling weather: forecast…")
     assert desk.answer.footer is None, "the answer is not at its end"
     QTest.keyClicks(desk.window.prompt_box.editor, "Meanwhile")
     desk.press(Qt.Key.Key_Escape)
@@ -268,7 +268,7 @@ def test_a_call_that_hangs_is_stopped_and_the_chat_goes_on(
     desk.question()
     desk.choose("Once")
     desk.done()
-    assert spoken(desk.answer.call_views[0].button) == "Asked weather: forecast · 0.0 s"
+    assert spoken(desk.answer.call_views[0].button) == "Called weather: forecast · 0.0 s"
     assert desk.answer.flipper is not None
     assert desk.answer.flipper.words.text() == "2 / 2"
     desk.answer.flipper.earlier_button.click()

@@ -35,7 +35,7 @@ class ServerForm(QFrame):
         self.command.setPlaceholderText(_EXAMPLE)
         self.problem = set_up(Sentences("", self), kind="problem")
         self.problem.hide()
-        self.save_button = button("", "primary", self, self._save)
+        self.save_button = button(self.tr("Add"), "primary", self, self._save)
         self.cancel_button = button(self.tr("Cancel"), "outlined", self, self.close_form)
         labels = [QLabel(self.tr("Name"), self), QLabel(self.tr("Command or address"), self)]
         for label, field in zip(labels, (self.name, self.command), strict=True):

@@ -258,7 +258,7 @@ def test_a_model_that_the_program_did_not_survive_waits_until_the_user_asks_for_
     assert isinstance(instead, LoadTarget)
     assert (instead.target, instead.by_itself) == (STARTER, True)
     (notice,) = desk.window.notices.shown.values()
-    assert "while tiny was being loaded or wrote its first reply" in notice.words.text()
+    assert "while tiny was loading or writing its first reply" in notice.words.text()
     assert not desk.window.toasts.shown, "the notice says it"
     notice.buttons[0].click()
     again = desk.last(LoadTarget)

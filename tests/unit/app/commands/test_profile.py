@@ -132,7 +132,7 @@ def test_a_file_that_is_there_is_not_overwritten_without_force(profile: Profile,
     file.write_text("mine")
     code, output = profile("export", str(file))
     assert (code, output.count("\n")) == (2, 1)
-    assert "exists already" in output
+    assert "already exists" in output
     assert file.read_text() == "mine"
     assert profile("export", str(file), "--force")[0] == 0
     assert profile("show", str(file))[0] == 0

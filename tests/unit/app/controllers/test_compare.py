@@ -224,17 +224,17 @@ def test_opened_again_it_shows_what_is_under_way(desk: Desk) -> None:
         (
             Comparison((SLOW,), (QUICK,), True, True, TextFork(37, " that", "\nwhich", 0.312, 0.31)),
             "1.40× faster; the texts differ after 37 tokens.",
-            "Plain writing continued with “ that” (31.2\u00a0%), the other with “⏎which” (31.0\u00a0%):",
+            "There, plain writing continued with “ that” (31.2\u00a0%) and the other continued with “⏎which” (31.0\u00a0%):",
         ),
         (
             Comparison((SLOW,), (QUICK,), True, True, TextFork(1, "", "a", 0.8, 0.1)),
             "1.40× faster; the texts differ after 1 token.",
-            "Plain writing continued ended (80.0\u00a0%), the other with “a” (10.0\u00a0%). Rounding does not",
+            "There, plain writing ended (80.0\u00a0%) and the other continued with “a” (10.0\u00a0%). Rounding",
         ),
         (
             Comparison((SLOW,), (QUICK,), True, True, TextFork(5, "b", "a", 0.8, None)),
             "1.40× faster; the texts differ after 5 tokens.",
-            "Plain writing continued went on with “b”, the other went on with “a”; how likely each was is unknown.",
+            "There, plain writing continued with “b” and the other continued with “a”; how likely each was is unknown.",
         ),
         (
             Comparison((SLOW,), (QUICK,), False, True, None),

@@ -102,7 +102,7 @@ def test_the_dialog_follows_who_drafts_and_why(desk: Desk, bridge: FakeBridge) -
     bridge.tell(SpeculationChanged(QWEN.name, "The starter guesses 3 ahead.", True))
     assert desk.heading == f"The starter guesses ahead for {QWEN.name}."
     bridge.tell(LearningChanged(is_learning=False, can_learn=False))
-    assert "cannot learn from your chats itself" in desk.dialog.state.text()
+    assert "cannot learn from your chats" in desk.dialog.state.text()
     bridge.tell(LearningChanged(is_learning=False))
     assert "cannot learn" not in desk.dialog.state.text()
     assert desk.dialog.table.rowCount() == 3

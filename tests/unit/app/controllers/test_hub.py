@@ -290,7 +290,7 @@ def test_a_stale_suggestion_says_so_on_its_row_after_a_check(desk: Desk) -> None
     assert "no longer offers this file" in view.details.text()
     assert view.download_button.isHidden()
     view.view.point_at(Q8)
-    assert "of 9.0 GB" in view.details.text()
+    assert "(9.0 GB)" in view.details.text()
     desk.press(view.download_button)
     assert desk.latest() == DownloadTarget(larger)
     desk.tell(SuggestionsChecked(((Q4, Q4), (Q8, Q8))))

@@ -443,7 +443,7 @@ def test_progress_and_what_keeps_from_it_are_shown_as_they_change(desk: Desk) ->
     desk.dialog.show_page(desk.dialog.learned)
     assert "Learning is switched off." in words()
     desk.tell(LearningChanged(is_learning=False, can_learn=False), LearnedRead(NOTHING, IN_USE, "v0"))
-    assert "The drafter in use cannot learn from your chats itself" in words()
+    assert "The drafter in use cannot learn from your chats" in words()
     desk.dialog.close()
     desk.posted.clear()
     desk.tell(LearnedGrew())

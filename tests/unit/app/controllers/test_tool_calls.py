@@ -137,9 +137,9 @@ def test_from_the_question_to_the_answer(desk: Desk) -> None:
     assert desk.window.transcript.question is None
     assert desk.lines == ["Next: weather: forecast"]
     desk.tell(ToolStarted(1, 2, call(1)))
-    assert desk.lines == ["Asking weather: forecast…"]
+    assert desk.lines == ["Calling weather: forecast…"]
     desk.tell(ToolFinished(result(3, 2, call(1))))
-    assert desk.lines == ["Asked weather: forecast · 0.8 s"]
+    assert desk.lines == ["Called weather: forecast · 0.8 s"]
     assert desk.view.waiting is not None, "the next reply is being prepared"
     desk.answer()
     assert not desk.window.is_busy
@@ -193,7 +193,7 @@ def test_an_answer_that_goes_on_while_another_chat_is_shown(desk: Desk) -> None:
     desk.tell(ReplyText(1, "Take an", FIGURES))
     desk.open(1, (prompt(1), calling(2, 1, call(1)), result(3, 2, call(1))))
     assert prose_of(desk.view) == ["Let me look.", "Take an"]
-    assert desk.lines == ["Asked weather: forecast · 0.8 s"]
+    assert desk.lines == ["Called weather: forecast · 0.8 s"]
     desk.answer()
     assert prose_of(desk.view) == ["Let me look.", "Take an umbrella."]
 

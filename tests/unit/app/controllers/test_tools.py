@@ -177,7 +177,7 @@ def test_one_more_is_added_by_name_and_command_or_address(desk: Desk) -> None:
         ("files", "x", "There is a server of this name already; choose another name."),
         ("new", "", "“new” must have either a command or a url."),
         ("new", "run 'it", "A quotation mark in the command is not closed."),
-        ("", "run", "A server's name has 1 to 64 letters; “” is none."),
+        ("", "run", "A server's name must have 1 to 64 letters; “” does not."),
     ):
         form.name.setText(name)
         form.command.setText(command)

@@ -27,7 +27,7 @@ FAST_Q8 = replace(Q8, passes=tuple((number, seconds / 2) for number, seconds in 
 
 
 def test_passes_are_told_as_multiples_of_one_token() -> None:
-    assert speed_here(ORIGINAL) == "9.4 tok/s without speed-up"
+    assert speed_here(ORIGINAL) == "9.43 tok/s without speed-up"
     assert checking(ORIGINAL) == "4 tokens at once take 1.6 times as long as one, 8 take 3.0 times"
     assert checking(replace(ORIGINAL, passes=ORIGINAL.passes[:3])) == "4 tokens at once take 1.6 times as long as one"
     assert checking(replace(ORIGINAL, passes=ORIGINAL.passes[:1])) == ""
@@ -66,7 +66,9 @@ def test_gains_that_come_with_guesses_only_are_told_so() -> None:
 
 
 def test_where_nothing_is_faster_or_measured_that_is_told_or_nothing() -> None:
-    assert advice_words(replace(REPORT, forms=(IQ4, Q8))).startswith("No other form that was measured is clearly")
+    assert advice_words(replace(REPORT, forms=(IQ4, Q8))).startswith(
+        "No other quantization that was measured is clearly"
+    )
     assert advice_words(replace(REPORT, forms=())) == ""
     assert advice_words(STARTER_REPORT, used="Q8_0") == ""
 
@@ -95,7 +97,7 @@ def test_rows_join_what_is_offered_with_what_was_measured_and_what_is_here() -> 
     assert [row.form for row in rows if row.figures] == ["Q4_K_M", "Q8_0", "IQ4_NL", "Q4_0"]
     assert [row.form for row in rows if row.here] == ["Q6_K"]
     assert [row.form for row in rows if row.can_be_ticked] == ["Q8_0", "Q6_K", "Q5_K_M", "IQ4_NL", "Q4_0"]
-    assert cells(rows[2], REPORT)[0] == "Q8_0 (used)"
+    assert cells(rows[2], REPORT)[0] == "Q8_0 (in use)"
     assert cells(FormRow("", 0, is_original=True), None)[:2] == ("As it is", "–")
     there = replace(OFFERS[0], problem="qwen2.5-7b-F16.gguf is there already.")
     assert form_rows(own, (there,), None, [there.path])[1].can_be_ticked, "what is there can be measured all the same"
@@ -106,7 +108,7 @@ def test_slow_forms_take_longer() -> None:
     own = FormRow("Q4_K_M", QWEN.size_bytes, is_original=True)
     rows = {row.form: row for row in form_rows(own, OFFERS, None, ())}
     assert needs_words((rows["Q4_0"],), own, None).startswith(
-        "Measuring 1 form takes about 5 min if the computer is idle"
+        "Measuring 1 quantization takes about 5 min if the computer is idle"
     )
     assert "up to 4.5 GB of disk space" in needs_words((rows["IQ4_NL"], rows["Q4_0"]), own, None)
     assert "about 33 min" in needs_words((rows["IQ4_NL"],), own, None)

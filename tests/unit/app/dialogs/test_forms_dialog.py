@@ -61,7 +61,7 @@ def test_what_was_measured_is_side_by_side_with_the_model_and_there_is_advice(di
     assert words == [
         "Q4_0", "4.4 GB", "12.5", "1.32\u00a0×", "1.32\u00a0×", "1.65\u00a0×", "3.00\u00a0×", "92\u00a0%", "0.046"
     ]  # fmt: skip
-    assert [cell(dialog, "Q4_K_M", column) for column in (2, 3, 5, 8)] == ["9.4", "–", "1.65\u00a0×", "–"]
+    assert [cell(dialog, "Q4_K_M", column) for column in (2, 3, 5, 8)] == ["9.43", "–", "1.65\u00a0×", "–"]
     assert dialog.advice.text().startswith("Q4_0 would write 1.32 times as fast")
     assert "its words differ a little: 92\u00a0% are the same" in dialog.advice.text()
     assert dialog.table.current is not None
@@ -71,7 +71,7 @@ def test_what_was_measured_is_side_by_side_with_the_model_and_there_is_advice(di
 def test_forms_are_ticked_with_the_keyboard_and_measured(qtbot: QtBot, dialog: FormsDialog) -> None:
     show(dialog)
     assert [row.form for row in dialog.table.ticked] == ["Q8_0", "Q4_0"]
-    assert "Measuring 2 forms takes about 11 min" in dialog.needs.text()
+    assert "Measuring 2 quantizations takes about 11 min" in dialog.needs.text()
     point_at(dialog, "Q8_0")
     QTest.keyClick(dialog.table, Qt.Key.Key_Space)
     QTest.keyClick(dialog.table, Qt.Key.Key_Down)

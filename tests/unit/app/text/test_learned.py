@@ -165,7 +165,7 @@ def test_a_profile_is_told_with_what_does_not_fit_here() -> None:
     assert view.contents[2].startswith("Speed of Tiny")
     assert [sentence.split(",")[0] for sentence in view.misfits] == [
         "What was learned for a model not used here yet takes effect once a model with its vocabulary is loaded.",
-        "1 snapshot belongs to another drafter and can only",
+        "1 snapshot belongs to another drafter and can only be used with that one.",
     ]
     assert "2 snapshots, 1,234 word patterns and texts from an earlier profile" in view.replaced
     assert "Your chats stay" in view.replaced

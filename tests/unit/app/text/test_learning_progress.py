@@ -41,7 +41,7 @@ def test_what_keeps_a_drafter_from_learning_is_told_instead() -> None:
     assert view(is_paused=True).words == "Learning is paused."
     nobody, untaught = view(None, has_drafter=False), view(None, can_learn=False)
     assert nobody.words.startswith("No drafter is in use with this model")
-    assert untaught.words.startswith("The drafter in use cannot learn from your chats itself")
+    assert untaught.words.startswith("The drafter in use cannot learn from your chats")
     for each in (nobody, untaught):
         assert each.hint.startswith("The built-in drafter, the starter and other small models can learn")
     assert {each.share for each in (off, nobody, untaught)} == {None}

@@ -48,7 +48,7 @@ def test_every_end_has_words_of_its_own() -> None:
     said = [call_words(block) for block in (*ended, *others)]
     assert len({*said}) == len(said)
     assert all("weather: forecast" in words for words in said)
-    assert said[0] == "Asked weather: forecast · 0.8 s"
+    assert said[0] == "Called weather: forecast · 0.8 s"
     unknown = CallBlock(ToolCall("x", "", "nothing"), CallPhase.ENDED, outcome=Outcome.FAILED)
     assert call_words(unknown) == "There is no tool called nothing"
 
@@ -57,4 +57,4 @@ def test_time() -> None:
     assert [seconds_words(each) for each in (0.04, 9.94, 10.2, 59.4, 61, 3600)] == [
         "0.0 s", "9.9 s", "10 s", "59 s", "1 min 1 s", "60 min 0 s",
     ]  # fmt: skip
-    assert running_words(CallBlock(CALL, CallPhase.RUNNING, since_s=5), 8.9) == "Asking weather: forecast… 3 s"
+    assert running_words(CallBlock(CALL, CallPhase.RUNNING, since_s=5), 8.9) == "Calling weather: forecast… 3 s"

@@ -70,7 +70,7 @@ def test_replies_and_results_read_as_one_answer(qtbot: QtBot, transcript: Transc
     assert len(transcript.column.built_rows()) == 2
     view = answer(transcript)
     assert prose_of(view) == ["Let me look.", "Take an umbrella."]
-    assert lines(transcript) == ["Asked weather: forecast · 0.8 s", "You declined weather: forecast"]
+    assert lines(transcript) == ["Called weather: forecast · 0.8 s", "You declined weather: forecast"]
     assert view.footer is not None
     view.footer.copy_button.click()
     assert QGuiApplication.clipboard().text() == "Let me look.\n\nTake an umbrella."
@@ -93,7 +93,7 @@ def test_an_answer_grows_through_its_calls(transcript: Transcript) -> None:
     assert lines(transcript) == ["Next: weather: forecast"] * 2
     assert answer(transcript).footer is None
     transcript.calls.set_phase(asked.id, CallPhase.RUNNING)
-    assert lines(transcript)[0] == "Asking weather: forecast…"
+    assert lines(transcript)[0] == "Calling weather: forecast…"
     transcript.add_result(result(3, 2, asked))
     transcript.add_result(result(4, 3, other, "It broke.", Outcome.FAILED))
     transcript.begin_reply()
@@ -107,7 +107,7 @@ def test_an_answer_grows_through_its_calls(transcript: Transcript) -> None:
     assert answer(transcript).thought_views[1].texts[0].toPlainText() == "So it rains."
     transcript.finish_reply(last(5, 4))
     assert len(transcript.column.built_rows()) == 2
-    assert lines(transcript) == ["Asked weather: forecast · 0.8 s", "Failed: weather: forecast · 0.8 s"]
+    assert lines(transcript) == ["Called weather: forecast · 0.8 s", "Failed: weather: forecast · 0.8 s"]
     assert answer(transcript).footer is not None
     assert ids(transcript) == [1, 2, 3, 4, 5]
 
@@ -209,7 +209,7 @@ def test_a_chat_is_cut_in_the_middle_of_an_answer(transcript: Transcript) -> Non
 
 def test_calls_that_nobody_carried_out_say_so(transcript: Transcript) -> None:
     transcript.show_messages(conversation()[:3])
-    assert lines(transcript) == ["Asked weather: forecast · 0.8 s", "Not run: weather: forecast"]
+    assert lines(transcript) == ["Called weather: forecast · 0.8 s", "Not run: weather: forecast"]
     assert transcript.can_continue()
 
 

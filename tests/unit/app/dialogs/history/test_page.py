@@ -104,7 +104,7 @@ def test_what_learning_brought_is_drawn_week_by_week(page: HistoryPage) -> None:
     assert len(page.plot._points) == 1, "what is chosen counts here, too"
     page.groupings.setCurrentText("Day by day")
     assert page.plot._rings == ()
-    assert page.plot_title.text().startswith("How many times as fast")
+    assert page.plot_title.text().startswith("Times as fast")
 
 
 def test_slow_replies_and_endless_ones_are_counted(page: HistoryPage) -> None:

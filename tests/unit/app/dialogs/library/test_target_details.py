@@ -64,17 +64,17 @@ def test_what_was_measured_of_a_model_is_told_and_nothing_else(qtbot: QtBot, kee
     assert keeper  # the style is applied
     view = TargetDetailsView(SamplingSettings())
     qtbot.addWidget(view)
-    measured = ("Speed here", "Checking guesses", "Other forms")
+    measured = ("Speed here", "Checking guesses", "Other quantizations")
     assert not set(measured) & set(facts(view, QWEN))
     shown = facts(view, MEASURED)
     assert [shown[name] for name in measured] == [
-        "9.4 tok/s without speed-up",
+        "9.43 tok/s without speed-up",
         "4 tokens at once take 1.6 times as long as one, 8 take 3.0 times",
         advice_words(REPORT),
     ]
     shown = facts(view, STARTER_IN_Q8)
     assert shown["Speed here"] == "147 tok/s without speed-up", "in the form that is used"
-    assert shown["Other forms"].startswith("The starter model uses Q8_0: 1.24 times as fast")
+    assert shown["Other quantizations"].startswith("The starter model uses Q8_0: 1.24 times as fast")
     assert not view.forms_button.isHidden()
     facts(view, GONE)
     assert view.forms_button.isHidden()
