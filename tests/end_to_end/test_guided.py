@@ -144,7 +144,7 @@ def test_it_can_be_left_and_gone_on_with_from_help(desk: Desk) -> None:
     desk.until(tour.isVisible)
     tour.end()
     assert desk.app.guided.dialog is None, "whoever skips the tour is not held up"
-    notice = desk.window.notices.shown["guided start"]
+    notice = desk.window.notices.shown["guided"]
     desk.press(notice.buttons[0])
     assert not desk.window.notices.shown
     dialog = desk.guided

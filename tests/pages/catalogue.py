@@ -315,9 +315,9 @@ def guided(studio: Studio, _folder: Path) -> Iterator[Page]:
     yield "what to expect of models", dialog
     dialog.close()
     sentence = "See in two minutes what speed-up does on this computer, and which model suits it."
-    window.notices.show_notice("guided start", sentence, (("Guided start", print),))
+    window.notices.show_notice("guided", sentence, (("Guided start", print),))
     yield "the guided start is offered", window
-    window.notices.dismiss("guided start")
+    window.notices.dismiss("guided")
 
 
 def personal(studio: Studio, _folder: Path) -> Iterator[Page]:

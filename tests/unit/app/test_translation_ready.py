@@ -29,7 +29,7 @@ UNTRANSLATED_FILES = {
     "startup/instance_lock.py": "read before there is a window",
     "startup/open_request.py": "read before there is a window",
     "startup/single_instance.py": "goes to the terminal, when another window is open already",
-    "dialogs/guided/samples.py": "prompts stay English, as the starter model knows no other language; their names are marked",
+    "dialogs/guided/samples.py": "prompts stay English, which is all that the starter model knows; names are marked",
     "text/links.py": "ends of addresses, which are no words",
     "startup/smoke.py": "a check of the machine, whose outcome goes to the terminal",
     "commands/bench.py": TERMINAL,
