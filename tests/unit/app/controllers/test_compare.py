@@ -224,7 +224,7 @@ def test_opened_again_it_shows_what_is_under_way(desk: Desk) -> None:
         (
             Comparison((SLOW,), (QUICK,), True, True, TextFork(37, " that", "\nwhich", 0.312, 0.31)),
             "1.40× faster; the texts differ after 37 tokens.",
-            "There, plain writing continued with “ that” (31.2\u00a0%) and the other continued with “⏎which” (31.0\u00a0%)",
+            "There, plain writing continued with “ that” (31.2\u00a0%) and the other continued with “⏎which” (31.0",
         ),
         (
             Comparison((SLOW,), (QUICK,), True, True, TextFork(1, "", "a", 0.8, 0.1)),
