@@ -90,9 +90,10 @@ def test_all_hear_of_every_round() -> None:
     assert [proposer.num_replies for proposer in proposers] == [1] * 4
 
 
-def test_nobody_can_pay_where_there_is_nobody() -> None:
+def test_without_costly_proposers_what_passes_allow_tells_whether_guesses_can_pay() -> None:
+    assert not Chooser(FixedCosts({1: 1.0, 16: 16.0})).can_pay
     chooser = Chooser(FREE)
-    assert not chooser.can_pay
+    assert chooser.can_pay
     assert not chooser.has_costly
     chooser.join(FakeSlow(0.9))
     assert chooser.can_pay
