@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import QTimer, Signal, Slot
 
 from app.controllers.controller import Controller
 from app.engine_bridge import EngineBridge
@@ -57,6 +57,16 @@ class TourController(Controller):
                     if not conversations:
                         self.show_tour()
                         self._is_first = True
+
+    def kept(self) -> tuple[bool, bool]:
+        """Whether it is shown, and whether that was not asked for."""
+        return self.tour is not None and self.tour.isVisible(), self._is_first
+
+    def resume(self, kept: tuple[bool, bool]) -> None:
+        """It begins anew."""
+        is_shown, self._is_first = kept
+        if is_shown:
+            QTimer.singleShot(0, self, self.show_tour)  # in the window, which is shown first
 
     def _steps(self) -> tuple[Step, ...]:
         window = self._window

@@ -48,7 +48,7 @@ class Tour(QFrame):
     ended = Signal(bool)
 
     def __init__(self, keeper: ThemeKeeper, window: QWidget, steps: Callable[[], Sequence[Step]]) -> None:
-        """`steps` are asked for whenever one is shown: the language may be another one by then."""
+        """`steps` are asked for whenever one is shown: what they point at may be another by then."""
         super().__init__(window)
         self._keeper = keeper
         self._window = window

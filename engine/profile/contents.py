@@ -113,12 +113,13 @@ def from_members(path: Path, members: Mapping[str, bytes]) -> Contents:
         raise archive.damaged(path, say("its statistics are not in Slipstream's form")) from error
     pairs = {(item.target, item.drafter): item.member for item in manifest.ngrams}
     vocabularies = {item.vocabulary: item.member for item in manifest.recall}
+    told = {target for target, _ in pairs} | {item.target for item in manifest.adapters} | {*vocabularies}
     learned = Learned(
         ngrams=_Anew({pair: partial(_unpacked, path, read, name, unpack_ngrams) for pair, name in pairs.items()}),
         adapters=_adapters(path, manifest.adapters, read),
         recall=_Anew({each: partial(_unpacked, path, read, name, unpack_texts) for each, name in vocabularies.items()}),
         statistics=tuple(TargetStatistics(**item.model_dump()) for item in statistics.targets),
-        target_names={item.vocabulary: item.names for item in manifest.names},
+        target_names={item.vocabulary: item.names for item in manifest.names if item.vocabulary in told},
     )
     for each in chain(learned.ngrams.values(), learned.recall.values(), *learned.adapters.values()):
         del each  # it was in order, or raised

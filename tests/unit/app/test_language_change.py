@@ -269,6 +269,14 @@ def test_the_signs_of_the_open_chat_stay(desk: Desk) -> None:
     assert "System-Prompt" in desk.window.target_bar.chat_settings.toolTip()
 
 
+def test_the_tour_goes_on_in_the_other_language(desk: Desk) -> None:
+    desk.app.tour.show_tour()
+    desk.change_to("de")
+    desk.until(lambda: desk.app.tour.tour is not None and desk.app.tour.tour.isVisible())
+    assert desk.app.tour.tour is not None
+    assert desk.app.tour.tour.skip_button.text() == "Überspringen"
+
+
 def test_the_notice_of_a_model_that_is_gone_stays(desk: Desk) -> None:
     desk.app.target.load("/nowhere/a.gguf", is_chosen=True)
     desk.bridge.tell(Failed("It is gone.", desk.bridge.loads[-1], is_missing=True))

@@ -140,6 +140,8 @@ def test_a_profile_names_the_models_of_what_is_in_it_and_no_others(taught: Repos
     export_profile(taught, path)
     assert summarize_profile(path).learned.target_names == {TARGET: ("tiny\ufffd[2J",)}, "without control codes"
     members = Members(path)
+    members.manifest["names"].append({"vocabulary": "of nothing in it", "names": ["x"]})
+    assert [*summarize_profile(members.write(path)).learned.target_names] == [TARGET]
     del members.manifest["names"]
     assert summarize_profile(members.write(path)).learned.target_names == {}, "as older programs wrote it"
 
