@@ -107,7 +107,12 @@ class Desk:
     def change_to(self, code: str) -> None:
         before = self.window
         self.choose(code)
-        self.until(lambda: self.window is not before)
+
+        def is_new() -> bool:
+            self.bridge.finish_all()  # also what a pause in typing has posted meanwhile
+            return self.window is not before
+
+        self.until(is_new)
         self.until(self.app.settings.dialog.isVisible)
         self.bridge.finish_all()
 
