@@ -141,7 +141,7 @@ def test_a_question_has_everything_that_would_be_sent(transcript: Transcript) ->
     shown = "".join(text.document().toPlainText() for text in question.texts)
     assert shown.replace("\n", "").count("word") == 400
     assert "49" in shown
-    assert [each.text() for each in question.buttons] == ["Once", "Allow in this chat", "Always", "Refuse"]
+    assert [each.text() for each in question.buttons] == ["Once", "Allow in this chat", "Always", "Don't allow"]
     assert [each.isDefault() or each.autoDefault() for each in question.buttons] == [False] * 4
     assert all(each.accessibleDescription() for each in question.buttons)
 
