@@ -192,7 +192,7 @@ def test_what_is_refused_and_what_is_allowed_from_now_on(
     desk.tick()
     desk.say("Will it rain?")
     desk.question()
-    desk.choose("Refuse")
+    desk.choose("Don't allow")
     desk.done()
     assert host.calls == []
     assert spoken(desk.answer.call_views[0].button) == "You declined weather: forecast"
