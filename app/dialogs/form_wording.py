@@ -34,7 +34,7 @@ COLUMNS = (
     ),
     (
         QT_TRANSLATE_NOOP("Forms", "8 at once"),
-        QT_TRANSLATE_NOOP("Forms", "How much longer checking 4 tokens at once takes than one"),
+        QT_TRANSLATE_NOOP("Forms", "How much longer checking 8 tokens at once takes than one"),
     ),
     (
         QT_TRANSLATE_NOOP("Forms", "Same word"),
