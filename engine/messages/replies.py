@@ -124,8 +124,8 @@ class ReplyStatistics:
     origins: tuple[OriginRun, ...] = ()  # of the reply's text, in order; empty: not known
     ratio: float = 0.0  # to plain decoding, by counts; 0 = not known
     repeats: bool = False  # it repeated itself without end, so that its speed tells nothing
-    hindrance: Hindrance = Hindrance.UNKNOWN  # what kept it from being sped up
     seed: str = ""  # that writes it once more, in digits; empty: none does
+    hindrance: Hindrance = Hindrance.UNKNOWN  # what kept it from being sped up
     proposers: tuple[ProposerCounts, ...] = ()  # those that drafted, by key; empty: none did, or not known
 
     @property

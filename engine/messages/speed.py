@@ -61,7 +61,7 @@ class Outcome(Enum):
     ALONE = "alone"  # its speed, and not how that compares
     FASTER = "faster"
     NORMAL = "normal"
-    ABOUT_NORMAL = "about normal"  # as far as one can tell
+    ABOUT_NORMAL = "about-normal"  # as far as one can tell
     SLOWER = "slower"
 
 

@@ -75,7 +75,7 @@ def test_chat_streams_text_and_reads_its_prompt_from_standard_input() -> None:
 def test_a_prompt_longer_than_the_context_is_one_sentence() -> None:
     result = slipstream("chat", "--context", "256", prompt="word " * 400)
     assert result.returncode == 2
-    assert "reads at most 256 at once" in result.stderr
+    assert "can read at most 256 at once" in result.stderr
     assert result.stderr.count("\n") == 1
 
 

@@ -90,7 +90,7 @@ def test_a_model_is_added_chosen_during_a_reply_set_up_and_removed(desk: Desk, t
     desk.dialog.dropped.emit((copy, tmp_path / "broken.gguf"))
     desk.until(lambda: "second-Q8_0" in desk.listed)
     (starter,) = (title for title in desk.listed if title.endswith("(starter)"))
-    assert "One file was left out: " in desk.dialog.words.text()
+    assert "One file was skipped: " in desk.dialog.words.text()
 
     # chosen with the keyboard, while a reply is under way
     desk.window.prompt_box.submitted.emit("Count to three.")

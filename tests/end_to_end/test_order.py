@@ -377,7 +377,7 @@ def test_the_menu_key_opens_the_menu_of_the_row(sit_down: Callable[[], Desk]) ->
     QTimer.singleShot(0, look)
     key = QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, place, desk.view.viewport().mapToGlobal(place))
     QApplication.sendEvent(desk.view.viewport(), key)
-    assert opened[0][:3] == ["New chat in this folder", "Rename", "Folder settings…"]
+    assert opened[0][:3] == ["New chat in this folder", "Rename", "Settings of this folder…"]
 
 
 def test_an_incognito_chat_is_pinned_but_goes_nowhere(sit_down: Callable[[], Desk], tmp_path: Path) -> None:

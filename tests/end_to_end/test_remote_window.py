@@ -360,7 +360,7 @@ def test_names_are_said(desk: Desk) -> None:
         QAccessible.queryAccessibleInterface(each).text(QAccessible.Text.Name)
         for each in (form.address, form.key, form.name, form.look_button, form.cancel_button)
     ]
-    assert said == ["Address", "Key", "Name", "Look", "Cancel"]
+    assert said == ["Address", "Key", "Name", "Check address", "Cancel"]
     desk.press(Qt.Key.Key_Escape)
     desk.until(dialog.isHidden)
 

@@ -71,7 +71,7 @@ def the_tour_points_at_the_message_box(person: Person) -> None:
 def the_tour_points_at_the_line_of_speed(person: Person) -> None:
     person.choose("Show the tour")
     person.press("Next")
-    assert person.tour.title.text() == "See how fast it goes"
+    assert person.tour.title.text() == "See how fast it is"
     assert not person.tour.geometry().intersects(_place(person, person.window.meter))
 
 

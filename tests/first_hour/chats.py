@@ -107,7 +107,7 @@ def a_chat_is_deleted_and_comes_back(person: Person) -> None:
 def an_incognito_chat_leaves_nothing(person: Person) -> None:
     before = set(person.titles)
     person.click(person.window.conversations.incognito_button)
-    person.until(lambda: person.reads("Incognito: nothing"), "it says what incognito means")
+    person.until(lambda: person.reads("Incognito: this chat is not stored"), "it says what incognito means")
     assert person.ask("What is a secret?").text
     person.choose("Delete this chat")
     person.until(lambda: set(person.titles) == before, "the chat is gone")

@@ -186,7 +186,7 @@ def the_settings_are_searched(person: Person) -> None:
     dialog = person.dialog("Settings")
     assert isinstance(dialog, SettingsDialog)
     person.type_into(dialog.search, "no such words")
-    assert person.reads("No setting has “no such words”")
+    assert person.reads("No setting contains “no such words”")
     person.type_into(dialog.search, "theme")
     assert dialog.rows["theme"].isVisible()
     assert not dialog.rows["language"].isVisible()

@@ -111,7 +111,7 @@ def a_tool_server_is_added_and_changed(person: Person) -> None:
     person.click(page.add_button)
     person.type_into(page.form.name, "notes")
     person.type_into(page.form.command, "notes-server --folder /tmp")
-    person.press("Add it")
+    person.press("Add")
     person.until(lambda: "notes" in page.cards, "the server is in the list")
     person.press("Change…")
     person.type_into(page.form.command, "notes-server --folder /home")

@@ -10,4 +10,6 @@ down_revision = "0024"
 
 
 def upgrade() -> None:
-    op.add_column("reply_statistics", sa.Column("hindrance", sa.Text(), server_default=sa.text("''"), nullable=False))
+    op.add_column(
+        "reply_statistics", sa.Column("hindrance", sa.String(length=16), server_default=sa.text("''"), nullable=False)
+    )

@@ -107,7 +107,9 @@ def reader(qtbot: QtBot, keeper: ThemeKeeper) -> Reader:
 
 
 def test_a_selection_goes_on_over_code_and_is_copied_in_order(reader: Reader) -> None:
-    words = "function for names:\n\ndef sort(names):\n    return sorted(names)\n\nAnd a table of color: red; in “ä”:\n"
+    words = (
+        "function for names:\n\ndef sort(names):\n    return sorted(names)\n\nAnd a table of color: red; in “ä”:\n\n"
+    )
     table = "Name\tSize\none\t1\ntwo\t22\n"
     begun = reader.drag("function", "That was")
     text, html = reader.copied(begun)

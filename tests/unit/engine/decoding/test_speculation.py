@@ -114,7 +114,7 @@ def test_it_says_so_when_checking_guesses_cannot_pay() -> None:
     watched.play(100, stands=True)
     watched.speculation.end_reply()
     assert len(watched.told) == 1  # each change once
-    assert watched.told[0].startswith("Nothing is guessed: on this computer, checking guesses takes")
+    assert watched.told[0].startswith("Nothing is guessed: on this computer, checking guesses costs")
 
 
 def test_it_says_who_drafts_how_far_and_what_that_brings() -> None:

@@ -138,7 +138,7 @@ def test_scales_must_fit_the_rows_and_be_numbers(folder: Path) -> None:
     name = "model.layers.0.mlp.down_proj.weight" + SCALES
     _store_as_int8(folder)
     _edit_weights(folder, lambda weights: weights.update({name: weights[name][:-1].clone()}))
-    assert "has another shape" in _refusal(folder)
+    assert "has a different shape" in _refusal(folder)
     _edit_weights(folder, lambda weights: weights.update({name: torch.full((48,), torch.nan)}))
     assert _refusal(folder)
 
@@ -173,9 +173,9 @@ def test_a_folder_without_a_config_is_refused(tmp_path: Path) -> None:
     [
         ({"model_type": "gpt2"}, "gpt2"),
         ({"model_type": ...}, "Llama-type"),
-        ({"model_type": "mistral", "sliding_window": 4096}, "sliding window"),
-        ({"model_type": "mistral"}, "sliding window"),
-        ({"model_type": "qwen2", "use_sliding_window": True, "sliding_window": 64}, "sliding window"),
+        ({"model_type": "mistral", "sliding_window": 4096}, "sliding-window"),
+        ({"model_type": "mistral"}, "sliding-window"),
+        ({"model_type": "qwen2", "use_sliding_window": True, "sliding_window": 64}, "sliding-window"),
         ({"hidden_act": "gelu"}, "gelu"),
         ({"rope_parameters": {"rope_type": "yarn", "rope_theta": 1e4}}, "yarn"),
         ({"rope_parameters": ..., "rope_scaling": {"type": "dynamic", "factor": 2.0}}, "dynamic"),
@@ -193,8 +193,8 @@ def test_a_folder_without_a_config_is_refused(tmp_path: Path) -> None:
         ({"num_key_value_heads": 4}, "attention heads"),
         ({"head_dim": 7}, "attention heads"),
         ({"rms_norm_eps": "small"}, "rms_norm_eps"),
-        ({"intermediate_size": 81}, "another shape"),
-        ({"vocab_size": 1000}, "another shape"),
+        ({"intermediate_size": 81}, "a different shape"),
+        ({"vocab_size": 1000}, "a different shape"),
         ({"num_hidden_layers": 4}, "lack"),
         ({"tie_word_embeddings": False}, "lack"),
         ({"attention_bias": True}, "lack"),

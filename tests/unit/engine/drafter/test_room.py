@@ -94,7 +94,7 @@ def test_a_pipe_or_a_device_is_no_file_of_a_drafter(tmp_path: Path, name: str, m
     folder = save(random_llama(), tmp_path)
     (folder / name).unlink(missing_ok=True)
     make(folder / name)
-    with pytest.raises(DrafterUnusable, match=r"is no file|cut short"):
+    with pytest.raises(DrafterUnusable, match=r"is not a file|cut short"):
         load_drafter(folder, "cpu")
 
 

@@ -98,7 +98,7 @@ def test_what_takes_more_memory_than_is_free_is_refused_in_figures(
     path = tiny_llama(tmp_path / "large.gguf")
     monkeypatch.setattr(estimating, "free_memory", lambda: 2**17)
     assert refusal(path) == (
-        "large cannot draft: it takes about 0.0 GB of memory with a context of 512 tokens, but 0.0 GB are free; "
+        "large cannot draft: it takes about 0.0 GB of memory with a context of 512 tokens, but only 0.0 GB are free; "
         "close other programs, or choose a smaller drafter."
     )
 
@@ -131,6 +131,6 @@ def test_another_file_under_the_same_name_is_looked_at_anew(tmp_path: Path) -> N
     drafter, _vocabulary = load_gguf(path, "same", False, StopSignal())
     first = drafter.read([1, 5]).copy()
     tiny_mamba(tmp_path / "other.gguf").replace(path)
-    assert "cannot take back" in refusal(path)
+    assert "cannot roll back" in refusal(path)
     drafter.roll_back(1)
     assert np.abs(drafter.read([5]) - first).max() < 0.01, "the one that is loaded goes on"

@@ -89,7 +89,7 @@ def refused(path: Path, written: str | bytes) -> str:
         (json.dumps(content(presets=[7, {"name": " "}, {"name": "x", "thinks": 1}])), "contains no presets"),
         (
             json.dumps(content(prompts=[{"name": "x", "text": "y"}] * (MOST_KEPT + 1))),
-            "holds more than 1,000 presets",
+            "contains more than 1,000 presets",
         ),
     ],
 )

@@ -164,7 +164,7 @@ def test_a_download_that_is_stopped_at_it_goes_on_there(hub: FakeHub, kept: Save
 
 def test_a_repository_without_models_says_so(hub: FakeHub) -> None:
     hub.models[NAME] = {"mmproj-F16.gguf": b"GGUF", PARTS[1]: b"GGUF"}
-    with pytest.raises(FetchFailed, match="holds no model in the GGUF format"):
+    with pytest.raises(FetchFailed, match="has no model in GGUF format"):
         list_files(NAME)
     with pytest.raises(FetchFailed, match="is no name on the hub"):
         list_files("../x")
@@ -340,7 +340,7 @@ def test_names_lead_nowhere_else(kept: SavedDownloads, tmp_path: Path, name: str
 
 @pytest.mark.parametrize("name", ["", "x", "..", "../..", "x.bin", "a/b/c/d/e/x.gguf"])
 def test_what_is_no_model_file_is_refused(kept: SavedDownloads, name: str) -> None:
-    with pytest.raises(FetchFailed, match="is no model file"):
+    with pytest.raises(FetchFailed, match="is not a model file"):
         kept.path_of(HubFile(NAME, name, 1, ""))
 
 

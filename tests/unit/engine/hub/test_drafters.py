@@ -136,7 +136,7 @@ def test_a_stopped_download_keeps_what_it_has(server: FakeHub, tmp_path: Path) -
     stop = StopSignal()
     server.cut_after[WEIGHTS] = [1000]
     server.on_cut = stop.set
-    with pytest.raises(Cancelled, match="goes on from there"):
+    with pytest.raises(Cancelled, match="start it again to resume it"):
         fetch(tmp_path, stop=stop)
     fetch(tmp_path)
     assert server.ranges(WEIGHTS) == ["", "bytes=1000-"]
@@ -243,7 +243,7 @@ def test_the_kinds_are_those_that_are_read_later() -> None:
 
 def test_a_giant_is_refused(server: FakeHub, tmp_path: Path) -> None:
     server.false_sizes[WEIGHTS] = 9_000_000_000
-    assert "has 9.0 GB, and a drafter 8 GB at most" in sentence(tmp_path)
+    assert "has 9.0 GB; a drafter may have at most 8 GB" in sentence(tmp_path)
 
 
 def test_a_sentencepiece_model_is_taken_where_there_is_no_tokenizer_json(server: FakeHub, tmp_path: Path) -> None:
@@ -276,7 +276,7 @@ def test_room_is_looked_for_before_the_download(
 def test_two_at_a_time_do_not_spoil_each_other(server: FakeHub, tmp_path: Path) -> None:
     (tmp_path / "drafters").mkdir()
     with filelock.FileLock(tmp_path / "drafters" / ".somebody--tiny-llama.lock"):
-        assert "is being downloaded already" in sentence(tmp_path)
+        assert "is already being downloaded" in sentence(tmp_path)
     assert server.asked == []
 
 

@@ -98,21 +98,21 @@ def test_a_page_elsewhere_is_not_believed(site: Site, page: object) -> None:
 def test_a_redirect_to_another_site_is_not_followed(site: Site) -> None:
     with serving() as other:
         site.answer = lambda handler: handler.lead(f"{other.url}/latest")
-        with pytest.raises(FetchFailed, match=r"did not tell"):
+        with pytest.raises(FetchFailed, match=r"did not name"):
             ask(site.url)
     assert other.asked == []
 
 
 def test_a_circle_of_redirects_ends(site: Site) -> None:
     site.answer = lambda handler: handler.lead("/again")
-    with pytest.raises(FetchFailed, match=r"did not tell"):
+    with pytest.raises(FetchFailed, match=r"did not name"):
         ask(site.url)
     assert len(site.asked) == 4
 
 
 def test_a_huge_answer_is_cut_off(site: Site) -> None:
     site.answer = lambda handler: handler.flood()
-    with pytest.raises(FetchFailed, match=r"did not tell"):
+    with pytest.raises(FetchFailed, match=r"did not name"):
         ask(site.url)
 
 

@@ -105,7 +105,7 @@ def test_what_clearly_does_not_fit_is_refused_in_figures(tmp_path: Path, monkeyp
     with pytest.raises(TargetUnusable) as caught:
         check_memory(path, TargetSettings(context_size=1_000_000))
     assert str(caught.value) == (
-        "model takes about 1.3 GB of memory with a context of 1,000,000 tokens, but 0.0 GB are free; choose a "
+        "model takes about 1.3 GB of memory with a context of 1,000,000 tokens, but only 0.0 GB are free; choose a "
         "smaller context size or quantization, close other programs, or load it anyway."
     )
 

@@ -139,7 +139,7 @@ def test_the_one_that_learned_most_is_taken(desk: Desk, monkeypatch: pytest.Monk
 
 def test_nothing_is_written_over_or_left_behind(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     (desk.home / "mine").mkdir()
-    with pytest.raises(FileUnusable, match="exists already"):
+    with pytest.raises(FileUnusable, match="already exists"):
         desk.export(ExportEngine.TRANSFORMERS, "mine", str(desk.drafter))
     with monkeypatch.context() as full:
         usage = namedtuple("usage", "free")

@@ -111,7 +111,7 @@ def test_a_drafter_that_computes_no_numbers_is_told_apart(number: float) -> None
     """It would spoil the distributions that a reply is drawn from."""
     row = np.zeros(len(PIECES), np.float32)
     row[7] = number
-    with pytest.raises(DrafterUnusable, match="computes no numbers"):
+    with pytest.raises(DrafterUnusable, match="does not compute numbers"):
         Bench(logits=lambda _held: row).propose(tokens_of("the "))
 
 

@@ -110,10 +110,10 @@ def test_a_key_is_sent_to_the_server_and_a_wrong_one_is_told(server: FakeServer)
         (lambda visit: visit.tell(b"<html>Log in</html>", kind="text/html"), "answers like no server"),
         (lambda visit: visit.tell(b"[" * 200_000), "answers like no server"),
         (lambda visit: visit.tell(b'{"data": [{"id": "a", "max_model_len": NaN}]}'), "answers like no server"),
-        (lambda visit: visit.tell(b"", 302, Location="http://127.0.0.1:9/v1/models"), "sends elsewhere"),
+        (lambda visit: visit.tell(b"", 302, Location="http://127.0.0.1:9/v1/models"), "redirects to another address"),
         (lambda visit: visit.tell(b"{}", Content_Encoding="gzip"), "answers like no server"),
         (lambda visit: visit.tell(b" " * (2 << 20)), "sends more than a reply can be"),
-        (refusing(500), "has failed"),
+        (refusing(500), r" failed \("),
         (refusing(404), "refuses this"),
     ],
 )
@@ -125,7 +125,7 @@ def test_what_is_no_list_of_models_is_told(server: FakeServer, page: object, sen
 
 def test_a_server_that_says_nothing_is_not_waited_for_for_ever(server: FakeServer) -> None:
     server.pages["/v1/models"] = lambda visit: visit.server.over.wait()
-    with pytest.raises(RemoteFailed, match="has fallen silent"):
+    with pytest.raises(RemoteFailed, match="stopped answering"):
         look_at(Connection(server.address, limits=Limits(answer_s=0.2)), NEVER)
 
 

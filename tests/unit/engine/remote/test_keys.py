@@ -105,7 +105,7 @@ def test_a_keyring_that_writes_plain_files_is_never_used(monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("key", ["a b", "x" * 1_001, "ключ", "a\nAuthorization: b"])
 def test_what_cannot_be_sent_is_no_key(key: str) -> None:
-    with pytest.raises(SettingInvalid, match="This is no key"):
+    with pytest.raises(SettingInvalid, match="This is not a key"):
         checked_key(key)
 
 

@@ -320,7 +320,7 @@ def test_a_reply_that_fills_the_context_alone_ends() -> None:
 
 def test_a_prompt_longer_than_the_context_is_refused_with_numbers_and_nothing_is_evaluated() -> None:
     target = FakeTarget(context_size=100)
-    with pytest.raises(PromptTooLong, match=r"takes \d+ tokens, but fake reads at most 100 at once; shorten it"):
+    with pytest.raises(PromptTooLong, match=r"takes \d+ tokens, but fake can read at most 100 at once; shorten it"):
         write(target, user("x" * 200))
     assert target.num_evaluated == 0
 

@@ -54,7 +54,7 @@ def test_each_text_has_a_vector_in_numbers_or_bytes(finder: Served) -> None:
         ({"input": "a" * 100_001}, "100,000 characters"),
         ({"input": "a", "encoding_format": "int8"}, "encoding_format"),
         ({"input": "a", "dimensions": 32}, "vectors of 64 numbers"),
-        ({"input": ["a", "a " * 600]}, "Text 2 has 602 tokens, but tiny reads 512 at once"),
+        ({"input": ["a", "a " * 600]}, "Text 2 has 602 tokens, but tiny can read at most 512 at once"),
     ],
 )
 def test_what_has_none_gets_a_sentence(finder: Served, body: object, words: str) -> None:

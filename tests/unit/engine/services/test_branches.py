@@ -185,7 +185,7 @@ def test_a_reply_that_fills_the_context_cannot_go_on_in_it(desk: Desk, target: F
     before = finished(desk).message
     assert before.statistics is not None
     assert before.statistics.stop_reason is StopReason.CONTEXT_FULL
-    with pytest.raises(PromptTooLong, match="bigger context size"):
+    with pytest.raises(PromptTooLong, match="larger context size"):
         desk.do(ContinueReply(before.conversation_id, GREEDY))
     assert texts(desk, before.conversation_id) == ["Hi", before.text]
 

@@ -187,7 +187,7 @@ def test_what_is_cancelled_when_it_is_read_and_not_yet_added_adds_nothing(desk: 
 def test_what_is_refused_or_cancelled_adds_nothing(desk: Desk, tmp_path: Path) -> None:
     path = tmp_path / "chats.json"
     path.write_text('[{"messages": [{"role": "user", "content": "Hi"}]}, {"mess')
-    with pytest.raises(FileUnusable, match=r"damaged or is no file of chats"):
+    with pytest.raises(FileUnusable, match=r"damaged or contains no chats"):
         desk.files.handle(ImportConversations(path), StopSignal())
     stop = StopSignal()
     stop.set()

@@ -211,7 +211,7 @@ def test_what_is_behind_is_told_until_all_is_stored_and_nobody_waits(
     keeper.store_held(False)
     waits = talking.events[-1]
     assert isinstance(waits, StoreBehind)
-    assert waits.sentence.startswith("Another program has locked the store")
+    assert waits.sentence.startswith("Another program has locked your chats")
     tell[0](False)
     assert talking.events[-1] == StoreBehind("")
     assert keeper.id_of(held.id) > 0

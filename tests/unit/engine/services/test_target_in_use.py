@@ -93,7 +93,7 @@ def test_a_target_that_the_program_did_not_survive_is_opened_only_if_somebody_as
     assert desk.trusted["fake"], "it was loaded before"
     identity = desk.target.loaded.identity
     with Suspects(desk.repository.data_dir).watched(identity):  # as a process that ends leaves it behind
-        with pytest.raises(TargetSuspect, match="while fake was being loaded or wrote its first reply; open it again"):
+        with pytest.raises(TargetSuspect, match="while fake was loading or writing its first reply; open it again"):
             desk.do(LoadTarget(path, by_itself=True))
         desk.trusted.clear()
         desk.do(LoadTarget(path))

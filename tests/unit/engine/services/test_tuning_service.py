@@ -107,7 +107,7 @@ def test_forms_that_are_kept_are_in_the_library(desk: Desk, original: Path) -> N
     assert kept == (original.parent / "tiny-Q8_0.gguf",)
     assert file_identity(kept[0]) == report.forms[0].identity
     assert "tiny-Q8_0" in desk.listed()
-    with pytest.raises(NotPossible, match="is there already"):
+    with pytest.raises(NotPossible, match="already exists"):
         desk.service.tune(original, StopSignal(), ("Q8_0",), keeps=True)
 
 
@@ -121,7 +121,7 @@ def test_a_form_that_is_made_is_in_the_library_and_offered_no_more(desk: Desk, o
     (listed,) = desk.told(FormsListed)
     assert isinstance(listed, FormsListed)
     offers = {offer.form: offer for offer in listed.offers}
-    assert offers["Q8_0"].problem == "tiny-Q8_0.gguf is there already."
+    assert offers["Q8_0"].problem == "tiny-Q8_0.gguf already exists."
     assert not offers["Q4_K_M"].problem
     assert offers["F16"].size_bytes > offers["Q8_0"].size_bytes == pytest.approx(made.path.stat().st_size, abs=20_000)
     assert [offer.size_bytes for offer in listed.offers] == sorted((o.size_bytes for o in listed.offers), reverse=True)
@@ -160,7 +160,7 @@ def test_what_cannot_be_measured_is_told(desk: Desk, original: Path, tmp_path: P
     with pytest.raises(NotPossible, match="cannot be made here"):
         desk.service.tune(original, StopSignal(), ("Q8_0", "IQ1_S"))
     made = desk.service.make(original, "Q8_0", StopSignal())
-    with pytest.raises(NotPossible, match="is in the form Q8_0 already"):
+    with pytest.raises(NotPossible, match="is already in Q8_0"):
         desk.service.tune(made, StopSignal(), ("Q8_0",))
 
 

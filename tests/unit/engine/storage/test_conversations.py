@@ -120,5 +120,5 @@ def test_unknown_conversation_is_missing(repository: Repository, unknown: int) -
         lambda: repository.add_message(unknown, None, Role.USER, "text"),
     ]
     for call in calls:
-        with pytest.raises(ConversationMissing, match=r"^This chat is no longer in the store\.$"):
+        with pytest.raises(ConversationMissing, match=r"^This chat no longer exists\.$"):
             call()

@@ -141,7 +141,7 @@ def test_empty_file_becomes_a_store(data_dir: Path, store: Path, open_repository
 
 def test_folder_in_place_of_the_file_is_told(data_dir: Path, store: Path) -> None:
     store.mkdir(parents=True)
-    with pytest.raises(StoreUnusable, match="A folder stands where the store"):
+    with pytest.raises(StoreUnusable, match="There is a folder where the chat database"):
         Repository.open(data_dir)
 
 

@@ -105,7 +105,7 @@ def test_parent_of_another_conversation_is_refused(repository: Repository) -> No
     foreign = repository.add_message(there.id, None, Role.USER, "there")
     listed = repository.list_conversations()
     for parent_id in (foreign.id, 99, 0, -1, 2**70):
-        with pytest.raises(ConversationMissing, match=r"^This message is no longer in the store\.$"):
+        with pytest.raises(ConversationMissing, match=r"^This message no longer exists\.$"):
             repository.add_message(here.id, parent_id, Role.USER, "here")
     assert repository.open_conversation(here.id).messages == ()
     assert repository.list_conversations() == listed

@@ -91,7 +91,7 @@ def test_many_are_moved_all_or_none_and_returned_where_they_were(
     before = {each.id: each for each in repository.list_conversations()}
     with pytest.raises(ConversationMissing, match="Some of these chats"):
         repository.move_conversations([*ids, 99_999], second)
-    with pytest.raises(NotPossible, match="no longer there"):
+    with pytest.raises(NotPossible, match="no longer exists"):
         repository.move_conversations(ids, 77)
     assert {each.id: each for each in repository.list_conversations()} == before
     moved = repository.move_conversations(ids, second)
@@ -181,5 +181,5 @@ def test_a_chat_begins_in_a_folder_that_is_there(repository: Repository) -> None
 
 def test_ids_that_no_chat_can_have_are_missing(repository: Repository) -> None:
     for number in (0, -1, 2**63, 12):
-        with pytest.raises(MendableError, match="no longer in the store"):
+        with pytest.raises(MendableError, match="no longer exist"):
             repository.delete_conversations([number])

@@ -116,7 +116,9 @@ def test_migrations_lead_to_the_schema(engine: Engine, store: Path, tmp_path: Pa
 
 def test_lessons_tell_which_vocabulary_a_target_has(engine: Engine, store: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(MIGRATIONS.folder, tmp_path / "migrations")
-    next((folder / "versions").glob("0024*.py")).unlink()
+    for path in [*(folder / "versions").glob("00*.py")]:
+        if path.name[:4] >= "0024":
+            path.unlink()
     upgrade(engine, store, Migrations(folder))
     with engine.begin() as connection:
         for statement in (

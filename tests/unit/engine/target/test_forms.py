@@ -102,7 +102,7 @@ def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
     original = tiny_llama(tmp_path / "tiny.gguf")
     taken = tmp_path / "taken.gguf"
     taken.write_bytes(b"mine")
-    with pytest.raises(NotPossible, match="is there already"):
+    with pytest.raises(NotPossible, match="already exists"):
         make_form(original, "Q8_0", taken, StopSignal())
 
     late = tmp_path / "late.gguf"
@@ -110,7 +110,7 @@ def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
     def take(_share: float) -> None:
         late.write_bytes(b"mine")
 
-    with pytest.raises(NotPossible, match="is there already"):
+    with pytest.raises(NotPossible, match="already exists"):
         make_form(original, "Q8_0", late, StopSignal(), take)
     assert taken.read_bytes() == late.read_bytes() == b"mine"
     assert sorted(tmp_path.iterdir()) == [late, taken, original]
@@ -131,7 +131,7 @@ class Usage(NamedTuple):
 def test_a_form_that_has_no_room_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     original = tiny_llama(tmp_path / "tiny.gguf")
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: Usage(1000))
-    with pytest.raises(NotPossible, match="make room"):
+    with pytest.raises(NotPossible, match="free some space"):
         make_form(original, "Q8_0", tmp_path / "made.gguf", StopSignal())
     assert list(tmp_path.iterdir()) == [original]
 
@@ -147,7 +147,7 @@ def test_a_disk_that_fills_up_meanwhile_is_told_and_cleared(tmp_path: Path, monk
     free = iter([1 << 40, 1000])
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: Usage(next(free)))
     monkeypatch.setattr("engine.target.forms._quantize", fails)
-    with pytest.raises(NotPossible, match="make room"):
+    with pytest.raises(NotPossible, match="free some space"):
         make_form(original, "Q8_0", tmp_path / "made.gguf", StopSignal())
     assert list(tmp_path.iterdir()) == [original]
 

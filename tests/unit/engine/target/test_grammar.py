@@ -35,7 +35,7 @@ def test_text_after_which_a_reply_may_end_lets_it_go_on() -> None:
     allowed = grammar.allowed(())
     assert not grammar.is_over
     assert (allowed[END], allowed[START], allowed[ord("h")], allowed[ord("x")]) == (True, False, True, False)
-    with pytest.raises(SettingInvalid, match="does not keep to the form"):
+    with pytest.raises(SettingInvalid, match="does not follow its set format"):
         grammar.accept([ord("x")])
 
 
@@ -62,7 +62,7 @@ def test_objects_have_the_properties_that_are_named_unless_the_schema_says_so() 
     ("text", "sentence"),
     [
         ("hello", "neither a JSON schema"),
-        ('{"a": 1,}', "line 1, column 9 is no JSON"),
+        ('{"a": 1,}', "line 1, column 9 is not valid JSON"),
         ('{"not": {}}', "Unimplemented keys"),
         ('{"$ref": "#"}', "allows no text at all"),
         ('root ::= root "a"', "allows no text at all"),

@@ -89,7 +89,7 @@ def test_a_cards_refusal_is_told_apart_from_the_machines(monkeypatch: pytest.Mon
     assert told("unable to allocate CUDA0 buffer") == "", "there is no card"
     monkeypatch.setattr(opening, "gpu_support", lambda: GpuSupport(("CUDA",), (CUDA,)))
     assert told("unable to allocate CUDA0 buffer") == (
-        "m.gguf needs more memory of A card than the 0.0 GB that are free there; choose fewer GPU layers or a smaller "
+        "m.gguf needs more memory on A card than the 0.0 GB that are free; choose fewer GPU layers or a smaller "
         "context size for it."
     )
     assert told("failed to allocate buffer for kv cache", 3) != ""

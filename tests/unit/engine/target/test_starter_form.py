@@ -65,7 +65,7 @@ def test_a_note_that_makes_no_sense_leaves_the_starter_as_it_was_installed(tmp_p
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "starter").write_bytes(b"")
-    with pytest.raises(FileUnusable, match="mend that"):
+    with pytest.raises(FileUnusable, match="fix that"):
         StarterForm(tmp_path, IDENTITY).use(None)
 
 

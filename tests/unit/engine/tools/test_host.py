@@ -108,8 +108,8 @@ def test_other_words_on_the_way_are_passed_over(desk: Desk) -> None:
         ("die", "stopped by itself"),
         ("flood", "sent more than it may"),
         ("flood_line", "sent more than it may"),
-        ("deep", "no message of the protocol"),
-        ("garbage", "no message of the protocol"),
+        ("deep", "not a message of the protocol"),
+        ("garbage", "not a message of the protocol"),
     ],
 )
 def test_a_server_that_misbehaves_is_ended_and_started_again(desk: Desk, tool: str, words: str) -> None:
@@ -166,7 +166,7 @@ def test_one_that_says_nothing_when_it_is_started_is_given_up(desk: Desk) -> Non
 
 
 @pytest.mark.parametrize(
-    ("what", "words"), [("die", "It said: The key is missing"), ("flood", "sent more than it may")]
+    ("what", "words"), [("die", "It reported: The key is missing"), ("flood", "sent more than it may")]
 )
 def test_one_that_fails_at_once_says_why(desk: Desk, what: str, words: str) -> None:
     desk.use(rogue("rogue", "--on-start", what))
@@ -274,7 +274,7 @@ def test_a_server_at_an_address_is_called(desk: Desk, address: str) -> None:
 
 def test_one_that_refuses_access_says_so(desk: Desk, address: str) -> None:
     desk.use(at(address, "abracadabra"))
-    with pytest.raises(ServerUnusable, match="refuses access"):
+    with pytest.raises(ServerUnusable, match="denies access"):
         desk.host.tools_of("rogue", StopSignal())
 
 
