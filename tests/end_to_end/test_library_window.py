@@ -156,7 +156,7 @@ def test_a_model_whose_file_moved_is_located_and_keeps_its_settings(
     desk.until(lambda: bool(desk.window.notices.shown))
     (notice,) = desk.window.notices.shown.values()
     starter = desk.loaded.target.name
-    assert notice.words.text().startswith(f"The file of second-Q8_0 is no longer in {tmp_path}. {starter} goes on")
+    assert notice.words.text().startswith(f"The file of second-Q8_0 is no longer in {tmp_path}. {starter} keeps")
     assert desk.window.toasts.shown == ()
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_arguments: (str(moved), ""))
     (locate,) = notice.buttons

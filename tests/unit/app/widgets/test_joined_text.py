@@ -52,6 +52,9 @@ class Reader:
         with qtbot.waitExposed(self.window):
             self.window.show()
         self.window.transcript.show_messages((prompt(1), reply(2, text)))
+        view = self.window.transcript.findChild(ReplyView)
+        assert isinstance(view, ReplyView)
+        qtbot.waitUntil(lambda: view.is_whole)
         self.bar = self.window.transcript.column.verticalScrollBar()
 
     @property
@@ -125,7 +128,7 @@ def test_a_selection_goes_on_over_code_and_is_copied_in_order(reader: Reader) ->
     assert reader.copied(begun)[0].startswith("return sorted(names)\n\nAnd a table")
     assert reader.copied(begun)[0].endswith('That was it.\n\necho "')
     reader.drag("function", "names:")
-    assert reader.selected == ["function for ", "", "", "", ""]
+    assert reader.selected == ["function for ", "", "", "", "", "", ""]  # the table is a text of its own
 
     # all of it, and a click lets it go
     begun.setFocus()

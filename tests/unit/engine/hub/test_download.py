@@ -166,7 +166,7 @@ def test_a_repository_without_models_says_so(hub: FakeHub) -> None:
     hub.models[NAME] = {"mmproj-F16.gguf": b"GGUF", PARTS[1]: b"GGUF"}
     with pytest.raises(FetchFailed, match="has no model in GGUF format"):
         list_files(NAME)
-    with pytest.raises(FetchFailed, match="is no name on the hub"):
+    with pytest.raises(FetchFailed, match="is not a name on the hub"):
         list_files("../x")
 
 

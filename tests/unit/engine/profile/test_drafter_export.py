@@ -144,7 +144,7 @@ def test_nothing_is_written_over_or_left_behind(desk: Desk, monkeypatch: pytest.
     with monkeypatch.context() as full:
         usage = namedtuple("usage", "free")
         full.setattr("shutil.disk_usage", lambda _folder: usage(1 << 20))
-        with pytest.raises(FileUnusable, match="make room"):
+        with pytest.raises(FileUnusable, match="free some space"):
             desk.export(ExportEngine.LLAMA_CPP, "a.gguf", str(desk.drafter))
     with monkeypatch.context() as wrong:
         wrong.setattr("engine.drafter.gguf_export.in_8_bits", lambda rows, seed: in_8_bits(-rows, seed))

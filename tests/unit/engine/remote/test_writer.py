@@ -337,7 +337,7 @@ def test_a_reply_without_an_end_is_half_of_one(server: FakeServer, done: bool) -
     if done:
         assert reply.statistics.stop_reason is StopReason.END
     else:
-        assert "ended in the middle of the reply" in failed(reply)
+        assert "stopped in the middle of the reply" in failed(reply)
         assert reply.statistics.stop_reason is StopReason.CUT_OFF
 
 

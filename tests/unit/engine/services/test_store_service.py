@@ -26,6 +26,7 @@ from engine.messages.events import (
     ConversationOpened,
     ConversationsChanged,
     ConversationsDeleted,
+    ConversationSet,
     ConversationsListed,
     Event,
     Listener,
@@ -171,10 +172,13 @@ def test_branch_settings_and_draft_of_a_conversation_are_changed(repository: Rep
     service.handle(ChangeConversation(summary.id, "Be brief.", OwnSampling(seed=1)))
     service.handle(SaveDraft(summary.id, "begun"))
     changed = repository.find_conversation(summary.id)
-    assert events == [ConversationChanged(changed)]
+    assert events == [
+        ConversationChanged(changed),
+        ConversationSet(summary.id, "Be brief.", OwnSampling(seed=1)),
+    ]
     service.handle(ShowBranch(summary.id, first.id))
     opened = repository.open_conversation(summary.id)
-    assert events[1:] == [ConversationOpened(opened)]
+    assert events[2:] == [ConversationOpened(opened)]
     assert opened.messages == (first,)
     assert opened.siblings == {first.id: (first.id, second.id)}
     assert (opened.system_prompt, opened.sampling, opened.draft) == ("Be brief.", OwnSampling(seed=1), "begun")

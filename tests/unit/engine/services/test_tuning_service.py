@@ -121,7 +121,7 @@ def test_a_form_that_is_made_is_in_the_library_and_offered_no_more(desk: Desk, o
     (listed,) = desk.told(FormsListed)
     assert isinstance(listed, FormsListed)
     offers = {offer.form: offer for offer in listed.offers}
-    assert offers["Q8_0"].problem == "tiny-Q8_0.gguf already exists."
+    assert offers["Q8_0"].problem == "tiny-Q8_0.gguf is there already."
     assert not offers["Q4_K_M"].problem
     assert offers["F16"].size_bytes > offers["Q8_0"].size_bytes == pytest.approx(made.path.stat().st_size, abs=20_000)
     assert [offer.size_bytes for offer in listed.offers] == sorted((o.size_bytes for o in listed.offers), reverse=True)
