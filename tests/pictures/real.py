@@ -132,6 +132,8 @@ def _film(studio: Studio, title: str) -> tuple[Film, Message]:
     window.new_action.trigger()
     if not window.conversations.isHidden():
         window.toggle_sidebar()
+    for subject in tuple(window.notices.shown):
+        window.notices.dismiss(subject)
     window.prompt_box.set_text(_PROMPT)
     studio.rest()
     num_before = len(studio.events)
