@@ -57,7 +57,8 @@ class CompareDialog(Dialog):
         self.prompt.textChanged.connect(self._show_state)
         self.in_chat = set_up(QCheckBox(self.tr("As part of the open chat"), self), tip=self.tr(_ABOUT_CHAT))
         self.own_sampling = set_up(QCheckBox(self.tr("With my sampling settings"), self), tip=self.tr(_ABOUT_SAMPLING))
-        self.length = set_up(QComboBox(self), name=self.tr("Length of a reply"), tip=self.tr(_ABOUT_LENGTH))
+        fitting = QComboBox(self, sizeAdjustPolicy=QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.length = set_up(fitting, name=self.tr("Length of a reply"), tip=self.tr(_ABOUT_LENGTH))
         for length in _LENGTHS:
             self.length.addItem(self.tr("%n token(s)", "", length), length)
         self.length.setCurrentIndex(_LENGTHS.index(_USUAL_LENGTH))

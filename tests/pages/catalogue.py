@@ -98,6 +98,12 @@ def chat(studio: Studio, _folder: Path) -> Iterator[Page]:
     assert window.meter.details is not None
     yield "figures of a reply", window.meter.details
     window.meter.details.close()
+    signs = (window.signs.writing, window.signs.server, window.signs.form, window.signs.banned, window.signs.preset)
+    for sign in signs:
+        sign.tell("What this sign stands for")
+    yield "signs", window
+    for sign in signs:
+        sign.tell("")
     window.landing.show_over(window.prompt_box, "Attach to your message")
     yield "a file is dragged", window
     window.landing.hide()
