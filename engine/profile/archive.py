@@ -21,7 +21,7 @@ from engine.errors import FileUnusable
 from engine.sentences import say
 from engine.whole_file import whole_file
 
-MOST_BYTES = 500 * 10**6  # of a profile
+MOST_BYTES = 512 * 2**20  # of a profile
 MOST_MEMBER_BYTES = 48 * 2**20  # an adapter of the starter takes 20; several copies are in memory for a moment
 MOST_MEMBERS = 1000
 
