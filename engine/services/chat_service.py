@@ -41,7 +41,6 @@ from engine.messages.events import (
 )
 from engine.messages.origins import TARGET
 from engine.messages.pictures import Picture
-from engine.messages.prompts import title_of
 from engine.messages.replies import (
     OriginRun,
     ReplyStatistics,
@@ -148,14 +147,7 @@ class ChatService:
             system_prompt = effective_system_prompt(system_prompt, self.target.options)
         offer = self._offer(command.settings, command.sampling, stop)
         prepared = self._prepare_prompt(system_prompt, (), command, None, offer)
-        summary = self._repository.create_conversation(
-            title_of(command.prompt),
-            system_prompt,
-            command.incognito,
-            command.sampling,
-            stop.is_set,
-            command.folder_id,
-        )
+        summary = self._keeper.begin(command, system_prompt, stop.is_set)
         conversation = Conversation(summary, system_prompt, (), command.sampling)
         self._ask(conversation, (), command, stop, (prepared, offer))
 

@@ -11,10 +11,11 @@ from datetime import UTC, datetime
 from weakref import WeakKeyDictionary
 
 from engine.errors import ConversationMissing, StoreUnusable
-from engine.messages.commands import Command, KeepReply, StoreHeld
-from engine.messages.conversations import Conversation, Message, Role
+from engine.messages.commands import Command, KeepReply, Send, StoreHeld
+from engine.messages.conversations import Conversation, ConversationSummary, Message, Role
 from engine.messages.events import Listener, MessageStored, StoreBehind
 from engine.messages.pictures import Picture
+from engine.messages.prompts import title_of
 from engine.messages.remote import server_of
 from engine.messages.tools import ToolResult
 from engine.sentences import say, template
@@ -59,6 +60,14 @@ class MessageKeeper:
         self._num_waiting = 0  # for another program
         self._told = StoreBehind("")
         repository.tell_waiting(self._on_waiting)
+
+    def begin(
+        self, asked: Send, system_prompt: str, is_stopped: Callable[[], bool] = lambda: False
+    ) -> ConversationSummary:
+        """A new conversation for what is asked, without its prompt. Raises StoreUnusable."""
+        return self._repository.create_conversation(
+            title_of(asked.prompt), system_prompt, asked.incognito, asked.sampling, is_stopped, asked.folder_id
+        )
 
     def add_prompt(
         self, conversation_id: int, parent_id: int | None, text: str, pictures: Collection[Picture] = ()

@@ -9,7 +9,6 @@ from engine.errors import ConversationMissing, StoreUnusable
 from engine.messages.commands import EditPrompt, KeepPrompt, Send
 from engine.messages.conversations import Message
 from engine.messages.events import ConversationChanged, Listener, PromptStored, ReplyWaits
-from engine.messages.prompts import title_of
 from engine.services.message_keeper import MessageKeeper
 from engine.services.turns import check_own
 from engine.storage import Repository
@@ -45,10 +44,7 @@ class PromptsAhead:
             check_own(before)
             conversation_id = asked.conversation_id
         elif asked.conversation_id is None:
-            conversation_id = self._repository.create_conversation(
-                *(title_of(asked.prompt), asked.system_prompt, asked.incognito, asked.sampling),
-                folder_id=asked.folder_id,
-            ).id
+            conversation_id = self._keeper.begin(asked, asked.system_prompt).id
             branch = []
         else:
             conversation_id = asked.conversation_id
