@@ -7,7 +7,9 @@ import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
 
+from app.main_window import MainWindow
 from app.theme import ThemeKeeper, apply_theme
 
 # What the plugin without a display writes, whatever the window.
@@ -42,3 +44,12 @@ def keeper(qapp: QApplication) -> Iterator[ThemeKeeper]:
     keeper.deleteLater()
     # Deletes the windows of this test before the next one applies a theme to everything there is.
     QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+
+
+@pytest.fixture
+def window(qtbot: QtBot, keeper: ThemeKeeper) -> MainWindow:
+    window = MainWindow(keeper, "1.2.3")
+    qtbot.addWidget(window)
+    with qtbot.waitExposed(window):
+        window.show()
+    return window

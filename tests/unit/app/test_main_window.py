@@ -28,15 +28,6 @@ from engine.messages.conversations import ConversationSummary
 from tests.unit.app.widgets.messages import prompt, reply
 
 
-@pytest.fixture
-def window(qtbot: QtBot, keeper: ThemeKeeper) -> MainWindow:
-    window = MainWindow(keeper, "1.2.3")
-    qtbot.addWidget(window)
-    with qtbot.waitExposed(window):
-        window.show()
-    return window
-
-
 def drop(window: MainWindow, *paths: str) -> bool:
     """Drops files on the window; whether it would take them."""
     data = QMimeData()

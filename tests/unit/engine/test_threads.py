@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,7 @@ from engine.messages.commands import (
     Send,
     ShowBranch,
 )
-from engine.messages.conversations import ChatTurn, ExportFormat, Role
+from engine.messages.conversations import ChatTurn, ExportFormat, Message, Role
 from engine.messages.events import (
     AnswerEnded,
     AnswerStarted,
@@ -178,6 +179,21 @@ class Held:
     folder: Path
     free: threading.Event
     asked: StopSignal  # stops what the program has asked
+    numbers: Iterator[int] = field(default_factory=lambda: count(2))  # of what it asks next
+
+    def hold(self) -> None:
+        """The program asks again, and keeps the target busy until it is free."""
+        self.free.clear()
+        asked = Asked((ChatTurn(Role.USER, "Go on."),))
+        self.engine.post(Answer(next(self.numbers), asked, ReplySettings(), is_remembered=False))
+
+    def first_reply(self) -> Message:
+        """To the first prompt of a new chat. Afterwards the target is busy again."""
+        self.free.set()
+        self.engine.post(Send("Hi", None, ReplySettings()))
+        reply = self.events.wait_for(ReplyFinished).message
+        self.hold()
+        return reply
 
     @property
     def stored(self) -> list[tuple[str, list[str]]]:
@@ -233,18 +249,13 @@ def test_a_prompt_is_stored_and_told_while_a_program_is_answered_and_then_goes_f
 
 
 def test_a_prompt_that_waits_in_a_chat_is_answered_once(held: Held) -> None:
-    held.free.set()
-    held.engine.post(Send("Hi", None, ReplySettings()))
-    first = held.events.wait_for(ReplyFinished).message
-    held.free.clear()
-    held.engine.post(Answer(2, Asked((ChatTurn(Role.USER, "Go on."),)), ReplySettings(), is_remembered=False))
+    first = held.first_reply()
     held.engine.post(EditPrompt(first.conversation_id, first.parent_id or 0, "Ho", ReplySettings()))
     edited = held.events.wait_for(PromptStored)
     assert edited.siblings == (first.parent_id, edited.message.id)
     held.free.set()
     held.events.wait_for(ReplyFinished)
-    held.free.clear()
-    held.engine.post(Answer(3, Asked((ChatTurn(Role.USER, "Go on."),)), ReplySettings(), is_remembered=False))
+    held.hold()
     held.engine.post(Send("And?", first.conversation_id, ReplySettings()))
     held.events.wait_for(ReplyWaits)
     held.free.set()
@@ -253,11 +264,7 @@ def test_a_prompt_that_waits_in_a_chat_is_answered_once(held: Held) -> None:
 
 
 def test_a_prompt_that_waits_is_answered_though_another_branch_is_shown_by_then(held: Held) -> None:
-    held.free.set()
-    held.engine.post(Send("Hi", None, ReplySettings()))
-    first = held.events.wait_for(ReplyFinished).message
-    held.free.clear()
-    held.engine.post(Answer(2, Asked((ChatTurn(Role.USER, "Go on."),)), ReplySettings(), is_remembered=False))
+    first = held.first_reply()
     held.engine.post(EditPrompt(first.conversation_id, first.parent_id or 0, "Ho", ReplySettings()))
     edited = held.events.wait_for(PromptStored).message
     held.engine.post(ShowBranch(first.conversation_id, first.id))
@@ -268,11 +275,7 @@ def test_a_prompt_that_waits_is_answered_though_another_branch_is_shown_by_then(
 
 
 def test_a_prompt_that_waits_and_is_deleted_is_not_answered_in_the_place_of_another(held: Held) -> None:
-    held.free.set()
-    held.engine.post(Send("Hi", None, ReplySettings()))
-    first = held.events.wait_for(ReplyFinished).message
-    held.free.clear()
-    held.engine.post(Answer(2, Asked((ChatTurn(Role.USER, "Go on."),)), ReplySettings(), is_remembered=False))
+    first = held.first_reply()
     held.engine.post(Send("And?", first.conversation_id, ReplySettings()))
     prompt = held.events.wait_for(PromptStored).message
     held.engine.post(DeleteMessage(first.conversation_id, prompt.id))
@@ -283,11 +286,7 @@ def test_a_prompt_that_waits_and_is_deleted_is_not_answered_in_the_place_of_anot
 
 
 def test_a_reply_cannot_be_edited_as_a_prompt_while_it_waits(held: Held) -> None:
-    held.free.set()
-    held.engine.post(Send("Hi", None, ReplySettings()))
-    first = held.events.wait_for(ReplyFinished).message
-    held.free.clear()
-    held.engine.post(Answer(2, Asked((ChatTurn(Role.USER, "Go on."),)), ReplySettings(), is_remembered=False))
+    first = held.first_reply()
     held.engine.post(EditPrompt(first.conversation_id, first.id, "Ho", ReplySettings()))
     held.free.set()
     assert held.events.wait_for(Failed).sentence == "Only your own messages can be edited."
