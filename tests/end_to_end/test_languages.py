@@ -103,8 +103,8 @@ def test_the_language_changes_after_the_reply_and_the_chat_goes_on(desk: Desk) -
     assert [each.id for each in desk.window.conversations.model.summaries] == [reply.conversation_id]
 
     desk.app.target.load("/nowhere/a.gguf")
-    desk.until(lambda: bool(desk.heard(Failed)))
-    assert "ist weg" in desk.heard(Failed)[-1].sentence, "the engine's sentences, too"
+    # Two threads find the file missing, in either order.
+    desk.until(lambda: any("gibt es nicht" in failed.sentence for failed in desk.heard(Failed)))
     desk.window.toasts.clear()
 
     german = desk.window
