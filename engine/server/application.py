@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any
 
 from starlette.applications import Starlette
@@ -25,7 +26,7 @@ from engine.server.message_replies import MessageForm
 from engine.server.message_requests import MessagesRequest, read_messages
 from engine.server.pictures import PictureReader
 from engine.server.reading import checked, read_json
-from engine.server.refusals import RequestRefused
+from engine.server.refusals import RequestRefused, without_paths
 from engine.server.streams import created, respond
 
 _logger = logging.getLogger("slipstream.server")
@@ -91,11 +92,11 @@ class _Pages:
                 "default_generation_settings": {"n_ctx": target.context_size},
                 "total_slots": 1,
                 "model_alias": target.name,
-                "model_path": target.path,
+                "model_path": PurePath(target.path).name,  # clients look for it; its folder is no concern of theirs
                 "modalities": {"vision": target.sees_pictures, "audio": False},
                 "calls_tools": target.calls_tools,
                 "thinks": target.thinks,
-                "speculation": target.speculation,
+                "speculation": without_paths(target.speculation),
                 "requests_waiting": self.desk.num_waiting,
                 "build_info": "slipstream",
             }

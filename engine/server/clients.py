@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import hmac
 import json
+import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from engine.errors import FileUnusable, NotPossible
 from engine.messages.serving import Client
@@ -21,6 +23,7 @@ from engine.whole_file import whole_file
 _PREFIX = "slip-"
 _MOST_BYTES = 1_000_000
 _LONGEST_NAME = 60
+_DIGEST = re.compile("[0-9a-f]{64}")
 
 
 class Clients:
@@ -53,7 +56,7 @@ class Clients:
     def add(self, name: str, is_remembered: bool = False) -> str:
         """The key of a new client, which is told this once. Raises NotPossible and FileUnusable."""
         name = " ".join(name.split())
-        if not name or len(name) > _LONGEST_NAME or not name.isprintable():
+        if not _is_name(name):
             raise NotPossible("A program needs a name of at most {most} letters, as in: my editor", most=_LONGEST_NAME)
         known = self.all()
         if any(each.name == name for each in known):
@@ -94,12 +97,24 @@ def _read(path: Path) -> tuple[Client, ...]:
     try:
         with path.open("rb") as file:
             found = json.loads(file.read(_MOST_BYTES))
-        return tuple(Client(str(each["name"]), str(each["digest"]), each["is_remembered"] is True) for each in found)
+        return tuple(_client(each) for each in found)
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise FileUnusable(
             "{path} cannot be read, so programs with a key are not let in; remove it, and add these programs again.",
             path=path,
         ) from error
+
+
+def _client(found: dict[str, Any]) -> Client:
+    """Raises ValueError, KeyError or TypeError for what `Clients` would not have written."""
+    name, digest = found["name"], found["digest"]
+    if not isinstance(name, str) or not _is_name(name) or not _DIGEST.fullmatch(digest):
+        raise ValueError("no program with a key")
+    return Client(name, digest, found["is_remembered"] is True)
+
+
+def _is_name(name: str) -> bool:
+    return 0 < len(name) <= _LONGEST_NAME and name.isprintable()
 
 
 def _digest(key: str) -> str:

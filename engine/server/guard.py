@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import time
+from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,7 +23,9 @@ from engine.server.refusals import RequestRefused
 
 _OPEN = frozenset({"/health", "/v1/health"})  # says only whether there is a model
 _MOST_HEADERS = 100
-_WRONG_KEYS = 20  # in a minute, from one address; then it has to wait
+_ONCE = ("host", "origin", "sec-fetch-site", "sec-fetch-mode", "authorization", "x-api-key")
+_WRONG_KEYS = 20  # in a minute, from one address; after that they are not looked at
+_MOST_NOTED = 1_000  # wrong keys, from all addresses
 _MINUTE_S = 60.0
 
 
@@ -33,30 +36,28 @@ class Guard:
         self._application = application
         self._settings = settings
         self._clients = clients
-        self._wrong: dict[str, list[float]] = {}  # times of wrong keys, by address
+        self._wrong: deque[tuple[float, str]] = deque(maxlen=_MOST_NOTED)  # when a wrong key came from which address
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":  # no WebSocket is spoken here
             if scope["type"] == "websocket":
                 await send({"type": "websocket.close", "code": 1008, "reason": "This server speaks HTTP alone."})
             return
-        headers = _headers(scope)
-        origin = headers.get("origin", "")
         try:
-            self._check(scope, headers)
+            headers = _headers(scope)
+            self._check(headers)
             scope.setdefault("state", {})["client"] = self._client(scope, headers)
         except RequestRefused as refusal:
             await _response(refusal, scope)(scope, receive, send)
             return
-        if origin:  # one that is allowed
+        if origin := headers.get("origin", ""):  # one that is allowed
             await self._for_page(scope, receive, send, origin, headers)
         else:
             await self._application(scope, receive, send)
 
-    def _check(self, scope: Scope, headers: Mapping[str, str]) -> None:
+    def _check(self, headers: Mapping[str, str]) -> None:
         """Raises RequestRefused."""
-        hosts = [value for name, value in scope["headers"] if name == b"host"]
-        if len(hosts) != 1 or not self._is_ours(headers["host"]):
+        if not self._is_ours(headers.get("host", "")):
             raise RequestRefused(
                 403,
                 "This server answers to the names of its own machine alone: use http://127.0.0.1 with its port, or "
@@ -96,22 +97,16 @@ class Guard:
         key = headers.get("x-api-key", "")
         scheme, _, token = headers.get("authorization", "").partition(" ")
         key = token.strip() if scheme.lower() == "bearer" else key
-        needs_key = self._settings.needs_key or not self._settings.is_local
-        address = str((scope.get("client") or ("", 0))[0])
-        if needs_key and self._has_to_wait(address):
-            raise RequestRefused(
-                429, "Too many wrong keys came from here; wait a minute.", headers={"Retry-After": "60"}
-            )
         try:
             known = self._clients.of_key(key) if key else None
         except FileUnusable as error:
             raise RequestRefused(503, str(error)) from error
         if known is not None:
             return known
-        if not needs_key:
+        if self._settings.is_local and not self._settings.needs_key:
             return anybody
         if key:
-            self._wrong.setdefault(address, []).append(time.monotonic())
+            self._note_wrong(str((scope.get("client") or ("", 0))[0]))
         raise RequestRefused(
             401,
             "This key is not known here; `slipstream clients add NAME` makes one."
@@ -121,12 +116,17 @@ class Guard:
             headers={"WWW-Authenticate": "Bearer"},
         )
 
-    def _has_to_wait(self, address: str) -> bool:
-        since = time.monotonic() - _MINUTE_S
-        self._wrong = {
-            each: recent for each, times in self._wrong.items() if (recent := [t for t in times if t > since])
-        }
-        return len(self._wrong.get(address, ())) >= _WRONG_KEYS
+    def _note_wrong(self, address: str) -> None:
+        """Raises RequestRefused where many came from there. Right keys are let in all the same: another program at the
+        same address may have sent the wrong ones."""
+        now = time.monotonic()
+        while self._wrong and self._wrong[0][0] <= now - _MINUTE_S:
+            self._wrong.popleft()
+        if sum(each == address for _, each in self._wrong) >= _WRONG_KEYS:
+            raise RequestRefused(
+                429, "Too many wrong keys came from here; wait a minute.", headers={"Retry-After": "60"}
+            )
+        self._wrong.append((now, address))
 
     async def _for_page(
         self, scope: Scope, receive: Receive, send: Send, origin: str, headers: Mapping[str, str]
@@ -151,8 +151,16 @@ class Guard:
 
 
 def _headers(scope: Scope) -> Mapping[str, str]:
-    """The last of each name."""
-    return {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"][:_MOST_HEADERS]}
+    """By name. Raises RequestRefused where there are too many, or one that is looked at here comes twice: whichever is
+    taken, another reader may take the other one."""
+    headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
+    if len(headers) > _MOST_HEADERS:
+        raise RequestRefused(431, f"This request has more than {_MOST_HEADERS} headers; send fewer.")
+    names = [name for name, _ in headers]
+    for once in _ONCE:
+        if names.count(once) > 1:
+            raise RequestRefused(400, f"This request has the header {once} twice; send it once.")
+    return dict(headers)
 
 
 def _response(refusal: RequestRefused, scope: Scope) -> JSONResponse:

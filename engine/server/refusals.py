@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any
 
 from engine.messages.asked import Refusal
+from engine.sentences import Sentence, Value, say
 
 # By status, the kinds of errors that OpenAI's and Anthropic's interfaces have.
 _OPENAI = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
@@ -32,15 +35,21 @@ _CODES = {
     Refusal.NOT_READY: "model_not_ready",
     Refusal.NOT_OFFERED: "not_offered",
 }
+_FOLDERS = re.compile(r"""(?<![\w:/\\.])(?:~\w*|[A-Za-z]:)?[/\\](?:[^/\\\s“”"']+[/\\])+""")  # of a path within words
 
 
 @dataclass(eq=False)
 class RequestRefused(Exception):
+    """Of a `Sentence` of the engine, no path is told."""
+
     status: int
     sentence: str
     code: str | None = None
     param: str | None = None  # the field of the request that is at fault
     headers: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.sentence = without_paths(self.sentence)
 
     def as_openai(self) -> dict[str, Any]:
         usual = "invalid_request_error" if self.status < 500 else "server_error"
@@ -60,6 +69,21 @@ def invalid(sentence: str, param: str | None = None) -> RequestRefused:
 def refused(refusal: Refusal, sentence: str) -> RequestRefused:
     """What the engine refused."""
     if refusal is Refusal.TOO_LONG:
-        sentence += _TOO_LONG
+        sentence = without_paths(sentence) + _TOO_LONG
     headers = {"Retry-After": "2"} if refusal is Refusal.NOT_READY else {}
     return RequestRefused(_STATUS[refusal], sentence, _CODES.get(refusal), headers=headers)
+
+
+def without_paths(sentence: str) -> str:
+    """With the names of files that were filled in, but not their folders, which are no concern of other programs."""
+    if not isinstance(sentence, Sentence):
+        return sentence
+    return say(sentence.template, **{name: _named(value) for name, value in sentence.values.items()})
+
+
+def _named(value: Value) -> Value:
+    if isinstance(value, Sentence):
+        return without_paths(value)
+    if not isinstance(value, str):
+        return value
+    return PurePath(value).name or value if PurePath(value).is_absolute() else _FOLDERS.sub("", value)

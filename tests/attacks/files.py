@@ -25,7 +25,19 @@ _BAR_S = 2.0  # of the processor; the largest file that is read has 8 MB
 _ODD: tuple[Any, ...] = (
     *(None, True, 0, -1, 1e308, float("nan"), float("inf"), 10**400, "", "\0", "\ud800", "\u202e\u2066", "🙂" * 5_000),
     *("x" * 200_000, [], {}, [[]], {"": {}}, ["a"] * 5_000, {str(number): number for number in range(3_000)}),
-    *("{{{{", "{a}" * 2_000, "<img src=//x/y>", "../../x", "a\nb\rc", "http://x\x00y", {"name": "a"}, [None] * 100),
+    *(
+        "é" * 64,
+        "F" * 64,
+        "0" * 63,
+        "{{{{",
+        "{a}" * 2_000,
+        "<img src=//x/y>",
+        "../../x",
+        "a\nb\rc",
+        "http://x\x00y",
+        {"name": "a"},
+        [None] * 100,
+    ),
 )
 
 

@@ -26,6 +26,7 @@ from engine.config import STARTER, EngineConfig, TargetSettings
 from engine.messages.serving import ServerLimits, ServerSettings
 from engine.server.clients import Clients
 from engine.stop_signal import StopSignal
+from engine.target.sources import starter_path
 from engine.use_cases.serving import serving
 from tests.attacks.attack import Outcome, Plan
 from tests.fakes.served import ANYWHERE, Served, served
@@ -95,6 +96,7 @@ def run(plan: Plan) -> Outcome:
             _foreign(outcome, plan, http)
         _slow(outcome, found)
         _huge(outcome, found)
+        _wrong_keys(outcome, plan)
         outcome.check(found.said("7;")["choices"][0]["message"]["content"] == "7", "after all that it does not answer")
         _crowd(outcome, found.serving.address, crowd_s, "32 programs", {})
         _key(outcome, found)
@@ -167,10 +169,12 @@ def _foreign(outcome: Outcome, plan: Plan, http: httpx2.Client) -> None:
                 {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"},
             ]
         )
+        before = {f"X-{each}": "" for each in range(dice.choice([0, 0, 90, 100, 1_000]))}
         path, method = dice.choice([(path, "POST") for path in _PATHS] + [("/v1/models", "GET"), ("/health", "GET")])
-        response = http.request(dice.choice([method, "OPTIONS"]), path, json=_VALID.get(path), headers=headers)
-        refused += response.status_code == 403
-        outcome.check(response.status_code == 403, f"{response.status_code} for {path} with {headers}")
+        response = http.request(dice.choice([method, "OPTIONS"]), path, json=_VALID.get(path), headers=before | headers)
+        is_refused = response.status_code == 403 or (response.status_code == 431 and len(before) > 80)
+        refused += is_refused
+        outcome.check(is_refused, f"{response.status_code} for {path} with {headers} behind {len(before)} others")
         outcome.check("access-control-allow-origin" not in response.headers, f"{headers} may read the answer")
     outcome.figures["foreign refused"] = f"{refused} of {_FOREIGN}"
 
@@ -216,11 +220,25 @@ def _key(outcome: Outcome, found: Served) -> None:
     for name, value in (("Authorization", f"Bearer {key}"), ("x-api-key", key)):
         said = found.ask({"messages": [_USER]}, headers={name: value})
         outcome.check(said.status_code == 200, f"{said.status_code} with a key")
+    told = found.http.get("/props").text + found.http.get("/v1/models").text
+    outcome.check(str(found.data_dir) not in told and str(starter_path().parent) not in told, f"a folder in {told}")
     files = [path for path in found.data_dir.rglob("*") if path.is_file()]
     having = [path.name for path in files if key.encode() in path.read_bytes()]
     kept = any(b"editor" in path.read_bytes() for path in files)
     outcome.check(kept and not having, f"the key is in {having}, or nothing was remembered")
     outcome.figures["files with a key"] = f"{len(having)} of {len(files)}"
+
+
+def _wrong_keys(outcome: Outcome, plan: Plan) -> None:
+    data_dir = plan.folder / "keyed"
+    key = Clients(data_dir).add("editor")
+    target = FakeTarget(_echo, 8_192, max_tokens=64)
+    with served(data_dir, target, ServerSettings(port=ANYWHERE, needs_key=True)) as found:
+        wrong = [found.http.get("/v1/models", headers={"x-api-key": f"{key}{each}"}).status_code for each in range(40)]
+        outcome.check(wrong == [401] * 20 + [429] * 20, f"wrong keys got {wrong}")
+        right = found.http.get("/v1/models", headers={"x-api-key": key}).status_code
+        outcome.check(right == 200, f"the right key got {right} behind wrong ones")
+    outcome.tried += len(wrong) + 1
 
 
 def _crowd(outcome: Outcome, address: str, seconds: float, name: str, more: dict[str, Any]) -> None:

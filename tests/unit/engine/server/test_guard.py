@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from engine.errors import FileUnusable, NotPossible, SettingInvalid
+from engine.messages.asked import Refusal
 from engine.messages.serving import Client, ServerSettings
 from engine.places import CLIENTS
+from engine.sentences import say
 from engine.server.clients import Clients
 from engine.server.guard import Guard
+from engine.server.refusals import RequestRefused, refused
 
 LAN = ServerSettings("192.168.0.7", names=("desk.local",))
 
@@ -26,8 +30,13 @@ def status_of(
 
 def _asked(guard: Guard, method: str, path: str, **headers: str) -> tuple[int, Client | None]:
     named = {"host": "localhost:8642"} | {name.replace("_", "-"): value for name, value in headers.items()}
-    raw = [(name.encode(), value.encode()) for name, value in named.items() if value != "-"]
-    scope: Scope = {"type": "http", "method": method, "path": path, "headers": raw, "client": ("127.0.0.1", 5)}
+    return _sent(
+        guard, method, path, [(name.encode(), value.encode()) for name, value in named.items() if value != "-"]
+    )
+
+
+def _sent(guard: Guard, method: str, path: str, headers: list[tuple[bytes, bytes]]) -> tuple[int, Client | None]:
+    scope: Scope = {"type": "http", "method": method, "path": path, "headers": headers, "client": ("127.0.0.1", 5)}
     sent: list[Message] = []
 
     async def send(message: Message) -> None:
@@ -104,12 +113,29 @@ def test_from_elsewhere_a_key_is_needed(tmp_path: Path) -> None:
     assert status_of(ServerSettings(needs_key=True), tmp_path)[0] == 401
 
 
-def test_whoever_tries_keys_has_to_wait(tmp_path: Path) -> None:
+def test_wrong_keys_have_to_wait_and_the_right_one_never_does(tmp_path: Path) -> None:
     key = Clients(tmp_path).add("phone")
     guard = Guard(_inside, LAN, Clients(tmp_path))
     statuses = [_asked(guard, "GET", "/v1/models", x_api_key="wrong")[0] for _ in range(25)]
     assert statuses == [401] * 20 + [429] * 5
-    assert _asked(guard, "GET", "/v1/models", x_api_key=key)[0] == 429
+    assert _asked(guard, "GET", "/v1/models", x_api_key=key)[0] == 200
+    assert _asked(guard, "GET", "/v1/models")[0] == 401  # it did not guess
+
+
+@pytest.mark.parametrize("before", [0, 60, 98, 99, 100, 3_000])
+@pytest.mark.parametrize("header", [(b"origin", b"http://evil.example"), (b"sec-fetch-site", b"cross-site")])
+def test_a_page_is_found_behind_any_number_of_headers(tmp_path: Path, before: int, header: tuple[bytes, bytes]) -> None:
+    headers = [(b"host", b"localhost"), *[(b"x-%d" % number, b"") for number in range(before)], header]
+    status, _ = _sent(Guard(_inside, ServerSettings(), Clients(tmp_path)), "GET", "/v1/models", headers)
+    assert status == (403 if len(headers) <= 100 else 431)
+
+
+@pytest.mark.parametrize("first", [b"http://evil.example", b"http://localhost:3000"])
+def test_what_the_guard_looks_at_comes_once(tmp_path: Path, first: bytes) -> None:
+    guard = Guard(_inside, ServerSettings(origins=("http://localhost:3000",)), Clients(tmp_path))
+    headers = [(b"host", b"localhost"), (b"origin", first), (b"origin", b"http://localhost:3000")]
+    assert _sent(guard, "GET", "/v1/models", headers)[0] == 400
+    assert _sent(guard, "GET", "/v1/models", [(b"host", b"localhost"), (b"host", b"evil.example")])[0] == 400
 
 
 def test_programs_here_need_no_key_and_any_will_do(tmp_path: Path) -> None:
@@ -135,9 +161,32 @@ def test_keys_are_not_kept(tmp_path: Path) -> None:
         clients.remove("my editor")
 
 
-@pytest.mark.parametrize("text", ["{", "[1]", '[{"name": "a"}]', "[" * 100_000])
+_ENTRY = {"name": "a", "digest": "0" * 64, "is_remembered": True}
+_ODD_DIGESTS: tuple[object, ...] = (None, 7, [], "", "é" * 64, "0" * 63, "G" * 64, "0" * 64 + "\n", "0" * 900_000)
+_ODD_NAMES: tuple[object, ...] = (None, 7, ["a"], "", "\ud800", "a\nb", "a" * 61)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("{", "[1]", '[{"name": "a"}]', "[" * 100_000),
+        *(json.dumps([_ENTRY | {"digest": odd}]) for odd in _ODD_DIGESTS),
+        *(json.dumps([_ENTRY | {"name": odd}]) for odd in _ODD_NAMES),
+    ],
+)
 def test_a_damaged_file_lets_nobody_in(tmp_path: Path, text: str) -> None:
     (tmp_path / CLIENTS).write_text(text)
     with pytest.raises(FileUnusable):
         Clients(tmp_path).all()
     assert status_of(LAN, tmp_path, x_api_key="slip-x")[0] == 503
+
+
+def test_no_folder_of_this_machine_is_told() -> None:
+    missing = say(
+        "There is no file {path}; choose another ({reason}).", path="/home/me/m b.gguf", reason="at /home/x/y"
+    )
+    told = say("{first} {second}", first=missing, second=r"See C:\Users\me\m.gguf or http://a/b/c or ~me/d/e")
+    expected = "There is no file m b.gguf; choose another (at y). See m.gguf or http://a/b/c or e"
+    assert RequestRefused(503, told).as_openai()["error"]["message"] == expected
+    assert refused(Refusal.TOO_LONG, told).sentence.startswith(expected)
+    assert RequestRefused(404, "Ask /v1/chat/completions.").sentence == "Ask /v1/chat/completions."

@@ -298,4 +298,6 @@ def test_what_the_server_is_and_has(plain: Served) -> None:
     (model,) = plain.http.get("/v1/models").json()["data"]
     assert plain.http.get(f"/v1/models/{model['id']}").json()["id"] == model["id"] == "fake"
     assert plain.http.get("/v1/models/other").status_code == 404
-    assert plain.http.get("/props").json()["default_generation_settings"]["n_ctx"] == 4_096
+    props = plain.http.get("/props").json()
+    assert props["default_generation_settings"]["n_ctx"] == 4_096
+    assert (props["model_alias"], "/" in json.dumps(props)) == ("fake", False)
