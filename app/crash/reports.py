@@ -20,12 +20,15 @@ from importlib.metadata import distributions
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from app.crash.our_words import template_of, words_of_python
+from engine.errors import MendableError
+
 if TYPE_CHECKING:
     from app.settings.app_settings import AppSettings
 
 _MOST_REPORTS = 10
 _NATIVE_BYTES = 256 * 1024
-_PLAIN_ERRORS = frozenset(  # whose words are Python's own, never data, where it raises them itself
+_PLAIN_ERRORS = frozenset(  # whose words are Python's own where it raises them itself, but for names that they quote
     {
         AttributeError, FloatingPointError, ImportError, IndexError, MemoryError, ModuleNotFoundError, NameError,
         RecursionError, TypeError, UnboundLocalError, ZeroDivisionError,
@@ -159,10 +162,12 @@ def without_home(text: str) -> str:
 
 
 def _words(error: BaseException) -> str:
+    if isinstance(error, MendableError):
+        return f": {template_of(error.sentence)}"
     if type(error) in _PLAIN_ERRORS and not _is_raised_by_code(error):
-        return f": {error}"[:_MOST_WORDS]
+        return f": {words_of_python(error)}"[:_MOST_WORDS]
     if isinstance(error, OSError) and error.errno is not None:
-        return f": [Errno {error.errno}] {error.strerror}"  # without the file
+        return f": [Errno {error.errno}] {os.strerror(error.errno)}"  # without the file
     return " (its words are left out: they may hold what somebody wrote)" if str(error) else ""
 
 

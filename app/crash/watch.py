@@ -6,19 +6,18 @@ import faulthandler
 import logging
 import logging.handlers
 import os
-import re
 import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from copy import copy
 from io import TextIOWrapper
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from app.crash.reports import CrashFolder, error_line, error_text, without_home
+from app.crash.discretion import Discreet, others_discreet
+from app.crash.reports import CrashFolder, error_text
 from engine.errors import MendableError
 from engine.places import LOG
 
@@ -26,9 +25,6 @@ MOST_REPORTS = 5  # of one run: what goes wrong at every repaint is known by the
 _LOG_BYTES = 1_000_000  # of one file, of which there are
 _NUM_OLD_LOGS = 2  # more
 _logger = logging.getLogger("slipstream")
-# Who quotes files, paths and texts in its messages, and where a quotation may begin.
-_QUOTING = ("slipstream.llama_cpp", "slipstream.qt")
-_QUOTATION = re.compile(r"""['"`=<|\[{/\\]|[^ -~]""")
 
 
 def log_file(data_dir: Path) -> Path:
@@ -36,7 +32,7 @@ def log_file(data_dir: Path) -> Path:
 
 
 def log_to_file(data_dir: Path) -> None:
-    """Begins logging; nothing a user wrote is ever logged, see `_Discreet`. If the folder cannot be written, or another
+    """Begins logging; nothing a user wrote is ever logged, see `Discreet`. If the folder cannot be written, or another
     file is there under the name of the log, there is none."""
     file = log_file(data_dir)
     try:
@@ -44,13 +40,16 @@ def log_to_file(data_dir: Path) -> None:
         handler = _LogFile(file, "a", _LOG_BYTES, _NUM_OLD_LOGS, "utf-8", errors="backslashreplace")
     except OSError:
         return
-    handler.setFormatter(_Discreet("%(asctime)s %(levelname)s %(name)s %(threadName)s: %(message)s"))
+    handler.setFormatter(Discreet("%(asctime)s %(levelname)s %(name)s %(threadName)s: %(message)s"))
     _logger.addHandler(handler)
     _logger.setLevel(logging.INFO)
 
 
 class _LogFile(logging.handlers.RotatingFileHandler):
-    """Follows no link."""
+    """Follows no link. What it cannot write it tells nobody: the standard error would be told the message as it is."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        pass
 
     def _open(self) -> TextIOWrapper:
         return open(self.baseFilename, "a", encoding=self.encoding, errors=self.errors, opener=_open_itself)
@@ -58,28 +57,6 @@ class _LogFile(logging.handlers.RotatingFileHandler):
 
 def _open_itself(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
-
-
-class _Discreet(logging.Formatter):
-    """Says what happened and where, and leaves out the words of errors: they may be what somebody searched for, a title
-    or a path. Of messages that come from libraries, it leaves out what they quote."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        told = copy(record)
-        told.exc_text = None
-        if isinstance(told.args, tuple):
-            told.args = tuple(error_line(each) if isinstance(each, BaseException) else each for each in told.args)
-        if told.name in _QUOTING:
-            told.msg, told.args = _without_quotations(told.getMessage()), ()
-        return without_home(super().format(told))
-
-    def formatException(self, failed: Any) -> str:
-        return error_text(failed[1])
-
-
-def _without_quotations(message: str) -> str:
-    found = _QUOTATION.search(message)
-    return message if found is None else f"{message[: found.start()]}…"
 
 
 class CrashWatch(logging.Handler):
@@ -122,7 +99,7 @@ def watching(folder: CrashFolder) -> Iterator[CrashWatch]:
     threading.excepthook = _uncaught_elsewhere(threading.__excepthook__)
     sys.unraisablehook = _uncaught_elsewhere(sys.__unraisablehook__)
     try:
-        with folder.native_file() as native:
+        with others_discreet(), folder.native_file() as native:
             if native is not None:
                 faulthandler.enable(native)
             try:

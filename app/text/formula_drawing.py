@@ -20,7 +20,7 @@ from shiboken6 import isValid
 from app.text.formulas import LONGEST_SOURCE, Formula
 from app.text.side_thread import Lifetime, stopper
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger("slipstream.window")
 
 WAIT_S = 0.005  # for drawings that are wanted at once; a shorter wait shows text for a moment, and then what is drawn
 MOST_KNOWN = 500  # formulas
@@ -122,7 +122,7 @@ class Drawer(QObject):
         try:
             drawing = draw(formula)
         except BaseException:  # what the library raises where it has a mistake is no Exception
-            _log.exception("A formula stays text.")
+            _logger.exception("A formula stays text.")
         with self._lock:
             self._known[formula] = drawing
             del self._asked[formula]

@@ -11,7 +11,7 @@ from typing import TypeVar
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 from shiboken6 import isValid
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger("slipstream.window")
 _Outcome = TypeVar("_Outcome")
 
 
@@ -37,7 +37,7 @@ class SideThread(QObject):
         try:
             outcome = work()
         except Exception:
-            _log.exception("Work beside the interface failed.")
+            _logger.exception("Work beside the interface failed.")
             return
         with self._lifetime.lock:  # it is not destroyed meanwhile
             if not self._lifetime.is_over and isValid(self):

@@ -103,7 +103,7 @@ class VocabularyMap:
                     return None
                 strings, num_draft_tokens = members["strings"], int(members["num_draft_tokens"])
         except _DAMAGED as error:
-            _logger.info("no vocabulary map in %s: %s", path, error)
+            _logger.info("there is no vocabulary map: %s", error)
             return None
         if strings.dtype != np.int32 or strings.ndim != 2 or strings.shape[1] != MAX_STRING:
             return None

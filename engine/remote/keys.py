@@ -37,7 +37,7 @@ def system_keyring() -> Keyring | None:
         found = _backend()
         return found() if found.viable else None
     except Exception as error:  # whatever a system service raises
-        _logger.info("no keyring: %s", type(error).__name__)
+        _logger.info("no keyring: %s", type(error))
         return None
 
 
@@ -142,7 +142,7 @@ class Keys:
             try:
                 told.append(ask())
             except Exception as error:  # whatever a system service raises; its words may name the server
-                _logger.info("the keyring failed: %s", type(error).__name__)
+                _logger.info("the keyring failed: %s", type(error))
 
         thread = threading.Thread(target=work, name="slipstream-keyring", daemon=True)
         thread.start()

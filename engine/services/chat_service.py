@@ -11,6 +11,7 @@ from itertools import takewhile
 from engine.config import OwnSampling, ReplySettings
 from engine.errors import ConversationMissing, NotPossible, PromptTooLong
 from engine.library.loading import effective_system_prompt
+from engine.logged import Loggable
 from engine.messages.commands import (
     Answer,
     ChatCommand,
@@ -357,7 +358,7 @@ class ChatService:
         self._emit(ReplyFinished(message, self._keeper.siblings_of(message)))
         self._announce(conversation.summary.id)
         if reply.statistics.is_slow and not conversation.summary.incognito:
-            _logger.warning("reply %d was slower than without drafts: %s", message.id, _why_slow(reply))
+            _logger.warning("reply %d was slower than without drafts: %s", message.id, Loggable(_why_slow(reply)))
         if local is not None:
             if learns and message.id > 0:
                 assert isinstance(prepared, PreparedReply)

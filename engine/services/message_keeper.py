@@ -155,7 +155,7 @@ class MessageKeeper:
         try:
             return self._repository.find_siblings(message)
         except Exception as error:  # whose words may be the user's
-            _logger.warning("what is beside message %d was not read: %s", message.id, type(error).__name__)
+            _logger.warning("what is beside message %d was not read: %s", message.id, type(error))
             return ()
 
     def store_held(self, by_hand: bool) -> None:
@@ -248,7 +248,7 @@ class MessageKeeper:
         except Exception as error:  # whose words may be the user's
             refusal = say(_BROKEN, reason=type(error).__name__)
             if refusal != self._refusal:  # else it is logged already
-                _logger.error("message %d was not stored: %s", written.message.id, type(error).__name__)
+                _logger.error("message %d was not stored: %s", written.message.id, type(error))
             self._refusal = refusal
             return None
 

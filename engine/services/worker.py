@@ -9,10 +9,10 @@ import threading
 import time
 from collections.abc import Callable
 
-from engine.errors import MendableError, RemoteFailed, ServerNotAgreed, TargetMissing, TargetSuspect
+from engine.errors import MendableError, ServerNotAgreed, TargetMissing, TargetSuspect
 from engine.messages.commands import Command
 from engine.messages.events import Failed, Finished, Listener
-from engine.sentences import english, filled, say, shortened, template
+from engine.sentences import say, shortened, template
 from engine.stop_signal import StopSignal
 
 _logger = logging.getLogger("slipstream.worker")
@@ -160,24 +160,14 @@ class Worker:
         try:
             self._handle(command, stop)
         except MendableError as error:
-            _logger.info("%s: %s", type(command).__name__, _logged(error))
+            _logger.info("%s: %s", type(command), error)
             kinds = (isinstance(error, kind) for kind in (TargetMissing, TargetSuspect, ServerNotAgreed))
             self._emit(Failed(str(error), command, stop.is_set(), *kinds))
         except Exception as error:
-            _logger.exception("%s failed", type(command).__name__)
+            _logger.exception("%s failed", type(command))
             why = shortened(str(error).split("\n")[0], _REASON_LENGTH)
             reason = ": ".join(filter(None, (type(error).__name__, why)))
             sentence = say(_BROKEN, reason=reason)
             self._emit(Failed(sentence, command, stop.is_set()))
         else:
             self._emit(Finished(command))
-
-
-def _logged(error: MendableError) -> str:
-    """What a server says may repeat what it was sent, which no log is to have: of the words that are filled in, only
-    which server it was."""
-    if not isinstance(error, RemoteFailed):
-        return str(error)
-    told = error.sentence.values.items()
-    values = {name: "…" if isinstance(each, str) and name != "host" else each for name, each in told}
-    return filled(english(error.sentence.template, values), values)

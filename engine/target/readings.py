@@ -18,6 +18,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from engine.logged import Loggable
 from engine.numerics.draft import common_prefix_length
 from engine.target.interface import SavedPart
 from engine.target.reading_file import PartUnusable, ReadingKey, Tokens, digest_of, read_part, read_tokens, write_part
@@ -92,7 +93,7 @@ class Readings:
         """What an earlier build of llama.cpp, or another context, has read with this model."""
         with self._lock:
             old = [each for each in self._all if each.key.model == key.model and each.key.layout != key.layout]
-            self._remove(old, "they are of another build or context")
+            self._remove(old, Loggable("they are of another build or context"))
 
     def latest(self, key: ReadingKey, chat: int) -> list[int]:
         """The tokens of this chat that were used last, from the first on; empty where none are kept."""
@@ -137,19 +138,19 @@ class Readings:
             saved = read_part(part.path, part.key, part.follows)
         except PartUnusable as error:
             with self._lock:
-                self._remove([part], str(error))
+                self._remove([part], error)
             return None
         try:
             os.utime(part.path)
             part.used_at = part.path.stat().st_mtime
-        except OSError:  # it counts as older than it is
-            _logger.debug("the time of %s cannot be set", part.path.name)
+        except OSError as error:  # it counts as older than it is
+            _logger.debug("the time of what was read cannot be set: %s", error)
         return saved
 
     def refuse(self, step: Step) -> None:
         """llama.cpp cannot use it."""
         with self._lock:
-            self._remove([step.part], "llama.cpp refused it")
+            self._remove([step.part], Loggable("llama.cpp refused it"))
 
     def lacking(self, key: ReadingKey, tokens: Sequence[int], in_parts: bool) -> Lacking | None:
         """The first of these tokens that no part holds; at most as many as are a part. None: all are kept."""
@@ -179,7 +180,7 @@ class Readings:
             num_bytes = write_part(path, key, lacking.follows, tokens, saved)
             used_at = path.stat().st_mtime
         except OSError as error:
-            _logger.warning("what was read of a chat is not kept (%s)", error.strerror)
+            _logger.warning("what was read of a chat is not kept: %s", error)
             return False
         part = _Part(path, chat.number, key, lacking.follows, digest, num_bytes, used_at, np.array(tokens, np.int32))
         with self._lock:
@@ -251,7 +252,7 @@ class Readings:
                 if digest_of(part.follows, tokens) != part.digest:
                     raise PartUnusable("its tokens have changed")
             except PartUnusable as error:
-                self._remove([part], str(error))
+                self._remove([part], error)
                 return None
             part.tokens = tokens
         return part.tokens
@@ -290,8 +291,8 @@ class Readings:
                 used = self.num_bytes
             return True
 
-    def _remove(self, parts: Sequence[_Part], why: str = "") -> None:
-        if parts and why:
+    def _remove(self, parts: Sequence[_Part], why: Loggable | PartUnusable | None = None) -> None:
+        if parts and why is not None:
             _logger.info("%d parts of what was read are removed: %s", len(parts), why)
         for part in parts:
             self._parts.pop(part.path, None)
@@ -300,7 +301,7 @@ class Readings:
     def _remove_folder(self, folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         if folder.exists():
-            _logger.warning("what was read of a chat cannot be removed from %s", folder)
+            _logger.warning("what was read of a chat cannot be removed")
 
 
 def _look(folder: Path) -> Iterator[_Part]:
@@ -333,4 +334,4 @@ def _unlink(path: Path) -> None:
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
-        _logger.warning("%s cannot be removed (%s)", path, error.strerror)
+        _logger.warning("what was read cannot be removed: %s", error)

@@ -19,12 +19,14 @@ from llama_cpp import _utils as lib_utils
 from llama_cpp import llama_cpp as lib
 from llama_cpp._ctypes_extensions import load_shared_library
 
+from engine.logged import Loggable
 from engine.messages.targets import ComputeDevice, DeviceKind, GpuSupport, Runtime
 from engine.sentences import say
 from engine.target.cpu import libraries
 from engine.target.extensions import usable_flags
 
-_logger = logging.getLogger("slipstream.llama_cpp")
+_logger = logging.getLogger("slipstream.llama_cpp")  # its own words
+_own_logger = logging.getLogger("slipstream.target")
 
 # ggml's own numbers; the names in llama-cpp-python are of an older version.
 _LOG_LEVELS = {1: logging.DEBUG, 2: logging.DEBUG, 3: logging.INFO, 4: logging.WARNING}
@@ -71,11 +73,11 @@ def _load_kernels() -> None:
     ggml.ggml_backend_load.restype = ctypes.c_void_p
     for library in libraries(folder, usable_flags()):
         if ggml.ggml_backend_load(os.fsencode(library)):
-            _logger.info("computing with %s", library.name)
+            _own_logger.info("computing with %s", Loggable(library.name))
             break
     for library in _card_libraries(folder):
         if ggml.ggml_backend_load(os.fsencode(library)):
-            _logger.info("found %s", library.name)
+            _own_logger.info("found a library for graphics cards")
 
 
 def _card_libraries(folder: Path) -> list[Path]:

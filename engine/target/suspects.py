@@ -60,13 +60,13 @@ class Suspects:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._mark(identity).touch()
         except OSError as error:
-            _logger.warning("no mark can be left in %s (%s)", self._folder, error.strerror)
+            _logger.warning("no mark of a model can be left: %s", error)
 
     def _take_away(self, identity: str) -> None:
         try:
             self._mark(identity).unlink(missing_ok=True)
         except OSError as error:
-            _logger.warning("a mark in %s cannot be taken away (%s)", self._folder, error.strerror)
+            _logger.warning("the mark of a model cannot be taken away: %s", error)
 
     def _mark(self, identity: str) -> Path:
         return self._folder / identity.rpartition(":")[2]

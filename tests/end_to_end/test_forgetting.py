@@ -23,6 +23,7 @@ from app.startup.first_paint import OpenedWindow
 from app.theme import apply_theme
 from app.wiring import WiredWindow
 from engine import BUILT_IN, ChangeTargetOptions, SpeculationSettings, TargetOptions
+from engine.logged import Loggable
 from engine.messages.events import (
     ConversationForgotten,
     DeletedErased,
@@ -215,7 +216,7 @@ def forget_everything(desk: Desk, qtbot: QtBot) -> None:
         (desk.folder / name).write_text(secret, "utf-16")
     report = CrashFolder(desk.folder).write("It failed.", secret)
     assert report is not None
-    logging.getLogger("slipstream").info("somebody wrote %s", secret)
+    logging.getLogger("slipstream").info("somebody wrote %s", Loggable(secret))
     qtbot.waitUntil(lambda: "settings.json" in desk.found(needles))
     places = {file for place in PLACES for file in desk.folder.glob(place.pattern)}
     assert {file for file in desk.folder.rglob("*") if file.is_file()} <= places, "all are declared"

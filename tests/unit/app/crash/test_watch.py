@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import ast
 import logging
+import os
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import app
 from app.crash import watch as watch_module
-from app.crash.reports import CrashFolder
+from app.crash.discretion import Discreet
+from app.crash.reports import CrashFolder, error_line
 from app.crash.watch import MOST_REPORTS, CrashWatch, log_file, log_to_file, watching
+from engine import SearchHub
 from engine.errors import FetchFailed
+from engine.logged import Loggable
+from engine.messages.tools import AllowedTool
+from engine.sentences import say
 
-SECRET = "my dear diary"
+SECRET = "mine dear diary"
 
 
 def caught(error: Exception) -> Exception:
@@ -61,8 +70,10 @@ def logged(folder: Path, write: Callable[[logging.Logger], None], name: str = "s
 
 def test_words_of_errors_are_not_logged(tmp_path: Path) -> None:
     def write(logger: logging.Logger) -> None:
-        logger.info("%s: %s", "SearchHub", caught(FetchFailed(f"There is no model {SECRET} on the hub.")))
+        logger.info("%s: %s", SearchHub, caught(FetchFailed("{host} cannot be reached", host=SECRET)))
+        logger.info("%s: %s", SearchHub, caught(FetchFailed(SECRET)))
         logger.error("%s failed", "Send", exc_info=caught(RuntimeError(SECRET)))
+        logger.warning("no room: %s", caught(OSError(28, SECRET, f"/{SECRET}")))
         try:
             raise KeyError(SECRET) from caught(ValueError(SECRET))
         except KeyError:
@@ -71,18 +82,103 @@ def test_words_of_errors_are_not_logged(tmp_path: Path) -> None:
     text = logged(tmp_path, write)
     assert SECRET not in text
     assert "SearchHub: FetchFailed at test_watch.py:" in text
+    assert f"[Errno 28] {os.strerror(28)}" in text
     assert text.count("Traceback") == 3, "where it was"
 
 
-@pytest.mark.parametrize("name", ["slipstream.llama_cpp", "slipstream.qt"])
-def test_what_libraries_quote_is_not_logged(tmp_path: Path, name: str) -> None:
-    def write(logger: logging.Logger) -> None:
-        for quoted in (f"'{SECRET}'", f"/home/{SECRET}.gguf", f"= {SECRET}", f"“{SECRET}”", f"C:\\{SECRET}"):
-            logger.warning("%s", f"llama_model_load: error loading model: {quoted} is not right")
-
-    text = logged(tmp_path, write, name)
+def test_a_mendable_error_logs_its_template_and_those_within_it(tmp_path: Path) -> None:
+    why = say("{host} cannot be reached; check that this computer is online and try again.", host=SECRET)
+    both = FetchFailed("{sentence} It reported: {detail}", sentence=why, detail=SECRET)
+    text = logged(tmp_path, lambda logger: logger.info("%s: %s", SearchHub, caught(both)))
+    assert "{host} cannot be reached; check that this computer is online and try again. It reported: {detail}" in text
     assert SECRET not in text
-    assert text.count("llama_model_load: error loading model: …") + text.count("model: C:…") == 5
+
+
+@pytest.mark.parametrize(
+    "value", [SECRET, Path(SECRET), (SECRET,), {"a": SECRET}, SECRET.encode(), AllowedTool(SECRET, SECRET, SECRET)]
+)
+def test_nothing_is_filled_in_that_somebody_may_have_written(value: object) -> None:
+    def told(message: str, *filled_in: object) -> str:
+        record = logging.LogRecord("slipstream.worker", logging.WARNING, "", 0, message, filled_in, None)
+        return Discreet("%(message)s").format(record)
+
+    assert told("%s is gone, of %d %s", value, 3, Loggable("parts")) == "… is gone, of 3 parts"
+    assert told("%d is no number", value) == "%d is no number"
+
+
+@pytest.mark.parametrize("name", ["slipstream.llama_cpp", "slipstream.qt", "another.package"])
+def test_of_what_libraries_say_only_words_are_logged_that_are_no_names(name: str) -> None:
+    quoted = (
+        f"'{SECRET}'",
+        f"/home/{SECRET}.gguf",
+        f"= {SECRET}",
+        f"“{SECRET}”",
+        f"C:\\{SECRET}",
+        SECRET,
+        f"\n{SECRET}",
+    )
+    for each in quoted:
+        record = logging.LogRecord(
+            name, logging.WARNING, "", 0, "%s", (f"llama_model_load: error loading: {each}",), None
+        )
+        text = Discreet("%(message)s").format(record)
+        assert text.startswith("llama_model_load: error loading:")
+        assert not any(word in text for word in SECRET.split())
+
+
+def test_python_says_what_is_wrong_but_for_names_that_are_data() -> None:
+    def words_of(fail: Callable[[], object]) -> str:
+        try:
+            fail()
+        except Exception as error:
+            return error_line(error)
+        raise AssertionError
+
+    diary = {SECRET: 1}
+    assert words_of(lambda: diary.read).endswith("'dict' object has no attribute 'read'")  # type: ignore[attr-defined]
+    assert words_of(lambda: caught(**diary)).endswith("got an unexpected keyword argument …")  # type: ignore[arg-type]
+    assert words_of(lambda: getattr("", SECRET)).endswith("'str' object has no attribute …")
+
+
+def test_a_warning_and_what_other_packages_log_say_where_and_not_what(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def write(_logger: logging.Logger) -> None:
+        with watching(CrashFolder(tmp_path)), warnings.catch_warnings():
+            warnings.simplefilter("always")
+            show = warnings.showwarning
+            show(UserWarning(SECRET), UserWarning, f"/{SECRET}/module.py", 7)
+            assert logging.lastResort is not None
+            logging.lastResort.handle(logging.LogRecord("pool", logging.ERROR, "", 0, SECRET, (), None))
+
+    text = logged(tmp_path, write)
+    err = capsys.readouterr().err
+    assert "UserWarning at module.py:7" in text
+    assert "pool: " in err
+    assert not any(word in text + err for word in SECRET.split())
+
+
+def test_every_message_of_our_own_code_is_a_literal_of_a_logger_of_ours() -> None:
+    """What is filled in, `Discreet` looks at."""
+    root = Path(app.__file__).parent.parent
+    files = [file for part in ("app", "engine") for file in (root / part).rglob("*.py") if "logg" in file.read_text()]
+    calls = [
+        (node, f"{file.name}:{node.lineno}")
+        for file in files
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    ]
+    num_seen = 0
+    for call, place in calls:
+        assert isinstance(call.func, ast.Attribute)
+        owner, verb = ast.unparse(call.func.value), call.func.attr
+        if verb not in ("debug", "info", "warning", "error", "exception", "critical", "log") or not call.args:
+            continue
+        if owner in ("logging", "warnings") or owner.endswith("logger"):
+            assert owner in ("_logger", "_own_logger"), f"{place}: another logger"
+            assert isinstance(call.args[verb == "log"], ast.Constant), f"{place}: no literal"
+            num_seen += 1
+    assert num_seen > 50
 
 
 def test_the_log_follows_no_link(tmp_path: Path) -> None:
@@ -170,7 +266,9 @@ def test_what_ends_the_app_is_reported(tmp_path: Path) -> None:
 _RUN = """
 import os, signal, sys
 from pathlib import Path
-from app.crash.reports import CrashFolder
+import app
+from app.crash.discretion import Discreet
+from app.crash.reports import CrashFolder, error_line
 from app.crash.watch import watching
 with watching(CrashFolder(Path(sys.argv[1]))):
     exec(sys.argv[2])
