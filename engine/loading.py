@@ -16,6 +16,7 @@ from engine.library.estimate import fitting_beside
 from engine.library.facts import facts_of
 from engine.library.loading import fitted
 from engine.library.projectors import projector_of
+from engine.messages.owner import Owner
 from engine.messages.pace import KnownPace
 from engine.messages.targets import TargetSource
 from engine.numerics.suffix_index import SuffixIndex
@@ -106,7 +107,7 @@ def speculate(
     target: Target,
     stop: StopSignal,
     supply: DrafterSupply,
-    recalled: Callable[[], Sequence[SuffixIndex]] = tuple,
+    recalled: Callable[[Owner], Sequence[SuffixIndex]] = lambda _owner: (),
     on_changed: Callable[[Speculation], None] = lambda _speculation: None,
     at_once: bool = False,
     memory: PaceMemory | None = None,

@@ -10,6 +10,7 @@ from engine.decoding.figures import Recorder
 from engine.decoding.session import Session
 from engine.decoding.speculation import Speculation
 from engine.messages.conversations import ChatTurn
+from engine.messages.owner import USER, Owner
 from engine.numerics.acceptance import accept
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.likeliest import NUM_NOTED, DistributionNotes, RowScan
@@ -45,12 +46,14 @@ class Decoder:
         ending: Sequence[int] = (),
         max_thought: int | None = None,
         logs: TokenLogs | None = None,
+        owner: Owner = USER,
     ) -> None:
         """`turns`: the conversation that is answered, for proposers to read. Without `speculation` nobody drafts.
         `learns`: whether proposers may learn from the reply. `notes` gets every token and the logits before it, up to
         an `ending`: these are written, whatever the target would write, when the caller has set `thought_end` and the
         reply has that many tokens. `max_thought`: tokens from the mark that begins a thought to its `thought_end`.
-        `logs` gets every token, too. `rules` and `grammar` are those of the reply; the grammar moves on with it.
+        `logs` gets every token, too. `owner`: for whom the reply is. `rules` and `grammar` are those of the reply; the
+        grammar moves on with it.
 
         With a seed, drafts are certain of their tokens: so the target alone draws, once for each token that is written,
         and the reply is the same whatever is drafted. `seed`, where the sampling has none: of dice that nobody asked
@@ -64,6 +67,7 @@ class Decoder:
         self._learns = learns
         self._notes = notes
         self._logs = logs
+        self._owner = owner
         self._ending = tuple(ending)
         self._max_thought = max_thought if ending else None
         self.thought_end: int | None = None
@@ -158,6 +162,7 @@ class Decoder:
                 self._learns,
                 self._limits.max_branches,
                 state=self._state,
+                owner=self._owner,
             )
             draft = self._speculation.propose(context, longest)
             if self._grammar is not None and draft.tokens:

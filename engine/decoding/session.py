@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
 
+from engine.messages.owner import USER, Owner
 from engine.numerics.draft import Draft, Verdict, common_prefix_length
 from engine.stop_signal import StopSignal
 from engine.target.interface import (
@@ -42,6 +43,7 @@ class Session:
         self._target = target
         self.tokens: list[int] = []
         self.runs: dict[int, PictureRun] = {}
+        self.owner = USER  # whose tokens these are
         self.num_evaluated = 0  # tokens, over the life of the session
         self._can_tell = TargetFeature.STATES in target.features
 
@@ -54,6 +56,16 @@ class Session:
     def room(self) -> int:
         """How many more tokens the target can hold."""
         return self._target.limits.context_size - self.num_cells
+
+    def held_of(self, owner: Owner) -> Sequence[int]:
+        """The tokens that are held, as far as this owner may know."""
+        return self.tokens if owner == self.owner else ()
+
+    def take_over(self, owner: Owner) -> None:
+        """From now on the tokens are those of this owner, who reads again what others have read."""
+        if owner != self.owner:
+            self.keep(0)
+            self.owner = owner
 
     def read(
         self,
@@ -120,10 +132,11 @@ class Session:
     def aside(self) -> Iterator[None]:
         """Meanwhile other tokens may be read; afterwards the target holds the present ones again, where there is memory
         to save them."""
-        tokens, runs, saved = self.tokens.copy(), self.runs.copy(), self._target.save()
+        owner, tokens, runs, saved = self.owner, self.tokens.copy(), self.runs.copy(), self._target.save()
         try:
             yield
         finally:
+            self.take_over(owner)
             if saved is not None:
                 is_done = self._target.restore(saved)
                 self.tokens[:], self.runs = (tokens, runs) if is_done else ((), {})

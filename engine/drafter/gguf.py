@@ -43,7 +43,8 @@ class GgufDrafter:
         self._model = model
         self._adapters = adapters
         self._offered: deque[Addition | None] = deque(maxlen=1)
-        self._addition: Addition | None = None  # in use
+        self._learned: Addition | None = None  # of which llama.cpp has read its part
+        self._addition: Addition | None = None  # the same, while it is in use
         self._state: FloatRow | None = None  # after the last token, where the addition needs it
         self._never = StopSignal()
         self._free = weakref.finalize(self, model.close)
@@ -94,28 +95,37 @@ class GgufDrafter:
         """Offers what was learned, or None: what the file holds alone; the next `refresh` takes it. From any thread."""
         self._offered.append(addition)
 
-    def refresh(self) -> bool:
+    def refresh(self, is_original: bool = False) -> bool:
+        has_learned = self._take_up()
+        wanted = None if is_original else self._learned
+        if not has_learned and wanted is self._addition:
+            return False
+        self._addition, self._state = wanted, None
+        self._model.apply_adapter(wanted is not None)
+        return True
+
+    def _take_up(self) -> bool:
+        """What was offered, if anything."""
         try:
             addition = self._offered.pop()
         except IndexError:
             return False
-        self._state = None
         try:
-            self._use(addition)
+            self._load(addition)
         except (MendableError, OSError) as error:
             _logger.warning("a drafter goes on without what it has learned: %s", error)
-            self._use(None)
+            self._load(None)
         return True
 
-    def _use(self, addition: Addition | None) -> None:
-        self._addition = None
+    def _load(self, addition: Addition | None) -> None:
+        self._learned = None
         if addition is None or not addition.tensors:
             self._model.use_adapter(None)
         else:
             assert self._adapters is not None
             with adapter_file(self._adapters, addition.architecture, addition.tensors) as path:
                 self._model.use_adapter(path)
-        self._addition = addition
+        self._learned = addition
 
 
 class GgufVocabulary:

@@ -49,8 +49,9 @@ class Drafter(Protocol):
         itself, where nothing was learned about it."""
         ...
 
-    def refresh(self) -> bool:
-        """Takes up what it has learned since, if anything; it then holds nothing."""
+    def refresh(self, is_original: bool = False) -> bool:
+        """Takes up what it has learned since, if anything, or leaves aside all that it has learned (`is_original`);
+        where that changes something, it then holds nothing."""
         ...
 
 

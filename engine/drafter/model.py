@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -152,6 +153,7 @@ class LlamaDrafter:
             self._logits = torch.zeros((1, shape.outputs), device=device, dtype=dtype)
             self._final_state = self._no_states
         self._offered: deque[LlamaWeights] = deque(maxlen=1)
+        self._original = self._learned = weights
         self._row: LogitRow | None = None
         if self._on_cpu and dtype is torch.float32:
             self._row = self._logits[0].numpy()
@@ -210,13 +212,14 @@ class LlamaDrafter:
         """Offers other weights of the same shape and form, which the next `refresh` takes. From any thread."""
         self._offered.append(weights)
 
-    def refresh(self) -> bool:
+    def refresh(self, is_original: bool = False) -> bool:
         """See `Drafter.refresh`."""
-        try:
-            self.weights = self._offered.pop()
-        except IndexError:
+        with suppress(IndexError):
+            self._learned = self._offered.pop()
+        wanted = self._original if is_original else self._learned
+        if wanted is self.weights:
             return False
-        self.num_held = 0
+        self.weights, self.num_held = wanted, 0
         return True
 
     def _read_chunk(self, tokens: Sequence[int], is_last: bool) -> None:

@@ -12,6 +12,7 @@ from engine.messages.conversations import ConversationSummary, ExportFormat
 from engine.messages.learned import NgramRecord
 from engine.messages.order import Folder, LibraryPrompt, Preset, TargetChoice
 from engine.messages.outlook import MachineFigures
+from engine.messages.owner import Owner
 from engine.messages.pictures import Picture
 from engine.messages.prompts import Attachment
 from engine.messages.remote import RemoteServer
@@ -157,6 +158,7 @@ class Answer(ReplyCommand):
     asked: Asked
     settings: ReplySettings  # of the user
     is_remembered: bool = False  # kept as a chat, as if it had been written in the window
+    owner: Owner = Owner("somebody")
 
 
 class Embed(ChatCommand):

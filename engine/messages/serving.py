@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from engine.errors import SettingInvalid
+from engine.messages.owner import Owner
 from engine.parameters import Parameter, check_parameters
 
 LOOPBACK = "127.0.0.1"
@@ -21,6 +22,20 @@ class Client:
     name: str = ""  # empty: any program on this machine, without a key
     digest: str = ""  # of its key
     is_remembered: bool = False  # what it asks is kept and learned from, as chats are
+    drafts_from_chats: bool = False  # what was learned from the user's chats drafts for it, which may tell of them
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who sends a request."""
+
+    owner: Owner
+    is_remembered: bool = False
+
+    @classmethod
+    def of(cls, client: Client, connection: int) -> Asker:
+        """Programs without a key are told apart by their connections: whoever has one open is the same program."""
+        return cls(Owner(client.digest or f"connection {connection}", client.drafts_from_chats), client.is_remembered)
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,10 @@ class Calibration:
         self._accepted[kind] = _GUESS_MEMORY * self._accepted[kind] + accepted
         self._tried[kind] = _GUESS_MEMORY * self._tried[kind] + 1
 
+    def level(self) -> None:
+        """Another text comes, of which nothing is known."""
+        self._lean = 0.0
+
 
 class Baseline:
     """Running mean and spread of the seconds of a round without a draft, which writes one token."""

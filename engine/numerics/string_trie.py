@@ -84,6 +84,10 @@ class StringTrie:
         """A trie of the tokens that are one draft token, for drafting without merging."""
         return cls(strings.only_direct())
 
+    def untaught(self) -> StringTrie:
+        """A trie of the same map, whatever was assigned in this one."""
+        return StringTrie(self._map)
+
     def node(self, path: Sequence[int]) -> Node | None:
         found: Node | None = self.root
         for draft_token in path:

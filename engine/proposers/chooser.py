@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from engine.messages.owner import USER, Owner
 from engine.messages.pace import KnownCosts, KnownPace
 from engine.messages.speed import FASTER
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
@@ -63,6 +64,7 @@ class Chooser:
         self._labels: dict[str, str] = {}  # by key of an origin
         self._purse = Purse()
         self._recent = RecentRounds(passes.of(1))
+        self._owner = USER  # of the last reply
         self._surest: Draft | None = None  # of the free guesses of this round
         self.has_passed_up = False  # in this round a likely guess, as checking it takes too long
         self._num_rounds = 0
@@ -141,6 +143,8 @@ class Chooser:
 
     def propose(self, context: Context, longest: int) -> Draft:
         """At most `longest` tokens; none when that does not pay. Raises ProposerFailed."""
+        if context.owner != self._owner:
+            self._change_owner(context.owner)
         self._costs.enter(len(context.tokens))
         rate = self._rate()
         if context.max_branches > 1 and not self._may_branch(rate):
@@ -186,6 +190,13 @@ class Chooser:
         self._purse.begin_reply()
         for proposer in self._all():
             call(proposer, proposer.end_reply)
+
+    def _change_owner(self, owner: Owner) -> None:
+        self._owner, self._recent = owner, RecentRounds(self._passes.of(1))
+        for proposer in self._all():
+            call(proposer, proposer.change_owner)
+            if proposer.calibration is not None:
+                proposer.calibration.level()
 
     def _all(self) -> tuple[Proposer, ...]:
         return (*self._free, *(candidate.proposer for candidate in self._costly))

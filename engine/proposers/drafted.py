@@ -118,7 +118,8 @@ class DrafterProposer(SuppliedProposer):
 
     def propose(self, context: Context, limit: int, worth: Worth) -> Draft:
         self._drafter_s, self._reading_s, self._num_passes, self._num_read = 0.0, 0.0, 0, 0
-        self._drafted, self._refused, self._counts = [], None, context.learns
+        self._drafted, self._refused = [], None
+        self._counts = context.learns and context.owner.drafts_from_chats  # else it is the original that guesses
         self._beside, self._num_beside = [], context.max_branches - 1
         ending = self._ending(self._follow(context), context)
         if ending is None or not self._num_certain + len(ending.tokens):
@@ -167,6 +168,11 @@ class DrafterProposer(SuppliedProposer):
 
     def end_reply(self) -> None:
         self._drafted, self._refused, self._beside, self._is_over = [], None, [], True
+
+    def change_owner(self) -> None:
+        self._turns, self._compared, self._is_over = None, (None, False), True
+        self._held.clear()
+        self._drafter.roll_back(0)
 
     @abstractmethod
     def _begin(self, context: Context) -> int:
@@ -222,7 +228,7 @@ class DrafterProposer(SuppliedProposer):
             self._turns, self._reply_start, self._is_over = context.turns, context.reply_start, False
             self._compared = context.turns, True
             self._num_certain = 0
-            if self._drafter.refresh():
+            if self._drafter.refresh(is_original=not context.owner.drafts_from_chats):
                 self._held.clear()
         self._num_followed, self._last = len(context.tokens) + 1, context.pending
         return [*context.tokens[start:], context.pending] if start <= len(context.tokens) else ()

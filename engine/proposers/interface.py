@@ -10,6 +10,7 @@ from engine.config import SamplingSettings
 from engine.messages.conversations import ChatTurn
 from engine.messages.drafters import UNNAMED_DRAFTER
 from engine.messages.origins import Origin
+from engine.messages.owner import USER, Owner
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.estimates import Calibration
 from engine.numerics.habits import Expected
@@ -35,6 +36,7 @@ class Context:
     # What the target drew the pending token from: see `TellingTarget.states`. A view that its next pass
     # overwrites; None after the prompt, and where no proposer needs `TargetFeature.STATES`.
     state: StateRow | None = None
+    owner: Owner = USER  # for whom it drafts
     # What the user's texts usually go on with, after the pending token and these.
     expect: Callable[[Sequence[int]], Expected | None] = lambda _ahead: None
 
@@ -60,7 +62,7 @@ class Supplies:
     """What proposers are built from."""
 
     target: Target
-    indexes: Callable[[], Sequence[SuffixIndex]] = tuple  # texts of earlier chats
+    indexes: Callable[[Owner], Sequence[SuffixIndex]] = lambda _owner: ()  # texts of earlier chats that it may use
     load_drafter: Callable[[Callable[[], bool]], Proposer] | None = None  # given a function that says “cancelled”
     drafter_label: Callable[[], str] = lambda: UNNAMED_DRAFTER  # what sentences call the one that is being loaded
 
@@ -132,6 +134,10 @@ class Proposer(Protocol):
 
     def end_reply(self) -> None:
         """The reply is over; what it taught can be stored."""
+        return
+
+    def change_owner(self) -> None:
+        """The next draft is for another owner: what it holds of the texts of the one before is dropped."""
         return
 
 

@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 from engine.messages.conversations import ChatTurn
 from engine.messages.learned import RecallText
+from engine.messages.owner import USER, Owner
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict, as_parents, chain, common_prefix_length
 from engine.numerics.estimates import Calibration
 from engine.numerics.habits import LONGEST_CONTEXT, Expected, expected
@@ -112,9 +113,10 @@ class RecallProposer(Proposer):
     origin = RECALL
     is_free = True
 
-    def __init__(self, indexes: Callable[[], Sequence[SuffixIndex]] = tuple) -> None:
-        """`indexes` gives those over texts of earlier chats."""
+    def __init__(self, indexes: Callable[[Owner], Sequence[SuffixIndex]] = lambda _owner: ()) -> None:
+        """`indexes` gives those over texts of earlier chats that an owner may quote."""
         self._indexes = indexes
+        self._owner = USER
         self._text = GrowingText()
         self._turns: Sequence[ChatTurn] | None = None
         self._prompt_end = 0  # place in the text
@@ -145,7 +147,9 @@ class RecallProposer(Proposer):
     def expect(self, ahead: Sequence[int]) -> Expected | None:
         """By what followed the last few tokens elsewhere, in all places: see `engine.numerics.habits`."""
         tail = [*self._text.tail()[-LONGEST_CONTEXT:], *ahead]
-        return expected([self._text.habits, *(index.habits for index in self._indexes())], tail[-LONGEST_CONTEXT:])
+        return expected(
+            [self._text.habits, *(index.habits for index in self._indexes(self._owner))], tail[-LONGEST_CONTEXT:]
+        )
 
     def _quote(
         self, tail: Sequence[int], quoted: _Quoted, limit: int, num_ahead: int = 0, max_branches: int = 1
@@ -155,7 +159,7 @@ class RecallProposer(Proposer):
         cursor = quoted.cursor
         places: list[_Place] = []
         weight = _HERE
-        sources: list[SortedPlaces] = [self._text, *self._indexes()]
+        sources: list[SortedPlaces] = [self._text, *self._indexes(self._owner)]
         for source in sources:
             found = source.find(tail, _MOST_PLACES)
             if cursor is not None and cursor.tokens is source.tokens:
@@ -213,9 +217,13 @@ class RecallProposer(Proposer):
         self._has_slipped = self._quoted.has_slipped(verdict)
 
     def end_reply(self) -> None:
-        self._guesses = []
+        self._guesses, self._turns = [], None
+
+    def change_owner(self) -> None:
+        self._text = GrowingText()
 
     def _follow(self, context: Context) -> None:
+        self._owner = context.owner
         text, tokens = self._text, context.tokens
         self._prompt_end = context.reply_start + LONGEST_MATCH
         num_known = len(text)

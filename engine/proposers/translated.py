@@ -50,7 +50,8 @@ class TranslatedDrafter(DrafterProposer):
         """`trie` holds the strings of the target's tokens, and `cache` teaches it; without one it stays as it is.
         `store` gets what the cache has learned, after every reply."""
         super().__init__(drafter, label)
-        self._trie = trie
+        self._trie = self._taught = trie  # in use; what the cache has taught
+        self._plain: StringTrie | None = None  # what nobody has taught, once it is needed
         self._cache = cache
         self._store = store
         self._offered: deque[tuple[StringTrie, NgramCache, StoreNgrams]] = deque(maxlen=1)
@@ -72,9 +73,14 @@ class TranslatedDrafter(DrafterProposer):
         if self._turns is None or list(context.turns) != list(self._turns):
             self._prompt = self._vocabulary.encode_prompt(self._newest(context.turns))
         if self._offered:
-            self._trie, self._cache, self._store = self._offered.pop()
+            self._taught, self._cache, self._store = self._offered.pop()
+        self._trie = self._taught if context.owner.drafts_from_chats else self._untaught()
         self._begin_reply(context.learns)
         return context.reply_start
+
+    def _untaught(self) -> StringTrie:
+        self._plain = self._plain or self._taught.untaught()
+        return self._plain
 
     def _newest(self, turns: Sequence[ChatTurn]) -> list[ChatTurn]:
         """The end of a conversation that is far longer than what the drafter can hold."""
@@ -92,7 +98,7 @@ class TranslatedDrafter(DrafterProposer):
         self._num_given: int | None = None  # tokens of the tail that the drafter holds for good; None: nor the prompt
         self._lessons: NgramLessons | None = None
         if self._cache is not None and learns:
-            self._lessons = NgramLessons(self._trie, self._cache, self._target.pieces, self._vocabulary.pieces)
+            self._lessons = NgramLessons(self._taught, self._cache, self._target.pieces, self._vocabulary.pieces)
 
     def _ending(self, new: Sequence[int], context: Context) -> Ending | None:
         if not self._take_in(new):

@@ -9,6 +9,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from hashlib import sha256
 
 from engine.clock import now
 from engine.config import ReplySettings
@@ -18,6 +19,8 @@ from engine.decoding.speculation import Speculation
 from engine.errors import PromptTooLong, SettingInvalid
 from engine.messages.conversations import ChatTurn
 from engine.messages.origins import TARGET
+from engine.messages.owner import USER, Owner
+from engine.messages.pictures import Picture
 from engine.messages.replies import (
     ProposerCounts,
     ReplyListener,
@@ -59,6 +62,7 @@ class PreparedReply(Prepared):
     prompt: Prompt
     opens: str = ""  # the beginning of a call, with which it goes on
     is_bare: bool = False  # no template made the prompt: the reply has no thoughts, and calls nothing
+    owner: Owner = USER
 
 
 class ReplyWriter:
@@ -75,8 +79,8 @@ class ReplyWriter:
         see = partial(seeing(target).see, stop=StopSignal()) if self.sees_pictures else None
         self._prompts = PromptBuilder(target, see)
         self._session = Session(target)
-        self._reopening = reopening
-        self._limits = Limits(target.vocabulary)
+        self._reopening = reopening  # of what the user's chats are kept of
+        self._limits = USER, Limits(target.vocabulary)
         self._left_out: tuple[Hashable, int] = (None, 0)  # the last conversation, and turns left out of its prompt
 
     @property
@@ -113,6 +117,7 @@ class ReplyWriter:
         tools: Sequence[Tool] = (),
         keeps_all: bool = False,
         must_call: str | None = None,
+        owner: Owner = USER,
     ) -> PreparedReply:
         """The prompt for `turns`, not evaluated yet. Raises PromptTooLong or TemplateFailed.
 
@@ -120,7 +125,7 @@ class ReplyWriter:
         continues from `begun` and its `thoughts`; only its continuation is written. `thinks`: what the target is told,
         where it has a switch; None: nothing. `tools`: that it may call; only where it knows how to. `keeps_all`: no
         turn is left out, and what does not fit is too long. `must_call`: the tool that the reply has to
-        call; empty: any.
+        call; empty: any. `owner`: whose turns these are.
         """
         known, num_left_out = self._left_out
         num_left_out = num_left_out if known == conversation else 0
@@ -130,7 +135,7 @@ class ReplyWriter:
 
         def built(held: Sequence[int]) -> Prompt:
             return self._prompts.build(
-                *(turns, held, num_left_out),
+                *(_told_apart(turns, owner), held, num_left_out),
                 begun=begun,
                 thoughts=thoughts,
                 thinks=thinks,
@@ -139,10 +144,11 @@ class ReplyWriter:
                 opens=opens,
             )
 
-        held = self._session.tokens
+        held = self._session.held_of(owner)
         prompt = built(held)
-        if self._reopening is not None and self._reopening.is_worth(held, prompt.tokens):
-            kept = self._reopening.known(conversation)
+        reopening = self._reopening_of(owner)
+        if reopening is not None and reopening.is_worth(held, prompt.tokens):
+            kept = reopening.known(conversation)
             if kept != held[: len(kept)]:  # else it holds all of that
                 other = built(kept)
                 if common_prefix_length(kept, other.tokens) > common_prefix_length(held, prompt.tokens):
@@ -157,12 +163,13 @@ class ReplyWriter:
             tools=tuple(tools),
             keeps_all=keeps_all,
             opens=opens,
+            owner=owner,
         )
 
-    def prepare_bare(self, text: str | Sequence[int]) -> PreparedReply:
+    def prepare_bare(self, text: str | Sequence[int], owner: Owner = USER) -> PreparedReply:
         """For a prompt that needs no chat template. Raises PromptTooLong and TargetUnusable."""
-        prompt = self._prompts.build_bare(text, self._session.tokens)
-        return PreparedReply(turns=(), prompt=prompt, keeps_all=True, is_bare=True)
+        prompt = self._prompts.build_bare(text, self._session.held_of(owner))
+        return PreparedReply(turns=(), prompt=prompt, keeps_all=True, is_bare=True, owner=owner)
 
     def write(
         self, prepared: PreparedReply, settings: ReplySettings, stop: StopSignal, listener: ReplyListener
@@ -170,14 +177,15 @@ class ReplyWriter:
         """Writes the reply that was prepared last. A reply that is stopped or fails is returned as far as it came, with
         the error in it. Raises SettingInvalid before it begins, where its grammar cannot be used."""
         speculation = self._speculation if settings.speculate else None
-        rules, grammar = self._limits.of(settings.sampling)
-        calls = self._limits.of_calls(self._target, self._prompts.tool_format, prepared.tools)
+        limits = self._limits_of(prepared.owner)
+        rules, grammar = limits.of(settings.sampling)
+        calls = limits.of_calls(self._target, self._prompts.tool_format, prepared.tools)
         if calls is not None and prepared.opens:
             try:
                 calls.accept(self._target.tokenize(prepared.opens))
             except SettingInvalid:  # the template begins calls in another way than it is known for
                 calls = None
-        shared = self._target, self._prompts, self._session, self._reopening
+        shared = self._target, self._prompts, self._session, self._reopening_of(prepared.owner)
         run = _Run(*shared, speculation, prepared, settings, stop, listener, rules, grammar or calls)
         with nullcontext() if self._speculation is None else self._speculation.spare.taken():
             reply = run.finish()
@@ -206,12 +214,34 @@ class ReplyWriter:
     def copy_unkept(self, chat: Chat) -> UnkeptPart | None:
         """The first part of what the target holds that is not kept yet; None: nothing is left to keep. The last reply
         must be of this chat."""
-        return None if self._reopening is None else self._reopening.copy(self._session, chat)
+        reopening = self._reopening_of(self._session.owner)
+        return None if reopening is None else reopening.copy(self._session, chat)
 
     def text_of(self, tokens: Sequence[int]) -> str:
         vocabulary = self._target.vocabulary
         pieces = (vocabulary.pieces[token] for token in tokens if token not in vocabulary.special)
         return b"".join(pieces).decode("utf-8", "replace")
+
+    def _reopening_of(self, owner: Owner) -> Reopening | None:
+        """Only the user's chats are kept."""
+        return self._reopening if owner.is_user else None
+
+    def _limits_of(self, owner: Owner) -> Limits:
+        """How long a grammar takes to begin must not tell whether another owner's reply had it."""
+        if owner != self._limits[0]:
+            self._limits = owner, Limits(self._target.vocabulary)
+        return self._limits[1]
+
+
+def _told_apart(turns: Sequence[ChatTurn], owner: Owner) -> Sequence[ChatTurn]:
+    """A target keeps what it has seen of a picture by its digest: of a client's, by one that no other owner has."""
+    if owner.is_user or not any(turn.pictures for turn in turns):
+        return turns
+
+    def apart(picture: Picture) -> Picture:
+        return replace(picture, digest=sha256(f"{owner.key} {picture.digest}".encode()).hexdigest())
+
+    return [replace(turn, pictures=tuple(map(apart, turn.pictures))) for turn in turns]
 
 
 class _Run:
@@ -264,6 +294,7 @@ class _Run:
             ending=prompts.ending if marks is not None and settings.max_thought is not None else (),
             max_thought=settings.max_thought,
             logs=self._logs,
+            owner=prepared.owner,
         )
         self._stream = TextStream(settings.stop_strings)
         self._origins = TextOrigins()
@@ -314,6 +345,7 @@ class _Run:
         evaluated_before = self._session.num_evaluated
         try:
             with self._clock.reading():
+                self._session.take_over(self._prepared.owner)
                 if self._reopening is not None:
                     readable = before_pictures(self._prompt.tokens, self._prompt.runs)
                     self._reopening.reopen(self._session, readable, self._stop)

@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from engine.messages.serving import Client, ServerSettings
+from engine.messages.serving import Asker, Client, ServerSettings
 from engine.server.chat_replies import ChatForm
 from engine.server.chat_requests import ChatRequest, CompletionRequest, read_chat, read_completion
 from engine.server.clients import Clients
@@ -107,21 +107,21 @@ class _Pages:
         client = _client(request)
         wanted = await read_chat(body, client.name, PictureReader())
         form = ChatForm(self._name, wanted.tells_usage, bool(body.logprobs), wanted.is_parallel)
-        return await respond(request, self.desk, wanted.replies, client.is_remembered, form, wanted.is_streamed)
+        return await respond(request, self.desk, wanted.replies, _asker(request), form, wanted.is_streamed)
 
     async def complete(self, request: Request) -> Response:
         body = checked(CompletionRequest, await read_json(request, self.settings.limits))
         client = _client(request)
         wanted = read_completion(body, client.name)
         form = CompletionForm(self._name, wanted.tells_usage, body.logprobs is not None, wanted.echoes)
-        return await respond(request, self.desk, wanted.replies, client.is_remembered, form, wanted.is_streamed)
+        return await respond(request, self.desk, wanted.replies, _asker(request), form, wanted.is_streamed)
 
     async def message(self, request: Request) -> Response:
         body = checked(MessagesRequest, await read_json(request, self.settings.limits))
         client = _client(request)
         wanted = await read_messages(body, client.name, PictureReader())
         form = MessageForm(self._name, wanted.is_parallel, wanted.replies[0].stop_strings)
-        return await respond(request, self.desk, wanted.replies, client.is_remembered, form, wanted.is_streamed)
+        return await respond(request, self.desk, wanted.replies, _asker(request), form, wanted.is_streamed)
 
     async def embed(self, request: Request) -> Response:
         body = checked(EmbeddingsRequest, await read_json(request, self.settings.limits))
@@ -138,6 +138,10 @@ def _client(request: Request) -> Client:
     client = request.state.client
     assert isinstance(client, Client)
     return client
+
+
+def _asker(request: Request) -> Asker:
+    return Asker.of(_client(request), request.state.connection)
 
 
 async def _refuse(request: Request, refusal: RequestRefused) -> Response:

@@ -27,7 +27,7 @@ from engine.messages.events import (
     TargetLoading,
     TargetReady,
 )
-from engine.messages.serving import ServerLimits
+from engine.messages.serving import Asker, ServerLimits
 from engine.server.refusals import RequestRefused
 from engine.stop_signal import StopSignal
 
@@ -96,9 +96,9 @@ class Desk:
             if not is_awaited:  # waking it takes as long as the engine's own work on a token
                 self._loop.call_soon_threadsafe(self._take)
 
-    def submit(self, asked: Asked, is_remembered: bool) -> Job:
+    def submit(self, asked: Asked, asker: Asker) -> Job:
         """Raises RequestRefused where too many wait, or there is no target."""
-        return self._enter(Answer(next(self._numbers), asked, self._settings(), is_remembered))
+        return self._enter(Answer(next(self._numbers), asked, self._settings(), asker.is_remembered, asker.owner))
 
     def submit_texts(self, path: Path, texts: tuple[str, ...]) -> Job:
         """For embeddings of the model at `path`. Raises as `submit`."""

@@ -1,15 +1,24 @@
-"""Connections on which the lines before a request do not arrive in time are closed: uvicorn waits for ever."""
+"""Connections on which the lines before a request do not arrive in time are closed: uvicorn waits for ever. Each has
+a number, by which requests are told apart that come from programs without a key."""
 
 from __future__ import annotations
 
 import asyncio
+from itertools import count
+from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+_NUMBERS = count(1)
 
 
 def patient(head_s: float) -> type[asyncio.Protocol]:
     class Patient(H11Protocol):
         _waiting: asyncio.TimerHandle | None = None
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            self.app_state = {**self.app_state, "connection": next(_NUMBERS)}
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)

@@ -16,6 +16,7 @@ from starlette.responses import JSONResponse, Response
 
 from engine.messages.asked import Asked
 from engine.messages.events import AnswerEnded, AnswerRefused
+from engine.messages.serving import Asker
 from engine.server.desk import END, Desk, Job, Told
 from engine.server.reading import until_gone
 from engine.server.refusals import RequestRefused, refused
@@ -55,18 +56,18 @@ def event(data: Any, name: str = "") -> bytes:
 
 
 async def respond(
-    request: Request, desk: Desk, replies: Sequence[Asked], is_remembered: bool, form: Form, is_streamed: bool
+    request: Request, desk: Desk, replies: Sequence[Asked], asker: Asker, form: Form, is_streamed: bool
 ) -> Response:
     """Raises RequestRefused for what cannot be answered, before anything is sent."""
-    job = desk.submit(replies[0], is_remembered)
+    job = desk.submit(replies[0], asker)
     first: list[Told] = []
     try:
         first = await while_there(request, job.next())
         check(first)
         if is_streamed:
-            content = _stream(desk, replies, is_remembered, form, job, first)
+            content = _stream(desk, replies, asker, form, job, first)
             return EventSourceResponse(content, ping=_PING_S, sep="\n")
-        return JSONResponse(form.whole(await while_there(request, _all(desk, replies, is_remembered, job, first))))
+        return JSONResponse(form.whole(await while_there(request, _all(desk, replies, asker, job, first))))
     except BaseException:
         desk.leave(job)
         raise
@@ -87,14 +88,14 @@ async def while_there(request: Request, work: Any) -> Any:
 
 
 async def _stream(
-    desk: Desk, replies: Sequence[Asked], is_remembered: bool, form: Form, job: Job, first: list[Told]
+    desk: Desk, replies: Sequence[Asked], asker: Asker, form: Form, job: Job, first: list[Told]
 ) -> AsyncIterator[bytes]:
     try:
         yield b"".join([*form.begin(), *form.add(0, first)])
         for number, asked in enumerate(replies):
             told = first
             if number:
-                job = desk.submit(asked, is_remembered)
+                job = desk.submit(asked, asker)
                 told = []
             while not told or not isinstance(told[-1], END):
                 told = await job.next()
@@ -110,13 +111,13 @@ async def _stream(
 
 
 async def _all(
-    desk: Desk, replies: Sequence[Asked], is_remembered: bool, job: Job, first: list[Told]
+    desk: Desk, replies: Sequence[Asked], asker: Asker, job: Job, first: list[Told]
 ) -> list[tuple[list[Told], AnswerEnded]]:
     found: list[tuple[list[Told], AnswerEnded]] = []
     for number, asked in enumerate(replies):
         told = first
         if number:
-            job = desk.submit(asked, is_remembered)
+            job = desk.submit(asked, asker)
             told = []
         try:
             while not told or not isinstance(told[-1], END):

@@ -20,6 +20,7 @@ from engine.messages.events import (
     Listener,
     ReplyFinished,
 )
+from engine.messages.owner import Owner
 from engine.messages.replies import OriginRun, ReplyListener, ThoughtPiece, TokenLog
 from engine.messages.speed import LiveFigures
 from engine.replies.reply import PreparedReply, ReplyWriter
@@ -69,7 +70,7 @@ class Answering:
     def _answer(self, command: Answer, local: Local, stop: StopSignal) -> None:
         asked, writer = command.asked, local.writer
         settings = self._settings(command)
-        prepared = _prepared(asked, settings, writer)
+        prepared = _prepared(asked, settings, writer, command.owner)
         kept = self._keep(asked) if command.is_remembered and prepared.turns else None
         learns = kept is not None and settings.learns
         settings = replace(
@@ -137,10 +138,10 @@ class Answering:
             self._post(UpdateRecall())
 
 
-def _prepared(asked: Asked, settings: ReplySettings, writer: ReplyWriter) -> PreparedReply:
+def _prepared(asked: Asked, settings: ReplySettings, writer: ReplyWriter, owner: Owner) -> PreparedReply:
     """Raises what `ReplyWriter.prepare` raises, and NotPossible."""
     if asked.text is not None:
-        return writer.prepare_bare(asked.text)
+        return writer.prepare_bare(asked.text, owner)
     if asked.tools and not writer.calls_tools:
         raise NotPossible(
             "{target_name} cannot use tools: its chat template has no place for them. Send none, or choose another "
@@ -150,7 +151,10 @@ def _prepared(asked: Asked, settings: ReplySettings, writer: ReplyWriter) -> Pre
     is_past = bool(asked.begun) or asked.must_call is not None  # its thoughts
     thinks = False if is_past else settings.asks_to_think
     return writer.prepare(
-        *(asked.turns, None, asked.begun, (), thinks, asked.tools), keeps_all=True, must_call=asked.must_call
+        *(asked.turns, None, asked.begun, (), thinks, asked.tools),
+        keeps_all=True,
+        must_call=asked.must_call,
+        owner=owner,
     )
 
 

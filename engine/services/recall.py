@@ -14,6 +14,7 @@ import numpy as np
 from engine.errors import ConversationMissing, MendableError
 from engine.messages.conversations import Message
 from engine.messages.learned import RecallText
+from engine.messages.owner import USER, Owner
 from engine.messages.prompts import split_pictures
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.recall import MOST_TOKENS, RecallTexts
@@ -102,8 +103,10 @@ class Recall:
             if self._fingerprint:
                 self._load()
 
-    def indexes(self) -> Sequence[SuffixIndex]:
-        return (*self._texts.indexes, *self._beside) if self._beside else self._texts.indexes
+    def indexes(self, owner: Owner = USER) -> Sequence[SuffixIndex]:
+        """Of the texts that a reply for this owner may quote."""
+        stored = self._texts.indexes if owner.drafts_from_chats else ()
+        return (*stored, *self._beside) if self._beside else stored
 
     @contextmanager
     def beside(self, texts: Sequence[str]) -> Iterator[None]:

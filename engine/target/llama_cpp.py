@@ -406,8 +406,17 @@ class LlamaCppTarget(LoadedModel):
                 complaint=last_error(),
             )
         self._adapter = adapter
-        adapters = (lib.llama_adapter_lora_p_ctypes * 1)(adapter)
-        lib.llama_set_adapters_lora(self._context, adapters, 1, (ctypes.c_float * 1)(1.0))
+        self.apply_adapter(True)
+
+    def apply_adapter(self, is_wanted: bool) -> None:
+        """From the next pass on, the low-rank additions it has been given, if any, are applied or not; it holds nothing
+        then."""
+        self._clear()
+        if self._adapter is not None and is_wanted:
+            adapters = (lib.llama_adapter_lora_p_ctypes * 1)(self._adapter)
+            lib.llama_set_adapters_lora(self._context, adapters, 1, (ctypes.c_float * 1)(1.0))
+        else:
+            lib.llama_set_adapters_lora(self._context, None, 0, None)
 
     def tell_states(self, wanted: bool) -> None:
         self._tells = wanted

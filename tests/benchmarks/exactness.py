@@ -93,7 +93,7 @@ class CachingDrafter:
     def chance(self, probability: float) -> float:
         return probability
 
-    def refresh(self) -> bool:
+    def refresh(self, is_original: bool = False) -> bool:  # noqa: ARG002
         return False
 
 

@@ -88,7 +88,7 @@ def always_drafting(config: EngineConfig, target: Target, length: int) -> Specul
     if teachable is not None and record is not None:
         teachable.use(teachable.read_adapter(record.weights))
     chooser = Chooser(costs, always=Always(length, length), draws_trees=False)
-    supplies = Supplies(target, tuple, lambda _is_cancelled: drafting.proposer)
+    supplies = Supplies(target, load_drafter=lambda _is_cancelled: drafting.proposer)
     alone = [each for each in catalogue.proposers(source) if each.origin.key == catalogue.DRAFTER.key]
     return open_speculation(chooser, supplies, alone, at_once=True)
 

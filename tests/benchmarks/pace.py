@@ -149,7 +149,7 @@ def recalling(target: Target) -> Speculation:
     """As the app drafts for the target where no drafter pays and nothing was said before."""
     passes = measure_passes(target, StopSignal())
     proposers = catalogue.paying(passes, None)
-    return open_speculation(Chooser(passes), Supplies(target, tuple, None), proposers, at_once=True)
+    return open_speculation(Chooser(passes), Supplies(target), proposers, at_once=True)
 
 
 def simulate(

@@ -128,7 +128,7 @@ def propose(recalled: RecallTexts, speaker: Speaker, seed: int) -> Rounds:
     found_us: list[float] = []
     first_us: list[float] = []
     num_right = 0
-    lookup = RecallProposer(lambda: recalled.indexes)
+    lookup = RecallProposer(lambda _owner: recalled.indexes)
     for context, following in _contexts(speaker, seed):
         is_first = context.reply_start == len(context.tokens)
         began = perf_counter()

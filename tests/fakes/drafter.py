@@ -59,6 +59,7 @@ class FakeDrafter:
         self.held: list[int] = []
         self.num_read = 0
         self.most_threads = 1
+        self.is_original = False  # nothing that was learned is in use
 
     @property
     def num_held(self) -> int:
@@ -80,7 +81,8 @@ class FakeDrafter:
     def chance(self, probability: float) -> float:
         return probability
 
-    def refresh(self) -> bool:
+    def refresh(self, is_original: bool = False) -> bool:
+        self.is_original = is_original
         return False
 
 

@@ -28,12 +28,14 @@ class Seer(FakeTarget):
         """`num_more_cells`: than places, of each run."""
         super().__init__(_what_it_sees, context_size, can_roll_back)
         self.features |= {TargetFeature.PICTURES}
+        self.digests: list[str] = []  # of pictures that it was shown
         self.looked_at: list[str] = []  # the letters of pictures, for each of their runs
         self._num_more_cells = num_more_cells
 
     def see(self, picture: Picture, stop: StopSignal) -> SeenPicture:
         if stop.is_set():
             raise Interrupted
+        self.digests.append(picture.digest)
         first, second = (
             PictureRun(picture, number, num, num + self._num_more_cells) for number, num in ((0, 3), (1, 1))
         )

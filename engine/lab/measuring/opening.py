@@ -106,7 +106,7 @@ def open_measurement(
 
 def _supplies(target: Target, memory: RecallTexts, drafting: Drafting | None) -> Supplies:
     load = None if drafting is None else lambda _is_cancelled: drafting.proposer
-    return Supplies(target, lambda: memory.indexes, load)
+    return Supplies(target, lambda _owner: memory.indexes, load)
 
 
 def _wanted(way: Way, costs: PassCosts, supplied: DrafterSource | None) -> list[Listed]:

@@ -73,7 +73,7 @@ class Start:
             supply.target,
             StopSignal(),
             supply,
-            lambda: [SuffixIndex([[*recalled.encode()]])] if recalled else [],
+            lambda _owner: [SuffixIndex([[*recalled.encode()]])] if recalled else [],
             lambda changed: self.told.append(changed.state),
             at_once=at_once,
             memory=memory,

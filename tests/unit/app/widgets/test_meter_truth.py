@@ -46,7 +46,7 @@ def speculating(machine: Machine, *proposers: Proposer) -> Speculation:
 
 def recalling(*texts: str) -> RecallProposer:
     index = [SuffixIndex([[*text.encode()] for text in texts])]
-    return RecallProposer(lambda: index)
+    return RecallProposer(lambda _owner: index)
 
 
 @pytest.fixture

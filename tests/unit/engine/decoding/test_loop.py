@@ -40,7 +40,7 @@ Speculate = Callable[[FakeTarget], Speculation]
 def recalling(*texts: str) -> RecallProposer:
     """As if these had been said in earlier chats, byte by byte."""
     kept = [SuffixIndex([[*text.encode()] for text in texts])]
-    return RecallProposer(lambda: kept)
+    return RecallProposer(lambda _owner: kept)
 
 
 def neural(target: FakeTarget, text: str = TEXT, logits: Logits | None = None, merge: bool = True) -> TranslatedDrafter:

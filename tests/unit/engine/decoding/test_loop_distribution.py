@@ -290,7 +290,7 @@ def test_it_does_so_where_the_drafter_goes_on_from_recall(seed: int, merge: bool
 
     def speculate() -> Speculation:
         drafter = neural_proposer(VOCABULARY, random_logits(seed, LETTERS), merge)
-        return choosing(RecallProposer(lambda: kept), drafter)
+        return choosing(RecallProposer(lambda _owner: kept), drafter)
 
     every = Sum(seed, 3, speculate)
     assert every.error() < 1e-9
@@ -302,7 +302,7 @@ def branching(seed: int) -> Sum:
     # After any token three different things were said, one or two tokens long.
     said = [[token, *random.permutation(LIKELY)[: 1 + number % 2].tolist()] for token in LIKELY for number in range(3)]
     kept = [SuffixIndex([*before, *each] for each in said) for before in ([*b"x"], [*b"a"])]
-    return Sum(seed, 4, lambda: choosing(RecallProposer(lambda: kept)), max_branches=3)
+    return Sum(seed, 4, lambda: choosing(RecallProposer(lambda _owner: kept)), max_branches=3)
 
 
 @settings(max_examples=2)
@@ -318,7 +318,9 @@ def test_it_does_so_with_lookahead_and_its_window_beside_what_recall_quotes() ->
     def summed(seed: int) -> Sum:
         said = np.random.default_rng(seed).choice(LIKELY, 60).tolist()
         index = SuffixIndex([[*b"a", *said]])
-        return Sum(seed, 16, lambda: choosing(RecallProposer(lambda: [index]), LookaheadProposer()), max_branches=8)
+        return Sum(
+            seed, 16, lambda: choosing(RecallProposer(lambda _owner: [index]), LookaheadProposer()), max_branches=8
+        )
 
     sums = [summed(seed) for seed in range(3)]
     assert max(each.error() for each in sums) < 1e-9
@@ -350,10 +352,11 @@ def who_drafts(seed: int) -> dict[str, Callable[[], Speculation]]:
     said = [[first, second, int(random.choice(LIKELY))] for first in (*b"a", *LIKELY) for second in LIKELY]
     kept = [SuffixIndex(said), SuffixIndex([*b"a", *each] for each in said)]
     return {
-        "recall": lambda: choosing(RecallProposer(lambda: kept)),
+        "recall": lambda: choosing(RecallProposer(lambda _owner: kept)),
         "shared": lambda: drafting(shared_drafter(seed), 2),
         "one after the other": lambda: choosing(
-            RecallProposer(lambda: kept[:1]), neural_proposer(FakeTarget().vocabulary, random_logits(seed, LETTERS))
+            RecallProposer(lambda _owner: kept[:1]),
+            neural_proposer(FakeTarget().vocabulary, random_logits(seed, LETTERS)),
         ),
     }
 

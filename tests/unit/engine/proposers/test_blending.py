@@ -159,7 +159,7 @@ class Broken(Proposer):
 
 
 def test_recall_tells_the_drafter_what_followed_also_after_what_it_drafts() -> None:
-    recall = RecallProposer(lambda: [SuffixIndex([[7, 8, 9, 10]])])
+    recall = RecallProposer(lambda _owner: [SuffixIndex([[7, 8, 9, 10]])])
     assert recall.propose(context_of([5, 7]), 4, Generous()) is NO_DRAFT
     for ahead, token in (((), 8), ((8,), 9), ((8, 9), 10)):
         found = recall.expect(ahead)

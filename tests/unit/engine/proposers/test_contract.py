@@ -46,7 +46,7 @@ def built(listed: Listed) -> Proposer:
         return neural_proposer(target.vocabulary, guesses(TEXT))
 
     indexes = [SuffixIndex([[*TEXT.encode()]])]
-    return listed.proposer_class().build(Supplies(target, lambda: indexes, load_drafter), lambda: False)
+    return listed.proposer_class().build(Supplies(target, lambda _owner: indexes, load_drafter), lambda: False)
 
 
 def test_each_has_an_origin_of_its_own_and_the_window_knows_it_without_slow_libraries() -> None:

@@ -33,7 +33,7 @@ def asked(lookup: RecallProposer, text: Sequence[int], limit: int = 9, turns: Se
 def remembering(*texts: Sequence[int]) -> RecallProposer:
     """Each text was kept on its own."""
     indexes = [SuffixIndex([text]) for text in texts]
-    return RecallProposer(lambda: indexes)
+    return RecallProposer(lambda _owner: indexes)
 
 
 def write(lookup: RecallProposer, tokens: Sequence[int], draft: Draft = NO_DRAFT) -> None:
@@ -56,7 +56,7 @@ def test_what_was_kept_of_earlier_chats_is_guessed() -> None:
 
 def test_what_is_kept_meanwhile_is_guessed_from_then_on() -> None:
     kept: list[SuffixIndex] = []
-    lookup = RecallProposer(lambda: kept)
+    lookup = RecallProposer(lambda _owner: kept)
     assert asked(lookup, [0, 7, 8]) is NO_DRAFT
     kept.append(SuffixIndex([[7, 8, 9]]))
     assert asked(lookup, [0, 7, 8]).tokens == (9,)
@@ -282,7 +282,7 @@ def test_of_more_places_alike_than_are_compared_the_one_that_was_just_right_goes
 
 def test_a_text_that_is_forgotten_is_not_quoted_further() -> None:
     kept = [SuffixIndex([range(40)])]
-    lookup = RecallProposer(lambda: kept)
+    lookup = RecallProposer(lambda _owner: kept)
     assert asked(lookup, [99, 0, 1, 2]).tokens[:2] == (3, 4)
     kept.clear()
     assert asked(lookup, [99, 0, 1, 2, 3]) is NO_DRAFT
@@ -446,7 +446,7 @@ def test_a_place_that_is_found_goes_before_one_behind_a_break() -> None:
 
 def test_a_text_that_is_forgotten_is_not_resumed() -> None:
     kept = [SuffixIndex([COPIED])]
-    lookup = RecallProposer(lambda: kept)
+    lookup = RecallProposer(lambda _owner: kept)
     asked(lookup, [0, *COPIED[:10]])
     kept.clear()
     assert asked(lookup, [0, *COPIED[:10], 999]) is NO_DRAFT

@@ -53,7 +53,7 @@ def live(listener: RecordingListener) -> str:
 
 def recalling(*texts: str) -> Speculation:
     index = [SuffixIndex([[*text.encode()] for text in texts])]
-    return choosing(RecallProposer(lambda: index))
+    return choosing(RecallProposer(lambda _owner: index))
 
 
 @pytest.mark.parametrize("guess", ["".join(signs) for signs in product("bx", repeat=4)])
@@ -91,7 +91,7 @@ TEXT = "the thing in the inn, then nothing; the theme: haha — thé 🙂 end"
 def test_what_two_guessed_one_after_the_other_is_told_apart() -> None:
     target = FakeTarget(says(TEXT))
     index = [SuffixIndex([[*TEXT[20:40].encode()]])]
-    speculation = choosing(RecallProposer(lambda: index), neural_proposer(target.vocabulary, guesses(TEXT)))
+    speculation = choosing(RecallProposer(lambda _owner: index), neural_proposer(target.vocabulary, guesses(TEXT)))
     reply, listener = write(target, speculation)
     told = spelled(reply.statistics.origins)
     assert reply.text == TEXT

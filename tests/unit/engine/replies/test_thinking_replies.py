@@ -34,7 +34,7 @@ def write(writer: ReplyWriter, *turns: ChatTurn, settings: ReplySettings = SETTI
 def recalling(target: Thinker) -> Speculation:
     """Checking guesses costs nothing."""
     costs = FixedCosts({1: 1.0, 16: 1.0})
-    return open_speculation(Chooser(costs), Supplies(target, tuple, None), catalogue.paying(costs, None), at_once=True)
+    return open_speculation(Chooser(costs), Supplies(target), catalogue.paying(costs, None), at_once=True)
 
 
 @pytest.mark.parametrize("template", [None, OPEN_IN_PROMPT], ids=["opened by the reply", "opened by the prompt"])

@@ -12,8 +12,9 @@ from engine.config import ReplySettings
 from engine.messages.asked import Asked
 from engine.messages.commands import Answer, LoadTarget
 from engine.messages.events import AnswerEnded, AnswerStarted, AnswerText, Event, Finished, TargetInfo, TargetReady
+from engine.messages.owner import Owner
 from engine.messages.replies import ReplyStatistics, StopReason
-from engine.messages.serving import ServerLimits
+from engine.messages.serving import Asker, ServerLimits
 from engine.server import desk
 from engine.server.desk import Desk, Told
 from engine.stop_signal import StopSignal
@@ -44,7 +45,7 @@ def test_text_comes_in_few_pieces_and_the_first_of_each_reply_at_once(monkeypatc
     async def visit(at: Desk) -> list[list[Told]]:
         came: list[list[Told]] = []
         for _ in range(2):
-            job = at.submit(Asked(), False)
+            job = at.submit(Asked(), Asker(Owner("program")))
             number = job.command.number
             at.hear(AnswerStarted(number, 3))
             came.append(await job.next())
@@ -66,7 +67,7 @@ def test_text_is_passed_on_though_no_more_follows(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(desk, "_GAP_S", 0.02)
 
     async def visit(at: Desk) -> list[list[Told]]:
-        job = at.submit(Asked(), False)
+        job = at.submit(Asked(), Asker(Owner("program")))
         came: list[list[Told]] = []
         for wait_s in (0.0, 0.0, 0.1):
             await asyncio.sleep(wait_s)
@@ -79,7 +80,7 @@ def test_text_is_passed_on_though_no_more_follows(monkeypatch: pytest.MonkeyPatc
 
 def test_what_another_reply_tells_is_passed_on_to_nobody() -> None:
     async def visit(at: Desk) -> list[Told]:
-        job = at.submit(Asked(), False)
+        job = at.submit(Asked(), Asker(Owner("program")))
         other: list[Event] = [AnswerText(99, "x", ()), ended(99), Finished(Answer(99, Asked(), ReplySettings(), False))]
         for event in (*other, ended(job.command.number)):
             at.hear(event)
