@@ -146,6 +146,25 @@ def test_a_drafter_takes_what_it_was_offered_last_and_forgets_what_it_held(draft
     drafter.roll_back(0)
 
 
+def test_what_it_learned_can_be_left_aside_and_taken_up_again(drafter: LlamaDrafter) -> None:
+    own = drafter.weights
+    plain = np.array(drafter.read(TOKENS))
+    assert not drafter.refresh(is_original=True), "it has learned nothing"
+    drafter.offer(adapted(own, adapter_for(drafter, size=0.3)))
+    assert not drafter.refresh(is_original=True)
+    drafter.roll_back(0)
+    assert np.array_equal(drafter.read(TOKENS), plain)
+    assert drafter.refresh()
+    learned = np.array(drafter.read(TOKENS))
+    assert np.abs(learned - plain).max() > 0.1
+    assert drafter.refresh(is_original=True)
+    assert np.array_equal(drafter.read(TOKENS), plain)
+    assert drafter.refresh()
+    assert np.array_equal(drafter.read(TOKENS), learned)
+    drafter.offer(own)
+    drafter.refresh()
+
+
 def test_the_head_comes_and_goes_with_its_adapter(drafter: LlamaDrafter) -> None:
     own = drafter.weights
     head = AcceptanceHead(torch.full((48,), 0.1), torch.tensor([1.0, -0.5, 0.25]))

@@ -73,6 +73,12 @@ def test_both_compute_the_same_with_it_and_without(make: Callable[[Path], Path],
     np.testing.assert_allclose(learned, wanted, atol=0.05)
     assert adapter.head is not None
     assert drafter.chance(0.7) == pytest.approx(adapter.head.chance(state, 0.7), abs=0.02)
+    assert drafter.refresh(is_original=True)
+    np.testing.assert_array_equal(drafter.read(_TOKENS), plain)
+    assert drafter.chance(0.7) == 0.7
+    assert not drafter.refresh(is_original=True)
+    assert drafter.refresh()
+    np.testing.assert_array_equal(drafter.read(_TOKENS), learned)
     drafter.roll_back(len(_TOKENS) - 1)
     np.testing.assert_allclose(drafter.read(_TOKENS[-1:]), learned, atol=1e-3)
     drafter.offer(None)

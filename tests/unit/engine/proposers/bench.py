@@ -10,6 +10,7 @@ import numpy as np
 from engine.config import SamplingSettings
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.learned import NgramRecord
+from engine.messages.owner import USER, Owner
 from engine.numerics.draft import Draft
 from engine.numerics.ngram_cache import NgramCache
 from engine.numerics.sampling import RandomDice
@@ -56,8 +57,9 @@ class Bench:
         ahead: Sequence[int] = (),
         turns: Sequence[ChatTurn] = TURNS,
         sampling: SamplingSettings = GREEDY,
+        owner: Owner = USER,
     ) -> Draft:
-        context = replace(context_of(reply, turns), sampling=sampling, ahead=tuple(ahead))
+        context = replace(context_of(reply, turns), sampling=sampling, ahead=tuple(ahead), owner=owner)
         return self.proposer.propose(context, limit, worth or Generous())
 
     def held(self) -> str:

@@ -13,7 +13,8 @@ import pytest
 from engine.config import ReplySettings, SamplingSettings
 from engine.decoding.speculation import Speculation
 from engine.messages.conversations import ChatTurn, Role
-from engine.numerics.draft import NO_DRAFT, Verdict
+from engine.messages.owner import Owner
+from engine.numerics.draft import NO_DRAFT, Verdict, common_prefix_length
 from engine.numerics.draft_length import MAX_LENGTH, FixedCosts
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.catalogue import HEADS, LOOKAHEAD, PROPOSERS, RECALL, Listed, paying
@@ -106,6 +107,24 @@ def test_it_bears_every_verdict_and_any_order_of_replies(listed: Listed) -> None
             play([*TEXT.encode()[:length]], turns)
         proposer.end_reply()
         proposer.end_reply()
+
+
+@every_proposer
+@pytest.mark.parametrize("turns", [TURNS, OTHER_TURNS], ids=["same turns", "other turns"])
+def test_for_another_owner_it_guesses_as_one_that_nobody_has_used(listed: Listed, turns: Sequence[ChatTurn]) -> None:
+    """And reads as much. How far it guesses may depend on how guesses fared."""
+    stranger, used, unused = Owner("stranger"), built(listed), built(listed)
+    for length in range(1, 20):
+        draft = used.propose(context_of([*TEXT.encode()[:length]], TURNS), 5, Generous())
+        used.observe(Verdict(draft, 0, (TEXT.encode()[length],), wanted=((0, 7),) if draft.tokens else ()))
+    used.end_reply()
+    used.change_owner()
+    for length in range(1, 20):
+        context = replace(context_of([*TEXT.encode()[:length]], turns), owner=stranger)
+        one, other = (proposer.propose(context, 5, Generous()) for proposer in (used, unused))
+        common = common_prefix_length(one.tokens, other.tokens)
+        assert common == min(len(one.tokens), len(other.tokens))
+        assert (common > 0, one.num_read) == (bool(one.tokens or other.tokens), other.num_read)
 
 
 continuing = [listed for listed in PROPOSERS if listed.proposer_class().continues]

@@ -14,6 +14,7 @@ from engine.drafter.interface import LogitRow
 from engine.errors import DrafterUnusable
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.learned import NgramRecord
+from engine.messages.owner import USER, Owner
 from engine.numerics.draft import Verdict
 from engine.numerics.sampling import RandomDice
 from engine.proposers.drafted import DrafterProposer, measure_step
@@ -240,6 +241,20 @@ def test_an_adapter_that_is_taken_up_changes_nothing_of_what_is_known_about_gues
     bench.drafter.refresh = lambda is_original=False: not is_original  # type: ignore[method-assign]
     bench.drafter.held.clear()
     assert bench.draft(tokens_of("in"), 1, turns=[ChatTurn(Role.USER, "Say it.")]).chances == known
+
+
+def test_what_the_user_taught_drafts_for_the_user_and_for_a_client_that_may() -> None:
+    """Its n-grams and its weights."""
+    bench = Bench("a haha")
+    for _ in range(9):
+        bench.cache.doubt(tokens_of("hah")[0])  # which the user's texts never had
+    owners = (USER, Owner("editor"), Owner("assistant", drafts_from_chats=True), USER)
+    drafts = []
+    for number, owner in enumerate(owners):
+        turns = [ChatTurn(Role.USER, f"{number}")]  # of another reply
+        drafts.append(bench.draft(tokens_of("a "), 2, turns=turns, owner=owner).tokens)
+        assert bench.drafter.is_original is not owner.drafts_from_chats
+    assert drafts[0] == drafts[2] == drafts[3] != drafts[1] == Bench("a haha").propose(tokens_of("a "), 2)
 
 
 class Counting(list[int]):
