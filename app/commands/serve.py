@@ -77,6 +77,8 @@ def serve(
     with stopped_by_ctrl_c() as stop, engine.serving(config, settings) as serving:
         loaded = serving.load(target, TargetSettings(context_size, threads, gpu_layers), stop)
         print(f"{loaded} answers at {serving.address}/v1", flush=True)
+        if serving.needs_key:
+            print("Every program needs a key; `slipstream clients add NAME` makes one.", file=sys.stderr)
         print("Ctrl+C ends this.", file=sys.stderr, flush=True)
         wait = threading.Event()
         while not stop.is_set():

@@ -21,7 +21,7 @@ class ServerController(Controller):
         self._keeper = keeper
         self._dialog: ServerDialog | None = None
         self._used: UseServer | None = None
-        self._state = ("", "")  # its address, and what is wrong
+        self._state = ServerChanged("")
         window.server_action.triggered.connect(self._open)
         keeper.changed.connect(self.follow)
 
@@ -58,7 +58,7 @@ class ServerController(Controller):
     def _open(self) -> None:
         dialog = self.dialog
         dialog.show_choice(self._choice)
-        dialog.show_state(*self._state)
+        self._show_state(dialog)
         dialog.show_problem("")
         self._ask(ListClients())
         show_in_front(dialog)
@@ -79,6 +79,9 @@ class ServerController(Controller):
         self.dialog.show_choice(self._choice)
         self.follow()
 
+    def _show_state(self, dialog: ServerDialog) -> None:
+        dialog.show_state(self._state.address, self._state.problem, self._state.needs_key)
+
     def _ask(self, command: Command) -> None:
         self._bridge.post(command).failed.connect(self._on_failed)
 
@@ -95,7 +98,7 @@ class ServerController(Controller):
     def _on_event(self, event: Event) -> None:
         match event:
             case ServerChanged(address, problem):
-                self._state = address, problem
+                self._state = event
                 words = self.tr("Other programs can use the model at {address}").format(address=address)
                 self._window.signs.server.tell(words if address else "")
                 if problem and (self._dialog is None or not self._dialog.isVisible()):
@@ -109,4 +112,4 @@ class ServerController(Controller):
             case _:
                 return
         if self._dialog is not None:
-            self._dialog.show_state(*self._state)
+            self._show_state(self._dialog)

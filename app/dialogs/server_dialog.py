@@ -111,11 +111,13 @@ class ServerDialog(Dialog):
         self.port.setText(str(choice.port))
         self.remembers.setEnabled(not choice.needs_key)
 
-    def show_state(self, address: str, problem: str) -> None:
-        """Where it is, or why it is not there; neither: it is off."""
+    def show_state(self, address: str, problem: str, needs_key: bool = False) -> None:
+        """Where it is, or why it is not there; neither: it is off. `needs_key`: every program does."""
         self.address = address
         text = self.tr("Off. No connections are accepted.")
-        if address:
+        if address and needs_key:
+            text = self.tr("Programs reach it at {address}/v1 with a key; create one below.").format(address=address)
+        elif address:
             text = self.tr("Programs reach it at {address}/v1; they need no other setting.").format(address=address)
         self.state.setText(problem or text)
         self.copy_button.setEnabled(bool(address))

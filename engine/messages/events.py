@@ -442,6 +442,7 @@ class ReplyFinished(Event):
 class ServerChanged(Event):
     address: str  # empty: it is closed
     problem: str = ""  # a sentence: why it could not be opened
+    needs_key: bool = False  # every program does
 
 
 class ClientsListed(Event):

@@ -1,8 +1,9 @@
-"""Who may speak with the server: before a request is read, its `Host`, `Origin` and key are looked at.
+"""Who may speak with the server: before a request is read, its `Host`, `Origin`, user and key are looked at.
 
 A page in a browser can send requests to this machine, under a name of its own that it has point here (DNS rebinding),
 or from its own origin. So `Host` must be a name of this machine, and what browsers say of a page is refused, unless the
-user has allowed that page. Programs send neither.
+user has allowed that page. Programs send neither. Those of the user whom the server is for are known by the other end
+of their connection (`peers.py`); any other needs a key.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from engine.errors import FileUnusable
 from engine.messages.serving import Client, ServerSettings, is_loopback
 from engine.server.clients import Clients
+from engine.server.peers import IS_OWN
 from engine.server.refusals import RequestRefused
 
 _OPEN = frozenset({"/health", "/v1/health"})  # says only whether there is a model
@@ -46,7 +48,7 @@ class Guard:
         try:
             headers = _headers(scope)
             self._check(headers)
-            scope.setdefault("state", {})["client"] = self._client(scope, headers)
+            scope["state"]["client"] = self._client(scope, headers)
         except RequestRefused as refusal:
             await _response(refusal, scope)(scope, receive, send)
             return
@@ -91,9 +93,6 @@ class Guard:
 
     def _client(self, scope: Scope, headers: Mapping[str, str]) -> Client:
         """Whose key this is. Raises RequestRefused."""
-        anybody = Client(is_remembered=self._settings.is_remembered)
-        if scope["path"] in _OPEN or scope["method"] == "OPTIONS":
-            return anybody
         key = headers.get("x-api-key", "")
         scheme, _, token = headers.get("authorization", "").partition(" ")
         key = token.strip() if scheme.lower() == "bearer" else key
@@ -103,18 +102,19 @@ class Guard:
             raise RequestRefused(503, str(error)) from error
         if known is not None:
             return known
-        if self._settings.is_local and not self._settings.needs_key:
-            return anybody
+        is_local = self._settings.is_local
+        is_stranger = is_local and not scope["state"].get(IS_OWN, False)
+        is_open = scope["path"] in _OPEN or scope["method"] == "OPTIONS" or (is_local and not self._settings.needs_key)
+        if is_open and not is_stranger:
+            return Client(is_remembered=self._settings.is_remembered)
         if key:
             self._note_wrong(str((scope.get("client") or ("", 0))[0]))
-        raise RequestRefused(
-            401,
-            "This key is not known here; `slipstream clients add NAME` makes one."
-            if key
-            else "This server wants a key: send it as `Authorization: Bearer KEY`.",
-            "invalid_api_key",
-            headers={"WWW-Authenticate": "Bearer"},
-        )
+            sentence = "This key is not known here; `slipstream clients add NAME` makes one."
+        elif is_stranger and not self._settings.needs_key:
+            sentence = "Programs of other users need a key here: send it as `Authorization: Bearer KEY`."
+        else:
+            sentence = "This server wants a key: send it as `Authorization: Bearer KEY`."
+        raise RequestRefused(401, sentence, "invalid_api_key", headers={"WWW-Authenticate": "Bearer"})
 
     def _note_wrong(self, address: str) -> None:
         """Raises RequestRefused where many came from there. Right keys are let in all the same: another program at the

@@ -90,13 +90,13 @@ class Hosting:
 
     def _use(self, settings: ServerSettings | None) -> None:
         self.close()
-        address = ""
+        told = ServerChanged("")
         if settings is not None:
             from engine.server.serving import Server
 
             server = Server(settings, self._data_dir, self._post, lambda: self._reply_settings)
             try:
-                address = server.open()
+                told = ServerChanged(server.open(), needs_key=server.needs_key)
             except MendableError as error:
                 self._emit(ServerChanged("", str(error)))
                 return
@@ -105,4 +105,4 @@ class Hosting:
                 ready = self._ready
             if ready is not None:
                 server.hear(ready)
-        self._emit(ServerChanged(address))
+        self._emit(told)

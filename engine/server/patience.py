@@ -1,5 +1,6 @@
-"""Connections on which the lines before a request do not arrive in time are closed: uvicorn waits for ever. Each has
-a number, by which requests are told apart that come from programs without a key."""
+"""What uvicorn's connections lack. Those on which the lines before a request do not arrive in time are closed: uvicorn
+waits for ever. Each has a number, by which requests are told apart that come from programs without a key, and knows
+whose program asks."""
 
 from __future__ import annotations
 
@@ -8,6 +9,8 @@ from itertools import count
 from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from engine.server.peers import IS_OWN, is_own
 
 _NUMBERS = count(1)
 
@@ -22,6 +25,8 @@ def patient(head_s: float) -> type[asyncio.Protocol]:
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
+            ends = [transport.get_extra_info(name) for name in ("peername", "sockname")]
+            self.app_state = {**self.app_state, IS_OWN: is_own(transport.get_extra_info("socket").family, *ends)}
             self._look()
 
         def data_received(self, data: bytes) -> None:

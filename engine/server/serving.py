@@ -8,6 +8,7 @@ import logging
 import socket
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from engine.messages.events import Event
 from engine.messages.serving import ServerSettings
 from engine.server.clients import Clients
 from engine.server.desk import Desk
+from engine.server.peers import tells_users
 from engine.stop_signal import StopSignal
 
 if TYPE_CHECKING:
@@ -48,14 +50,19 @@ class Server:
         self._loop: asyncio.AbstractEventLoop | None = None
         self.address = ""  # while it is open
 
+    @property
+    def needs_key(self) -> bool:
+        """Whether every program does, while it is open."""
+        return self._settings.needs_key or not self._settings.is_local
+
     def hear(self, event: Event) -> None:
         """Any thread."""
         self._desk.hear(event)
 
     def open(self) -> str:
         """Its address. Raises NotPossible where that cannot be used, and SettingInvalid where nobody has a key for a
-        server that other machines reach."""
-        settings = self._settings
+        server that other machines reach. Where the system does not tell whose program asks, every one needs a key."""
+        settings = self._settings = replace(self._settings, needs_key=self._settings.needs_key or not tells_users())
         if not settings.is_local and not self._clients.all():
             raise SettingInvalid(
                 "A server at {host} can be reached from other computers, so every program needs a key: create one "

@@ -36,6 +36,7 @@ class Serving:
         self._engine = Engine(config, self._hear)
         self._settings = settings
         self.address = ""
+        self.needs_key = False  # every program does
 
     def open(self) -> None:
         """Raises MendableError."""
@@ -61,6 +62,7 @@ class Serving:
             case ServerChanged(address, problem) if problem:
                 self._opened.set_exception(MendableError(problem))
             case ServerChanged(address):
+                self.needs_key = event.needs_key
                 self._opened.set_result(address)
             case TargetReady(target):
                 self._name = target.name

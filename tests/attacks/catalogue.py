@@ -15,6 +15,7 @@ _ALL = (
         "quoting", "grammars that force what a program knows of a chat: what do counts and times tell of the rest", 24
     ),
     Attack("caching", "prompts that begin as a chat does: what do counts and times tell of the rest", 32),
+    Attack("strangers", "programs of another user of this machine, who ask the server (needs root)", 400),
     Attack("starts", "two starts at once: one window, one store, no loss", 50, 3600.0),
     Attack("disk", "a disk that is full or read-only at every write", 150),
     Attack("models", "files of models with damage in header, tensors, vocabulary and template", 1000, 3600.0),

@@ -61,6 +61,8 @@ def test_it_is_off_until_it_is_switched_on_by_keyboard(window: MainWindow, tmp_p
     QTest.keyClick(dialog.port, Qt.Key.Key_Return)
     dialog.needs_key.click()
     assert settings_of(bridge) == ServerSettings(port=9000, needs_key=True)
+    bridge.tell(ServerChanged("http://127.0.0.1:9000", needs_key=True))
+    assert dialog.state.text() == "Programs reach it at http://127.0.0.1:9000/v1 with a key; create one below."
     dialog.switch.click()
     assert settings_of(bridge) is None
     QGuiApplication.clipboard().clear()

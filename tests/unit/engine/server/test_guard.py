@@ -16,6 +16,7 @@ from engine.places import CLIENTS
 from engine.sentences import say
 from engine.server.clients import Clients
 from engine.server.guard import Guard
+from engine.server.peers import IS_OWN
 from engine.server.refusals import RequestRefused, refused
 
 LAN = ServerSettings("192.168.0.7", names=("desk.local",))
@@ -35,8 +36,11 @@ def _asked(guard: Guard, method: str, path: str, **headers: str) -> tuple[int, C
     )
 
 
-def _sent(guard: Guard, method: str, path: str, headers: list[tuple[bytes, bytes]]) -> tuple[int, Client | None]:
+def _sent(
+    guard: Guard, method: str, path: str, headers: list[tuple[bytes, bytes]], is_own: bool = True
+) -> tuple[int, Client | None]:
     scope: Scope = {"type": "http", "method": method, "path": path, "headers": headers, "client": ("127.0.0.1", 5)}
+    scope["state"] = {IS_OWN: is_own}
     sent: list[Message] = []
 
     async def send(message: Message) -> None:
@@ -136,6 +140,20 @@ def test_what_the_guard_looks_at_comes_once(tmp_path: Path, first: bytes) -> Non
     headers = [(b"host", b"localhost"), (b"origin", first), (b"origin", b"http://localhost:3000")]
     assert _sent(guard, "GET", "/v1/models", headers)[0] == 400
     assert _sent(guard, "GET", "/v1/models", [(b"host", b"localhost"), (b"host", b"evil.example")])[0] == 400
+
+
+@pytest.mark.parametrize("settings", [ServerSettings(), ServerSettings(needs_key=True)])
+@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
+@pytest.mark.parametrize("path", ["/health", "/v1/models", "/props", "/v1/messages", "/nothing"])
+def test_programs_of_others_on_this_machine_need_a_key_for_everything(
+    tmp_path: Path, settings: ServerSettings, method: str, path: str
+) -> None:
+    guard = Guard(_inside, settings, Clients(tmp_path))
+    headers = [(b"host", b"localhost")]
+    assert _sent(guard, method, path, headers, is_own=False)[0] == 401
+    assert _sent(guard, method, path, [*headers, (b"authorization", b"Bearer sk-any")], is_own=False)[0] == 401
+    key = Clients(tmp_path).add("theirs").encode()
+    assert _sent(guard, method, path, [*headers, (b"x-api-key", key)], is_own=False)[0] == 200
 
 
 def test_programs_here_need_no_key_and_any_will_do(tmp_path: Path) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from engine.errors import NotPossible, SettingInvalid
@@ -291,6 +293,30 @@ def test_the_address_must_be_free_and_keyed_where_others_reach_it(tmp_path: Path
         opening(ServerSettings("0.0.0.0", ANYWHERE))
     with pytest.raises(NotPossible, match="not an address of this computer"):
         opening(ServerSettings("nowhere.invalid", ANYWHERE, needs_key=True)) if Clients(tmp_path).add("x") else None
+
+
+def test_whose_program_asks_is_looked_up_for_each_connection(plain: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    user = os.getuid()
+    with httpx2.Client(base_url=plain.serving.address) as own:
+        assert own.get("/v1/models").status_code == 200
+        with monkeypatch.context() as patch, httpx2.Client(base_url=plain.serving.address) as other:
+            patch.setattr(os, "getuid", lambda: user + 1)
+            told = other.get("/v1/models")
+            assert own.get("/v1/models").status_code == 200
+        assert (told.status_code, told.json()["error"]["code"]) == (401, "invalid_api_key")
+        assert "other users" in told.json()["error"]["message"]
+
+
+def test_where_the_system_does_not_tell_whose_program_asks_every_one_needs_a_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.server.serving.tells_users", lambda: False)
+    monkeypatch.setattr("engine.server.patience.is_own", lambda *_: False)
+    with served(tmp_path, FakeTarget(says("Hi."))) as found:
+        assert found.serving.needs_key
+        assert found.http.get("/v1/models").status_code == 401
+        key = Clients(tmp_path).add("editor")
+        assert found.http.get("/v1/models", headers={"Authorization": f"Bearer {key}"}).status_code == 200
 
 
 def test_what_the_server_is_and_has(plain: Served) -> None:
