@@ -13,6 +13,7 @@ from engine.parameters import Parameter, check_parameters
 
 LOOPBACK = "127.0.0.1"
 USUAL_PORT = 8642
+_LEAST_TEXT_BYTES, _BYTES_PER_TOKEN = 2 << 20, 16  # of a request
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +45,16 @@ class ServerLimits:
 
     waiting: int = 32  # requests, beside the one that is answered
     connections: int = 256
-    body_bytes: int = 64 << 20  # of a request: as many pictures as a prompt may have
+    text_bytes: int = 4 << 20  # of a request; less where the context is small
+    picture_bytes: int = 64 << 20  # of a request: as many pictures as a prompt may have
+    values: int = 50_000  # of a request: texts, numbers, arrays and objects
+    held_bytes: int = 96 << 20  # of all requests together, in memory
     body_s: float = 30.0  # in which it must arrive
     head_s: float = 15.0  # in which the lines before it must
+
+    def text_bytes_for(self, context_size: int) -> int:
+        """Several times what a prompt of so many tokens takes: clients shorten theirs once it was refused."""
+        return min(self.text_bytes, max(_LEAST_TEXT_BYTES, _BYTES_PER_TOKEN * context_size))
 
 
 @dataclass(frozen=True, slots=True)

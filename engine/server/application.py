@@ -22,11 +22,13 @@ from engine.server.completion_replies import CompletionForm
 from engine.server.desk import Desk
 from engine.server.embeddings import NOT_OFFERED, EmbeddingsRequest, embed
 from engine.server.guard import Guard, is_anthropic
+from engine.server.intake import Most
 from engine.server.message_replies import MessageForm
 from engine.server.message_requests import MessagesRequest, read_messages
 from engine.server.pictures import PictureReader
-from engine.server.reading import checked, read_json
+from engine.server.reading import Body, checked, read_json
 from engine.server.refusals import RequestRefused, without_paths
+from engine.server.room import Room
 from engine.server.streams import created, respond
 
 _logger = logging.getLogger("slipstream.server")
@@ -47,7 +49,8 @@ def make_application(desk: Desk, settings: ServerSettings, clients: Clients) -> 
         *(Route(path, pages.embed, methods=["POST"]) for path in ("/v1/embeddings", "/embeddings")),
     ]
     handlers: Any = {RequestRefused: _refuse, HTTPException: _refuse_http, ClientDisconnect: _leave, Exception: _fail}
-    return Guard(Starlette(routes=routes, exception_handlers=handlers), settings, clients)
+    application = Room(Starlette(routes=routes, exception_handlers=handlers), settings.limits.held_bytes)
+    return Guard(application, settings, clients)
 
 
 @dataclass
@@ -103,31 +106,42 @@ class _Pages:
         )
 
     async def chat(self, request: Request) -> Response:
-        body = checked(ChatRequest, await read_json(request, self.settings.limits))
-        client = _client(request)
-        wanted = await read_chat(body, client.name, PictureReader())
+        told = await self._read(request, has_pictures=True)
+        body, client = checked(ChatRequest, told), _client(request)
+        wanted = await read_chat(body, client.name, PictureReader(told.pictures))
         form = ChatForm(self._name, wanted.tells_usage, bool(body.logprobs), wanted.is_parallel)
         return await respond(request, self.desk, wanted.replies, _asker(request), form, wanted.is_streamed)
 
     async def complete(self, request: Request) -> Response:
-        body = checked(CompletionRequest, await read_json(request, self.settings.limits))
+        body = checked(CompletionRequest, await self._read(request, has_tokens=True))
         client = _client(request)
         wanted = read_completion(body, client.name)
         form = CompletionForm(self._name, wanted.tells_usage, body.logprobs is not None, wanted.echoes)
         return await respond(request, self.desk, wanted.replies, _asker(request), form, wanted.is_streamed)
 
     async def message(self, request: Request) -> Response:
-        body = checked(MessagesRequest, await read_json(request, self.settings.limits))
-        client = _client(request)
-        wanted = await read_messages(body, client.name, PictureReader())
+        told = await self._read(request, has_pictures=True)
+        body, client = checked(MessagesRequest, told), _client(request)
+        wanted = await read_messages(body, client.name, PictureReader(told.pictures))
         form = MessageForm(self._name, wanted.is_parallel, wanted.replies[0].stop_strings)
         return await respond(request, self.desk, wanted.replies, _asker(request), form, wanted.is_streamed)
 
     async def embed(self, request: Request) -> Response:
-        body = checked(EmbeddingsRequest, await read_json(request, self.settings.limits))
+        body = checked(EmbeddingsRequest, await self._read(request))
         if self.settings.embeddings is None:
             raise NOT_OFFERED
         return await embed(request, self.desk, self.settings.embeddings, body)
+
+    async def _read(self, request: Request, has_pictures: bool = False, has_tokens: bool = False) -> Body:
+        """What a body may have depends on what the target can read."""
+        limits, target = self.settings.limits, self.desk.target
+        size = 0 if target is None else target.context_size
+        most = Most(
+            text_bytes=limits.text_bytes_for(size),
+            aside_bytes=limits.picture_bytes if has_pictures else 0,
+            values=limits.values + (size if has_tokens else 0),
+        )
+        return await read_json(request, limits, most)
 
     @property
     def _name(self) -> str:
@@ -146,10 +160,7 @@ def _asker(request: Request) -> Asker:
 
 async def _refuse(request: Request, refusal: RequestRefused) -> Response:
     told = refusal.as_anthropic() if is_anthropic(request.url.path) else refusal.as_openai()
-    headers = dict(refusal.headers)
-    if refusal.status in (408, 413):  # the rest of it is not read
-        headers["Connection"] = "close"
-    return JSONResponse(told, refusal.status, headers)
+    return JSONResponse(told, refusal.status, dict(refusal.headers))
 
 
 async def _refuse_http(request: Request, error: HTTPException) -> Response:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from engine.messages.asked import MOST_LOGS, Asked
 from engine.messages.conversations import ChatTurn, Role
@@ -15,7 +15,7 @@ from engine.messages.pictures import Picture
 from engine.messages.tools import Tool, ToolCall
 from engine.server.pictures import PictureReader
 from engine.server.refusals import invalid
-from engine.server.sampling import Count, Lenient, Name, SampledRequest, checked_count, checked_sampling
+from engine.server.sampling import Count, Lenient, Name, SampledRequest, Some, checked_count, checked_sampling
 
 _MOST_TOOLS = 128
 _MOST_PROMPTS = 16
@@ -45,8 +45,8 @@ class Call(Lenient):
 
 class ChatMessage(Lenient):
     role: Literal["system", "developer", "user", "assistant", "tool"]
-    content: str | list[Part] | None = None
-    tool_calls: list[Call] | None = None
+    content: str | Some[Part] | None = None
+    tool_calls: Some[Call] | None = None
     tool_call_id: Name | None = None
     reasoning_content: str | None = None
     name: Name | None = None
@@ -73,12 +73,12 @@ class ChosenTool(Lenient):
 
 
 class ChatRequest(SampledRequest):
-    messages: Annotated[list[ChatMessage], Field(min_length=1)]
+    messages: Annotated[Some[ChatMessage], Field(min_length=1)]
     max_tokens: Count | None = None
     max_completion_tokens: Count | None = None
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=MOST_LOGS)] | None = None
-    tools: Annotated[list[DeclaredTool], Field(max_length=_MOST_TOOLS)] | None = None
+    tools: Annotated[Some[DeclaredTool], Field(max_length=_MOST_TOOLS)] | None = None
     tool_choice: Literal["none", "auto", "required"] | ChosenTool | None = None
     parallel_tool_calls: bool | None = None
     reasoning_effort: Name | None = None
@@ -86,12 +86,19 @@ class ChatRequest(SampledRequest):
 
 
 class CompletionRequest(SampledRequest):
-    prompt: str | list[int] | list[str] | list[list[int]]
+    prompt: str | Some[int] | Some[str] | Some[Some[int]]
     max_tokens: Count | None = None
     logprobs: Annotated[int, Field(ge=0, le=MOST_LOGS)] | None = None
     echo: bool | None = None
     suffix: str | None = None
     best_of: int | None = None
+
+    @field_validator("prompt", mode="before")
+    @classmethod
+    def _check_number(cls, prompt: object) -> object:
+        if isinstance(prompt, list) and len(prompt) > _MOST_PROMPTS and not isinstance(prompt[0], int):
+            raise ValueError(f"there may be {_MOST_PROMPTS} prompts in one request")
+        return prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +147,6 @@ def read_completion(request: CompletionRequest, client: str) -> Wanted:
     if request.best_of is not None and request.best_of != (request.n or 1):
         raise invalid("The best of several replies is not chosen here; leave best_of out.", "best_of")
     prompts = _prompts(request.prompt)
-    if len(prompts) > _MOST_PROMPTS:
-        raise invalid(f"There may be {_MOST_PROMPTS} prompts in one request.", "prompt")
     if request.echo and any(not isinstance(each, str) for each in prompts):
         raise invalid("A prompt of tokens cannot be repeated in the reply; leave echo out.", "echo")
     sampling = checked_sampling(request.chosen)

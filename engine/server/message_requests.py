@@ -15,7 +15,7 @@ from engine.messages.tools import Tool, ToolCall
 from engine.server.chat_requests import Wanted, checked_choice, checked_turns, split_begun, tool_of
 from engine.server.pictures import PictureReader
 from engine.server.refusals import invalid
-from engine.server.sampling import Lenient, Name, Number, checked_count, checked_sampling, checked_stops
+from engine.server.sampling import Lenient, Name, Number, Some, checked_count, checked_sampling, checked_stops
 
 _MOST_TOOLS = 128
 
@@ -35,13 +35,13 @@ class Block(Lenient):
     name: Name | None = None
     input: dict[str, Any] | None = None
     tool_use_id: Name | None = None
-    content: str | list[Block] | None = None
+    content: str | Some[Block] | None = None
     is_error: bool | None = None
 
 
 class Said(Lenient):
     role: Literal["user", "assistant", "system"]
-    content: str | list[Block]
+    content: str | Some[Block]
 
 
 class DeclaredTool(Lenient):
@@ -65,14 +65,14 @@ class Thinking(Lenient):
 class MessagesRequest(Lenient):
     model: Name
     max_tokens: Annotated[int, Field(ge=1, le=10_000_000)]
-    messages: Annotated[list[Said], Field(min_length=1)]
-    system: str | list[Block] | None = None
-    stop_sequences: list[str] | None = None
+    messages: Annotated[Some[Said], Field(min_length=1)]
+    system: str | Some[Block] | None = None
+    stop_sequences: Some[str] | None = None
     stream: bool | None = None
     temperature: Number | None = None
     top_p: Number | None = None
     top_k: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
-    tools: Annotated[list[DeclaredTool], Field(max_length=_MOST_TOOLS)] | None = None
+    tools: Annotated[Some[DeclaredTool], Field(max_length=_MOST_TOOLS)] | None = None
     tool_choice: Choice | None = None
     thinking: Thinking | None = None
 

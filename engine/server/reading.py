@@ -3,77 +3,49 @@
 from __future__ import annotations
 
 import asyncio
-import json
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from starlette.requests import ClientDisconnect, Request
 
 from engine.messages.serving import ServerLimits
-from engine.server.refusals import RequestRefused, invalid
+from engine.server.intake import Intake, Most
+from engine.server.refusals import invalid, unread
 
-_DEEPEST = 100  # arrays and objects within each other
 _LONGEST_WORDS = 200  # of a request, in a sentence
-_Body = TypeVar("_Body", bound=BaseModel)
+_ESCAPED = 2  # times as many bytes as pictures have may come, where signs of base64 are escaped
+_Request = TypeVar("_Request", bound=BaseModel)
 
 
-async def read_json(request: Request, limits: ServerLimits) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Body:
+    """`pictures`: the base64 of those that are large, by what stands for them."""
+
+    found: dict[str, Any]
+    pictures: dict[str, bytearray]
+
+
+async def read_json(request: Request, limits: ServerLimits, most: Most) -> Body:
     """Raises RequestRefused, or ClientDisconnect."""
-    too_large = RequestRefused(413, f"This request is larger than {limits.body_bytes // 2**20} MiB; send less.")
     declared = request.headers.get("content-length", "0")
-    if declared.isdecimal() and int(declared) > limits.body_bytes:
-        raise too_large
-    data = bytearray()
+    if declared.isdecimal() and int(declared) > _ESCAPED * most.aside_bytes + most.text_bytes:
+        raise unread(413, f"This request is larger than {(most.aside_bytes + most.text_bytes) / 2**20:.3g} MiB.")
+    intake = Intake(most)
     try:
         async with asyncio.timeout(limits.body_s):
             async for part in request.stream():
-                data += part
-                if len(data) > limits.body_bytes:
-                    raise too_large
+                intake.feed(part)
+                request.state.share.resize(intake.num_bytes)
     except TimeoutError:
-        raise RequestRefused(408, "This request did not arrive in time; send it again.") from None
-    if not data:
-        raise invalid("This request has no body; send a JSON object.")
-    if len(data) < 2**20:
-        return _parsed(bytes(data))
-    return await asyncio.to_thread(_parsed, bytes(data))  # other clients' replies go on meanwhile
+        raise unread(408, "This request did not arrive in time; send it again.") from None
+    return Body(intake.finish(), intake.aside)
 
 
-def _parsed(data: bytes) -> dict[str, Any]:
-    try:
-        found = json.loads(data, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
-        reason = f": {error.msg} at character {error.pos}" if isinstance(error, json.JSONDecodeError) else ""
-        raise invalid(f"The body of this request is no JSON{reason}.") from None
-    if not isinstance(found, dict):
-        raise invalid("The body of this request must be a JSON object.")
-    if _is_deep(found):
-        raise invalid(f"The body of this request has more than {_DEEPEST} arrays and objects within each other.")
-    return found
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON")
-
-
-def _is_deep(found: Any) -> bool:
-    level = [found]
-    for _ in range(_DEEPEST):
-        level = [
-            each
-            for one in level
-            for each in (one.values() if isinstance(one, dict) else one)
-            if isinstance(each, dict | list)
-        ]
-        if not level:
-            return False
-    return True
-
-
-def checked(kind: type[_Body], body: dict[str, Any]) -> _Body:
+def checked(kind: type[_Request], body: Body) -> _Request:
     """Raises RequestRefused, which names the first field that is wrong."""
     try:
-        return kind.model_validate(body)
+        return kind.model_validate(body.found)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         place = _place(first["loc"])
@@ -99,4 +71,4 @@ async def until_gone(request: Request) -> None:
         pass
 
 
-__all__ = ["ClientDisconnect", "checked", "read_json", "until_gone"]
+__all__ = ["Body", "ClientDisconnect", "checked", "read_json", "until_gone"]

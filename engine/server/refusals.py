@@ -29,7 +29,7 @@ _STATUS = {
     Refusal.NOT_OFFERED: 501,
     Refusal.FAILED: 500,
 }
-_TOO_LONG = " The prompt is too long: it exceeds the available context size."  # words by which clients know it
+TOO_LONG = " The prompt is too long: it exceeds the available context size."  # words by which clients know it
 _CODES = {
     Refusal.TOO_LONG: "context_length_exceeded",
     Refusal.NOT_READY: "model_not_ready",
@@ -66,10 +66,20 @@ def invalid(sentence: str, param: str | None = None) -> RequestRefused:
     return RequestRefused(400, sentence, param=param)
 
 
+def unread(
+    status: int, sentence: str, is_too_long: bool = False, headers: Mapping[str, str] | None = None
+) -> RequestRefused:
+    """The rest of this request is not read, so nothing else can come on its connection. `is_too_long`: for the model,
+    whatever it is."""
+    code = _CODES[Refusal.TOO_LONG] if is_too_long else None
+    sentence += TOO_LONG if is_too_long else ""
+    return RequestRefused(status, sentence, code, headers={"Connection": "close"} | dict(headers or {}))
+
+
 def refused(refusal: Refusal, sentence: str) -> RequestRefused:
     """What the engine refused."""
     if refusal is Refusal.TOO_LONG:
-        sentence = without_paths(sentence) + _TOO_LONG
+        sentence = without_paths(sentence) + TOO_LONG
     headers = {"Retry-After": "2"} if refusal is Refusal.NOT_READY else {}
     return RequestRefused(_STATUS[refusal], sentence, _CODES.get(refusal), headers=headers)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -36,6 +36,8 @@ _NAMES = {
 
 Name = Annotated[str, Field(max_length=1000)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
+_Item = TypeVar("_Item")
+Some = Annotated[list[_Item], Field(fail_fast=True)]  # thousands of errors would take as many times as long as the first
 Count = Annotated[int, Field(ge=-1, le=10_000_000)]  # -1: no limit, as llama-server has it
 
 
@@ -61,7 +63,7 @@ class StreamOptions(Lenient):
 
 class Prediction(Lenient):
     type: Literal["content"] = "content"
-    content: str | list[TextPart]
+    content: str | Some[TextPart]
 
 
 class TextPart(Lenient):
@@ -79,7 +81,7 @@ class SampledRequest(Lenient):
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     n: Annotated[int, Field(ge=1, le=8)] | None = None
-    stop: str | list[str] | None = None
+    stop: str | Some[str] | None = None
     seed: Annotated[int, Field(ge=-(2**63), lt=_SEEDS)] | None = None
     logit_bias: dict[str, float] | None = None
     temperature: Number | None = None

@@ -85,7 +85,7 @@ _BYTES = st.binary(max_size=200) | st.sampled_from(
 
 def run(plan: Plan) -> Outcome:
     outcome = Outcome()
-    limits = ServerLimits(waiting=64, body_bytes=1 << 20, body_s=2.0, head_s=2.0)
+    limits = ServerLimits(waiting=64, text_bytes=1 << 20, body_s=2.0, head_s=2.0)
     target = FakeTarget(_echo, 8_192, max_tokens=64)
     settings = ServerSettings(port=ANYWHERE, limits=limits, embeddings=tiny_bert(plan.folder / "tiny.gguf"))
     crowd_s = _CROWD_S * min(1.0, plan.count / _USUAL)

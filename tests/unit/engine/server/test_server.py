@@ -212,7 +212,7 @@ def test_what_is_too_long_has_the_code_that_clients_look_for(plain: Served) -> N
 
 
 def test_a_body_is_bounded_in_bytes_and_time(tmp_path: Path) -> None:
-    limits = ServerLimits(body_bytes=1_000, body_s=0.05)
+    limits = ServerLimits(text_bytes=1_000, body_s=0.05)
     with served(tmp_path, FakeTarget(says("Hi.")), ServerSettings(port=ANYWHERE, limits=limits)) as found:
         assert found.ask({"messages": [{"role": "user", "content": "x" * 2_000}]}).status_code == 413
         host, port = found.serving.address.removeprefix("http://").split(":")
