@@ -37,7 +37,9 @@ _NAMES = {
 Name = Annotated[str, Field(max_length=1000)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 _Item = TypeVar("_Item")
-Some = Annotated[list[_Item], Field(fail_fast=True)]  # thousands of errors would take as many times as long as the first
+Some = Annotated[
+    list[_Item], Field(fail_fast=True)
+]  # thousands of errors would take as many times as long as the first
 Count = Annotated[int, Field(ge=-1, le=10_000_000)]  # -1: no limit, as llama-server has it
 
 

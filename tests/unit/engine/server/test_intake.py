@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 import tracemalloc
 from base64 import b64encode
+from io import BytesIO
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 
 from engine.server.intake import Intake, Most
+from engine.server.pictures import PictureReader
 from engine.server.refusals import RequestRefused
 
 MOST = Most(text_bytes=1 << 20, aside_bytes=1 << 20, values=1_000)
-PICTURE = b64encode(random.Random(1).randbytes(60_000)).decode()  # noqa: S311
+PICTURE = b64encode(random.Random(1).randbytes(60_000)).decode()
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
@@ -31,12 +35,17 @@ def read(body: bytes, step: int = 1 << 16, most: Most = MOST) -> tuple[dict[str,
     return intake.finish(), intake.aside
 
 
+@settings(max_examples=50)
 @given(st.dictionaries(st.text(max_size=8), JSON, max_size=4), st.booleans(), st.integers(1, 9))
-def test_however_it_is_cut_a_body_has_the_values_that_were_sent(sent: dict[str, Any], is_plain: bool, step: int) -> None:
+def test_however_it_is_cut_a_body_has_the_values_that_were_sent(
+    sent: dict[str, Any], is_plain: bool, step: int
+) -> None:
     assert read(json.dumps(sent, ensure_ascii=is_plain).encode("utf-8", "surrogatepass"), step)[0] == sent
 
 
-@pytest.mark.parametrize("part", [{"image_url": {"url": PICTURE}}, {"image_url": PICTURE}, {"source": {"data": PICTURE}}])
+@pytest.mark.parametrize(
+    "part", [{"image_url": {"url": PICTURE}}, {"image_url": PICTURE}, {"source": {"data": PICTURE}}]
+)
 @pytest.mark.parametrize("escaped", [{}, {"/": "\\/"}, {"+": "\\u002B", "/": "\\u002f"}])
 def test_large_pictures_are_put_aside_however_a_client_escapes_them(part: Any, escaped: dict[str, str]) -> None:
     body = json.dumps({"messages": [{"content": [part]}]}).replace(PICTURE, PICTURE.translate(str.maketrans(escaped)))
@@ -92,3 +101,19 @@ def test_memory_is_told_with_what_parsing_takes() -> None:
     intake = Intake(MOST)
     intake.feed(b'{"a":"' + "😀".encode() + b"x" * 100_000)
     assert intake.num_bytes >= 4 * 100_000
+
+
+@pytest.mark.parametrize("prefix", ["", "data:image/png;base64,"])
+def test_a_picture_that_was_put_aside_is_read_as_any_other(prefix: str) -> None:
+    noise = random.Random(2).randbytes(3 * 200 * 200)
+    png = BytesIO()
+    Image.frombytes("RGB", (200, 200), noise).save(png, "PNG")
+    written = prefix + b64encode(png.getvalue()).decode()
+    part = {"image_url": {"url": written}} if prefix else {"source": {"data": written}}
+    found, aside = read(json.dumps({"messages": [{"content": [part]}]}).encode())
+    (name,) = aside
+    reader = PictureReader(aside)
+    picture = asyncio.run(reader.read(name, "x") if prefix else reader.decode(name, "x"))
+    assert (picture.width, picture.height) == (200, 200)
+    assert not aside
+    assert name in json.dumps(found)

@@ -223,6 +223,24 @@ def test_a_body_is_bounded_in_bytes_and_time(tmp_path: Path) -> None:
         assert broken.status_code == 400
 
 
+def test_all_requests_together_are_bounded_and_given_back(tmp_path: Path) -> None:
+    target = Thinker()
+    target.waits_after = 3
+    settings = ServerSettings(port=ANYWHERE, limits=ServerLimits(held_bytes=60_000))
+    large = {"messages": [{"role": "user", "content": "x" * 10_000}]}
+    with served(tmp_path, target, settings) as found:
+        first = threading.Thread(target=lambda: found.ask({"messages": [USER], "user": "x" * 10_000}))
+        first.start()
+        assert target.is_waiting.wait(60)
+        refused = found.ask(large)
+        target.waits_after = None
+        target.go_on.set()
+        first.join(60)
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "2")
+        assert refused.json()["error"]["message"].endswith(".")
+        assert found.ask(large).status_code != 503
+
+
 def test_a_client_that_goes_away_stops_its_reply_and_the_next_one_is_answered(tmp_path: Path) -> None:
     is_writing, go_on = threading.Event(), threading.Event()
     target = FakeTarget(says("a" * 2_000), 4_096)
