@@ -16,6 +16,7 @@ from typing import BinaryIO
 from engine.documents.limits import Unreadable, check_length, too_much
 from engine.exchange.attached import decoded
 from engine.sentences import packed
+from engine.target.sandbox import shut_doors
 
 MOST_TEXT_BYTES = 20_000_000  # of a document that is itself text
 _PROCESSOR_S = 8  # a manual of 400 pages takes two
@@ -97,12 +98,10 @@ def _decoded(raw: bytes, kind: str) -> str:
 
 
 def _shut_doors() -> None:
-    """From here on this process can open no file and no connection, write no file and start no program, whatever a
-    document makes of it, nor compute for long."""
-    if sys.platform == "win32":
-        return
-    import resource
+    """From here on this process can open and change nothing, reach nobody and start no program, whatever a document
+    makes of it, nor compute for long."""
+    if sys.platform != "win32":
+        import resource
 
-    resource.setrlimit(resource.RLIMIT_CPU, (_PROCESSOR_S, _PROCESSOR_S))
-    for kind in (resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE, resource.RLIMIT_NPROC):
-        resource.setrlimit(kind, (0, 0))
+        resource.setrlimit(resource.RLIMIT_CPU, (_PROCESSOR_S, _PROCESSOR_S))
+    shut_doors()

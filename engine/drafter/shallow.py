@@ -25,9 +25,10 @@ from engine.library.facts import facts_of
 from engine.messages.drafters import DrafterRunner, DrafterSource
 from engine.sentences import say
 from engine.stop_signal import StopSignal
-from engine.target.child import ask_child
+from engine.target.child import Limits, ask_child
 from engine.target.forms import check_room, copy_without, settle
 from engine.target.llama_cpp import LlamaCppTarget
+from engine.target.sandbox import Doors
 from engine.target.vocabulary import load_vocabulary
 
 FOLDER = "shallow"
@@ -109,7 +110,8 @@ def search(
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder) as tried:
         tokens = [[*map(int, text)] for text in texts]
-        answer = ask_child(_search, (path, num_layers, Path(tried), tokens, search_s), is_cancelled)
+        arguments = path, num_layers, Path(tried), tokens, search_s
+        answer = ask_child(_search, arguments, is_cancelled, Limits(), Doors(reads=True, writes=(Path(tried),)))
     if not answer:
         raise NotPossible("llama.cpp cannot run it with fewer layers; choose another drafter.")
     return [Shallow(tuple(left_out), agreement) for left_out, agreement in json.loads(answer)]
@@ -118,7 +120,9 @@ def search(
 def _keep(path: Path, best: Shallow, copy: Path, is_cancelled: Callable[[], bool]) -> None:
     unfinished = copy.with_suffix(".part")
     try:
-        complaint = ask_child(copy_without, (path, best.left_out, unfinished), is_cancelled)
+        unfinished.touch()
+        doors = Doors(reads=True, writes=(unfinished,))
+        complaint = ask_child(copy_without, (path, best.left_out, unfinished), is_cancelled, Limits(), doors)
         if complaint is None or complaint:
             raise NotPossible(complaint or say("llama.cpp ended."))
         settle(unfinished, copy)

@@ -23,7 +23,8 @@ from engine.drafter.tokenizer import DrafterTokenizer
 from engine.errors import DrafterUnusable, MendableError
 from engine.messages.conversations import ChatTurn, Role
 from engine.sentences import packed, unpacked
-from engine.target.child import Limits, begin_child, settle_in
+from engine.target.child import Limits, begin_child
+from engine.target.sandbox import READING, shut_doors
 
 _ANSWER_S = 2.0  # of the processor, for an answer: texts are some pages at most, which take hundredths
 _OPENING_S = 30.0  # the same, for a vocabulary of 256,000 tokens, which takes seven
@@ -49,7 +50,7 @@ class TokenizerApart:
         self._lock = threading.Lock()
         self._pipe, theirs = multiprocessing.Pipe()
         limits = limits_for(bytes_on_disk(folder / TOKENIZER))
-        self._process = begin_child(_serve, (folder, limits, theirs))
+        self._process = begin_child(_serve, (folder, theirs), limits, READING)
         self._end = weakref.finalize(self, _end, self._process, self._pipe)
         theirs.close()
         with self._lock:
@@ -109,9 +110,8 @@ def _end(process: BaseProcess, pipe: Connection) -> None:
     process.close()
 
 
-def _serve(folder: Path, limits: Limits, pipe: Connection) -> None:
+def _serve(folder: Path, pipe: Connection) -> None:
     """Runs in the process of its own."""
-    settle_in(limits)
     _take_at_most(_OPENING_S)
     try:
         tokenizer = DrafterTokenizer.from_folder(folder)
@@ -122,6 +122,7 @@ def _serve(folder: Path, limits: Limits, pipe: Connection) -> None:
     known = {"pieces": pieces, "special": [*tokenizer.special], "end": tokenizer.end}
     pipe.send_bytes(json.dumps(known | {"fingerprint": tokenizer.fingerprint}).encode())
     del pieces, known
+    shut_doors()
     while True:
         try:
             question = json.loads(pipe.recv_bytes())

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from engine.drafter.checkpoint import load_drafter
+from engine.drafter.checkpoint import choose_device, load_drafter
 from engine.drafter.choice import bytes_on_disk, weight_bytes
 from engine.drafter.files import TOKENIZER
 from engine.drafter.tokenizer_apart import limits_for
@@ -24,6 +24,7 @@ from engine.errors import Cancelled, DrafterUnusable, MendableError
 from engine.sentences import as_text, from_text, say
 from engine.target.child import ask_child
 from engine.target.cpu import usable_cores
+from engine.target.sandbox import Doors
 
 _CHUNKS = (1, 5, 40)  # tokens read at once: each way to multiply
 _MOST_FILES = 1000  # of a folder; those of drafters have ten
@@ -37,7 +38,8 @@ def try_out(folder: Path, device: str | None, tried: Path, is_cancelled: Callabl
         return
     limits = limits_for(weight_bytes(folder) + bytes_on_disk(folder / TOKENIZER))
     try:
-        complaint = ask_child(look, (folder, device), is_cancelled, limits)
+        doors = Doors(reads=True, uses_graphics=choose_device(device) != "cpu")
+        complaint = ask_child(look, (folder, device), is_cancelled, limits, doors)
     except Cancelled:
         raise Cancelled("Loading the drafter was cancelled.") from None
     if complaint is None:

@@ -6,10 +6,12 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib import import_module
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any
@@ -17,8 +19,10 @@ from typing import Any
 import psutil
 
 from engine.errors import Cancelled
+from engine.target.sandbox import READING, Doors, cage, shut_doors
 
 _GLANCE_S = 0.05
+_LONGEST_ANSWER = 256 << 20  # bytes
 _START_S = 10.0  # of the processor, for Python and its libraries, on a slow machine
 _START_BYTES = 1 << 30  # likewise, where the kernel does not count from when they are there
 
@@ -37,44 +41,67 @@ def ask_child(
     arguments: tuple[Any, ...],
     is_stopped: Callable[[], bool],
     limits: Limits = Limits(),
+    doors: Doors = READING,
 ) -> str | None:
     """What `look` (a function of a module) returns; None where its process dies, of itself or at its limits. Its output
-    is discarded. Raises Cancelled when `is_stopped` says so meanwhile."""
+    is discarded, and it may open what `doors` says. Raises Cancelled when `is_stopped` says so meanwhile."""
     reader, writer = multiprocessing.Pipe(duplex=False)
-    process = begin_child(_answer, (look, arguments, limits, writer))
+    process = begin_child(look, arguments, limits, doors, writer)
     writer.close()
     watched = _Watched(process.pid or 0, limits)
+    answer = _Answer(reader)
     try:
-        while not reader.poll(_GLANCE_S):
+        while not answer.is_over(_GLANCE_S):
             if is_stopped():
                 raise Cancelled("Checking the file was cancelled.")
             if watched.has_outgrown():
                 return None
-        return str(reader.recv_bytes(), "utf-8")
-    except EOFError:
-        return None
+        return answer.text
     finally:
-        reader.close()
         process.kill()
         process.join()
         process.close()
+        answer.close()
 
 
-def begin_child(run: Callable[..., None], arguments: tuple[Any, ...]) -> BaseProcess:
-    """Starts a process that runs this function of a module, and ends with this one."""
+def begin_child(
+    run: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    limits: Limits,
+    doors: Doors | None,
+    answers_to: Connection | None = None,
+) -> BaseProcess:
+    """Starts a process that runs this function of a module, and ends with this one. Its output is discarded. All that
+    it may open is what `doors` says; None: everything. What the function returns, a text, is sent to `answers_to`."""
     spawn = multiprocessing.get_context("spawn")  # a fork would copy the threads' locks
-    process = spawn.Process(target=run, args=arguments, daemon=True, name="slipstream-child")
+    told = (run.__module__, run.__qualname__, arguments, limits, doors, answers_to)
+    process = spawn.Process(target=_run, args=told, daemon=True, name="slipstream-child")
     with _interrupts_held_back():
         process.start()
     return process
 
 
-def settle_in(limits: Limits) -> None:
-    """Runs in a child, at first: its output is discarded, and it takes no more than its limits."""
-    silence = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(silence, 1)
-    os.dup2(silence, 2)
-    _limit_oneself(limits)
+class _Answer:
+    """What a child sends, received on a thread: one that means harm may begin a message and never end it."""
+
+    def __init__(self, reader: Connection) -> None:
+        self._reader = reader
+        self.text: str | None = None
+        self._thread = threading.Thread(target=self._receive, daemon=True, name="slipstream-child-answer")
+        self._thread.start()
+
+    def is_over(self, within_s: float) -> bool:
+        self._thread.join(within_s)
+        return not self._thread.is_alive()
+
+    def close(self) -> None:
+        """The child must have ended."""
+        self._thread.join()
+        self._reader.close()
+
+    def _receive(self) -> None:
+        with suppress(EOFError, OSError, UnicodeError):
+            self.text = self._reader.recv_bytes(_LONGEST_ANSWER).decode()
 
 
 @contextmanager
@@ -137,9 +164,21 @@ def _own_bytes() -> int:
     return int(psutil.Process().memory_info().data)
 
 
-def _answer(look: Callable[..., str], arguments: tuple[Any, ...], limits: Limits, writer: Connection) -> None:
+def _run(
+    module: str, name: str, arguments: tuple[Any, ...], limits: Limits, doors: Doors | None, writer: Connection | None
+) -> None:
     """Runs in the child."""
     os.environ["GGML_NO_BACKTRACE"] = "1"  # the backtrace starts a debugger, which takes seconds
-    settle_in(limits)
-    writer.send_bytes(look(*arguments).encode())
-    writer.close()
+    silence = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silence, 1)
+    os.dup2(silence, 2)
+    if doors is not None:
+        cage(doors)  # before libraries start threads, which it would not hold
+    run = getattr(import_module(module), name)
+    if doors is not None:
+        shut_doors(doors)
+    _limit_oneself(limits)
+    said = run(*arguments)
+    if writer is not None:
+        writer.send_bytes(said.encode())
+        writer.close()

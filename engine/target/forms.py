@@ -32,6 +32,7 @@ from engine.target.child import Limits, ask_child
 from engine.target.cpu import usable_cores
 from engine.target.model_files import model_name, part_paths, without_quantization
 from engine.target.runtime import forget_errors, last_error
+from engine.target.sandbox import Doors
 
 # What can be made without statistics about the weights (an importance matrix), largest first.
 FORMS = {
@@ -91,7 +92,8 @@ def form_sizes(path: Path, forms: tuple[str, ...], stop: StopSignal) -> Mapping[
     is set."""
     for form in forms:
         check_form(form)
-    answer = ask_child(_measure_sizes, (path, forms), stop.is_set, Limits(wall_s=_LOOK_S))
+    doors = Doors(reads=True, writes=(Path(os.devnull),))
+    answer = ask_child(_measure_sizes, (path, forms), stop.is_set, Limits(wall_s=_LOOK_S), doors)
     if answer is None:
         raise NotPossible("llama.cpp cannot read {name}; download it again.", name=path.name)
     return {form: FormSize(*found) for form, found in json.loads(answer).items()}
@@ -172,7 +174,8 @@ def _write(
         return stop.is_set()
 
     try:
-        complaint = ask_child(_quantize, (path, form, unfinished), look)
+        doors = Doors(reads=True, writes=(unfinished,))
+        complaint = ask_child(_quantize, (path, form, unfinished), look, Limits(), doors)
     except Cancelled:
         raise Cancelled("Making {form} of {name} was cancelled.", form=form, name=path.name) from None
     if complaint is None or complaint:

@@ -25,7 +25,7 @@ from engine.messages.events import Listener, ToolServerChanged
 from engine.messages.tools import Outcome, ServerState, Tool, ToolServer
 from engine.sentences import say, template
 from engine.stop_signal import StopSignal
-from engine.target.child import begin_child
+from engine.target.child import Limits, begin_child
 from engine.target.tool_format import parsed_object
 from engine.tools.interface import ServerUnusable, ToolAnswer
 
@@ -207,7 +207,7 @@ class ServerHost:
                 raise OSError("Slipstream is being closed")
             if self._running is None or self._running.is_over:
                 ours, theirs = multiprocessing.Pipe()
-                process = begin_child(_serve, (theirs,))
+                process = begin_child(_serve, (theirs,), Limits(), doors=None)  # it starts programs
                 theirs.close()
                 self._running = _Process(process, ours)
                 threading.Thread(

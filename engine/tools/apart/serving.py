@@ -12,14 +12,12 @@ import anyio
 from anyio.abc import TaskGroup
 from anyio.from_thread import start_blocking_portal
 
-from engine.target.child import Limits, settle_in
 from engine.tools.apart.connection import Connection
 from engine.tools.apart.failures import ServerFailed, first_failure
 
 
 def serve(pipe: Pipe) -> None:
     """Until the pipe is closed."""
-    settle_in(Limits())
     signal.signal(signal.SIGTERM, _leave)
     with start_blocking_portal() as portal:
         serving = portal.call(_Serving, pipe)

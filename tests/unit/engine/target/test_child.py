@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import mmap
 import os
+import struct
+import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -32,6 +35,18 @@ def test_a_child_that_dies_or_hangs_is_no_answer() -> None:
     assert ask_child(_hangs, (), never, Limits(wall_s=0.01)) is None
     with pytest.raises(Cancelled):
         ask_child(_hangs, (), lambda: True)
+
+
+def _begins_an_answer(*_arguments: object) -> str:
+    for file in range(3, 20):
+        with suppress(OSError):
+            os.write(file, struct.pack("!i", 100))
+    return _hangs()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="its pipes have messages")
+def test_a_child_that_begins_an_answer_and_does_not_end_it_is_not_waited_for() -> None:
+    assert ask_child(_begins_an_answer, (), never, Limits(wall_s=0.5)) is None
 
 
 def _keeps(num_bytes: int) -> str:
