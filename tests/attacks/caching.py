@@ -8,14 +8,16 @@ incognito. Each secret is one of two digits, and the program may ask once.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 from statistics import mean
+from typing import Any
 
 import httpx2
 
 from tests.attacks.attack import Outcome, Plan
-from tests.attacks.oracle import DIGITS, Guesses, User, asked, words
+from tests.attacks.oracle import DIGITS, Guesses, User, timings_of, words
 
 _SECRETS_AT_ONCE = 16  # in a chat on disk, one behind the other
 _KEPT_WORDS, _HELD_WORDS = 260, 20  # before the secret: a chat that is kept has 256 tokens
@@ -32,7 +34,7 @@ class _Answers:
         self._told: list[tuple[float, float, bool]] = []  # tokens that were read, milliseconds for it
 
     def note(self, http: httpx2.Client, prompt: str, is_right: bool) -> None:
-        told = asked(http, prompt)
+        told = _asked(http, prompt)
         self._told.append((told["prompt_n"], told["prompt_ms"], is_right))
 
     def judge(self, outcome: Outcome, dice: Random) -> None:
@@ -50,21 +52,17 @@ class _Answers:
 def run(plan: Plan) -> Outcome:
     outcome = Outcome()
     folder = plan.folder / "data"
-    user = User(folder)
     kept, held = _Answers("on disk"), _Answers("held")
-    try:
-        with user.programs() as programs:
-            for first in range(0, plan.count // 2, _SECRETS_AT_ONCE):
-                dice = plan.dice(first)
-                _guess_kept(user, folder, kept, programs, dice, min(_SECRETS_AT_ONCE, plan.count // 2 - first))
-            for number in range(plan.count // 2, plan.count):
-                dice = plan.dice(number)
-                before, behind, digit, other = *_around(dice, _HELD_WORDS), *dice.sample(DIGITS, 2)
-                user.says(f"{before} {digit} {behind}", incognito=number % 2 == 0)
-                tried = dice.choice((digit, other))
-                held.note(dice.choice(programs), f"{before} {tried} {behind}", tried == digit)
-    finally:
-        user.close()
+    with User.at(folder) as user, user.programs() as programs:
+        for first in range(0, plan.count // 2, _SECRETS_AT_ONCE):
+            dice = plan.dice(first)
+            _guess_kept(user, folder, kept, programs, dice, min(_SECRETS_AT_ONCE, plan.count // 2 - first))
+        for number in range(plan.count // 2, plan.count):
+            dice = plan.dice(number)
+            before, behind, digit, other = *_around(dice, _HELD_WORDS), *dice.sample(DIGITS, 2)
+            user.says(f"{before} {digit} {behind}", incognito=number % 2 == 0)
+            tried = dice.choice((digit, other))
+            held.note(dice.choice(programs), f"{before} {tried} {behind}", tried == digit)
     for answers in (kept, held):
         answers.judge(outcome, plan.dice(-1))
     return outcome
@@ -79,10 +77,16 @@ def _guess_kept(
     _until_kept(folder)
     for place, digit in enumerate(digits):
         http, other = dice.choice(programs), dice.choice(DIGITS.replace(digit, ""))
-        asked(http, words(dice, 3))  # so that the model holds nothing of the last try
+        _asked(http, words(dice, 3))  # so that the model holds nothing of the last try
         tried = dice.choice((digit, other))
         known = [*digits[:place], tried, *digits[place + 1 :]]
         answers.note(http, f"{before} {' '.join(known)} {behind}", tried == digit)
+
+
+def _asked(http: httpx2.Client, prompt: str) -> Mapping[str, Any]:
+    return timings_of(
+        http, "/v1/chat/completions", {"messages": [{"role": "user", "content": prompt}], "max_tokens": 1}
+    )
 
 
 def _around(dice: Random, count: int) -> tuple[str, str]:

@@ -11,11 +11,8 @@ _ALL = (
     Attack("kill", "kill -9 while chatting, learning, importing and forgetting", 200, 7200.0),
     Attack("lock", "another program holds the store's lock, for so many seconds", 60),
     Attack("server", "malformed requests, foreign pages, and 32 programs at once for two minutes", 2000, 1200.0),
-    Attack(
-        "quoting", "grammars that force what a program knows of a chat: what do counts and times tell of the rest", 24
-    ),
-    Attack("caching", "prompts that begin as a chat does: what do counts and times tell of the rest", 32),
-    Attack("strangers", "programs of another user of this machine, who ask the server (needs root)", 400),
+    Attack("quoting", "grammars that force what is guessed of a chat: do counts and times say what is right", 8),
+    Attack("caching", "prompts that begin as a chat does: do counts and times say how it goes on", 24),
     Attack("starts", "two starts at once: one window, one store, no loss", 50, 3600.0),
     Attack("disk", "a disk that is full or read-only at every write", 150),
     Attack("models", "files of models with damage in header, tensors, vocabulary and template", 1000, 3600.0),

