@@ -44,13 +44,16 @@ class ServerLimits:
     """What one client may take, so that the window and the others are not hindered."""
 
     waiting: int = 32  # requests, beside the one that is answered
-    connections: int = 256
+    connections: int = 256  # that are open
+    share: int = 64  # of these, from one other address, or from other users of this machine
     text_bytes: int = 4 << 20  # of a request; less where the context is small
     picture_bytes: int = 64 << 20  # of a request: as many pictures as a prompt may have
     values: int = 50_000  # of a request: texts, numbers, arrays and objects
     held_bytes: int = 96 << 20  # of all requests together, in memory
     body_s: float = 30.0  # in which it must arrive
     head_s: float = 15.0  # in which the lines before it must
+    reading_s: float = 30.0  # in which all must be taken that was written so far
+    next_s: float = 75.0  # until the next request
 
     def text_bytes_for(self, context_size: int) -> int:
         """Several times what a prompt of so many tokens takes: clients shorten theirs once it was refused."""

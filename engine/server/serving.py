@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import math
 import socket
 import threading
 from collections.abc import Callable
@@ -25,9 +26,10 @@ from engine.stop_signal import StopSignal
 if TYPE_CHECKING:
     import uvicorn
 
+    from engine.server.connections import Connections
+
 _BACKLOG = 128
 _PATIENCE_S = 0.5  # for replies that are on their way when it is closed
-_KEEP_ALIVE_S = 75  # of a connection without a request
 
 _logger = logging.getLogger("slipstream.server")
 
@@ -46,6 +48,7 @@ class Server:
         self._clients = Clients(data_dir)
         self._desk = Desk(post, reply_settings, settings.limits)
         self._server: uvicorn.Server | None = None
+        self._connections: Connections | None = None
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self.address = ""  # while it is open
@@ -74,15 +77,16 @@ class Server:
             import uvicorn
 
             from engine.server.application import make_application
-            from engine.server.patience import patient
+            from engine.server.connections import Connections
 
             for name in ("uvicorn", "sse_starlette"):  # whose words may be the user's
                 logging.getLogger(name).addHandler(logging.NullHandler())
                 logging.getLogger(name).propagate = False
+            self._connections = Connections(settings.limits, settings.is_local)
             self._server = uvicorn.Server(
                 uvicorn.Config(
                     make_application(self._desk, settings, self._clients),
-                    http=patient(settings.limits.head_s),
+                    http=self._connections.protocol,
                     loop="asyncio",
                     ws="none",
                     lifespan="off",
@@ -90,9 +94,8 @@ class Server:
                     access_log=False,
                     server_header=False,
                     proxy_headers=False,  # what a client says of itself is not where it is
-                    limit_concurrency=settings.limits.connections,
                     backlog=_BACKLOG,
-                    timeout_keep_alive=_KEEP_ALIVE_S,
+                    timeout_keep_alive=math.ceil(settings.limits.next_s),
                     timeout_graceful_shutdown=1,
                 )
             )
@@ -109,19 +112,27 @@ class Server:
         """Ends the replies that are on their way. Any thread."""
         loop, server = self._loop, self._server
         if loop is not None and server is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(self._desk.close)
+            loop.call_soon_threadsafe(self._end)
             server.should_exit = True
         if self._thread is not None:
             self._thread.join(_PATIENCE_S)
 
+    def _end(self) -> None:
+        self._desk.close()
+        if self._connections is not None:
+            self._connections.close()
+
     def _run(self, listening: socket.socket) -> None:
-        server = self._server
+        server, connections = self._server, self._connections
         assert server is not None
+        assert connections is not None
 
         async def serve() -> None:
             self._loop = asyncio.get_running_loop()
             self._desk.open(self._loop)
+            watching = asyncio.create_task(connections.watch())
             await server.serve([listening])
+            watching.cancel()
 
         try:
             asyncio.run(serve())

@@ -14,7 +14,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing, suppress
 from typing import Any
 
 import httpx2
@@ -33,7 +33,7 @@ from tests.fakes.served import ANYWHERE, Served, served
 from tests.fakes.target import END, PIECES, FakeTarget
 from tests.fakes.tiny_models import tiny_bert
 
-_PROGRAMS, _CROWD_S, _FOREIGN, _SLOW = 32, 120.0, 100, 16
+_PROGRAMS, _CROWD_S, _FOREIGN, _SLOW, _HELD = 32, 120.0, 100, 16, 300
 _USUAL = 2000  # tries; with fewer, the crowd is there for a shorter time
 _REFUSALS = {400, 404, 405, 408, 413, 431, 501}
 _MEMORY_BAR = 20 << 20  # bytes that more and more requests may leave behind
@@ -95,6 +95,7 @@ def run(plan: Plan) -> Outcome:
             _malformed(outcome, plan, http)
             _foreign(outcome, plan, http)
         _slow(outcome, found)
+        _holding(outcome, found)
         _huge(outcome, found)
         _wrong_keys(outcome, plan)
         outcome.check(found.said("7;")["choices"][0]["message"]["content"] == "7", "after all that it does not answer")
@@ -194,6 +195,27 @@ def _slow(outcome: Outcome, found: Served) -> None:
             expected = told.startswith(b"HTTP/1.1 408") if half.endswith(b"{") else told == b""
             outcome.check(expected, f"{half[:20]!r} got {told[:60]!r}")
             outcome.tried += 1
+
+
+def _holding(outcome: Outcome, found: Served) -> None:
+    """More connections than there may be, of each kind that keeps the server waiting: another one is answered."""
+    long = b"".join(b"GET /props HTTP/1.1\r\nHost: localhost\r\n\r\n" for _ in range(1_000))
+    halves = (b"POST /v1", b"", b"GET /props HTTP/1.1\r\nHost: localhost\r\n\r\n", long)
+    longest = 0.0
+    for half in (*halves, b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\n{"):
+        with ExitStack() as stack:
+            for _ in range(_HELD):
+                connection = stack.enter_context(closing(_connected(found)))
+                with suppress(OSError):  # it has lost its place already
+                    connection.sendall(half)
+            begun = time.monotonic()
+            with closing(_connected(found)) as other:
+                other.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                told = other.recv(1_000)
+            longest = max(longest, time.monotonic() - begun)
+            outcome.check(told.startswith(b"HTTP/1.1 200"), f"beside {_HELD} that sent {half[:20]!r}: {told!r}")
+            outcome.tried += _HELD
+    outcome.figures["an answer beside held connections"] = f"{1000 * longest:.0f} ms"
 
 
 def _huge(outcome: Outcome, found: Served) -> None:

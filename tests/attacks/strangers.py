@@ -28,7 +28,9 @@ _ASKED = ("/v1/chat/completions", "/chat/completions", "/v1/completions", "/comp
 _BODY = json.dumps({"model": "x", "max_tokens": 4, "prompt": "a", "messages": [{"role": "user", "content": "a"}]})
 _LAST = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 _HEADERS = ("", "Authorization: Bearer sk-any\r\n", "x-api-key: slip-x\r\n", "X-Forwarded-For: 127.0.0.1\r\n")
+_HELD = 300  # connections, which are more than there may be
 _Order = dict[str, Any]
+_held: list[socket.socket] = []  # in the process of the other user
 _WAYS = ("asks", "asks twice", "closes", "resets", "half closes", "same port")
 
 
@@ -54,12 +56,27 @@ def run(plan: Plan) -> Outcome:
                 _check_words(outcome, found, each, number)
             is_answered = bool(answers) or order["way"] in ("closes", "resets")
             outcome.check(is_answered, f"{number}: no answer to {order}")
+        _hold(outcome, ask, found)
         time.sleep(0.5)  # what was sent in passing has been read by now
         outcome.check(target.num_evaluated == before, "the target was set to work for another user")
         outcome.check(found.said("Hi.")["choices"][0]["message"]["content"] == "Hello.", "its own user is not answered")
         outcome.figures["answers"] = ", ".join(f"{status} × {count}" for status, count in sorted(statuses.items()))
         outcome.figures["a connection of its own user"] = f"{_connection_ms(found):.2f} ms"
     return outcome
+
+
+def _hold(outcome: Outcome, ask: Callable[[_Order], list[str]], found: Served) -> None:
+    """Another user holds all connections; the own one is answered on one that is open, and on a new one."""
+    there = {"from": "127.0.0.1", "port": int(found.serving.address.rpartition(":")[2])}
+    ask({"way": "holds", **there})
+    begun = time.monotonic()
+    kept, new = found.http.get("/health"), _connected(0, there)
+    with closing(new):
+        new.sendall(_LAST)
+        told = _read(new)
+    outcome.check(kept.status_code == 200 and told[9:12] == "200", f"{kept} and {told!r} beside held connections")
+    outcome.figures["beside held connections"] = f"{1000 * (time.monotonic() - begun):.0f} ms"
+    ask({"way": "lets go"})
 
 
 def _check_words(outcome: Outcome, found: Served, answer: str, number: int) -> None:
@@ -135,6 +152,12 @@ def _live(line: socket.socket) -> None:
 
 
 def _carry_out(order: _Order) -> list[str]:
+    if order["way"] == "lets go":
+        _held.clear()
+        return []
+    if order["way"] == "holds":
+        _held.extend(_connected(0, order) for _ in range(_HELD))
+        return []
     with closing(_connected(order.get("own port", 0), order)) as connection:
         connection.sendall(order["request"].encode())
         match order["way"]:

@@ -329,7 +329,7 @@ def test_where_the_system_does_not_tell_whose_program_asks_every_one_needs_a_key
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("engine.server.serving.tells_users", lambda: False)
-    monkeypatch.setattr("engine.server.patience.is_own", lambda *_: False)
+    monkeypatch.setattr("engine.server.connections.is_own", lambda *_: False)
     with served(tmp_path, FakeTarget(says("Hi."))) as found:
         assert found.serving.needs_key
         assert found.http.get("/v1/models").status_code == 401
