@@ -1,4 +1,4 @@
-"""Writes files that are whole or not there."""
+"""Writes files that are whole or not there, and makes folders that are this user's alone."""
 
 from __future__ import annotations
 
@@ -23,3 +23,14 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         Path(temporary).replace(path)
     finally:
         Path(temporary).unlink(missing_ok=True)
+
+
+def private_folder(path: Path) -> Path:
+    """The folder, made where it is missing: it and what is missing above it are for this user alone, whatever the
+    umask. What is there stays as it is. Raises OSError."""
+    missing = [each for each in (path, *path.parents) if not each.exists()]
+    for each in reversed(missing):
+        each.mkdir(mode=0o700, exist_ok=True)
+    if not path.is_dir():
+        path.mkdir()  # says what is there
+    return path

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from app.crash.our_words import template_of, words_of_python
 from engine.errors import MendableError
+from engine.whole_file import private_folder
 
 if TYPE_CHECKING:
     from app.settings.app_settings import AppSettings
@@ -56,7 +57,7 @@ class CrashFolder:
             f"Settings that are not the usual ones, without texts\n{settings}\n\n{trace.strip()}\n"
         )
         try:
-            self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+            private_folder(self.path)
             with report.open("x", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(text)
             for old in self._files(".new", ".txt")[:-_MOST_REPORTS]:
@@ -85,7 +86,7 @@ class CrashFolder:
         path = self.path / f"{datetime.now(UTC):%Y%m%d-%H%M%S-%f}-{os.getpid()}.native"
         file = None
         with contextlib.suppress(OSError):
-            self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+            private_folder(self.path)
             file = path.open("xb", buffering=0)
             self._native = path
         try:

@@ -20,6 +20,7 @@ from app.crash.discretion import Discreet, others_discreet
 from app.crash.reports import CrashFolder, error_text
 from engine.errors import MendableError
 from engine.places import LOG
+from engine.whole_file import private_folder
 
 MOST_REPORTS = 5  # of one run: what goes wrong at every repaint is known by then
 _LOG_BYTES = 1_000_000  # of one file, of which there are
@@ -36,7 +37,7 @@ def log_to_file(data_dir: Path) -> None:
     file is there under the name of the log, there is none."""
     file = log_file(data_dir)
     try:
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private_folder(file.parent)
         handler = _LogFile(file, "a", _LOG_BYTES, _NUM_OLD_LOGS, "utf-8", errors="backslashreplace")
     except OSError:
         return

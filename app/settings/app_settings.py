@@ -41,7 +41,7 @@ from engine.messages.remote import is_reference, server_of
 from engine.messages.tools import ToolServer
 from engine.parameters import Parameter, Scope, parameter, parameters
 from engine.places import SETTINGS, UNREADABLE_SETTINGS, Turn, clear_words
-from engine.whole_file import whole_file
+from engine.whole_file import private_folder, whole_file
 
 _VERSION = 2  # in files of version 1, `built-in` was what nobody had chosen
 _SAMPLING = tuple(each.name for each in parameters(SamplingSettings, Scope.SETTINGS))
@@ -276,7 +276,7 @@ class SettingsFile:
 
     def save(self, settings: AppSettings) -> None:
         """Whole or not at all. Raises OSError."""
-        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private_folder(self._path.parent)
         try:
             text = settings.model_dump_json(indent=2)
         except PydanticSerializationError:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO, NoReturn
 
 from engine.errors import MendableError
+from engine.whole_file import private_folder
 
 if sys.platform == "win32":
     import msvcrt
@@ -45,7 +46,7 @@ class InstanceLock:
         """False while another process has it. True if the folder has no locks or cannot be written. Raises
         LockUnusable."""
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            private_folder(self._path.parent)
             handle = os.open(self._path, os.O_RDWR | os.O_CREAT | _CAREFULLY, 0o600)
         except OSError as error:
             if error.errno == errno.ELOOP:

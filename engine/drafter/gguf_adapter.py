@@ -18,6 +18,7 @@ from engine.drafter.gguf_shape import EMBEDDING, GgufModel
 from engine.drafter.interface import LogitRow
 from engine.errors import AdapterUnusable
 from engine.library.gguf_header import read_header
+from engine.whole_file import private_folder
 
 FOLDER = "adapters"  # in the data folder: files are there for as long as llama.cpp reads them
 _DOWN, _UP = ".lora_a", ".lora_b"
@@ -92,7 +93,7 @@ def check_tensors(model: GgufModel, tensors: Mapping[str, Floats]) -> None:
 @contextmanager
 def adapter_file(folder: Path, architecture: str, tensors: Mapping[str, Floats]) -> Iterator[Path]:
     """The file inside the block, read back and compared. Raises AdapterUnusable, and OSError."""
-    folder.mkdir(parents=True, exist_ok=True)
+    private_folder(folder)
     handle, name = tempfile.mkstemp(suffix=".gguf", dir=folder)
     os.close(handle)
     path = Path(name)

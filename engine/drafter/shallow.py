@@ -30,6 +30,7 @@ from engine.target.forms import check_room, copy_without, settle
 from engine.target.llama_cpp import LlamaCppTarget
 from engine.target.sandbox import Doors
 from engine.target.vocabulary import load_vocabulary
+from engine.whole_file import private_folder
 
 FOLDER = "shallow"
 _SEARCH_S = 60.0
@@ -107,7 +108,7 @@ def search(
     search_s: float = _SEARCH_S,
 ) -> list[Shallow]:
     """Copies with ever fewer layers, down to half of them. Raises NotPossible and Cancelled."""
-    folder.mkdir(parents=True, exist_ok=True)
+    private_folder(folder)
     with TemporaryDirectory(dir=folder) as tried:
         tokens = [[*map(int, text)] for text in texts]
         arguments = path, num_layers, Path(tried), tokens, search_s

@@ -25,6 +25,7 @@ from engine.sentences import as_text, from_text, say
 from engine.target.child import ask_child
 from engine.target.cpu import usable_cores
 from engine.target.sandbox import Doors
+from engine.whole_file import private_folder
 
 _CHUNKS = (1, 5, 40)  # tokens read at once: each way to multiply
 _MOST_FILES = 1000  # of a folder; those of drafters have ten
@@ -51,8 +52,8 @@ def try_out(folder: Path, device: str | None, tried: Path, is_cancelled: Callabl
     if complaint:
         raise DrafterUnusable(from_text(complaint))
     with suppress(OSError):  # no room, or not to be written: then it is tried again
-        tried.mkdir(parents=True, exist_ok=True)
-        note.touch()
+        private_folder(tried)
+        note.touch(0o600)
 
 
 def look(folder: Path, device: str | None) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from engine.whole_file import whole_file
+from engine.whole_file import private_folder, whole_file
 
 _logger = logging.getLogger("slipstream.vocabulary_map")
 
@@ -85,7 +85,7 @@ class VocabularyMap:
 
     def save(self, path: Path, target_fingerprint: str, drafter_fingerprint: str) -> None:
         """Raises OSError. A file of this name is always complete: it gets its name when it is finished."""
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(path.parent)
         with whole_file(path) as file:
             np.savez(
                 file,

@@ -18,7 +18,7 @@ from engine.places import SERVERS
 from engine.remote.address import normalized
 from engine.remote.connection import Connection
 from engine.remote.keys import Keys, checked_key
-from engine.whole_file import whole_file
+from engine.whole_file import private_folder, whole_file
 
 MOST_MODELS = 1_000  # of one server
 _MOST_SERVERS = 200
@@ -195,7 +195,7 @@ class Servers:
         if len(content) > _MOST_BYTES:  # as much as is read again
             raise NotPossible("The servers in the list have too many models to store; remove one first.")
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            private_folder(self._path.parent)
             with whole_file(self._path) as file:
                 file.write(content)
         except OSError as error:

@@ -18,7 +18,7 @@ from typing import Any
 from engine.errors import FileUnusable, NotPossible
 from engine.messages.serving import Client
 from engine.places import CLIENTS
-from engine.whole_file import whole_file
+from engine.whole_file import private_folder, whole_file
 
 _PREFIX = "slip-"
 _MOST_BYTES = 1_000_000
@@ -86,7 +86,7 @@ class Clients:
     def _write(self, clients: Sequence[Client]) -> None:
         text = json.dumps([asdict(each) for each in clients], indent=1)
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            private_folder(self._path.parent)
             with whole_file(self._path) as file:
                 file.write(text.encode())
         except OSError as error:

@@ -16,6 +16,7 @@ from sqlalchemy.pool import StaticPool
 
 from engine.places import COPY, UNFINISHED_COPY
 from engine.storage import failures
+from engine.whole_file import private_folder
 
 BUSY_TIMEOUT_S = 5.0  # that readers and single statements wait, inside SQLite
 _BEGIN = "slipstream_begin"
@@ -39,7 +40,7 @@ def prepare_file(path: Path) -> None:
     restricted too.
     """
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder(path.parent)
     except OSError as error:
         raise failures.unusable(failures.FOLDER_NOT_CREATED, path.parent, error.strerror) from error
     if path.is_dir():

@@ -22,6 +22,7 @@ from engine.logged import Loggable
 from engine.numerics.draft import common_prefix_length
 from engine.target.interface import SavedPart
 from engine.target.reading_file import PartUnusable, ReadingKey, Tokens, digest_of, read_part, read_tokens, write_part
+from engine.whole_file import private_folder
 
 PART_TOKENS = 256
 
@@ -175,8 +176,7 @@ class Readings:
         if not self._make_room(chat, saved.data.nbytes):
             return False
         try:
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            folder.mkdir(exist_ok=True, mode=0o700)
+            private_folder(folder)
             num_bytes = write_part(path, key, lacking.follows, tokens, saved)
             used_at = path.stat().st_mtime
         except OSError as error:

@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from engine.errors import FileUnusable
-from engine.whole_file import whole_file
+from engine.whole_file import private_folder, whole_file
 
 _FOLDER = "starter"
 _NOTE = "form.json"
@@ -53,7 +53,7 @@ class StarterForm:
         """From the next time that the starter is loaded, use this file, which is moved here from the same disk; None:
         the installed one. Raises FileUnusable."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            private_folder(self.folder)
             name = "" if made is None else made.name
             if made is not None:
                 made.replace(self.folder / name)

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from engine.whole_file import private_folder
+
 _logger = logging.getLogger("slipstream.target")
 
 _FOLDER = "suspects"
@@ -57,8 +59,8 @@ class Suspects:
 
     def _leave(self, identity: str) -> None:
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            self._mark(identity).touch()
+            private_folder(self._folder)
+            self._mark(identity).touch(0o600)
         except OSError as error:
             _logger.warning("no mark of a model can be left: %s", error)
 

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import os
+import stat
 import sys
 from pathlib import Path
 
 import pytest
 
-from engine.whole_file import whole_file
+from engine.whole_file import private_folder, whole_file
 
 
 def test_a_file_takes_its_place_at_the_end_of_the_block(tmp_path: Path) -> None:
@@ -37,3 +39,19 @@ def test_nobody_else_may_read_it(tmp_path: Path) -> None:
 def test_a_missing_folder_is_an_error_of_the_disk(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError), whole_file(tmp_path / "missing" / "notes.json"):
         raise AssertionError
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such permissions")
+def test_a_private_folder_is_private_whatever_the_umask_and_so_is_what_was_missing_above_it(tmp_path: Path) -> None:
+    above = tmp_path / "there"
+    above.mkdir(mode=0o755)
+    before = os.umask(0)
+    try:
+        folder = private_folder(above / "a" / "b")
+        private_folder(folder)
+    finally:
+        os.umask(before)
+    assert [stat.S_IMODE(each.stat().st_mode) for each in (above, above / "a", folder)] == [0o755, 0o700, 0o700]
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="exists"):
+        private_folder(tmp_path / "file")
