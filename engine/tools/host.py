@@ -9,11 +9,13 @@ from __future__ import annotations
 import itertools
 import json
 import multiprocessing
+import secrets
 import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any
@@ -28,6 +30,7 @@ from engine.stop_signal import StopSignal
 from engine.target.child import Limits, begin_child
 from engine.target.tool_format import parsed_object
 from engine.tools.interface import ServerUnusable, ToolAnswer
+from engine.tools.left_behind import is_over, kill_all, marked, with_all_below
 
 START_S = 60.0  # until a server has said what it offers: some are downloaded first
 CALL_S = 120.0
@@ -70,6 +73,7 @@ class _Process:
 
     process: BaseProcess
     pipe: Connection
+    mark: str  # of all that its servers start
     waiting: dict[int, _Question] = field(default_factory=dict)
     tools: dict[str, tuple[Tool, ...]] = field(default_factory=dict)  # of the servers that run, by their names
     servers: dict[str, psutil.Process] = field(default_factory=dict)  # that it has started, by their names
@@ -207,9 +211,10 @@ class ServerHost:
                 raise OSError("Slipstream is being closed")
             if self._running is None or self._running.is_over:
                 ours, theirs = multiprocessing.Pipe()
-                process = begin_child(_serve, (theirs,), Limits(), doors=None)  # it starts programs
+                mark = secrets.token_hex(8)
+                process = begin_child(_serve, (theirs, mark), Limits(), doors=None)  # it starts programs
                 theirs.close()
-                self._running = _Process(process, ours)
+                self._running = _Process(process, ours, mark)
                 threading.Thread(
                     target=self._listen, args=(self._running,), name="slipstream-tool-answers", daemon=True
                 ).start()
@@ -255,22 +260,19 @@ class ServerHost:
             running.is_over = True
             self._changed.notify_all()
         running.process.join(after_s)
-        for process in (running.process.pid, *(each.pid for each in running.servers.values() if each.is_running())):
-            for each in _family(process):
-                with suppress(psutil.Error):
-                    each.kill()
+        kill_all(partial(_left_of, running))
         with suppress(OSError):
             running.pipe.close()
         running.process.join(_END_S)
 
 
-def _family(number: int | None) -> list[psutil.Process]:
-    """Children first: those of one that is dead are nobody's."""
-    try:
-        head = psutil.Process(number)
-        return [*head.children(recursive=True), head]
-    except (psutil.Error, TypeError, ValueError):
-        return []
+def _left_of(running: _Process) -> list[psutil.Process]:
+    """The process itself, and all that it and its servers have started."""
+    heads = [each for each in running.servers.values() if each.is_running()]
+    with suppress(psutil.Error):
+        heads.append(psutil.Process(running.process.pid))
+    below = [one for each in heads for one in with_all_below(each)]
+    return [*(each for each in below if not is_over(each)), *marked(lambda mark: mark.startswith(running.mark))]
 
 
 def _written(server: ToolServer) -> dict[str, Any]:
@@ -294,8 +296,8 @@ def _sentence(server: str, question: _Question) -> str:
     return told
 
 
-def _serve(pipe: Connection) -> None:
+def _serve(pipe: Connection, mark: str) -> None:
     """Runs in the process of its own, where `mcp` is imported."""
     from engine.tools.apart.serving import serve
 
-    serve(pipe)
+    serve(pipe, mark)

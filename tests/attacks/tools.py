@@ -35,18 +35,22 @@ from engine.messages.events import (
 )
 from engine.messages.tools import Permission, ToolServer
 from engine.tools.host import ServerHost
+from engine.tools.left_behind import mark_of
 from tests.attacks.attack import Memory, Plan
 from tests.attacks.attack import Outcome as Verdict
 from tests.fakes.caller import Caller
+from tests.fakes.rogue_server import LEFT_BEHIND
 
 _SCRIPT = str(Path(tests.fakes.rogue_server.__file__))
 _CALLS_PER_CHAT = 10
 _CALL_S = 3.0  # before one that hangs is given up
 _PATIENCE_S = 60.0
+_was_killed_between = False
+_LEAVE_S = 10.0  # of the process that speaks with servers, after the app
 _KINDS = (
     ("echo",) * 12
     + ("slow",) * 6
-    + ("die", "hang", "flood", "flood_line", "deep", "garbage", "sample", "elicit", "large")
+    + ("leave", "leave_bare", "die", "hang", "flood", "flood_line", "deep", "garbage", "sample", "elicit", "large")
 )
 _SETTINGS = ReplySettings(SamplingSettings(temperature=0), max_tokens=600, tools=("rogue",))
 
@@ -138,6 +142,13 @@ def run(plan: Plan) -> Verdict:
         start = time.monotonic()
         desks[0].engine.close()
         verdict.figures["closing"] = f"{time.monotonic() - start:.1f} s"
+        left = _left_behind()
+        told = [f"{each.cmdline()[-1][:40]} of {each.ppid()}, mark {mark_of(each)!r}" for each in left]
+        verdict.check(not left, f"processes of servers are left when the app has ended: {told}")
+        for each in psutil.process_iter():
+            with suppress(psutil.Error):
+                if LEFT_BEHIND in each.cmdline():
+                    each.kill()
     _count(desks[0], user, verdict)
     verdict.figures["outcomes"] = ", ".join(f"{kind} {outcomes.count(kind)}" for kind in sorted({*outcomes}))
     verdict.figures["memory"] = str(memory)
@@ -184,13 +195,31 @@ def _calls(plan: Plan, dice: random.Random, desk: _Desk, verdict: Verdict) -> li
 
 
 def _kill(the_process_between: bool) -> None:
-    """A server, or the process that speaks with servers."""
+    """A server, or the process that speaks with servers. Nobody knows then of what has neither parent nor mark."""
+    global _was_killed_between  # noqa: PLW0603
+    _was_killed_between |= the_process_between
     for each in psutil.Process().children(recursive=True):
         with suppress(psutil.Error):
             is_server = _SCRIPT in each.cmdline()
             is_between = "spawn_main" in " ".join(each.cmdline())
             if is_between if the_process_between else is_server:
                 each.kill()
+
+
+def _left_behind() -> list[psutil.Process]:
+    """What is still there a while after the end."""
+    end = time.monotonic() + _LEAVE_S
+    while (found := [each for each in psutil.process_iter() if _is_of_server(each)]) and time.monotonic() < end:
+        time.sleep(0.05)
+    return found
+
+
+def _is_of_server(process: psutil.Process) -> bool:
+    try:
+        words = process.cmdline()
+    except psutil.Error:
+        return False
+    return {"-I", _SCRIPT} <= {*words} or (LEFT_BEHIND in words and bool(mark_of(process) or not _was_killed_between))
 
 
 def _count(desk: _Desk, user: _User, verdict: Verdict) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 Say = Callable[[dict[str, Any]], None]
+LEFT_BEHIND = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(3600)"
 _TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 _TOOLS = {
     "echo": "Says it again.",
@@ -35,6 +36,8 @@ _TOOLS = {
     "roots": "Wants to know folders.",
     "wrong": "Answers that it failed.",
     "slow": "Answers after a moment.",
+    "leave": "Leaves a process behind that is nobody's child and ignores signals to end, and answers its number.",
+    "leave_bare": "Likewise, without an environment.",
 }
 _ASKING = {
     "sample": ("sampling/createMessage", {"messages": [], "maxTokens": 5}),
@@ -110,8 +113,27 @@ class Rogue:
             self._raw(b"Welcome to the server!\n\n[1, 2]\n")
         if name == "slow":
             time.sleep(0.3)
+        if name.startswith("leave"):
+            text = _left_behind({} if name == "leave_bare" else dict(os.environ))
         said = {"large": "y" * 3_000_000}.get(name, text)
         say(_answer(number, said, is_error=name == "wrong"))
+
+
+def _left_behind(environment: dict[str, str]) -> str:
+    reader, writer = os.pipe()
+    if os.fork() == 0:
+        os.setsid()
+        if (number := os.fork()) != 0:
+            os.write(writer, str(number).encode())
+            os._exit(0)
+        os.closerange(0, 1)
+        os.dup2(writer, 1)
+        os.execve(sys.executable, [sys.executable, "-I", "-c", LEFT_BEHIND], environment)
+    os.wait()
+    number = os.read(reader, 20).split()[0].decode()
+    while not os.read(reader, 1):  # until it ignores them
+        pass
+    return number
 
 
 def _answer(number: Any, text: str, is_error: bool = False) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter, ValidationError
 
+from engine.tools.apart.descendants import Descendants
 from engine.tools.apart.failures import ServerFailed, first_failure
 from engine.tools.apart.http import HttpServer
 from engine.tools.apart.results import MOST_PAGES, MOST_TOOLS, answer_of, tool_of
@@ -33,13 +34,14 @@ class Connection:
         given: dict[str, Any],
         tell: Callable[[str, ServerFailed | None], None],
         on_start: Callable[[int], None],
+        descendants: Descendants,
     ) -> None:
         """`tell`: of the end, and why, if it failed. `on_start` is told the number of its process, if it is one."""
         self.given = given
         self._tell = tell
         self._allowance = Allowance()
         server = HttpServer if given["url"] else StdioServer
-        self._server = server(given, self._allowance, on_start)
+        self._server = server(given, self._allowance, on_start, descendants)
         self._client: Client | None = None
         self._ready = anyio.Event()
         self._ending = anyio.CancelScope()

@@ -10,6 +10,7 @@ import anyio
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
+from engine.tools.apart.descendants import Descendants
 from engine.tools.apart.failures import ServerFailed
 from engine.tools.apart.stdio import MOST_LINE, Allowance
 
@@ -20,7 +21,9 @@ _READ_S = 300.0  # a call ends long before
 class HttpServer:
     """As `StdioServer`."""
 
-    def __init__(self, given: dict[str, Any], allowance: Allowance, _on_start: Callable[[int], None]) -> None:
+    def __init__(
+        self, given: dict[str, Any], allowance: Allowance, _on_start: Callable[[int], None], _descendants: Descendants
+    ) -> None:
         self._given = given
         self._allowance = allowance
         self.has_ended = anyio.Event()

@@ -13,14 +13,15 @@ from anyio.abc import TaskGroup
 from anyio.from_thread import start_blocking_portal
 
 from engine.tools.apart.connection import Connection
+from engine.tools.apart.descendants import Descendants
 from engine.tools.apart.failures import ServerFailed, first_failure
 
 
-def serve(pipe: Pipe) -> None:
-    """Until the pipe is closed."""
+def serve(pipe: Pipe, mark: str) -> None:
+    """Until the pipe is closed. `mark`: of all that is started here."""
     signal.signal(signal.SIGTERM, _leave)
     with start_blocking_portal() as portal:
-        serving = portal.call(_Serving, pipe)
+        serving = portal.call(_Serving, pipe, mark)
         running = portal.start_task_soon(serving.run)
         try:
             while True:
@@ -42,8 +43,9 @@ def _leave(_number: int, _frame: object) -> None:
 class _Serving:
     """All on one event loop."""
 
-    def __init__(self, pipe: Pipe) -> None:
+    def __init__(self, pipe: Pipe, mark: str) -> None:
         self._pipe = pipe
+        self._descendants = Descendants(mark)
         self._writing = threading.Lock()
         self._connections: dict[str, Connection] = {}  # by name, with those that are being started
         self._scopes: dict[int, anyio.CancelScope] = {}  # of what is being done, by the number of the question
@@ -55,6 +57,7 @@ class _Serving:
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             self._can_begin.set()
+            tasks.start_soon(self._descendants.reap)
             await self._closing.wait()
             for each in self._connections.values():
                 each.end()
@@ -129,7 +132,8 @@ class _Serving:
             while not before.is_over:
                 await anyio.sleep(0.01)
         connection = self._connections[server["name"]] = Connection(
-            server, self._tell, lambda number: self._send({"server": server["name"], "process": number})
+            *(server, self._tell, lambda number: self._send({"server": server["name"], "process": number})),
+            self._descendants,
         )
         await connection.start(self._tasks, seconds)
         return connection

@@ -21,7 +21,9 @@ from mcp.os.win32.utilities import close_process_job, create_windows_process, te
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
+from engine.tools.apart.descendants import Descendants
 from engine.tools.apart.failures import ServerFailed
+from engine.tools.left_behind import MARK
 
 MOST_LINE = 4 << 20  # bytes of one message
 MOST_BYTES = 32 << 20  # that a server may send for one request, and all that it says besides
@@ -54,9 +56,12 @@ class Allowance:
 class StdioServer:
     """Enter `streams` once; `last_words` is what it has written to standard error."""
 
-    def __init__(self, given: dict[str, Any], allowance: Allowance, on_start: Callable[[int], None]) -> None:
+    def __init__(
+        self, given: dict[str, Any], allowance: Allowance, on_start: Callable[[int], None], descendants: Descendants
+    ) -> None:
         """`on_start` is told the number of the process."""
         self._on_start = on_start
+        self._descendants = descendants
         self._given = given
         self._allowance = allowance
         self._words = b""
@@ -71,7 +76,13 @@ class StdioServer:
     @asynccontextmanager
     async def streams(self) -> AsyncIterator[tuple[Any, Any]]:
         """Raises ServerFailed where it cannot be started."""
-        process = await self._started()
+        mark = self._descendants.begin()
+        try:
+            process = await self._started(mark)
+        except BaseException:
+            await self._end_descendants(mark)
+            raise
+        self._descendants.started(mark, process.pid)
         self._on_start(process.pid)
         read_in, read_out = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         write_in, write_out = anyio.create_memory_object_stream[SessionMessage](0)
@@ -94,10 +105,15 @@ class StdioServer:
                 stream.close()
             with anyio.CancelScope(shield=True):
                 await _kill(process)
+            await self._end_descendants(mark)
 
-    async def _started(self) -> Any:
+    async def _end_descendants(self, mark: str) -> None:
+        with anyio.CancelScope(shield=True):
+            await self._descendants.end(mark)
+
+    async def _started(self, mark: str) -> Any:
         command, arguments = self._given["command"], self._given["args"]
-        env = get_default_environment() | dict(self._given["env"])
+        env = get_default_environment() | dict(self._given["env"]) | {MARK: mark}
         more = [str(Path(each).expanduser()) for each in _MORE_PATHS] if sys.platform != "win32" else []
         env["PATH"] = _joined_path([env.get("PATH", ""), *more])
         folder = self._given["folder"] or None

@@ -213,6 +213,53 @@ def test_one_that_is_changed_or_gone_is_ended_with_all_that_it_started(desk: Des
     assert ServerState.ENDED in desk.states()
 
 
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a mark in the environment is all")
+
+
+@linux_only
+@pytest.mark.parametrize("tool", ["leave", "leave_bare"])
+def test_what_it_left_behind_in_a_session_of_its_own_ends_with_it(desk: Desk, tool: str) -> None:
+    desk.use(rogue(), rogue("other", "--log", os.devnull))
+    own, others = (
+        psutil.Process(int(desk.call(tool).text)),
+        psutil.Process(int(desk.call("leave", server="other").text)),
+    )
+    desk.host.end(["rogue"])
+    assert not own.is_running()
+    assert others.is_running()
+    desk.host.end(["other"])
+    assert not others.is_running()
+
+
+_USE_AND_WAIT = """
+import sys, time
+from engine.messages.tools import Tool, ToolServer
+from engine.stop_signal import StopSignal
+from engine.tools.host import ServerHost
+if __name__ == "__main__":
+    host = ServerHost(lambda _event: None)
+    host.use([ToolServer("rogue", sys.executable, ("-I", sys.argv[1]))])
+    print(host.call(Tool("rogue", "leave_bare"), '{"text": ""}', StopSignal()).text, flush=True)
+    time.sleep(3600)
+"""
+
+
+@linux_only
+def test_what_was_left_behind_ends_when_the_app_is_killed(tmp_path: Path) -> None:
+    script = tmp_path / "app.py"
+    script.write_text(_USE_AND_WAIT)
+    root = str(Path(tests.__file__).parent.parent)
+    environment = os.environ | {"PYTHONPATH": root}
+    with subprocess.Popen([sys.executable, script, SCRIPT], stdout=subprocess.PIPE, text=True, env=environment) as app:
+        assert app.stdout is not None
+        try:
+            left = psutil.Process(int(app.stdout.readline()))
+            below = psutil.Process(app.pid).children(recursive=True)
+        finally:
+            app.kill()
+    until(lambda: not any(each.is_running() and each.status() != psutil.STATUS_ZOMBIE for each in (*below, left)))
+
+
 def test_a_server_that_is_off_is_not_started(desk: Desk) -> None:
     desk.use(ToolServer("rogue", sys.executable, is_on=False))
     with pytest.raises(ServerUnusable):
@@ -236,11 +283,12 @@ def test_when_the_process_itself_dies_everything_is_started_again() -> None:
         desk.begin()
         running = desk.host._running
         assert running is not None
-        processes = servers_running(desk)
+        left = [] if sys.platform == "win32" else [psutil.Process(int(desk.call("leave").text))]
+        processes = [*servers_running(desk), *left]
         threading.Timer(0.1, running.process.kill).start()
         answer = desk.call("hang")
         assert answer.outcome is Outcome.FAILED
-        until(lambda: not any(each.is_running() for each in processes))
+        until(lambda: not any(each.is_running() and each.status() != psutil.STATUS_ZOMBIE for each in processes))
         assert desk.call("echo").text == "hello"
     finally:
         desk.host.close()
@@ -268,7 +316,7 @@ def at(address: str, key: str = "sesame") -> ToolServer:
 
 def test_a_server_at_an_address_is_called(desk: Desk, address: str) -> None:
     desk.use(at(address))
-    assert len(desk.host.tools_of("rogue", StopSignal())) == 15
+    assert len(desk.host.tools_of("rogue", StopSignal())) == 17
     assert desk.call("echo").text == "hello"
 
 
