@@ -130,10 +130,10 @@ def _left_behind(environment: dict[str, str]) -> str:
         os.dup2(writer, 1)
         os.execve(sys.executable, [sys.executable, "-I", "-c", LEFT_BEHIND], environment)
     os.wait()
-    number = os.read(reader, 20).split()[0].decode()
-    while not os.read(reader, 1):  # until it ignores them
-        pass
-    return number
+    said = b""
+    while not said.endswith(b"\n"):  # until it ignores them
+        said += os.read(reader, 20)
+    return said.strip().decode()
 
 
 def _answer(number: Any, text: str, is_error: bool = False) -> dict[str, Any]:
