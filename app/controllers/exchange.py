@@ -143,6 +143,8 @@ def _words_of_left_out(why: LeftOut, titles: list[str]) -> str:
             words = Exchange.tr("%n (was|were) skipped because (it is|they are) already here", "", number)
         case LeftOut.EMPTY:
             words = Exchange.tr("%n (was|were) skipped because (it has|they have) no messages", "", number)
+        case LeftOut.TOO_LARGE:
+            words = Exchange.tr("%n (was|were) skipped because (it is|they are) too large", "", number)
         case LeftOut.UNREADABLE:
             words = Exchange.tr("%n (was|were) skipped because (it is|they are) damaged", "", number)
     named = [Exchange.tr("“{title}”", title=title) for title in titles if title][:_MOST_TITLES]

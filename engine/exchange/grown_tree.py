@@ -15,6 +15,7 @@ from engine.messages.tools import ToolCall, ToolResult
 
 MOST_MESSAGES = 20_000  # of a conversation
 MOST_CHARACTERS = 32 * 2**20  # of all its messages: branches of joined turns repeat the text before them
+MOST_JOINED = 4 * 2**20  # characters of a message that is joined; the store reads no more of one
 _BETWEEN = "\n\n"  # turns that are joined
 _JOINING = 64  # characters that could be copied while a turn is joined
 _TITLE_LENGTH = 60
@@ -25,7 +26,11 @@ _Key = TypeVar("_Key", str, int)
 
 
 class Unsound(ValueError):
-    """The messages are no tree, or too many."""
+    """The messages are no tree."""
+
+
+class TooLarge(ValueError):
+    """There are too many messages, or too much text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +54,11 @@ def grow(
     """The messages, numbered from 1 on, parents first, and the number of the head: the node's own, or that of its
     nearest ancestor that is a message. Without a head it is the last message.
 
-    With `joins_turns`, what one role says in several messages one after the other becomes one message. Raises Unsound.
+    With `joins_turns`, what one role says in several messages one after the other becomes one message. Raises Unsound and
+    TooLarge.
     """
     if len(nodes) > MOST_MESSAGES:
-        raise Unsound("too many messages")
+        raise TooLarge("too many messages")
     by_key = {node.key: node for node in nodes}
     ordered = _parents_first(nodes, by_key)
     messages: dict[int, TreeMessage] = {}
@@ -132,8 +138,8 @@ def _with_joined_texts(
     messages: Mapping[int, TreeMessage], joined_to: Mapping[int, int], gone: Set[int]
 ) -> list[TreeMessage]:
     """Those that are not gone."""
+    _check_size(messages, joined_to, gone)
     joined = []
-    num_characters = 0
     for message in messages.values():
         if message.number in gone:
             continue
@@ -143,14 +149,21 @@ def _with_joined_texts(
             number = joined_to[number]
             pieces[-1] = pieces[-1].lstrip()
             pieces.append(messages[number].text.rstrip())
-            num_characters += len(pieces[-1]) + _JOINING
-            if num_characters > MOST_CHARACTERS:
-                break
-        num_characters += len(message.text)
-        if num_characters > MOST_CHARACTERS:
-            raise Unsound("too much text")
         joined.append(replace(message, text=_BETWEEN.join(reversed(pieces))))
     return joined
+
+
+def _check_size(messages: Mapping[int, TreeMessage], joined_to: Mapping[int, int], gone: Set[int]) -> None:
+    """Before any text is joined: the branches of a chat may repeat so much that it takes seconds to find that out."""
+    num_joined: dict[int, int] = {}  # characters that stand before each
+    num_characters = 0
+    for number, message in messages.items():  # parents first
+        before = joined_to.get(number)
+        num_joined[number] = 0 if before is None else num_joined[before] + len(messages[before].text) + _JOINING
+        if number not in gone:
+            num_characters += num_joined[number] + len(message.text)
+            if num_characters > MOST_CHARACTERS or (before and num_joined[number] + len(message.text) > MOST_JOINED):
+                raise TooLarge("too much text")
 
 
 def _numbered(messages: Sequence[TreeMessage], head: int | None) -> tuple[list[TreeMessage], int | None]:

@@ -1,4 +1,5 @@
-"""Reads the conversations of a file, whatever program wrote it; what is not in order is refused in a sentence."""
+"""Reads the conversations of a file, whatever program wrote it. One that is not in order is left out, and the others are
+read; a file that is not is refused in a sentence."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ from pydantic import ValidationError
 
 from engine.errors import FileUnusable
 from engine.exchange import json_format, other_formats
-from engine.exchange.grown_tree import MOST_MESSAGES
-from engine.exchange.json_stream import JsonStream
+from engine.exchange.grown_tree import MOST_MESSAGES, TooLarge
+from engine.exchange.json_stream import Flawed, JsonStream
 from engine.exchange.kept import KeptTrees, SizesOf
 from engine.exchange.opening import open_files
 from engine.messages.conversations import ConversationTree, LeftOut
@@ -22,6 +23,7 @@ MOST_CHATS = 100_000  # in a file, those that are left out among them
 MOST_TEXT = 256 * 2**20  # characters of all messages, where branches repeat what stands before them
 FIELDS = json_format.FIELDS | other_formats.FIELDS
 _TITLE_LENGTH = 200
+_OF_FLAWED = {"title", "conversations", "format", "version"}  # what is read of an object with another field that is
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ def read_chats(
                 if num_characters > MOST_TEXT:
                     raise FileUnusable("{name} contains too much text; import it in several parts.", name=path.name)
             num_events = stream.num_events
-    if not trees and not any(why is LeftOut.EMPTY for why, _ in left_out):
+    if not trees and all(why is LeftOut.UNREADABLE for why, _ in left_out):
         raise FileUnusable(
             "{name} contains no chats that Slipstream can read; choose its own export, ChatGPT's, or a list of "
             "messages with roles.",
@@ -95,11 +97,12 @@ def _list(stream: JsonStream) -> Iterator[Any]:
 
 def _object(stream: JsonStream) -> Iterator[Any]:
     fields: dict[str, Any] = {}
-    has_list = False
+    flawed: Flawed | None = None
+    has_list = False  # the fields are not those of a conversation
     for event, key in stream.events:
         if event == "end_map":
             break
-        if key not in FIELDS:
+        if key not in FIELDS or (flawed and key not in _OF_FLAWED):
             stream.skip()
             continue
         first, value = next(stream.events)
@@ -108,9 +111,14 @@ def _object(stream: JsonStream) -> Iterator[Any]:
             _check_version(fields)
             yield from _list(stream)
         else:
-            fields[key] = stream.value(first, value, key)
+            fields[key] = found = stream.value(first, value, key)
+            if isinstance(found, Flawed):
+                flawed = flawed or found
+                fields = {each: fields[each] for each in _OF_FLAWED & fields.keys()}
     if has_list:
         _check_version(fields)  # the version may follow the list
+    elif flawed:
+        yield Flawed(flawed.why, title if isinstance(title := fields.get("title"), str) else "")
     else:
         yield fields
 
@@ -131,22 +139,28 @@ def _read(element: Any) -> ConversationTree | LeftOut:
         case {"mapping": dict() | list() as found} | {"messages": dict() | list() as found} if (
             len(found) > MOST_MESSAGES  # before each of them becomes an object of its own
         ):
-            return LeftOut.UNREADABLE
+            return LeftOut.TOO_LARGE
         case {"mapping": _}:
             read = other_formats.read_chatgpt
         case {"messages": _, "head": _} | {"messages": _, "system_prompt": _}:
             read = json_format.read
         case {"messages": _}:
             read = other_formats.read_message_list
+        case Flawed(why):
+            return why
         case _:
             return LeftOut.UNREADABLE
     try:
         tree = read(element)
+    except TooLarge:
+        return LeftOut.TOO_LARGE
     except (ValueError, RecursionError):  # pydantic's and ours
         return LeftOut.UNREADABLE
     return tree if tree.messages else LeftOut.EMPTY
 
 
 def _title(element: object) -> str:
+    if isinstance(element, Flawed):
+        return shortened(element.title, _TITLE_LENGTH)
     title = element.get("title") if isinstance(element, dict) else None
     return shortened(title, _TITLE_LENGTH) if isinstance(title, str) else ""

@@ -27,7 +27,7 @@ from engine.storage.erasing import Due, delete_all, delete_conversations, note
 from engine.storage.failures import as_store_errors
 from engine.storage.forms import FormRepository
 from engine.storage.learned import LearnedRepository
-from engine.storage.order import FoldersByName, OrderRepository, existing_folder
+from engine.storage.order import OrderRepository, existing_folder
 from engine.storage.pace import PaceRepository
 from engine.storage.pictures import REMOVE_UNNAMED, StoredPictures, add_pictures, find_unnamed, read_pictures
 from engine.storage.presets import PresetRepository
@@ -39,7 +39,7 @@ from engine.storage.targets import TargetRepository, forget_system_prompts
 from engine.storage.texts import encodable, fit_title, wanted_words
 from engine.storage.tools import ToolRepository
 from engine.storage.transactions import SHORT_PATIENCE_S
-from engine.storage.trees import KnownTrees, read_tree, write_tree
+from engine.storage.trees import KnownTrees, TreeWriter, read_tree
 from engine.storage.upgrade import upgrade
 
 FILE_NAME = STORE
@@ -327,17 +327,18 @@ class Repository(
         `trees` are read twice. `check`, called before each is compared and written, may raise to have none added. In
         every tree parents come before their children, and the head is one of its messages."""
         with self._reading() as connection:
-            known = KnownTrees(connection)
+            known = KnownTrees(connection, check)
         is_new = []
         for tree in trees:
             check()
             is_new.append(known.add(tree))
         with self._writing() as connection:  # for a short time, because replies are saved meanwhile
             check()
-            folders = FoldersByName(connection)
+            writer = TreeWriter(connection)
             for tree in compress(trees, is_new):
                 check()
-                write_tree(connection, tree, folders)
+                writer.write(tree)
+            writer.flush()
         return is_new
 
     def forget_everything(self) -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Connection, LargeBinary, insert, select, type_coerce, update
+from sqlalchemy import Connection, LargeBinary, insert, select, type_coerce
 
 from engine.messages.conversations import ConversationTree, TreeMessage
 from engine.storage.order import FoldersByName, folder_name
@@ -16,6 +16,8 @@ from engine.storage.pictures import add_pictures
 from engine.storage.schema import ConversationRow, MessageRow, beginning_of
 from engine.storage.texts import encodable, fit_title
 
+_MOST_AT_ONCE = 1_000  # messages that are written together
+_MOST_CHARACTERS = 2**20  # of these
 _MESSAGES = select(MessageRow.__table__).order_by(MessageRow.id)  # a parent is always older than its children
 
 _PRESENT = (  # with texts as the bytes they are stored in: decoding and encoding long ones would hold up other threads
@@ -56,10 +58,12 @@ class KnownTrees:
     Times are not compared with a file that has none.
     """
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, check: Callable[[], None]) -> None:
+        """`check` is called before each conversation, and may raise."""
         self._digests: set[bytes] = set()
         rows = connection.execute(_PRESENT)
         for _, of_conversation in groupby(rows, lambda row: row.conversation_id):
+            check()
             self._digests.update(*_digests(of_conversation))
 
     def add(self, tree: ConversationTree) -> bool:
@@ -89,51 +93,73 @@ def _digests(messages: Iterable[Any]) -> Iterator[tuple[bytes, bytes]]:
         yield of[message.number]
 
 
-def write_tree(connection: Connection, tree: ConversationTree, folders: FoldersByName) -> None:
-    """An unknown time counts as now."""
-    now = datetime.now(UTC)
-    times = [message.created_at for message in tree.messages if message.created_at]
-    created_at = tree.created_at or min(times, default=now)
-    new = insert(ConversationRow).values(
-        title=fit_title(tree.title),
-        system_prompt=encodable(tree.system_prompt),
-        created_at=created_at,
-        updated_at=tree.updated_at or max(times, default=now),
-        folder_id=folders.number_of(tree.folder),
-        pinned_at=now if tree.is_pinned else None,
-        archived_at=now if tree.is_archived else None,
-    )
-    conversation_id = connection.execute(new).lastrowid
-    if not tree.messages:
-        return
-    first = _next_message_id(connection)
-    ids = {message.number: first + place for place, message in enumerate(tree.messages)}
-    rows = [
-        {
-            "id": ids[message.number],
-            "conversation_id": conversation_id,
-            "parent_id": None if message.parent is None else ids[message.parent],
-            "role": message.role,
-            "text": encodable(message.text),
-            "created_at": message.created_at or created_at,
-            "target_name": None if message.target_name is None else encodable(message.target_name),
-            "thoughts": message.thoughts,
-            "calls": message.calls,
-            "result": message.result,
-        }
-        for message in tree.messages
-    ]
-    connection.execute(insert(MessageRow), rows)
-    add_pictures(connection, conversation_id, tree.pictures)
-    head = max(ids.values()) if tree.head is None else ids[tree.head]
-    change = update(ConversationRow).where(ConversationRow.id == conversation_id)
-    connection.execute(change.values(head_message_id=head))
+class TreeWriter:
+    """Writes conversations in a transaction in which nobody else writes: many at once, as SQLAlchemy takes far longer
+    for a statement than SQLite to write a row. `flush` is to follow."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._folders = FoldersByName(connection)
+        self._next_conversation = _next_id(connection, ConversationRow)
+        self._next_message = _next_id(connection, MessageRow)
+        self._conversations: list[dict[str, Any]] = []
+        self._messages: list[dict[str, Any]] = []
+        self._num_characters = 0  # of these
+
+    def write(self, tree: ConversationTree) -> None:
+        """An unknown time counts as now."""
+        now = datetime.now(UTC)
+        times = [message.created_at for message in tree.messages if message.created_at]
+        created_at = tree.created_at or min(times, default=now)
+        number, self._next_conversation = self._next_conversation, self._next_conversation + 1
+        ids = {message.number: each for each, message in enumerate(tree.messages, self._next_message)}
+        self._next_message += len(ids)
+        self._conversations.append(
+            {
+                "id": number,
+                "title": fit_title(tree.title),
+                "system_prompt": encodable(tree.system_prompt),
+                "created_at": created_at,
+                "updated_at": tree.updated_at or max(times, default=now),
+                "folder_id": self._folders.number_of(tree.folder),
+                "pinned_at": now if tree.is_pinned else None,
+                "archived_at": now if tree.is_archived else None,
+                "head_message_id": max(ids.values(), default=None) if tree.head is None else ids[tree.head],
+            }
+        )
+        for message in tree.messages:
+            self._messages.append(
+                {
+                    "id": ids[message.number],
+                    "conversation_id": number,
+                    "parent_id": None if message.parent is None else ids[message.parent],
+                    "role": message.role,
+                    "text": encodable(message.text),
+                    "created_at": message.created_at or created_at,
+                    "target_name": None if message.target_name is None else encodable(message.target_name),
+                    "thoughts": message.thoughts,
+                    "calls": message.calls,
+                    "result": message.result,
+                }
+            )
+            self._num_characters += len(message.text)
+        if tree.pictures or len(self._messages) >= _MOST_AT_ONCE or self._num_characters >= _MOST_CHARACTERS:
+            self.flush()
+            add_pictures(self._connection, number, tree.pictures)
+
+    def flush(self) -> None:
+        """Parents stand before their children."""
+        for row, values in ((ConversationRow, self._conversations), (MessageRow, self._messages)):
+            if values:
+                self._connection.execute(insert(row), values)
+                values.clear()
+        self._num_characters = 0
 
 
-def _next_message_id(connection: Connection) -> int:
-    """An id that was never used, not even by a message that is deleted now."""
-    last = connection.exec_driver_sql("SELECT seq FROM sqlite_sequence WHERE name = 'messages'").scalar_one_or_none()
-    return (last or 0) + 1
+def _next_id(connection: Connection, row: type[ConversationRow] | type[MessageRow]) -> int:
+    """One that was never used, not even by what is deleted now."""
+    last = connection.exec_driver_sql("SELECT seq FROM sqlite_sequence WHERE name = ?", (row.__tablename__,))
+    return (last.scalar_one_or_none() or 0) + 1
 
 
 def _message(row: Any) -> TreeMessage:

@@ -153,6 +153,11 @@ def test_chats_are_imported_and_what_came_of_it_is_told(window: MainWindow, brid
     ("num_imported", "left_out", "words"),
     [
         (1, (), "Imported 1 chat."),
+        (
+            1,
+            ((LeftOut.TOO_LARGE, "War and Peace"),),
+            "Imported 1 chat; 1 was skipped because it is too large (“War and Peace”).",
+        ),
         (0, ((LeftOut.EMPTY, ""),), "Nothing was imported; 1 was skipped because it has no messages."),
         (
             2,

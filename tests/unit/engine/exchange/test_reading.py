@@ -26,6 +26,7 @@ from engine.messages.pictures import Picture
 from engine.messages.prompts import AttachedPicture, join_prompt
 from engine.messages.replies import Thought
 from engine.messages.tools import Outcome, ToolCall, ToolResult
+from engine.storage.texts import encodable
 
 MOMENTS = st.datetimes(datetime(1991, 1, 1), datetime(2150, 1, 1), timezones=st.just(UTC))
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
@@ -67,6 +68,17 @@ def read_text(text: str | bytes, folder: Path, name: str = "chats.json") -> Read
     path = folder / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return read_chats(path)
+
+
+class Dribbles(io.BytesIO):
+    """Gives a few bytes at once."""
+
+    def __init__(self, content: bytes, size: int) -> None:
+        super().__init__(content)
+        self._size = size
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        return super().read(min(size or 0, self._size))
 
 
 def read_json(value: object, folder: Path) -> Read:
@@ -308,15 +320,12 @@ def test_what_is_missing_or_no_file_is_refused(tmp_path: Path) -> None:
             read_chats(path)
 
 
-def test_large_files_are_refused_before_they_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_files_are_refused_before_they_fill_the_memory(tmp_path: Path) -> None:
     path = tmp_path / "large.json"
     with path.open("wb") as file:
         file.truncate(2**30)  # without taking up space
     with pytest.raises(FileUnusable, match="too large"):
         read_chats(path)
-    monkeypatch.setattr(json_stream, "MOST_VALUE_BYTES", 2**21)
-    with pytest.raises(FileUnusable, match="too large"):
-        read_text(b'[{"messages": "' + b"x" * 2**23, tmp_path)
 
 
 def test_too_many_chats_are_refused_before_they_fill_the_memory(
@@ -351,9 +360,31 @@ def test_branches_that_repeat_too_much_are_left_out(tmp_path: Path, monkeypatch:
     for place in range(1, 3):
         mapping |= {f"u{place}": node(f"u{place - 1}", "user"), f"a{place}": node(f"u{place}", "assistant")}
     assert read_text(json.dumps([{"title": "long", "mapping": mapping}, {"messages": []}]), tmp_path).left_out == (
-        (LeftOut.UNREADABLE, "long"),
+        (LeftOut.TOO_LARGE, "long"),
         (LeftOut.EMPTY, ""),
     )
+
+
+def test_what_repeats_too_much_is_left_out_before_it_is_joined(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A comb: turns of one role, each with another beside it, that all go on from those before."""
+    mapping = {
+        str(place): {
+            "parent": None if place < 2 else str(place - 2 if place % 2 == 0 else place - 1),
+            "message": {"author": {"role": "user"}, "content": {"parts": ["ten signs!"]}},
+        }
+        for place in range(3_000)
+    }
+    monkeypatch.setattr(grown_tree, "MOST_CHARACTERS", 2**20)
+    monkeypatch.setattr(grown_tree, "_BETWEEN", None)  # nothing is joined
+    assert read_json({"title": "comb", "mapping": mapping}, tmp_path).left_out == ((LeftOut.TOO_LARGE, "comb"),)
+
+
+def test_a_message_that_the_store_would_not_read_to_its_end_is_too_large(tmp_path: Path) -> None:
+    turns = [{"role": "user", "content": "x" * 2**20} for _ in range(4)]
+    assert read_json({"messages": turns}, tmp_path).left_out == ((LeftOut.TOO_LARGE, ""),)
+    assert len(read_json({"messages": turns[:3]}, tmp_path).trees) == 1
 
 
 def test_zip_bombs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -384,7 +415,6 @@ def test_what_python_unpacks_without_bound_is_not_unpacked(tmp_path: Path, how: 
 
 
 def test_pictures_of_a_chat_may_be_larger_than_a_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_stream, "MOST_VALUE_BYTES", 300_000)
     monkeypatch.setattr(json_stream, "MOST_TEXT_BYTES", 100_000)
     monkeypatch.setattr(json_format, "_PIECE_BYTES", 30_000)
     data = [b"\x89PNG" + random.Random(number).randbytes(number * 400_000) for number in (1, 2, 3)]
@@ -442,8 +472,9 @@ def test_a_picture_of_any_length_does_not_keep_its_chat_out(
     chat = json.dumps([TALK]).encode()
     begin = f'[{{"picture": "{picture}", "{picture}": 1, '
     assert list(read_text(begin.encode() + chat[2:], tmp_path).trees) == list(read_text(chat, tmp_path).trees)
-    with pytest.raises(FileUnusable, match="A chat in the file is too large"):
-        read_text(f'[{{"title": "{picture}", "messages": []}}]'.encode(), tmp_path)
+    read = read_text(f'[{{"title": "{picture}", "messages": []}}, '.encode() + chat[1:], tmp_path)
+    assert read.left_out == ((LeftOut.TOO_LARGE, ""),)
+    assert list(read.trees) == list(read_text(chat, tmp_path).trees)
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
@@ -468,18 +499,74 @@ def test_a_directory_that_fills_the_memory_is_not_read(tmp_path: Path, monkeypat
 
 
 @pytest.mark.parametrize(
-    "text",
+    "chat",
     [
-        b'[{"messages": [' + b"[]," * 300_000 + b"[]]}]",
-        b'{"mapping": {' + b",".join(b'"%d": {}' % number for number in range(300_000)) + b"}}",
-        b'[{"title": "' + b"x" * 40 * 2**20 + b'", "messages": []}]',
-        '[{{"messages": [{}]}}]'.format(",".join(['{"content": "' + "😀" + "x" * 2**22 + '"}'] * 5)).encode(),
+        b'{"title": "flawed", "messages": [' + b"[]," * 300_000 + b"[]]}",
+        b'{"messages": [' + b"[]," * 300_000 + b'[]], "title": "flawed"}',
+        b'{"title": "flawed", "mapping": {' + b",".join(b'"%d": {}' % number for number in range(300_000)) + b"}}",
+        b'{"title": "flawed", "messages": [{"role": "user", "content": "' + b"x" * 5 * 2**20 + b'"}]}',
+        b'{"messages": [[{"x": ["' + b"a" * 9 * 2**20 + b'"]}, {"text": "' + b"a" * 9 * 2**20 + b'"}]], "title": "flawed"}',
+        b'{"title": "flawed", "messages": [%s]}'
+        % b",".join([b'{"content": "' + "😀".encode() + b"x" * (2**22 - 99) + b'"}'] * 5),
     ],
-    ids=["values", "names", "string", "characters"],
+    ids=["values", "title behind", "names", "string", "letters of escapes", "characters"],
 )
-def test_many_small_values_and_long_texts_do_not_add_up(tmp_path: Path, text: bytes) -> None:
-    with pytest.raises(FileUnusable, match="A chat in the file is too large"):
-        read_chats(packed(tmp_path / "bomb.zip", text))
+def test_a_chat_that_is_too_large_is_left_out_by_its_title(tmp_path: Path, chat: bytes) -> None:
+    good = json.dumps(TALK).encode()
+    tracemalloc.start()
+    try:
+        read = read_chats(packed(tmp_path / "bomb.zip", b"[%s, %s, %s]" % (good, chat, good)))
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (len(read.trees), read.left_out) == (2, ((LeftOut.TOO_LARGE, "flawed"),))
+    assert most < 150 * 2**20
+    assert read_chats(packed(tmp_path / "alone.zip", chat)).left_out == read.left_out, "it is no other file"
+
+
+def test_a_chat_that_is_nested_too_deeply_is_left_out(tmp_path: Path) -> None:
+    deep = b'{"messages": ' + b"[" * 5_000 + b"]" * 5_000 + b', "title": "deep"}'
+    read = read_text(b"[%s, %s]" % (deep, json.dumps(TALK).encode()), tmp_path)
+    assert (len(read.trees), read.left_out) == (1, ((LeftOut.UNREADABLE, "deep"),))
+
+
+@pytest.mark.parametrize("place", ["here", "unread"])
+def test_a_chat_that_is_not_in_utf8_is_left_out_where_somebody_would_read_that(tmp_path: Path, place: str) -> None:
+    chat = b'{"title": "flawed", "messages": [{"role": "user", "content": "x", "unread": "", "here": ""}]}'
+    chat = chat.replace(b'"here"', b'"tool"' if place == "unread" else b'"content"')
+    chat = chat.replace(b'"unread": ""' if place == "unread" else b'"content": ""', b'"content": "\xff\xc3("')
+    if place == "unread":
+        chat = chat.replace(b'"content": "\xff', b'"unread": "\xff')
+    read = read_text(b"[%s, %s]" % (chat, json.dumps(TALK).encode()), tmp_path)
+    assert read.left_out == (() if place == "unread" else ((LeftOut.UNREADABLE, "flawed"),))
+    assert len(read.trees) == 1 + (place == "unread")
+    legal = read_json([{"messages": [{"role": "user", "content": "\ufdd0"}]}], tmp_path)
+    assert next(iter(legal.trees)).messages[0].text == "\ufdd0"
+
+
+@pytest.mark.parametrize("field", ["content", "unread"])
+def test_half_a_surrogate_pair_keeps_no_chat_out(tmp_path: Path, field: str) -> None:
+    text = r"a\ud800b\udc00\ud800\ud83d\ude00\\ud800\ud800\u0041\udfff"
+    message = f'{{"role": "user", "content": "x", "{field}": "{text}"}}'
+    (tree,) = read_text(f'[{{"messages": [{message}]}}]', tmp_path).trees
+    assert tree.messages[0].text == ("a�b��😀\\ud800�A�" if field == "content" else "x")
+
+
+PIECES_OF_TEXT = st.sampled_from(
+    [r"\u", "d8", "00", r"\ud83d", r"\ude00", "\\\\", r"\n", r"\"", "a", "é", "😀", r"\uD800", r"\u0041"]
+)
+
+
+@settings(max_examples=100)
+@given(st.lists(PIECES_OF_TEXT, max_size=12), st.integers(1, 9))
+def test_escapes_are_read_as_python_reads_them_however_they_are_cut(pieces: list[str], size: int) -> None:
+    text = f'["{"".join(pieces)}"]'
+    try:
+        (wanted,) = json.loads(text)
+    except ValueError:
+        return
+    stream = json_stream.JsonStream(Dribbles(text.encode(), size), reading.FIELDS)
+    assert [value for _, value in stream.events if isinstance(value, str)] == [encodable(wanted)]
 
 
 def test_what_nobody_reads_takes_time_only_and_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -536,12 +623,8 @@ def test_an_archive_without_conversations_is_refused(tmp_path: Path) -> None:
 
 
 def test_values_are_read_however_the_file_is_cut_into_pieces() -> None:
-    class Drops(io.BytesIO):
-        def read(self, size: int | None = -1, /) -> bytes:
-            return super().read(min(size or 0, 1))
-
     text = '{"text": [12, true, "ü\\u00e4", -1.5e3], "other": [{"text": 1}], "messages": {}}'
-    stream = json_stream.JsonStream(Drops(text.encode()), reading.FIELDS)
+    stream = json_stream.JsonStream(Dribbles(text.encode(), 1), reading.FIELDS)
     assert list(reading._elements(stream)) == [{"text": [12, True, "üä", -1500.0], "messages": {}}]
 
 
