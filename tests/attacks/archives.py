@@ -21,6 +21,7 @@ from tests.attacks.attack import Memory, Outcome, Plan
 from tests.attacks.desk import Desk, Held
 
 _IN_WINDOW = 5  # tries, at least one of each million
+_FLAWED = 40  # tries of one flawed chat among others
 _VALUES = (b"[]", b"{}", b'""', b"0", b"null", b'{"role":[]}', b'{"text":{}}', b"[[[]]]", b'"a b"')
 _WIDE = "\N{GRINNING FACE}"
 
@@ -78,6 +79,45 @@ def _wide(dice: random.Random) -> bytes:
     return json.dumps([{"mapping": nodes}] * dice.choice([1, 3])).encode()
 
 
+def _comb(dice: random.Random) -> bytes:
+    """Turns of one role, each with another beside it: branches that repeat all that stands before them."""
+    num = dice.choice([500, 5_000, 19_000])
+    nodes = {
+        str(each): {
+            "parent": None if each < 2 else str(each - 2 if each % 2 == 0 else each - 1),
+            "message": {"author": {"role": "user"}, "content": {"parts": ["x" * dice.choice([1, 100])]}},
+        }
+        for each in range(num)
+    }
+    return json.dumps([{"title": "comb", "mapping": nodes}] * dice.choice([1, 20])).encode()
+
+
+def _crowd(dice: random.Random) -> bytes:
+    return b"[" + b",".join(_chat(dice) for _ in range(dice.choice([1_000, 30_000]))) + b"]"
+
+
+def _flawed(dice: random.Random) -> tuple[bytes, bool]:
+    """A chat with one flaw, named for it; and whether it can be read all the same."""
+    unit = dice.choice([b"x", b"a", b"\\n", _WIDE.encode(), b"\\u00e9"])
+    kind, text = dice.choice(
+        [
+            ("long", unit * (dice.choice([5, 9, 20]) * 2**20 // len(unit))),
+            ("half a pair", b"a" + dice.choice([b"\\ud800", b"\\udc00", b"\\uDBFF\\u0041", b"\\udfff\\ud83d"])),
+            ("bytes", b"a" + dice.choice([b"\xff", b"\xc3(", b"\xed\xa0\x80", b"\xf0\x9f"])),
+            ("deep", b""),
+            ("many", b""),
+        ]
+    )
+    content = b'"%s"' % text
+    if kind == "deep":
+        content = b"[" * 2_000 + b"]" * 2_000
+    elif kind == "many":
+        content = b"[%s0]" % (b"[]," * 400_000)
+    chat = b'"messages": [{"role": "user", "content": %s}]' % content
+    title = b'"title": "%s"' % kind.encode()
+    return b"{%s}" % b", ".join(dice.sample([chat, title], 2)), kind == "half a pair"
+
+
 def _damaged(dice: random.Random) -> bytes:
     good = bytearray(b"[" + b",".join(_chat(dice) for _ in range(20)) + b"]")
     for _ in range(dice.randint(1, 9)):
@@ -89,7 +129,9 @@ def _blank(dice: random.Random) -> bytes:
     return b"[" + dice.choice([b" ", b"\n", b"1 ", b"1,", b"{},"]) * dice.choice([10**6, 10**8])
 
 
-_CONTENTS: tuple[Callable[[random.Random], bytes], ...] = (_many, _many, _long, _deep, _wide, _damaged, _blank)
+_CONTENTS: tuple[Callable[[random.Random], bytes], ...] = (
+    *(_many, _many, _long, _deep, _wide, _comb, _crowd, _damaged, _blank),
+)
 _PACKINGS = (zipfile.ZIP_DEFLATED, zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
 
 
@@ -161,6 +203,9 @@ def run(plan: Plan) -> Outcome:
         slowest = max(slowest, seconds)
         outcome.check(digest(folder) == before, f"{number}: the store has changed")
         outcome.tried += 1
+    for number in range(min(_FLAWED, plan.count)):
+        with memory.watched():
+            _try_flawed(plan.dice(-number - 1), plan.folder, outcome)
     with Desk(plan.folder) as desk:
         for number in range(0, plan.count, max(1, plan.count // _IN_WINDOW)):
             path = _written(plan.dice(number), plan.folder)
@@ -172,6 +217,22 @@ def run(plan: Plan) -> Outcome:
     outcome.check(held.is_within_bar, f"the interface thread was {held}")
     outcome.figures = {"memory": str(memory), "slowest": f"{slowest:.0f} s of processor", "interface": str(held)}
     return outcome
+
+
+def _try_flawed(dice: random.Random, folder: Path, outcome: Outcome) -> None:
+    """One of three: the others are read, and it is told by its title, or read as well."""
+    flawed, is_read = _flawed(dice)
+    path = folder / "flawed.json"
+    path.write_bytes(b"[%s, %s, %s]" % (_chat(dice), flawed, _chat(dice)))
+    outcome.tried += 1
+    try:
+        read = read_chats(path)
+    except FileUnusable as error:
+        outcome.failures.append(f"a flawed chat ({flawed[:60]!r}…) refuses its file: {error}")
+        return
+    titles = [title for _, title in read.left_out]
+    is_told = (len(read.trees), len(titles)) == ((3, 0) if is_read else (2, 1)) and all(titles)
+    outcome.check(is_told, f"of a flawed chat ({flawed[:60]!r}…) is told {read.left_out}")
 
 
 def _warm_up(folder: Path) -> None:

@@ -365,9 +365,7 @@ def test_branches_that_repeat_too_much_are_left_out(tmp_path: Path, monkeypatch:
     )
 
 
-def test_what_repeats_too_much_is_left_out_before_it_is_joined(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_repeats_too_much_is_left_out_before_it_is_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A comb: turns of one role, each with another beside it, that all go on from those before."""
     mapping = {
         str(place): {
@@ -505,7 +503,11 @@ def test_a_directory_that_fills_the_memory_is_not_read(tmp_path: Path, monkeypat
         b'{"messages": [' + b"[]," * 300_000 + b'[]], "title": "flawed"}',
         b'{"title": "flawed", "mapping": {' + b",".join(b'"%d": {}' % number for number in range(300_000)) + b"}}",
         b'{"title": "flawed", "messages": [{"role": "user", "content": "' + b"x" * 5 * 2**20 + b'"}]}',
-        b'{"messages": [[{"x": ["' + b"a" * 9 * 2**20 + b'"]}, {"text": "' + b"a" * 9 * 2**20 + b'"}]], "title": "flawed"}',
+        b'{"messages": [[{"x": ["'
+        + b"a" * 9 * 2**20
+        + b'"]}, {"text": "'
+        + b"a" * 9 * 2**20
+        + b'"}]], "title": "flawed"}',
         b'{"title": "flawed", "messages": [%s]}'
         % b",".join([b'{"content": "' + "😀".encode() + b"x" * (2**22 - 99) + b'"}'] * 5),
     ],

@@ -8,10 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Engine, event
 
 from engine.errors import ConversationMissing
 from engine.messages.conversations import ConversationTree, Role, TreeMessage
-from engine.storage import Repository, order
+from engine.storage import Repository, order, trees
 
 THEN = datetime(2024, 5, 6, 7, 8, 9, 12, tzinfo=UTC)
 
@@ -38,6 +39,22 @@ def shape(tree: ConversationTree) -> list[tuple[int | None, str, datetime | None
     """With places in the tree instead of numbers."""
     places = {message.number: place for place, message in enumerate(tree.messages)}
     return [(None if m.parent is None else places[m.parent], m.text, m.created_at) for m in tree.messages]
+
+
+def test_many_are_written_in_few_statements(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trees, "_MOST_AT_ONCE", 50)
+    monkeypatch.setattr(trees, "_MOST_CHARACTERS", 500)
+    written = [tree("Hi", f"{number} Hello" * (1 + number % 7), title=f"{number}") for number in range(100)]
+    statements: list[str] = []
+    event.listen(Engine, "before_cursor_execute", told := lambda *told: statements.append(told[2]))
+    try:
+        assert all(repository.add_trees([replace(branching(), title="first"), *written]))
+    finally:
+        event.remove(Engine, "before_cursor_execute", told)
+    assert len(statements) < 50
+    read = {each.title: repository.read_tree(each.id) for each in repository.list_conversations()}
+    assert [shape(read[each.title]) for each in written] == [shape(each) for each in written]
+    assert shape(read["first"]) == shape(branching())
 
 
 @pytest.mark.parametrize("incognito", [False, True])
