@@ -54,8 +54,8 @@ def grow(
     """The messages, numbered from 1 on, parents first, and the number of the head: the node's own, or that of its
     nearest ancestor that is a message. Without a head it is the last message.
 
-    With `joins_turns`, what one role says in several messages one after the other becomes one message. Raises Unsound and
-    TooLarge.
+    With `joins_turns`, what one role says in several messages one after the other becomes one message. Raises Unsound
+    and TooLarge.
     """
     if len(nodes) > MOST_MESSAGES:
         raise TooLarge("too many messages")

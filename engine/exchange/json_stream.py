@@ -128,8 +128,8 @@ class JsonStream:
         self._num_kept = self._text_bytes = 0
 
     def value(self, event: str, value: Any, key: str = "") -> Any:
-        """The value that begins with this event; `Flawed` where it is damaged or too large. `key`: of the object that it
-        is in."""
+        """The value that begins with this event; `Flawed` where it is damaged or too large. `key`: of the object that
+        it is in."""
         try:
             return self._built(event, value, key)
         except _Flaw as flaw:

@@ -1,5 +1,5 @@
-"""Reads the conversations of a file, whatever program wrote it. One that is not in order is left out, and the others are
-read; a file that is not is refused in a sentence."""
+"""Reads the conversations of a file, whatever program wrote it. One that is not in order is left out, and the others
+are read; a file that is not is refused in a sentence."""
 
 from __future__ import annotations
 
