@@ -16,8 +16,10 @@ from app.commands.terminal import chosen_drafter, stopped_by_ctrl_c
 from engine.config import AUTOMATIC, STARTER, EngineConfig, SpeculationSettings, TargetSettings, data_dir
 from engine.errors import NotPossible
 from engine.messages.remote import is_reference
+from engine.messages.serving import Client
 
 _GLANCE_S = 0.2  # between two looks for Ctrl+C
+_REUSE = "Speed it up with text of your chats; by its speed it could find out what they say."
 
 clients = typer.Typer(
     help="Programs that have a key of their own for the server, and what each of them may.", no_args_is_help=True
@@ -90,12 +92,21 @@ def list_clients(as_json: Annotated[bool, typer.Option("--json", help="Print a J
     """Programs that have a key."""
     known = engine.Clients(data_dir()).all()
     if as_json:
-        print(json.dumps([{"name": each.name, "is_remembered": each.is_remembered} for each in known]))
+        print(json.dumps([_told(each) for each in known]))
         return
     for each in known:
-        print(f"{each.name}: {'kept as chats and learned from' if each.is_remembered else 'nothing is kept'}")
+        kept = "kept as chats and learned from" if each.is_remembered else "nothing is kept"
+        print(f"{each.name}: {kept}{'; text of your chats speeds it up' if each.drafts_from_chats else ''}")
     if not known:
         print("No program has a key yet; `slipstream clients add NAME` makes one.", file=sys.stderr)
+
+
+def _told(client: Client) -> dict[str, object]:
+    return {
+        "name": client.name,
+        "is_remembered": client.is_remembered,
+        "drafts_from_chats": client.drafts_from_chats,
+    }
 
 
 @clients.command("add")
@@ -104,18 +115,22 @@ def add_client(
     remember: Annotated[
         bool, typer.Option("--remember", help="Keep what it asks as chats, and learn from it.")
     ] = False,
+    reuse: Annotated[bool, typer.Option("--reuse", help=_REUSE)] = False,
 ) -> None:
     """Make a key for a program. It is shown this once."""
-    print(engine.Clients(data_dir()).add(name, remember))
+    print(engine.Clients(data_dir()).add(name, remember, reuse))
 
 
 @clients.command("change")
 def change_client(
     name: Annotated[str, typer.Argument(help="As `slipstream clients list` shows it.")],
-    remember: Annotated[bool, typer.Option("--remember/--no-remember", help="Keep what it asks as chats.")],
+    remember: Annotated[
+        bool | None, typer.Option("--remember/--no-remember", help="Keep what it asks as chats.")
+    ] = None,
+    reuse: Annotated[bool | None, typer.Option("--reuse/--no-reuse", help=_REUSE)] = None,
 ) -> None:
-    """Allow a program to be remembered, or not."""
-    engine.Clients(data_dir()).change(name, remember)
+    """Allow a program more, or less."""
+    engine.Clients(data_dir()).change(name, remember, reuse)
 
 
 @clients.command("remove")

@@ -34,6 +34,9 @@ class ServerController(Controller):
             dialog.copy_requested.connect(lambda text: QGuiApplication.clipboard().setText(text))
             dialog.client_wanted.connect(lambda name, is_remembered: self._ask(AddClient(name, is_remembered)))
             dialog.client_changed.connect(lambda name, is_remembered: self._ask(ChangeClient(name, is_remembered)))
+            dialog.client_sped_up.connect(
+                lambda name, is_allowed: self._ask(ChangeClient(name, drafts_from_chats=is_allowed))
+            )
             dialog.client_unwanted.connect(lambda name: self._ask(RemoveClient(name)))
             dialog.finished.connect(dialog.forget_key)
         return self._dialog

@@ -38,6 +38,7 @@ class ServerDialog(Dialog):
         copy_requested(str): put this on the clipboard.
         client_wanted(str, bool): a key for a program of this name, and whether it is remembered.
         client_changed(str, bool): whether it is remembered.
+        client_sped_up(str, bool): whether text of the user's chats speeds it up.
         client_unwanted(str): take the key from it.
     """
 
@@ -45,6 +46,7 @@ class ServerDialog(Dialog):
     copy_requested = Signal(str)
     client_wanted = Signal(str, bool)
     client_changed = Signal(str, bool)
+    client_sped_up = Signal(str, bool)
     client_unwanted = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -65,7 +67,12 @@ class ServerDialog(Dialog):
         self.remembers = self._box(self.tr("Store the chats of programs without a key, and learn from them"))
         heading = set_up(QLabel(self.tr("Programs with a key"), self), kind="group")
         about = words(
-            self.tr("Choose for each program whether its chats are stored and learned from."), self, kind="quiet"
+            self.tr(
+                "Choose for each program whether its chats are stored and learned from, and whether text of your chats "
+                "speeds it up. By its speed, a program could then find out what they say."
+            ),
+            self,
+            kind="quiet",
         )
         self._rows = QWidget(self)
         self._list: QVBoxLayout = in_column([], inside=self._rows, spacing=4)
@@ -159,13 +166,17 @@ class ServerDialog(Dialog):
         row = QWidget(self._rows)
         name = ElidedLabel(row)
         name.set_words(client.name)
-        box = QCheckBox(self.tr("Store its chats and learn from them"), row)
-        box.setAccessibleName(self.tr("{name}: store its chats and learn from them").format(name=client.name))
-        box.setChecked(client.is_remembered)
-        box.toggled.connect(partial(self.client_changed.emit, client.name))
+        remembers = QCheckBox(self.tr("Store its chats and learn from them"), row)
+        remembers.setAccessibleName(self.tr("{name}: store its chats and learn from them").format(name=client.name))
+        remembers.setChecked(client.is_remembered)
+        remembers.toggled.connect(partial(self.client_changed.emit, client.name))
+        speeds_up = QCheckBox(self.tr("Speed it up with text of your chats"), row)
+        speeds_up.setAccessibleName(self.tr("{name}: speed it up with text of your chats").format(name=client.name))
+        speeds_up.setChecked(client.drafts_from_chats)
+        speeds_up.toggled.connect(partial(self.client_sped_up.emit, client.name))
         remove = button(self.tr("Remove"), "outlined", row, partial(self.client_unwanted.emit, client.name))
         remove.setAccessibleName(self.tr("Remove {name}").format(name=client.name))
-        in_row([Placed(name, 1), box, remove], inside=row)
+        in_row([Placed(name, 1), in_column([remembers, speeds_up], spacing=2), remove], inside=row)
         return row
 
     @Slot()

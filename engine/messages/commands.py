@@ -188,11 +188,15 @@ class AddClient(ServerCommand):
 
     name: str
     is_remembered: bool = False
+    drafts_from_chats: bool = False
 
 
 class ChangeClient(ServerCommand):
+    """What is None stays as it is."""
+
     name: str
-    is_remembered: bool
+    is_remembered: bool | None = None
+    drafts_from_chats: bool | None = None
 
 
 class RemoveClient(ServerCommand):

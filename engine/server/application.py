@@ -155,7 +155,8 @@ def _client(request: Request) -> Client:
 
 
 def _asker(request: Request) -> Asker:
-    return Asker.of(_client(request), request.state.connection)
+    """Pages of several origins may share a connection of their browser."""
+    return Asker.of(_client(request), f"{request.state.connection} {request.headers.get('origin', '')}")
 
 
 async def _refuse(request: Request, refusal: RequestRefused) -> Response:

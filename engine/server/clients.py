@@ -53,7 +53,7 @@ class Clients:
         found = [each for each in self.all() if hmac.compare_digest(each.digest, digest)]
         return found[0] if found else None
 
-    def add(self, name: str, is_remembered: bool = False) -> str:
+    def add(self, name: str, is_remembered: bool = False, drafts_from_chats: bool = False) -> str:
         """The key of a new client, which is told this once. Raises NotPossible and FileUnusable."""
         name = " ".join(name.split())
         if not _is_name(name):
@@ -64,13 +64,18 @@ class Clients:
                 "There is already a program called {name}; choose another name, or remove that one first.", name=name
             )
         key = _PREFIX + secrets.token_urlsafe(32)
-        self._write((*known, Client(name, _digest(key), is_remembered)))
+        self._write((*known, Client(name, _digest(key), is_remembered, drafts_from_chats)))
         return key
 
-    def change(self, name: str, is_remembered: bool) -> None:
-        """Raises NotPossible and FileUnusable."""
-        known, wanted = self.all(), self._of(name)
-        self._write([replace(each, is_remembered=is_remembered) if each is wanted else each for each in known])
+    def change(self, name: str, is_remembered: bool | None = None, drafts_from_chats: bool | None = None) -> None:
+        """What is None stays as it is. Raises NotPossible and FileUnusable."""
+        known, old = self.all(), self._of(name)
+        new = replace(
+            old,
+            is_remembered=old.is_remembered if is_remembered is None else is_remembered,
+            drafts_from_chats=old.drafts_from_chats if drafts_from_chats is None else drafts_from_chats,
+        )
+        self._write([new if each is old else each for each in known])
 
     def remove(self, name: str) -> None:
         """Its key is worth nothing from now on. Raises NotPossible and FileUnusable."""
@@ -110,7 +115,8 @@ def _client(found: dict[str, Any]) -> Client:
     name, digest = found["name"], found["digest"]
     if not isinstance(name, str) or not _is_name(name) or not _DIGEST.fullmatch(digest):
         raise ValueError("no program with a key")
-    return Client(name, digest, found["is_remembered"] is True)
+    is_remembered, drafts_from_chats = found["is_remembered"], found.get("drafts_from_chats")  # which is newer
+    return Client(name, digest, is_remembered is True, drafts_from_chats is True)
 
 
 def _is_name(name: str) -> bool:

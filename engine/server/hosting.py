@@ -72,10 +72,10 @@ class Hosting:
                 if settings != self._settings:
                     self._use(settings)
                 return
-            case AddClient(name, is_remembered):
-                self._emit(ClientAdded(name, self._clients.add(name, is_remembered)))
-            case ChangeClient(name, is_remembered):
-                self._clients.change(name, is_remembered)
+            case AddClient(name, is_remembered, drafts_from_chats):
+                self._emit(ClientAdded(name, self._clients.add(name, is_remembered, drafts_from_chats)))
+            case ChangeClient(name, is_remembered, drafts_from_chats):
+                self._clients.change(name, is_remembered, drafts_from_chats)
             case RemoveClient(name):
                 self._clients.remove(name)
             case ListClients():

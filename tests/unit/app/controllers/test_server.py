@@ -89,9 +89,12 @@ def test_programs_get_keys_that_are_shown_once(window: MainWindow, tmp_path: Pat
     bridge.tell(ClientAdded("phone", "slip-secret"))
     bridge.tell(ClientsListed((Client("phone"),)))
     assert "slip-secret" in dialog.key.text()
-    (box,) = (each for each in dialog.findChildren(QCheckBox) if "phone" in each.accessibleName())
-    box.click()
+    remembers, speeds_up = (each for each in dialog.findChildren(QCheckBox) if "phone" in each.accessibleName())
+    remembers.click()
     assert ChangeClient("phone", True) in bridge.posted[-1:]
+    assert not speeds_up.isChecked()
+    speeds_up.click()
+    assert ChangeClient("phone", drafts_from_chats=True) in bridge.posted[-1:]
     dialog.client_unwanted.emit("phone")
     assert RemoveClient("phone") in bridge.posted[-1:]
     bridge.tell(Failed("There is no program called phone.", RemoveClient("phone")))

@@ -179,6 +179,24 @@ def test_keys_are_not_kept(tmp_path: Path) -> None:
         clients.remove("my editor")
 
 
+def test_what_a_program_may_is_changed_one_by_one(tmp_path: Path) -> None:
+    clients = Clients(tmp_path)
+    clients.add("editor")
+    assert clients.all()[0].drafts_from_chats is False
+    clients.change("editor", drafts_from_chats=True)
+    Clients(tmp_path).change("editor", is_remembered=True)
+    (known,) = clients.all()
+    assert (known.is_remembered, known.drafts_from_chats) == (True, True)
+    clients.change("editor", False, False)
+    (known,) = clients.all()
+    assert (known.is_remembered, known.drafts_from_chats) == (False, False)
+
+
+def test_what_an_older_file_does_not_say_is_not_allowed(tmp_path: Path) -> None:
+    (tmp_path / CLIENTS).write_text(json.dumps([_ENTRY, _ENTRY | {"name": "b", "drafts_from_chats": "yes"}]))
+    assert [(each.is_remembered, each.drafts_from_chats) for each in Clients(tmp_path).all()] == [(True, False)] * 2
+
+
 _ENTRY = {"name": "a", "digest": "0" * 64, "is_remembered": True}
 _ODD_DIGESTS: tuple[object, ...] = (None, 7, [], "", "é" * 64, "0" * 63, "G" * 64, "0" * 64 + "\n", "0" * 900_000)
 _ODD_NAMES: tuple[object, ...] = (None, 7, ["a"], "", "\ud800", "a\nb", "a" * 61)
