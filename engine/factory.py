@@ -52,6 +52,7 @@ from engine.server.hosting import Hosting
 from engine.services.asking import Asking
 from engine.services.era import StoredNgrams
 from engine.services.learning_service import LearningService
+from engine.services.precedence import Precedence
 from engine.stop_signal import StopSignal
 from engine.target.downloads import models_folder
 
@@ -121,12 +122,19 @@ def _with(service: Callable[[], _Service]) -> _Handle:
 class Services:
     """Carries out every command with the service that it is for, which the first such command builds on its thread."""
 
-    def __init__(self, config: EngineConfig, emit: Listener, post: Callable[[Command], StopSignal]) -> None:
+    def __init__(
+        self,
+        config: EngineConfig,
+        emit: Listener,
+        post: Callable[[Command], StopSignal],
+        precedence: Precedence,
+    ) -> None:
         self._config = config
         self._loaded: TargetInfo | None = None  # the target in use
         self._listener = emit
         self.hosting = Hosting(config.data_dir, emit, post)
         self._post = post
+        self._precedence = precedence
         self._repository: Lazy[Repository] = Lazy(lambda: open_repository(config), self._erase_deleted)
         self._quiet: Lazy[Quiet] = Lazy(_make_quiet)
         self._learning = LearningService(
@@ -262,8 +270,10 @@ class Services:
         calling = Calling(self._repository(), self._keeper(), self._tools, self._asking, self._emit)
         remembering = Remembering(self._repository(), self._keeper(), self._emit)
         told = self._emit, self._post
-        answering = Answering(self._recall(), self._learning, target, self._keeper(), remembering, *told)
-        embedding = Embedding(load_embedder, self._emit)
+        answering = Answering(
+            *(self._recall(), self._learning, target, self._keeper(), remembering, self._precedence, *told)
+        )
+        embedding = Embedding(load_embedder, self._emit, self._precedence)
         return ChatService(*shared, target, self._keeper(), readings, calling, answering, embedding, *told)
 
     def _build_store(self) -> StoreService:

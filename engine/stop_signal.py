@@ -13,17 +13,28 @@ class StopSignal:
     needed.
     """
 
-    __slots__ = ("__weakref__", "_flag", "_tell")
+    __slots__ = ("__weakref__", "_flag", "_followers", "_tell")
 
     def __init__(self, tell: Callable[[StopSignal], None] | None = None) -> None:
         """`tell` is called with it by whoever sets it."""
         self._flag = ctypes.create_string_buffer(2)
         self._tell = tell
+        self._followers: list[StopSignal] = []
 
     def set(self) -> None:
         self._flag[0] = b"\x01"
         if self._tell is not None:
             self._tell(self)
+        for each in tuple(self._followers):
+            each.set()
+
+    def follower(self) -> StopSignal:
+        """Another one, which is set with this one, or alone. It takes the place of an earlier follower."""
+        made = StopSignal()
+        self._followers[:] = [made]
+        if self.is_set():
+            made.set()
+        return made
 
     def is_set(self) -> bool:
         return self._flag[0] != b"\x00"

@@ -52,6 +52,7 @@ from engine.messages.commands import (
 )
 from engine.messages.events import Event, Listener, ReplyWaits
 from engine.sentences import say, template
+from engine.services.precedence import Precedence
 from engine.services.worker import Worker
 from engine.stop_signal import StopSignal
 
@@ -127,7 +128,11 @@ class Engine:
     def __init__(self, config: EngineConfig, listener: Listener) -> None:
         settle_memory()
         self._listener = listener
-        self._services = Services(config, self._tell, self.post)
+        precedence = Precedence(
+            lambda: self._workers["chat"].waiting,
+            lambda stop: self._workers["chat"].carry_out_now(stop),  # noqa: PLW0108
+        )
+        self._services = Services(config, self._tell, self.post, precedence)
         self._workers = {
             name: Worker(
                 f"slipstream-{name}",
@@ -136,6 +141,7 @@ class Engine:
                 on_end=self._services.close_chat if name == "chat" else lambda: None,
                 is_owed=lambda command: isinstance(command, OwedCommand),
                 is_dropped=lambda command: isinstance(command, ReplyCommand),
+                on_posted=precedence.note if name == "chat" else lambda _command: None,
             )
             for name in (*_STORE_THREADS, *_NETWORK_THREADS)
         }

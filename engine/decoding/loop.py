@@ -121,6 +121,11 @@ class Decoder:
             if pending in self._ends:
                 return
 
+    def go_on(self) -> None:
+        """Between two rounds: something else took time, and used the target, which holds the session's tokens again."""
+        self._state = None
+        self._recorder.start()
+
     def _is_to_end_thought(self, reply_start: int) -> bool:
         num_written = len(self._session.tokens) + 1 - reply_start
         is_due = self.thought_end is not None and num_written >= self.thought_end

@@ -26,7 +26,7 @@ class Asked:
     thinks: bool | None = None
     tools: tuple[Tool, ...] = ()
     must_call: str | None = None  # the tool that the reply has to call; empty: any of them
-    expected: tuple[str, ...] = ()  # texts that the reply is likely to repeat
+    expected: str = ""  # what the reply is likely to repeat
     num_logs: int | None = None  # of the likeliest tokens to tell beside each token; None: no probabilities at all
 
 

@@ -15,6 +15,8 @@ from engine.messages.pictures import Picture
 from engine.messages.replies import Thought
 from engine.messages.tools import Tool
 from engine.numerics.draft import common_prefix_length
+from engine.replies.long_texts import LongTexts
+from engine.stop_signal import StopSignal
 from engine.target.chat_template import ChatTemplate
 from engine.target.interface import PictureRun, PromptReader, SeenPicture, Vocabulary
 from engine.target.prompt_text import PromptText, around_pictures, joined, part
@@ -54,6 +56,7 @@ class PromptBuilder:
         self._see = see
         self._filler = _filler(vocabulary)
         self._target = target
+        self._words = LongTexts(target)
         self._begin = vocabulary.begin if vocabulary.begins_prompts else None
         self._template = ChatTemplate(
             target.description.chat_template,
@@ -102,6 +105,7 @@ class PromptBuilder:
         tools: Sequence[Tool] = (),
         keeps_all: bool = False,
         opens: str = "",
+        stop: StopSignal | None = None,
     ) -> Prompt:
         """The prompt of as many turns as fit.
 
@@ -111,14 +115,14 @@ class PromptBuilder:
         `keeps_all`: no turn is left out; `opens`: how the template begins a call, with which the reply goes on.
 
         A prompt that takes the template too much is too long, too. Raises PromptTooLong or TemplateFailed if the last
-        turn alone is too long, and TargetUnusable where the vocabulary has no tokens for it, or a picture cannot be
-        seen.
+        turn alone is too long, TargetUnusable where the vocabulary has no tokens for it, or a picture cannot be
+        seen, and Interrupted when `stop` gets set.
         """
         system = [turn for turn in turns if turn.role is Role.SYSTEM]
         others = [turn for turn in turns if turn.role is not Role.SYSTEM]
         starts = self._possible_starts(others, tools, keeps_all)
 
-        patience = Patience()
+        patience = Patience(stop)
 
         @cache
         def prompt_from(start: int) -> Prompt | TemplateExhausted:
@@ -131,11 +135,11 @@ class PromptBuilder:
             is_open = self._thinking.is_open(text)
             seen = [self._seen(picture) for turn in (*system, *others[start:]) for picture in turn.pictures]
             if not begun and not thoughts:
-                tokens, runs = self._tokens(text, held, seen)
+                tokens, runs = self._tokens(text, held, seen, stop)
                 return Prompt(tokens, start, 0, is_open, runs)
             is_thinking = self.marks is not None and bool(thoughts) and not thoughts[-1].is_whole
             spelled = self._spelled(begun, thoughts, is_open)
-            tokens, runs, num_begun = self._with_begun(text, held, spelled, seen)
+            tokens, runs, num_begun = self._with_begun(text, held, spelled, seen, stop)
             return Prompt(tokens, start, num_begun, is_thinking, runs)
 
         def is_within(start: int, limit: float) -> bool:
@@ -185,9 +189,10 @@ class PromptBuilder:
             raise TargetUnusable("{name} has no tokens for this message; choose another model.", name=name)
         return prompt
 
-    def build_bare(self, text: str | Sequence[int], held: Sequence[int]) -> Prompt:
+    def build_bare(self, text: str | Sequence[int], held: Sequence[int], stop: StopSignal | None = None) -> Prompt:
         """A prompt that needs no template, as a text, in which special tokens are recognised, or as tokens. Raises
-        PromptTooLong, TargetUnusable for tokens that there are not, and where there are none at all."""
+        PromptTooLong, TargetUnusable for tokens that there are not, and where there are none at all, and Interrupted
+        when `stop` gets set."""
         name, size = self._target.description.name, self._target.limits.context_size
         if isinstance(text, str):
             if len(text) > self._target.limits.max_bytes:
@@ -197,7 +202,7 @@ class PromptBuilder:
                     size=size,
                 )
             words = PromptText(text, bytes(len(text)))
-            tokens = _continued(self._target, words, held, self._with_begin(self._target.tokenize(words)))
+            tokens = _continued(self._target, words, held, self._with_begin(self._words.tokenize(words, stop)))
         else:
             tokens = [*text]
             if not all(0 <= token < len(self._target.vocabulary) for token in tokens):
@@ -248,7 +253,7 @@ class PromptBuilder:
         return self._see(picture)
 
     def _tokens(
-        self, text: PromptText, held: Sequence[int], seen: Sequence[SeenPicture]
+        self, text: PromptText, held: Sequence[int], seen: Sequence[SeenPicture], stop: StopSignal | None
     ) -> tuple[tuple[int, ...], dict[int, PictureRun]]:
         """And the runs of the pictures that were seen, where the text has them. Raises TemplateFailed where it ends
         with one."""
@@ -262,24 +267,29 @@ class PromptBuilder:
                 else:
                     tokens += part_of_picture
             follows = held[len(tokens) :] if list(held[: len(tokens)]) == tokens else ()
-            spelled = self._target.tokenize(words)
+            spelled = self._words.tokenize(words, stop)
             tokens += _continued(self._target, words, follows, spelled if number else self._with_begin(spelled))
         if runs and max(start + run.num_places for start, run in runs.items()) == len(tokens):
             raise TemplateFailed("The chat template inside this model ends with a picture; choose another model.")
         return tuple(tokens), runs
 
     def _with_begun(
-        self, text: PromptText, held: Sequence[int], begun: PromptText, seen: Sequence[SeenPicture]
+        self,
+        text: PromptText,
+        held: Sequence[int],
+        begun: PromptText,
+        seen: Sequence[SeenPicture],
+        stop: StopSignal | None,
     ) -> tuple[tuple[int, ...], dict[int, PictureRun], int]:
         """And how many of them, at the end, spell `begun`."""
-        tokens, runs = self._tokens(text, held, seen)
+        tokens, runs = self._tokens(text, held, seen, stop)
         follows = held[len(tokens) :] if tuple(held[: len(tokens)]) == tokens else ()
         written = _written(self._target, begun, follows)
         if written is not None:
             return (*tokens, *written), runs, len(written)
         whole = joined((text, begun))
         assert isinstance(whole, PromptText)
-        tokens, runs = self._tokens(whole, (), seen)
+        tokens, runs = self._tokens(whole, (), seen, stop)
         return tokens, runs, _num_spelling(self._target.vocabulary, tokens, len(begun.encode("utf-8", "replace")))
 
     def _spelled(self, begun: str, thoughts: tuple[Thought, ...], is_open: bool) -> PromptText:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections import deque
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,7 +14,7 @@ from hashlib import sha256
 from engine.clock import now
 from engine.config import ReplySettings
 from engine.decoding.loop import Decoder
-from engine.decoding.session import Session, before_pictures
+from engine.decoding.session import Runs, Session, before_pictures
 from engine.decoding.speculation import Speculation
 from engine.errors import PromptTooLong, SettingInvalid
 from engine.messages.conversations import ChatTurn
@@ -45,7 +45,7 @@ from engine.replies.reopening import Reopening, UnkeptPart
 from engine.replies.speed import ReplyClock
 from engine.replies.text import TextOrigins, TextStream, fitted_runs, num_whole, origin_of, text_kind
 from engine.replies.thoughts import GrowingThoughts, Part, PartKind, ThoughtSplitter, add_parts
-from engine.replies.writing import Prepared, Reply
+from engine.replies.writing import Breaks, Prepared, Reply
 from engine.stop_signal import StopSignal
 from engine.target.call_grammar import CallGrammar
 from engine.target.grammar import Grammar
@@ -118,8 +118,10 @@ class ReplyWriter:
         keeps_all: bool = False,
         must_call: str | None = None,
         owner: Owner = USER,
+        stop: StopSignal | None = None,
     ) -> PreparedReply:
-        """The prompt for `turns`, not evaluated yet. Raises PromptTooLong or TemplateFailed.
+        """The prompt for `turns`, not evaluated yet. Raises PromptTooLong, TemplateFailed, or Interrupted when `stop`
+        gets set.
 
         `conversation` is a key that stays the same from reply to reply, so that turns once left out stay out. The reply
         continues from `begun` and its `thoughts`; only its continuation is written. `thinks`: what the target is told,
@@ -142,6 +144,7 @@ class ReplyWriter:
                 tools=tools,
                 keeps_all=keeps_all,
                 opens=opens,
+                stop=stop,
             )
 
         held = self._session.held_of(owner)
@@ -166,16 +169,24 @@ class ReplyWriter:
             owner=owner,
         )
 
-    def prepare_bare(self, text: str | Sequence[int], owner: Owner = USER) -> PreparedReply:
-        """For a prompt that needs no chat template. Raises PromptTooLong and TargetUnusable."""
-        prompt = self._prompts.build_bare(text, self._session.held_of(owner))
+    def prepare_bare(
+        self, text: str | Sequence[int], owner: Owner = USER, stop: StopSignal | None = None
+    ) -> PreparedReply:
+        """For a prompt that needs no chat template. Raises PromptTooLong, TargetUnusable and Interrupted."""
+        prompt = self._prompts.build_bare(text, self._session.held_of(owner), stop)
         return PreparedReply(turns=(), prompt=prompt, keeps_all=True, is_bare=True, owner=owner)
 
     def write(
-        self, prepared: PreparedReply, settings: ReplySettings, stop: StopSignal, listener: ReplyListener
+        self,
+        prepared: PreparedReply,
+        settings: ReplySettings,
+        stop: StopSignal,
+        listener: ReplyListener,
+        breaks: Breaks | None = None,
     ) -> Reply:
         """Writes the reply that was prepared last. A reply that is stopped or fails is returned as far as it came, with
-        the error in it. Raises SettingInvalid before it begins, where its grammar cannot be used."""
+        the error in it. In its breaks, others may be prepared and written. Raises SettingInvalid before it begins,
+        where its grammar cannot be used."""
         speculation = self._speculation if settings.speculate else None
         limits = self._limits_of(prepared.owner)
         rules, grammar = limits.of(settings.sampling)
@@ -186,7 +197,7 @@ class ReplyWriter:
             except SettingInvalid:  # the template begins calls in another way than it is known for
                 calls = None
         shared = self._target, self._prompts, self._session, self._reopening_of(prepared.owner)
-        run = _Run(*shared, speculation, prepared, settings, stop, listener, rules, grammar or calls)
+        run = _Run(*shared, speculation, prepared, settings, stop, listener, breaks, rules, grammar or calls)
         with nullcontext() if self._speculation is None else self._speculation.spare.taken():
             reply = run.finish()
             if speculation is not None:
@@ -258,6 +269,7 @@ class _Run:
         settings: ReplySettings,
         stop: StopSignal,
         listener: ReplyListener,
+        breaks: Breaks | None,
         rules: Rules | None,
         grammar: Grammar | CallGrammar | None,
     ) -> None:
@@ -278,6 +290,7 @@ class _Run:
         self._settings = settings
         self._stop = stop
         self._listener = listener
+        self._breaks = breaks
         self._notes = DistributionNotes(settings.sampling.temperature) if settings.keeps_distributions else None
         self._seed = secrets.randbits(_SEED_BITS) if settings.sampling.seed is None else settings.sampling.seed
         if grammar is not None and prepared.prompt.num_begun:
@@ -349,12 +362,40 @@ class _Run:
                 if self._reopening is not None:
                     readable = before_pictures(self._prompt.tokens, self._prompt.runs)
                     self._reopening.reopen(self._session, readable, self._stop)
-                told = self._listener.on_prompt_progress
-                return self._session.read(self._prompt.tokens, self._stop, told, self._prompt.runs)
+                return self._read(self._prompt.tokens, self._prompt.runs, self._listener.on_prompt_progress)
         finally:
             self._num_evaluated = self._session.num_evaluated - evaluated_before
             if self._reopening is not None:
                 self._reopening.note_pace(self._num_evaluated, self._clock.prompt_s)
+
+    def _read(
+        self, tokens: Sequence[int], runs: Runs, on_progress: Callable[[int, int], None] = lambda _done, _total: None
+    ) -> FloatRows:
+        """Again after each break, as far as that is necessary."""
+        while True:
+            stop = self._stop if self._breaks is None else self._breaks.signal(self._stop)
+            try:
+                return self._session.read(tokens, stop, on_progress, runs)
+            except Interrupted:
+                if self._stop.is_set():
+                    raise
+                self._give_way()
+
+    def _take_break(self) -> None:
+        """Between two rounds. The target then holds what it held, or reads it again."""
+        began, tokens, runs = now(), [*self._session.tokens], dict(self._session.runs)
+        self._give_way()
+        if self._session.tokens != tokens:
+            self._read(tokens, runs)
+        self._decoder.go_on()
+        self._clock.leave_out(now() - began)
+        since, num_before = self._thought_from
+        self._thought_from = since + now() - began, num_before
+
+    def _give_way(self) -> None:
+        assert self._breaks is not None
+        with self._session.aside():
+            self._breaks.give_way()
 
     def _fill_context(self, rows: FloatRows) -> StopReason | None:
         """Writes until the reply ends; None when the context is full."""
@@ -369,6 +410,8 @@ class _Run:
             if reason is not None:
                 return reason
             self._tell_part()
+            if self._breaks is not None and self._breaks.is_due:
+                self._take_break()
         return StopReason.STOP_STRING if self._decoder.is_over else None
 
     def _take(self, tokens: Sequence[int]) -> tuple[list[Part], StopReason | None]:

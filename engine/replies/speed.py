@@ -32,6 +32,11 @@ class ReplyPace:
         """Leaves the rounds until now out of the mean."""
         self._begin(*self._latest[-1])
 
+    def leave_out(self, seconds: float) -> None:
+        """As if all until now had been so much later."""
+        self._latest = deque((at + seconds, num_tokens) for at, num_tokens in self._latest)
+        self._began_at += seconds
+
     @property
     def num_measured(self) -> int:
         """Tokens in the mean."""
@@ -89,6 +94,12 @@ class ReplyClock:
         if self._was_loading and not self._is_loading:
             self._was_loading = False
             self.pace.restart()
+
+    def leave_out(self, seconds: float) -> None:
+        """Of a break between two rounds, which was no part of the reply."""
+        assert self._began_at is not None
+        self._began_at += seconds
+        self.pace.leave_out(seconds)
 
     def stop(self) -> None:
         if self._began_at is not None:

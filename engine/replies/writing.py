@@ -45,6 +45,20 @@ class Prepared:
     keeps_all: bool = False  # no turn is left out, also where the context fills up
 
 
+class Breaks(Protocol):
+    """Others who need the target while a reply is being written, and go first."""
+
+    @property
+    def is_due(self) -> bool: ...
+    def signal(self, stop: StopSignal) -> StopSignal:
+        """Is set with `stop`, and as soon as others wait."""
+        ...
+
+    def give_way(self) -> None:
+        """Until nobody waits. What it raises ends the reply."""
+        ...
+
+
 P = TypeVar("P", bound=Prepared)
 
 

@@ -117,11 +117,11 @@ class SampledRequest(Lenient):
         return self.stream_options is not None and self.stream_options.include_usage
 
     @property
-    def expected(self) -> tuple[str, ...]:
+    def expected(self) -> str:
         if self.prediction is None:
-            return ()
+            return ""
         content = self.prediction.content
-        return (content,) if isinstance(content, str) else tuple(each.text for each in content)
+        return content if isinstance(content, str) else "".join(each.text for each in content)
 
     @property
     def chosen(self) -> dict[str, Any]:

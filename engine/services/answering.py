@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from engine.config import ReplySettings
@@ -28,10 +29,12 @@ from engine.replies.writing import Reply
 from engine.sentences import say
 from engine.services.learning_service import LearningService
 from engine.services.message_keeper import MessageKeeper
+from engine.services.precedence import Precedence
 from engine.services.recall import Recall
 from engine.services.remembering import Kept, Remembering
 from engine.services.target_in_use import Local, TargetInUse
 from engine.stop_signal import StopSignal
+from engine.target.interface import Interrupted
 
 _logger = logging.getLogger("slipstream.answering")
 _LOST = "The reply was not written to its end because of a fault in Slipstream; ask again."
@@ -46,6 +49,7 @@ class Answering:
     _target: TargetInUse
     _keeper: MessageKeeper
     _remembering: Remembering
+    _precedence: Precedence
     _emit: Listener
     _post: Callable[[Command], object]
 
@@ -64,22 +68,25 @@ class Answering:
             return
         try:
             self._answer(command, self._target.local, stop)
+        except Interrupted:  # it went away before its reply began
+            return
         except MendableError as error:
             self._emit(AnswerRefused(command.number, _refusal_of(error), str(error)))
 
     def _answer(self, command: Answer, local: Local, stop: StopSignal) -> None:
         asked, writer = command.asked, local.writer
         settings = self._settings(command)
-        prepared = _prepared(asked, settings, writer, command.owner)
-        kept = self._keep(asked) if command.is_remembered and prepared.turns else None
+        prepared = self._undisturbed(partial(_prepared, asked, settings, writer, command.owner), stop)
+        kept = self._keep(asked, stop) if command.is_remembered and prepared.turns else None
         learns = kept is not None and settings.learns
         settings = replace(
             settings,
             learns=learns,
             keeps_distributions=learns and not asked.begun and self._learning.wants_distributions,
         )
-        with self._target.watched(), self._recall.beside(asked.expected):
-            reply = writer.write(prepared, settings, stop, _AnswerEvents(command.number, self._emit))
+        events = _AnswerEvents(command.number, self._emit)
+        with self._target.watched(), self._recall.beside(asked.expected, command.owner, stop):
+            reply = writer.write(prepared, settings, stop, events, self._precedence)
         if kept is not None:
             self._remember(asked, local, kept, prepared, reply, learns)
         failure = "" if reply.failure is None else str(reply.failure)
@@ -90,6 +97,16 @@ class Answering:
         if reply.failure is not None and failure is _LOST:
             raise reply.failure
         self._target.prove()
+
+    def _undisturbed(self, prepare: Callable[[StopSignal], PreparedReply], stop: StopSignal) -> PreparedReply:
+        """Anew after each break. Raises Interrupted when `stop` gets set."""
+        while True:
+            try:
+                return prepare(self._precedence.signal(stop))
+            except Interrupted:
+                if stop.is_set():
+                    raise
+                self._precedence.give_way()
 
     def _settings(self, command: Answer) -> ReplySettings:
         """Those of the user, with what the client sets over them. Raises SettingInvalid."""
@@ -107,10 +124,16 @@ class Answering:
             num_logs=asked.num_logs,
         )
 
-    def _keep(self, asked: Asked) -> Kept | None:
+    def _keep(self, asked: Asked, stop: StopSignal) -> Kept | None:
         """None where the store refuses: the client is answered all the same."""
+
+        def look_up() -> None:
+            if stop.is_set():
+                raise Interrupted
+            self._precedence.give_way()
+
         try:
-            return self._remembering.keep(asked.client, asked.turns)
+            return self._remembering.keep(asked.client, asked.turns, look_up)
         except StoreUnusable as error:
             _logger.warning("a request was not kept: %s", error)
             return None
@@ -138,10 +161,12 @@ class Answering:
             self._post(UpdateRecall())
 
 
-def _prepared(asked: Asked, settings: ReplySettings, writer: ReplyWriter, owner: Owner) -> PreparedReply:
+def _prepared(
+    asked: Asked, settings: ReplySettings, writer: ReplyWriter, owner: Owner, stop: StopSignal
+) -> PreparedReply:
     """Raises what `ReplyWriter.prepare` raises, and NotPossible."""
     if asked.text is not None:
-        return writer.prepare_bare(asked.text, owner)
+        return writer.prepare_bare(asked.text, owner, stop)
     if asked.tools and not writer.calls_tools:
         raise NotPossible(
             "{target_name} cannot use tools: its chat template has no place for them. Send none, or choose another "
@@ -155,6 +180,7 @@ def _prepared(asked: Asked, settings: ReplySettings, writer: ReplyWriter, owner:
         keeps_all=True,
         must_call=asked.must_call,
         owner=owner,
+        stop=stop,
     )
 
 

@@ -10,8 +10,11 @@ from engine.errors import Cancelled, MendableError, PromptTooLong
 from engine.messages.asked import Refusal
 from engine.messages.commands import Embed
 from engine.messages.events import AnswerRefused, EmbeddingsMade, Listener
+from engine.services.precedence import Precedence
 from engine.stop_signal import StopSignal
 from engine.target.interface import FloatRow, Interrupted
+
+_AT_ONCE = 8  # texts, before the user may go first
 
 
 class Embeds(Protocol):
@@ -29,8 +32,9 @@ class Embeds(Protocol):
 class Embedding:
     """The chat thread calls all methods: embeddings take their turn among replies."""
 
-    def __init__(self, load: Callable[[Path, StopSignal], Embeds], emit: Listener) -> None:
+    def __init__(self, load: Callable[[Path, StopSignal], Embeds], emit: Listener, precedence: Precedence) -> None:
         self._load = load
+        self._precedence = precedence
         self._emit = emit
         self._opened: tuple[Path, Embeds] | None = None
 
@@ -54,8 +58,12 @@ class Embedding:
         if stop.is_set():
             raise Interrupted
         model = self._model(command.path, stop)
-        texts = [model.tokenize(text) for text in command.texts]
-        for place, text in enumerate(texts):
+        texts: list[list[int]] = []
+        for place, words in enumerate(command.texts):
+            if stop.is_set():
+                raise Interrupted
+            text = model.tokenize(words)
+            texts.append(text)
             if len(text) > model.max_tokens:
                 raise PromptTooLong(
                     "Text {place} has {count:,} tokens, but {name} can read at most {most:,} at once; send shorter "
@@ -65,8 +73,11 @@ class Embedding:
                     name=model.name,
                     most=model.max_tokens,
                 )
-        vectors = tuple(row.astype("<f4").tobytes() for row in model.embed(texts, stop))
-        self._emit(EmbeddingsMade(command.number, model.name, vectors, sum(map(len, texts))))
+        vectors: list[bytes] = []
+        for start in range(0, len(texts), _AT_ONCE):
+            self._precedence.give_way()
+            vectors += [row.astype("<f4").tobytes() for row in model.embed(texts[start : start + _AT_ONCE], stop)]
+        self._emit(EmbeddingsMade(command.number, model.name, tuple(vectors), sum(map(len, texts))))
 
     def _model(self, path: Path, stop: StopSignal) -> Embeds:
         if self._opened is None or self._opened[0] != path:

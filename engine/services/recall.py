@@ -18,8 +18,9 @@ from engine.messages.owner import USER, Owner
 from engine.messages.prompts import split_pictures
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.recall import MOST_TOKENS, RecallTexts
+from engine.stop_signal import StopSignal
 from engine.storage import Repository
-from engine.target.interface import Target
+from engine.target.interface import Interrupted, Target
 from engine.target.prompt_text import PromptText
 
 _logger = logging.getLogger("slipstream.recall")
@@ -73,7 +74,7 @@ class Recall:
         self._forgotten: set[int] = set()  # conversations; a reply may still be added to one
         self._before_id = 0  # messages from here on are known, or were tried
         self._begun: _Begun | None = None
-        self._beside: tuple[SuffixIndex, ...] = ()
+        self._beside: tuple[Owner, tuple[SuffixIndex, ...]] = USER, ()
 
     def open(self, target: Target) -> None:
         """Recalls texts in this target's tokens from now on."""
@@ -106,17 +107,22 @@ class Recall:
     def indexes(self, owner: Owner = USER) -> Sequence[SuffixIndex]:
         """Of the texts that a reply for this owner may quote."""
         stored = self._texts.indexes if owner.drafts_from_chats else ()
-        return (*stored, *self._beside) if self._beside else stored
+        whose, beside = self._beside
+        return (*stored, *beside) if beside and whose == owner else stored
 
     @contextmanager
-    def beside(self, texts: Sequence[str]) -> Iterator[None]:
-        """Recalls from these, too, inside. The chat thread calls it."""
-        tokens = [self._tokenize(text[:_MOST_BESIDE])[:_MOST_TOKENS] for text in texts if text]
-        self._beside = (SuffixIndex(np.asarray(each, np.int32) for each in tokens),) if tokens else ()
+    def beside(self, text: str, owner: Owner, stop: StopSignal) -> Iterator[None]:
+        """Recalls from this, too, inside, for this owner. The chat thread calls it. Raises Interrupted."""
+        begun = _Begun(0, 0, text[:_MOST_BESIDE])
+        while not begun.is_done:
+            if stop.is_set():
+                raise Interrupted
+            begun.go_on(self._tokenize)
+        self._beside = owner, (SuffixIndex([np.asarray(begun.tokens, np.int32)]),) if text else ()
         try:
             yield
         finally:
-            self._beside = ()
+            self._beside = USER, ()
 
     def add(self, message: Message, tokens: Sequence[int] | None = None) -> None:
         """A stored message, and its tokens if the target wrote it. A long text is left to `catch_up`."""

@@ -58,10 +58,12 @@ class Worker:
         on_end: Callable[[], None] = lambda: None,
         is_owed: Callable[[Command], bool] = lambda _command: False,
         is_dropped: Callable[[Command], bool] = lambda _command: False,
+        on_posted: Callable[[Command], None] = lambda _command: None,
     ) -> None:
         self._handle = handle
         self._is_owed = is_owed
         self._is_dropped = is_dropped
+        self._on_posted = on_posted
         self._emit = emit
         self._on_end = on_end
         self._inbox: queue.SimpleQueue[tuple[Command, StopSignal] | None] = queue.SimpleQueue()
@@ -90,6 +92,7 @@ class Worker:
             self._unfinished[stop] = command
             self._waiting.add(stop)
         self._inbox.put((command, stop))
+        self._on_posted(command)
         return stop
 
     @property
@@ -97,6 +100,20 @@ class Worker:
         """First posted first; the first of them may have begun."""
         with self._lock:
             return tuple(self._unfinished.values())
+
+    @property
+    def waiting(self) -> dict[StopSignal, Command]:
+        """What has not begun, first posted first."""
+        with self._lock:
+            return {stop: command for stop, command in self._unfinished.items() if stop in self._waiting}
+
+    def carry_out_now(self, stop: StopSignal) -> None:
+        """One that waits, inside the one that is being carried out; on its own thread."""
+        with self._lock:
+            command = self._unfinished.get(stop)
+        if command is not None and self._begin(stop):
+            self._carry_out(command, stop)
+            self._end(stop)
 
     def stop(self, kind: type) -> None:
         """Ends the commands of this kind that were posted until now, also those that have not begun yet."""
@@ -135,9 +152,7 @@ class Worker:
             is_closed = self._closing and stop.is_set()  # the app was closed before it began
             if self._begin(stop) and (not is_closed or self._is_owed(command)):
                 self._carry_out(command, stop)
-            with self._lock:
-                self._unfinished.pop(stop, None)
-                self._lock.notify_all()
+            self._end(stop)
         self._on_end()
 
     def _begin(self, stop: StopSignal) -> bool:
@@ -146,6 +161,11 @@ class Worker:
             is_there = stop in self._waiting
             self._waiting.discard(stop)
         return is_there
+
+    def _end(self, stop: StopSignal) -> None:
+        with self._lock:
+            self._unfinished.pop(stop, None)
+            self._lock.notify_all()
 
     def _drop(self, stop: StopSignal) -> None:
         with self._lock:

@@ -12,6 +12,7 @@ from engine.errors import TemplateExhausted, TemplateFailed
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.tools import Tool
 from engine.sentences import Sentence, say, shortened
+from engine.target.interface import Interrupted
 from engine.target.prompt_text import PromptText, num_pictures_in
 from engine.target.template_program import Program
 from engine.target.template_values import Budget, OverBudget, Patience
@@ -36,7 +37,8 @@ _MAX_REASON = 120  # characters of what a template says for itself
 
 
 class ChatTemplate:
-    """Renders turns the way the target was trained to read them. Constructor and `render` raise TemplateFailed. Used by
+    """Renders turns the way the target was trained to read them. Constructor and `render` raise TemplateFailed, and
+    `render` raises Interrupted when its patience is stopped. Used by
     one thread at a time."""
 
     def __init__(self, source: str | None, begin: str, end: str) -> None:
@@ -64,8 +66,9 @@ class ChatTemplate:
         if self.tool_format is None:
             turns, tools = as_plain(turns), ()
         asked = _Asked(thinking, thinking.names(thinks) | ({"tools": declared(tools)} if tools else {}), tools)
-        with (patience or Patience()).lent() as seconds:
-            budget = Budget(sum(map(num_said_in, turns)) + num_told_of(tools), seconds)
+        patience = patience or Patience()
+        with patience.lent() as seconds:
+            budget = Budget(sum(map(num_said_in, turns)) + num_told_of(tools), seconds, patience.stop)
             turns = _joined(turns)
             system = [turn.text for turn in turns if turn.role is Role.SYSTEM]
             if not system:
@@ -122,6 +125,8 @@ class ChatTemplate:
         known = {"messages": [*messages], "add_generation_prompt": begins, **self._tokens, **names}
         try:
             return self._program.run(known, budget)
+        except Interrupted:
+            raise
         # The same goes for what the template does.
         except Exception as error:
             raise _failed(error) from error

@@ -19,6 +19,8 @@ from jinja2 import TemplateError, Undefined
 from jinja2.runtime import LoopContext
 
 from engine.sentences import say
+from engine.stop_signal import StopSignal
+from engine.target.interface import Interrupted
 from engine.target.prompt_text import PromptText, joined, part, said_in
 
 # What one rendering may make, in characters. The templates of seventy models take a few thousand by themselves, and at
@@ -50,8 +52,9 @@ class OverBudget(TemplateError):
 class Patience:
     """The time of all renderings for one prompt."""
 
-    def __init__(self) -> None:
+    def __init__(self, stop: StopSignal | None = None) -> None:
         self._left = _SECONDS_IN_ALL
+        self.stop = stop
 
     @contextmanager
     def lent(self) -> Iterator[float]:
@@ -66,19 +69,23 @@ class Patience:
 class Budget:
     """What is left of memory and time."""
 
-    def __init__(self, num_said: int, seconds: float = _SECONDS) -> None:
+    def __init__(self, num_said: int, seconds: float = _SECONDS, stop: StopSignal | None = None) -> None:
         """`num_said`: characters in the messages. `seconds`: of the processor."""
+        self._stop = stop
         self._left = _ROOM + _ROOM_PER_CHARACTER * num_said
         self._end = time.thread_time() + seconds
         self._taken, self._next_look = 0, _LOOK_EVERY
 
     def take(self, amount: int) -> None:
-        """`amount`: of characters about to be made, or of steps. Raises OverBudget."""
+        """`amount`: of characters about to be made, or of steps. Raises OverBudget, and Interrupted when it is
+        stopped."""
         self._left -= amount
         self._taken += amount
         if self._taken > self._next_look or self._left < 0:
             if self._left < 0:
                 raise OverBudget(TOO_LARGE)
+            if self._stop is not None and self._stop.is_set():
+                raise Interrupted
             if time.thread_time() > self._end:
                 raise OverBudget(say("it takes too long"))
             self._next_look = self._taken + _LOOK_EVERY

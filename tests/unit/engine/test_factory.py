@@ -11,10 +11,11 @@ from engine.factory import Lazy, Services, row_of
 from engine.messages.commands import ChatCommand, Command, LoadTarget, ReplyCommand, Send
 from engine.stop_signal import StopSignal
 from tests.fakes.commands import ALL_COMMANDS
+from tests.fakes.precedence import NOBODY
 
 
 def test_every_command_is_carried_out_by_something(tmp_path: Path) -> None:
-    services = Services(EngineConfig(tmp_path), lambda _event: None, lambda _command: StopSignal())
+    services = Services(EngineConfig(tmp_path), lambda _event: None, lambda _command: StopSignal(), NOBODY)
     for command in ALL_COMMANDS:
         assert callable(row_of(services._handlers, command))
 

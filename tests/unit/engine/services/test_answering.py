@@ -68,7 +68,7 @@ def test_what_is_expected_is_quoted_and_then_forgotten(desk: Desk) -> None:
     desk.drafts_from_recall = True
     loaded(desk, FakeTarget(says(text), 4_096))
     without = ended(desk, Asked((USER,))).statistics
-    expected = ended(desk, Asked((USER,), expected=(text,))).statistics
+    expected = ended(desk, Asked((USER,), expected=text)).statistics
     assert expected.num_accepted > without.num_accepted + 20
     assert expected.num_rounds < without.num_rounds / 2
     assert desk.recall.indexes()[-1].num_tokens == 0  # that of the store, which is empty

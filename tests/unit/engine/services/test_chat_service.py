@@ -61,6 +61,7 @@ from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.interface import Interrupted, Target
 from tests.fakes.keyring import FakeKeyring
+from tests.fakes.precedence import NOBODY
 from tests.fakes.proposers import FREE, FakeRecall, FakeSlow
 from tests.fakes.seer import Seer, picture
 from tests.fakes.target import FakeTarget, failing, says
@@ -99,8 +100,8 @@ class Desk:
         self.answer: Callable[[ToolAsked], Permission | None] = lambda _asked: Permission.ONCE
         calling = Calling(repository, self.keeper, lambda: self.host, self.asking, self._hear)
         remembering = Remembering(repository, self.keeper, self.events.append)
-        answering = Answering(self.recall, self.learning, self.target, self.keeper, remembering, *heard)
-        embedding = Embedding(self._load_embedder, self.events.append)
+        answering = Answering(self.recall, self.learning, self.target, self.keeper, remembering, NOBODY, *heard)
+        embedding = Embedding(self._load_embedder, self.events.append, NOBODY)
         self.service = ChatService(
             *(*shared, self.target, self.keeper, self.readings, calling, answering, embedding), *heard
         )

@@ -1,0 +1,47 @@
+"""Long texts are tokenized in pieces, so that whoever leaves meanwhile is heard."""
+
+from __future__ import annotations
+
+import re
+
+from engine.stop_signal import StopSignal
+from engine.target.interface import Interrupted, PromptReader
+from engine.target.prompt_text import PromptText, part
+
+_PIECE = 8_000  # characters, at least: some milliseconds
+_SPACE = r"(?<=[^\W\d_])(?= [^\W\d_])"  # between two words, where every vocabulary ends a token, or nearly
+_LINE = r"(?<=\n)(?=[^\W\d_])"
+
+
+class LongTexts:
+    def __init__(self, target: PromptReader) -> None:
+        self._target = target
+        vocabulary = target.vocabulary
+        spelled = b"".join(vocabulary.pieces[token] for token in target.tokenize(PromptText("a")))
+        self._adds_space = spelled.startswith(b" ")  # before every text, as SentencePiece does
+        self._border = re.compile(_SPACE if self._adds_space else f"{_SPACE}|{_LINE}")
+        marks = (vocabulary.pieces[token].decode("utf-8", "replace") for token in vocabulary.special)
+        self._cuts = not any(map(self._border.search, marks))
+
+    def tokenize(self, text: PromptText, stop: StopSignal | None) -> list[int]:
+        """Raises Interrupted when `stop` gets set."""
+        tokens: list[int] = []
+        place = 0
+        while True:
+            if stop is not None and stop.is_set():
+                raise Interrupted
+            end = self._end(text, place)
+            start = place + (place > 0 and self._adds_space)  # the space that the tokenizer adds
+            tokens += self._target.tokenize(part(text, slice(start, end)))
+            if end == len(text):
+                return tokens
+            place = end
+
+    def _end(self, text: PromptText, place: int) -> int:
+        """Of the piece that begins there. Where a text goes on later, its first pieces stay the same."""
+        if not self._cuts or len(text) - place <= 2 * _PIECE:
+            return len(text)
+        border = self._border.search(text, place + _PIECE, place + 2 * _PIECE)
+        if border is not None:
+            return border.start()
+        return len(text) if self._adds_space else place + 2 * _PIECE

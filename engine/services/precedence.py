@@ -1,0 +1,64 @@
+"""The user goes first: what a program asked for gives way to what the user wants of the target meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from engine.errors import NotPossible
+from engine.messages.commands import (
+    Answer,
+    Command,
+    Compare,
+    CopyReading,
+    Embed,
+    MeasureMachine,
+    OfClient,
+    ReplyCommand,
+    UpdateRecall,
+)
+from engine.stop_signal import StopSignal
+
+_OF_NOBODY = (UpdateRecall, CopyReading)  # nobody waits for them
+_BETWEEN = (ReplyCommand, Compare, MeasureMachine, *_OF_NOBODY)  # that leave the target as it was
+
+
+class Precedence:
+    """Implements `engine.replies.writing.Breaks`. The chat thread calls all methods but `note`."""
+
+    def __init__(
+        self, waiting: Callable[[], Mapping[StopSignal, Command]], carry_out: Callable[[StopSignal], None]
+    ) -> None:
+        """`waiting`: what has not begun, first posted first; `carry_out` does so with one of these, at once."""
+        self._waiting = waiting
+        self._carry_out = carry_out
+        self._signal: StopSignal | None = None
+
+    def note(self, command: Command) -> None:
+        """It was posted. Any thread."""
+        if self._signal is not None and _is_of_user(command):
+            self._signal.set()
+
+    def signal(self, stop: StopSignal) -> StopSignal:
+        """Is set with `stop`, and as soon as the user waits."""
+        self._signal = signal = stop.follower()
+        if self.is_due:
+            signal.set()
+        return signal
+
+    @property
+    def is_due(self) -> bool:
+        return any(map(_is_of_user, self._waiting().values()))
+
+    def give_way(self) -> None:
+        """Carries out what the user waits for. Raises NotPossible where nothing can go on after that."""
+        while self.is_due:
+            stop, first = next(each for each in self._waiting().items() if not isinstance(each[1], OfClient))
+            if not isinstance(first, _BETWEEN):
+                raise NotPossible(
+                    "Slipstream needed its model for something else before this was finished; ask again in a moment."
+                )
+            self._carry_out(stop)
+
+
+def _is_of_user(command: Command) -> bool:
+    return not isinstance(command, (Answer, Embed, *_OF_NOBODY))

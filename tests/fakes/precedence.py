@@ -1,0 +1,7 @@
+"""The precedence where nobody else wants the target."""
+
+from __future__ import annotations
+
+from engine.services.precedence import Precedence
+
+NOBODY = Precedence(dict, lambda _stop: None)
