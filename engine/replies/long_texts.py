@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 
 from engine.stop_signal import StopSignal
 from engine.target.interface import Interrupted, PromptReader
@@ -16,12 +17,23 @@ _LINE = r"(?<=\n)(?=[^\W\d_])"
 class LongTexts:
     def __init__(self, target: PromptReader) -> None:
         self._target = target
-        vocabulary = target.vocabulary
-        spelled = b"".join(vocabulary.pieces[token] for token in target.tokenize(PromptText("a")))
-        self._adds_space = spelled.startswith(b" ")  # before every text, as SentencePiece does
-        self._border = re.compile(_SPACE if self._adds_space else f"{_SPACE}|{_LINE}")
+
+    @cached_property
+    def _adds_space(self) -> bool:
+        """Before every text, as SentencePiece does."""
+        pieces = self._target.vocabulary.pieces
+        return b"".join(pieces[token] for token in self._target.tokenize(PromptText("a"))).startswith(b" ")
+
+    @cached_property
+    def _border(self) -> re.Pattern[str]:
+        return re.compile(_SPACE if self._adds_space else f"{_SPACE}|{_LINE}")
+
+    @cached_property
+    def _cuts(self) -> bool:
+        """No special token has a border in it."""
+        vocabulary = self._target.vocabulary
         marks = (vocabulary.pieces[token].decode("utf-8", "replace") for token in vocabulary.special)
-        self._cuts = not any(map(self._border.search, marks))
+        return not any(map(self._border.search, marks))
 
     def tokenize(self, text: PromptText, stop: StopSignal | None) -> list[int]:
         """Raises Interrupted when `stop` gets set."""
@@ -31,7 +43,7 @@ class LongTexts:
             if stop is not None and stop.is_set():
                 raise Interrupted
             end = self._end(text, place)
-            start = place + (place > 0 and self._adds_space)  # the space that the tokenizer adds
+            start = place + 1 if place > 0 and self._adds_space else place  # the space that the tokenizer adds
             tokens += self._target.tokenize(part(text, slice(start, end)))
             if end == len(text):
                 return tokens
@@ -39,7 +51,7 @@ class LongTexts:
 
     def _end(self, text: PromptText, place: int) -> int:
         """Of the piece that begins there. Where a text goes on later, its first pieces stay the same."""
-        if not self._cuts or len(text) - place <= 2 * _PIECE:
+        if len(text) - place <= 2 * _PIECE or not self._cuts:
             return len(text)
         border = self._border.search(text, place + _PIECE, place + 2 * _PIECE)
         if border is not None:

@@ -1,0 +1,150 @@
+"""What the user wants goes before what a program has asked for, which goes on afterwards as if nothing had been."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from engine.config import EngineConfig, ReplySettings, SamplingSettings, SpeculationSettings
+from engine.messages.asked import Asked
+from engine.messages.commands import Answer, Command, Compare, LoadTarget, Send, UseDrafter
+from engine.messages.conversations import ChatTurn, Role
+from engine.messages.events import AnswerEnded, CompareFinished, Finished, ReplyFinished, TargetReady
+from engine.messages.owner import Owner
+from engine.messages.replies import StopReason
+from engine.stop_signal import StopSignal
+from engine.target.interface import FloatRows
+from engine.threads import Engine
+from tests.fakes.listener import EventQueue
+from tests.fakes.target import END, FakeTarget
+
+SETTINGS = ReplySettings(SamplingSettings(temperature=1.0, seed=5))
+LETTERS = b"abcdef"
+_LENGTH = 60  # tokens of the program's reply
+_PROGRAM, _USER = "Tell me all of it.", "Hi"
+
+
+class Rambler(FakeTarget):
+    """Tells a program one of many texts, by its dice and by all that it holds, and the user a short one."""
+
+    def __init__(self) -> None:
+        super().__init__(context_size=512)
+        self.saves = True
+        self.num_passes = 0
+        self.at: dict[int, Callable[[], object]] = {}  # by number of the pass
+        self.on_evaluate = self._passes
+
+    def _passes(self) -> None:
+        self.num_passes += 1
+        self.at.pop(self.num_passes, lambda: None)()
+
+    def save(self) -> list[int] | None:
+        return super().save() if self.saves else None
+
+    def evaluate(self, tokens: Sequence[int], num_rows: int, stop: StopSignal) -> FloatRows:
+        num_before = len(self.held)
+        rows = super().evaluate(tokens, num_rows, stop)
+        for row in range(num_rows):
+            held = self.held[: num_before + len(tokens) - num_rows + row + 1]
+            rows[row] = 0
+            said = bytes(token for token in held if token < 256).rpartition(b"\n")[2]
+            if len(said) >= (_LENGTH if b"all of it" in bytes(token for token in held if token < 256) else 3):
+                rows[row, END] = 60
+            else:
+                rows[row, list(LETTERS)] = [30 + (sum(held) * letter % 7) / 4 for letter in LETTERS]
+        return rows
+
+
+class Asking:
+    """An engine with that target, and a program that asks it."""
+
+    def __init__(self, folder: Path, target: Rambler) -> None:
+        (folder / "fake.gguf").write_bytes(b"GGUF")
+        self.path, self.target, self.events = str(folder / "fake.gguf"), target, EventQueue()
+        self.engine = Engine(EngineConfig(folder / "data", SpeculationSettings(drafter="none")), self.events)
+        self.engine.post(LoadTarget(self.path))
+        self.events.wait_for(TargetReady)
+        self.stop = StopSignal()
+
+    def ask(self, **at: Callable[[], object] | Command) -> None:
+        """A program asks; `at`: what happens in which pass, counted from here."""
+        for key, happens in at.items():
+            then = partial(self.engine.post, happens) if isinstance(happens, Command) else happens
+            self.target.at[self.target.num_passes + int(key.removeprefix("pass_"))] = then
+        asked = Asked((ChatTurn(Role.USER, _PROGRAM),))
+        self.stop = self.engine.post(Answer(1, asked, SETTINGS, False, Owner("a program")))
+
+    def ended(self) -> AnswerEnded:
+        self.events.seen.clear()
+        return self.events.wait_for(AnswerEnded)
+
+    @property
+    def came_between(self) -> list[type]:
+        return [
+            type(each) for each in self.events.seen if isinstance(each, ReplyFinished | CompareFinished | TargetReady)
+        ]
+
+
+@pytest.fixture
+def asking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Asking]:
+    target = Rambler()
+    monkeypatch.setattr("engine.loading.load_target", lambda *_: target)
+    found = Asking(tmp_path, target)
+    yield found
+    assert found.engine.close()
+
+
+@pytest.mark.parametrize("saves", [True, False])
+@pytest.mark.parametrize("place", [1, 3, 12, 13, 40], ids=lambda place: f"in pass {place}")
+def test_a_programs_reply_gives_way_and_is_what_it_would_have_been(asking: Asking, place: int, saves: bool) -> None:
+    asking.ask()
+    alone = asking.ended()
+    assert len(alone.text) == _LENGTH
+    asking.target.saves = saves
+    asking.ask(**{f"pass_{place}": Send(_USER, None, ReplySettings())})
+    again = asking.ended()
+    assert asking.came_between == [ReplyFinished]
+    assert (again.text, again.failure) == (alone.text, "")
+    assert again.statistics.reply_s < 60
+
+
+def test_several_prompts_go_first_one_after_the_other(asking: Asking) -> None:
+    asking.ask()
+    alone = asking.ended()
+    asking.ask(
+        pass_14=Send(_USER, None, ReplySettings()),
+        pass_16=Send(_USER, None, ReplySettings()),
+        pass_60=Send(_USER, None, ReplySettings()),
+    )
+    again = asking.ended()
+    assert asking.came_between == [ReplyFinished] * 3
+    assert again.text == alone.text
+
+
+def test_a_comparison_of_the_user_goes_first_too(asking: Asking) -> None:
+    asking.ask(pass_20=Compare(_USER, None, SETTINGS, 4))
+    ended = asking.ended()
+    assert asking.came_between == [CompareFinished]
+    assert len(ended.text) == _LENGTH
+
+
+@pytest.mark.parametrize("command", [LoadTarget, UseDrafter])
+def test_a_reply_whose_model_is_changed_ends_with_a_sentence(asking: Asking, command: type[Command]) -> None:
+    change = LoadTarget(asking.path) if command is LoadTarget else UseDrafter("none")
+    asking.ask(pass_30=change)
+    ended = asking.ended()
+    assert ended.failure.endswith("ask again in a moment.")
+    assert 0 < len(ended.text) < _LENGTH
+    while asking.events.wait_for(Finished).command != change:
+        pass
+
+
+def test_a_program_that_leaves_while_it_waits_is_not_answered_any_further(asking: Asking) -> None:
+    asking.ask(pass_20=Send(_USER, None, ReplySettings()), pass_24=lambda: asking.stop.set())  # noqa: PLW0108
+    ended = asking.ended()
+    assert asking.came_between == [ReplyFinished]
+    assert ended.statistics.stop_reason is StopReason.STOPPED
+    assert len(ended.text) < _LENGTH
