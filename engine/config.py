@@ -27,7 +27,19 @@ USUAL_CONTEXT = 8192  # tokens; more costs memory that most chats never use
 
 def data_dir() -> Path:
     """The folder that everything is stored in: the one `SLIPSTREAM_DATA_DIR` names, else the portable one, else the
-    platform's own. Raises FileUnusable for a portable one that cannot be written."""
+    platform's own. Raises FileUnusable for a portable one that cannot be written, and where one of the others is in a
+    home folder that nobody knows."""
+    try:
+        return _data_dir()
+    except RuntimeError as error:
+        raise FileUnusable(
+            "The system knows no home folder for this user, so there is no place for chats; name a folder for them "
+            "with {variable}.",
+            variable=DATA_DIR_VARIABLE,
+        ) from error
+
+
+def _data_dir() -> Path:
     chosen = os.environ.get(DATA_DIR_VARIABLE)
     if chosen:
         return Path(chosen).expanduser()

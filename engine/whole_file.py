@@ -1,8 +1,11 @@
-"""Writes files that are whole or not there, and makes folders that are this user's alone."""
+"""The program's own files and folders: files are written as a whole or not at all, reading one never waits, and
+folders are this user's alone."""
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,3 +37,21 @@ def private_folder(path: Path) -> Path:
     if not path.is_dir():
         path.mkdir()  # says what is there
     return path
+
+
+class NotAFile(OSError):
+    """It is a pipe, a device or a folder."""
+
+
+def plain_file(path: Path) -> BinaryIO:
+    """The file, opened to be read. A pipe or a device, where reading would wait or never end, raises NotAFile; raises
+    OSError for whatever else cannot be opened."""
+    opened = open(path, "rb", opener=_without_waiting)  # noqa: SIM115
+    if stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+        return opened
+    opened.close()
+    raise NotAFile(errno.EINVAL, "it is not a file", str(path))
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

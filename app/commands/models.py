@@ -14,6 +14,7 @@ from app.commands.terminal import download_bar, in_gib, stopped_by_ctrl_c, wide_
 from app.commands.tune import tune_model
 from engine.config import STARTER, EngineConfig, data_dir
 from engine.errors import FetchFailed, TargetMissing
+from engine.home import expanded
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -132,7 +133,7 @@ def _chosen(files: tuple[HubFile, ...], repository: str, wanted: str | None) -> 
 
 
 def _named(targets: tuple[LibraryTarget, ...], name: str) -> LibraryTarget:
-    path = Path(name).expanduser().absolute()
+    path = expanded(name).absolute()
     named = [target for target in targets if name == target.name or (name == STARTER and target.is_starter)]
     found = named or [target for target in targets if target.path == path]
     if not found:

@@ -12,6 +12,7 @@ import typer
 
 from engine.config import SamplingSettings
 from engine.errors import FileUnusable
+from engine.home import expanded
 from engine.parameters import Parameter, Scope, TextParameter, parameter, parameters, texts
 
 TargetOption = Annotated[
@@ -117,7 +118,7 @@ def _content(text: str) -> str:
     if not text.startswith("@"):
         return text
     try:
-        return Path(text[1:]).expanduser().read_text("utf-8")
+        return expanded(text[1:]).read_text("utf-8")
     except (OSError, ValueError) as error:
         raise FileUnusable(f"{text[1:]} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
 

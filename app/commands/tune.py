@@ -15,6 +15,7 @@ import engine
 from app.commands.terminal import in_gib, json_line, progress_bar, stopped_by_ctrl_c, wide_console
 from engine.config import STARTER, EngineConfig, data_dir
 from engine.errors import TargetMissing
+from engine.home import expanded
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -102,7 +103,7 @@ def _path_of(name: str) -> Path:
         return engine.starter_path()
     with engine.open_library(EngineConfig(data_dir())) as library:
         named = next((target.path for target in library.list() if target.name == name), None)
-    path = Path(name).expanduser().absolute() if named is None else named
+    path = expanded(name).absolute() if named is None else named
     if not path.is_file():
         raise TargetMissing(f"There is no model {name}; `slipstream models list` shows those that are in the library.")
     return path

@@ -16,6 +16,7 @@ from app.settings.keeper import SettingsKeeper
 from app.text.places import host_words, name_in
 from app.widgets.target_bar import model_files
 from engine import STARTER, LoadTarget, TargetSettings
+from engine.home import expanded
 from engine.messages.events import Event, Failed, TargetInfo, TargetLoading, TargetReady
 from engine.messages.order import TargetChoice
 from engine.messages.remote import RemoteServer, is_reference, split_reference
@@ -256,7 +257,7 @@ class TargetController(Controller):
             return
         gone = Path(self._missing.target)
         title = self.tr("Where is {model}?").format(model=gone.stem)
-        folder = gone.parent if gone.is_absolute() and gone.parent.is_dir() else Path.home()
+        folder = gone.parent if gone.is_absolute() and gone.parent.is_dir() else expanded("~")
         path, _ = QFileDialog.getOpenFileName(self._window, title, str(folder), model_files())
         if path:
             self._located = path

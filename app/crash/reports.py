@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from app.crash.our_words import template_of, words_of_python
 from engine.errors import MendableError
+from engine.home import expanded
 from engine.whole_file import private_folder
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def settings_text(settings: AppSettings) -> str:
 
 def without_home(text: str) -> str:
     """The user's folder becomes `~`, and a folder elsewhere that is named for the user loses the name."""
-    home = str(Path.home())
+    home = str(expanded("~"))
     if len(home) > 1:
         text = text.replace(home, "~")
     try:

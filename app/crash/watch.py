@@ -47,7 +47,8 @@ def log_to_file(data_dir: Path) -> None:
 
 
 class _LogFile(logging.handlers.RotatingFileHandler):
-    """Follows no link. What it cannot write it tells nobody: the standard error would be told the message as it is."""
+    """Follows no link, and waits at no pipe. What it cannot write it tells nobody: the standard error would be told the
+    message as it is."""
 
     def handleError(self, record: logging.LogRecord) -> None:
         pass
@@ -57,7 +58,7 @@ class _LogFile(logging.handlers.RotatingFileHandler):
 
 
 def _open_itself(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0), 0o600)
 
 
 class CrashWatch(logging.Handler):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QButtonGroup, QComboBox, QFileDialog, QLineEdit, QRadioButton, QSizePolicy, QWidget
@@ -14,6 +13,7 @@ from app.text.translation import QT_TRANSLATE_NOOP, translate
 from app.widgets.layouts import Placed, Stretch, in_column, in_grid, in_row
 from app.widgets.parts import button, set_up, words
 from engine import AUTOMATIC, BUILT_IN, STARTER, STARTER_TORCH
+from engine.home import expanded
 from engine.messages.targets import LibraryTarget
 
 _ABOUT_HUB = QT_TRANSLATE_NOOP(
@@ -76,7 +76,7 @@ class DrafterChoiceForm(QWidget):
             return str(self.models.currentData() or "")
         if self.from_path.isChecked():
             path = self.path.text().strip()
-            return str(Path(path).expanduser().absolute()) if path else ""  # never a name on the hub
+            return str(expanded(path).absolute()) if path else ""  # never a name on the hub
         return self.hub_name.currentText().strip()
 
     @property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import date
-from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QWidget
@@ -14,6 +13,7 @@ from app.text.translation import QT_TRANSLATE_NOOP
 from app.widgets.dropped_files import PROFILE_SUFFIX
 from app.widgets.layouts import Placed, Stretch, in_column, in_row
 from app.widgets.parts import button, line, set_up, words
+from engine.home import expanded
 
 _INDENT_PX = 24
 _ABOUT_EXPORT = QT_TRANSLATE_NOOP(
@@ -138,7 +138,7 @@ class ProfilePage(QWidget):
     def _chooser(self, title: str, mode: QFileDialog.AcceptMode) -> QFileDialog:
         """Modal to this window only, and deleted when it is closed."""
         kinds = self.tr("Slipstream profiles (*{suffix})").format(suffix=PROFILE_SUFFIX)
-        chooser = QFileDialog(self, title, str(Path.home()), kinds)
+        chooser = QFileDialog(self, title, str(expanded("~")), kinds)
         chooser.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         chooser.setAcceptMode(mode)
         return chooser

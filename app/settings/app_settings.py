@@ -41,7 +41,7 @@ from engine.messages.remote import is_reference, server_of
 from engine.messages.tools import ToolServer
 from engine.parameters import Parameter, Scope, parameter, parameters
 from engine.places import SETTINGS, UNREADABLE_SETTINGS, Turn, clear_words
-from engine.whole_file import private_folder, whole_file
+from engine.whole_file import plain_file, private_folder, whole_file
 
 _VERSION = 2  # in files of version 1, `built-in` was what nobody had chosen
 _SAMPLING = tuple(each.name for each in parameters(SamplingSettings, Scope.SETTINGS))
@@ -243,7 +243,8 @@ class SettingsFile:
     def load(self) -> tuple[AppSettings, str]:
         """The settings, and a sentence about what could not be used, if anything."""
         try:
-            content = self._path.read_bytes()
+            with plain_file(self._path) as file:
+                content = file.read()
         except FileNotFoundError:
             return AppSettings(), ""
         except OSError as error:

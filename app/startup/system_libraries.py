@@ -7,6 +7,7 @@ the missing packages.
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 from pathlib import Path
 
@@ -39,11 +40,12 @@ _WINDOW = {
     "libxkbcommon-x11.so.0": "libxkbcommon-x11-0",
 }
 _FONTS = "fonts-dejavu-core"
+_HOME = Path(os.environ.get("HOME", "/"))
 _FONT_FOLDERS = (
     Path("/usr/share/fonts"),
     Path("/usr/local/share/fonts"),
-    Path.home() / ".local/share/fonts",
-    Path.home() / ".fonts",
+    _HOME / ".local/share/fonts",
+    _HOME / ".fonts",
 )
 
 

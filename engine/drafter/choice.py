@@ -13,12 +13,14 @@ from engine.config import AUTOMATIC, STARTER
 from engine.drafter.files import SAFETENSORS
 from engine.drafter.heads_folder import heads_source, is_heads
 from engine.errors import DrafterUnusable, FetchFailed, TargetMissing
+from engine.home import expanded
 from engine.messages.drafters import DrafterRunner, DrafterSource
 from engine.messages.targets import TargetRecord
 from engine.sentences import say
 from engine.target.downloads import download_path, models_folder
 from engine.target.model_files import is_gguf, part_paths
 from engine.target.sources import file_source, is_known, starter_path
+from engine.whole_file import plain_file
 
 BUILT_IN = "built-in"
 STARTER_TORCH = "starter-torch"
@@ -52,7 +54,8 @@ def fetched_folder(name: str, data_dir: Path) -> Path:
 def is_fetched(folder: Path) -> bool:
     """Whether everything that was fetched is still there."""
     try:
-        sizes = json.loads((folder / MARKER).read_text("utf-8"))["files"]
+        with plain_file(folder / MARKER) as file:
+            sizes = json.load(file)["files"]
         return all((folder / name).stat().st_size == size for name, size in sizes.items())
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
@@ -191,7 +194,7 @@ def _file(choice: str) -> Path | None:
 
 def _path(choice: str) -> Path | None:
     try:
-        path = Path(choice).expanduser()
+        path = expanded(choice)
         return path if choice and path.exists() else None
-    except (OSError, ValueError, RuntimeError):  # a name no folder can have, or a user that does not exist
+    except (OSError, ValueError):  # a name no folder can have
         return None

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import Any, BinaryIO
 
 from engine.errors import DrafterUnusable
 from engine.sentences import say
+from engine.whole_file import NotAFile, plain_file
 
 SAFETENSORS = "*.safetensors"
 TOKENIZER = "tokenizer.json"
@@ -58,19 +57,14 @@ def read_text(file: Path) -> str | None:
 
 def open_file(file: Path) -> BinaryIO:
     """Raises OSError, and DrafterUnusable for a pipe or a device, at which reading would wait or never end."""
-    opened = open(file, "rb", opener=_without_waiting)  # noqa: SIM115
-    if stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
-        return opened
-    opened.close()
-    raise DrafterUnusable("{file} is not a file; download the drafter again.", file=file)
+    try:
+        return plain_file(file)
+    except NotAFile as error:
+        raise DrafterUnusable("{file} is not a file; download the drafter again.", file=file) from error
 
 
 def _most_bytes(file: Path) -> int:
     return _MAX_TOKENIZER_BYTES if file.name == TOKENIZER else _MAX_BYTES
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _damaged(file: Path) -> DrafterUnusable:

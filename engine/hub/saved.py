@@ -22,7 +22,7 @@ from engine.messages.targets import HubFile
 from engine.sentences import say
 from engine.target.downloads import download_path
 from engine.target.model_files import part_paths
-from engine.whole_file import whole_file
+from engine.whole_file import plain_file, whole_file
 
 _NOTE = ".download.json"
 _PART = ".part"
@@ -62,7 +62,8 @@ class SavedDownloads:
         found = []
         for note in sorted(self._folder.rglob(f"*{_NOTE}")) if self._folder.is_dir() else ():
             try:
-                file = _HUB_FILE.validate_json(note.read_bytes())
+                with plain_file(note) as opened:
+                    file = _HUB_FILE.validate_json(opened.read())
                 path = self.path_of(file)
             except (OSError, ValidationError, FetchFailed):
                 continue

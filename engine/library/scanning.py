@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.home import expanded
 from engine.sentences import say
 from engine.target.model_files import is_gguf, no_model, part_names, part_of
 
@@ -25,10 +26,7 @@ def find_models(chosen: tuple[Path, ...], is_stopped: Callable[[], bool] = lambd
     paths: dict[Path, None] = {}
     left_out: dict[str, None] = {}
     for choice in chosen:
-        try:
-            path = choice.expanduser().absolute()
-        except RuntimeError:  # a user that does not exist
-            path = choice.absolute()
+        path = expanded(choice).absolute()
         if not _is_folder(path):
             _sort(path, paths, left_out)
             continue

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from engine.whole_file import private_folder, whole_file
+from engine.whole_file import plain_file, private_folder, whole_file
 
 _logger = logging.getLogger("slipstream.vocabulary_map")
 
@@ -98,7 +98,7 @@ class VocabularyMap:
     def load(cls, path: Path, target_fingerprint: str, drafter_fingerprint: str) -> VocabularyMap | None:
         """None where the file is missing, damaged, or made for other vocabularies."""
         try:
-            with path.open("rb") as file, np.load(file, allow_pickle=False) as members:
+            with plain_file(path) as file, np.load(file, allow_pickle=False) as members:
                 if str(members["made_of"]) != str(_made_of(target_fingerprint, drafter_fingerprint)):
                     return None
                 strings, num_draft_tokens = members["strings"], int(members["num_draft_tokens"])

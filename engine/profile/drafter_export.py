@@ -17,6 +17,7 @@ from engine.config import EngineConfig
 from engine.drafter.choice import drafter_source
 from engine.drafter.torch_library import preload_torch
 from engine.errors import AdapterUnusable, DrafterUnusable, FileUnusable
+from engine.home import expanded
 from engine.messages.drafters import DrafterRunner
 from engine.messages.exports import DrafterExported, ExportCheck, ExportEngine, ExportOrder
 from engine.messages.learned import AdapterRecord, AdapterSummary
@@ -47,7 +48,7 @@ def export_drafter(
 ) -> DrafterExported:
     """Takes seconds to minutes. Raises FileUnusable when it cannot be written there, DrafterUnusable, AdapterUnusable,
     StoreUnusable, TargetMissing and TargetUnusable."""
-    out = order.out.expanduser().absolute()
+    out = expanded(order.out).absolute()
     _check_place(out)
     preload_torch()
     from engine.drafter.export_check import TEXTS

@@ -18,7 +18,7 @@ from engine.places import SERVERS
 from engine.remote.address import normalized
 from engine.remote.connection import Connection
 from engine.remote.keys import Keys, checked_key
-from engine.whole_file import private_folder, whole_file
+from engine.whole_file import plain_file, private_folder, whole_file
 
 MOST_MODELS = 1_000  # of one server
 _MOST_SERVERS = 200
@@ -156,7 +156,7 @@ class Servers:
     def _legible_key_names(self) -> set[str]:
         """In a file that cannot be read as a whole."""
         try:
-            with self._path.open("rb") as file:
+            with plain_file(self._path) as file:
                 text = file.read(_MOST_BYTES).decode("utf-8", "replace")
         except OSError:
             return set()  # removing it tells why
@@ -179,7 +179,7 @@ class Servers:
     def _read(self) -> list[_Kept]:
         with self._lock:
             try:
-                with self._path.open("rb") as file:
+                with plain_file(self._path) as file:
                     found = json.loads(file.read(_MOST_BYTES))
                 return [_kept(each) for each in found]
             except FileNotFoundError:

@@ -18,7 +18,7 @@ from typing import Any
 from engine.errors import FileUnusable, NotPossible
 from engine.messages.serving import Client
 from engine.places import CLIENTS
-from engine.whole_file import private_folder, whole_file
+from engine.whole_file import plain_file, private_folder, whole_file
 
 _PREFIX = "slip-"
 _MOST_BYTES = 1_000_000
@@ -100,7 +100,7 @@ class Clients:
 
 def _read(path: Path) -> tuple[Client, ...]:
     try:
-        with path.open("rb") as file:
+        with plain_file(path) as file:
             found = json.loads(file.read(_MOST_BYTES))
         return tuple(_client(each) for each in found)
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.target.interface import SavedPart
-from engine.whole_file import whole_file
+from engine.whole_file import plain_file, whole_file
 
 _MAGIC = b"SLPREAD1"
 _HEAD = struct.Struct("<8s16s16s16sIIQ")  # magic, model, layout, what it follows, start, tokens, bytes
@@ -67,7 +67,7 @@ def write_part(path: Path, key: ReadingKey, follows: bytes, tokens: Sequence[int
 def read_tokens(path: Path, key: ReadingKey, follows: bytes) -> Tokens:
     """Of the part in this file, by reading its beginning alone. Raises PartUnusable."""
     try:
-        with path.open("rb") as file:
+        with plain_file(path) as file:
             _, count, _ = _checked(file.read(_HEAD.size), os.fstat(file.fileno()).st_size, key, follows)
             return np.frombuffer(file.read(4 * count), np.int32)
     except OSError as error:
@@ -77,7 +77,7 @@ def read_tokens(path: Path, key: ReadingKey, follows: bytes) -> Tokens:
 def read_part(path: Path, key: ReadingKey, follows: bytes) -> SavedPart:
     """All of it is checked. Raises PartUnusable."""
     try:
-        with path.open("rb") as file:
+        with plain_file(path) as file:
             size = os.fstat(file.fileno()).st_size
             start, count, _ = _checked(file.read(_HEAD.size), size, key, follows)
             file.seek(0)

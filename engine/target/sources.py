@@ -11,6 +11,7 @@ from typing import Protocol
 
 from engine.config import STARTER
 from engine.errors import TargetMissing
+from engine.home import expanded
 from engine.messages.targets import TargetRecord, TargetSource
 from engine.target.identity import file_identity, file_stamp
 from engine.target.model_files import model_name
@@ -48,11 +49,7 @@ def named_source(target: str, data_dir: Path) -> TargetSource | None:
     """What can be said without the store: the starter, or the file at a path; None where there is none."""
     if target == STARTER:
         return starter_in_use(data_dir)
-    path = Path(target)
-    try:
-        path = path.expanduser()
-    except RuntimeError:  # a user that does not exist
-        return None
+    path = expanded(target)
     return file_source(path) if _exists(path) else None
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from engine.errors import FileUnusable
-from engine.whole_file import private_folder, whole_file
+from engine.whole_file import plain_file, private_folder, whole_file
 
 _FOLDER = "starter"
 _NOTE = "form.json"
@@ -72,6 +72,7 @@ class StarterForm:
 
     def _read(self) -> _Note | None:
         try:
-            return _ADAPTER.validate_json((self.folder / _NOTE).read_bytes())
+            with plain_file(self.folder / _NOTE) as file:
+                return _ADAPTER.validate_json(file.read())
         except (OSError, ValidationError):
             return None

@@ -1,12 +1,14 @@
 """Small files that anybody may have written or damaged: presets and prompts, the programs that have keys, servers of
-tools, settings. Each is read like one that is opened or lies in the data folder: what makes sense of it is used, or it
-is refused with a sentence, and what was read can be written and read again."""
+tools, settings; or pipes in their place. Each is read like one that is opened or lies in the data folder: what makes
+sense of it is used, or it is refused with a sentence, and what was read can be written and read again."""
 
 from __future__ import annotations
 
 import json
+import os
 import random
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -21,6 +23,7 @@ from engine.server.clients import Clients
 from engine.tools.servers import read_tool_servers, write_tool_servers
 from tests.attacks.attack import Memory, Outcome, Plan
 
+_PIPE = b"pipe"  # that nobody writes into, in place of the file
 _BAR_S = 2.0  # of the processor; the largest file that is read has 8 MB
 _ODD: tuple[Any, ...] = (
     *(None, True, 0, -1, 1e308, float("nan"), float("inf"), 10**400, "", "\0", "\ud800", "\u202e\u2066", "🙂" * 5_000),
@@ -68,7 +71,7 @@ def run(plan: Plan) -> Outcome:
 
 def _presets(folder: Path, raw: bytes) -> None:
     path = folder / "presets.json"
-    path.write_bytes(raw)
+    _put(path, raw)
     read = read_presets(path)
     again = folder / "again.json"
     write_presets(again, read.presets, read.prompts, overwrite=False)
@@ -77,7 +80,7 @@ def _presets(folder: Path, raw: bytes) -> None:
 
 
 def _clients(folder: Path, raw: bytes) -> None:
-    (folder / CLIENTS).write_bytes(raw)
+    _put(folder / CLIENTS, raw)
     clients = Clients(folder)
     known = clients.all()
     assert clients.of_key("slip-x") is None, "a key is let in that nobody was given"
@@ -94,7 +97,7 @@ def _servers(_folder: Path, raw: bytes) -> None:
 
 
 def _settings(folder: Path, raw: bytes) -> None:
-    (folder / SETTINGS).write_bytes(raw)
+    _put(folder / SETTINGS, raw)
     file = SettingsFile(folder)
     settings, _ = file.load()
     settings.reply_settings(), settings.target_settings(), settings.learning_settings(), settings.servers()
@@ -103,6 +106,13 @@ def _settings(folder: Path, raw: bytes) -> None:
     assert again == settings, "they are others when they are saved"
     assert not complaint, complaint
     file.forget_words(settings.without_words())
+
+
+def _put(path: Path, raw: bytes) -> None:
+    if raw == _PIPE:
+        os.mkfifo(path)
+    else:
+        path.write_bytes(raw)
 
 
 def _sound_presets() -> bytes:
@@ -154,7 +164,9 @@ _SOUND: dict[Callable[[Path, bytes], None], bytes] = {
 
 
 def _bent(dice: random.Random, sound: bytes) -> bytes:
-    match dice.choice(["values", "values", "values", "bytes", "cut", "deep", "many", "code", "long"]):
+    match dice.choice(["values", "values", "values", "bytes", "cut", "deep", "many", "code", "long", "pipe"]):
+        case "pipe":
+            return _PIPE
         case "values":
             return json.dumps(_with_odd(dice, json.loads(sound), dice.randint(1, 3))).encode()
         case "bytes":
@@ -177,7 +189,7 @@ def _with_odd(dice: random.Random, value: Any, count: int) -> Any:
     """With odd values in the place of some of its own."""
     for _ in range(count):
         holder, key = dice.choice(_places(value))
-        holder[key] = dice.choice(_ODD)
+        holder[key] = deepcopy(dice.choice(_ODD))  # which may get one, too
     return value
 
 

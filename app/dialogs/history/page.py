@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date, datetime
-from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QComboBox, QFileDialog, QLabel, QStackedLayout, QWidget
@@ -41,6 +40,7 @@ from app.widgets.layouts import Gap, Placed, ScrollingPage, Stretch, in_column, 
 from app.widgets.parts import button, set_up, words
 from app.widgets.plots import PlotMark, PlotPoint, RatioPlot
 from app.widgets.share_bars import Bar, Part, ShareBars
+from engine.home import expanded
 from engine.messages.history import History, Portion, Tally, TotalSpeedup, total
 from engine.messages.outlook import Outlook
 from engine.messages.replies import TextKind
@@ -299,7 +299,7 @@ class HistoryPage(Dialog):
 
     @Slot()
     def _export(self) -> None:
-        start = str(Path.home() / _CSV_NAME)
+        start = str(expanded("~") / _CSV_NAME)
         path, _ = QFileDialog.getSaveFileName(self, self.tr("Export the table"), start, self.tr("CSV (*.csv)"))
         if path:
             self.export_requested.emit(path, csv_text(self._rows))

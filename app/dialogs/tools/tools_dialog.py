@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
 from PySide6.QtWidgets import QFileDialog, QWidget
@@ -15,6 +13,7 @@ from app.dialogs.tools.servers_page import ServersPage
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, ScrollingPage, in_column, in_row
 from app.widgets.parts import Tabs, button, words
+from engine.home import expanded
 
 _SIZE_PX = (640, 600)
 
@@ -56,7 +55,7 @@ class ToolsDialog(Dialog):
     @Slot()
     def _choose_file(self) -> None:
         kinds = self.tr("Servers as JSON (*.json);;All files (*)")
-        chooser = QFileDialog(self, self.tr("Import servers"), str(Path.home()), kinds)
+        chooser = QFileDialog(self, self.tr("Import servers"), str(expanded("~")), kinds)
         chooser.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         chooser.setFileMode(QFileDialog.FileMode.ExistingFile)
         chooser.fileSelected.connect(self.file_chosen)

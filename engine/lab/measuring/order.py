@@ -10,6 +10,7 @@ from pathlib import Path
 from engine.config import ReplySettings, SamplingSettings, SpeculationSettings
 from engine.drafter.choice import BUILT_IN, SELF
 from engine.errors import SettingInvalid
+from engine.home import expanded
 from engine.messages.drafters import DrafterSource
 from engine.numerics.draft_length import USUAL_LENGTH
 from engine.proposers.catalogue import DRAFTER, HEADS, LOOKAHEAD, SUPPLIED, origins
@@ -168,7 +169,7 @@ class BenchOrder:
     @property
     def vocabulary(self) -> Path | None:
         """Of recorded replies, where the target is one that replays them."""
-        return Path(self.target.removeprefix(TRACE)).expanduser() if self.target.startswith(TRACE) else None
+        return expanded(self.target.removeprefix(TRACE)) if self.target.startswith(TRACE) else None
 
     @property
     def is_simulated(self) -> bool:

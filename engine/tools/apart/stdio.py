@@ -10,7 +10,6 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -21,6 +20,7 @@ from mcp.os.win32.utilities import close_process_job, create_windows_process, te
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
+from engine.home import expanded
 from engine.tools.apart.descendants import Descendants
 from engine.tools.apart.failures import ServerFailed
 from engine.tools.left_behind import MARK
@@ -114,15 +114,15 @@ class StdioServer:
     async def _started(self, mark: str) -> Any:
         command, arguments = self._given["command"], self._given["args"]
         env = get_default_environment() | dict(self._given["env"]) | {MARK: mark}
-        more = [str(Path(each).expanduser()) for each in _MORE_PATHS] if sys.platform != "win32" else []
+        more = [str(expanded(each)) for each in _MORE_PATHS] if sys.platform != "win32" else []
         env["PATH"] = _joined_path([env.get("PATH", ""), *more])
         folder = self._given["folder"] or None
-        found = shutil.which(str(Path(command).expanduser()), path=env["PATH"])
+        found = shutil.which(str(expanded(command)), path=env["PATH"])
         if found is None:
             raise ServerFailed("not_found", command)
-        if folder is not None and not Path(folder).expanduser().is_dir():
+        if folder is not None and not expanded(folder).is_dir():
             raise ServerFailed("no_folder", folder)
-        folder = folder and str(Path(folder).expanduser())
+        folder = folder and str(expanded(folder))
         try:
             if sys.platform == "win32":
                 return await create_windows_process(found, arguments, env, subprocess.DEVNULL, folder)  # type: ignore[arg-type]

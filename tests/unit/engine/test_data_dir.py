@@ -9,6 +9,7 @@ import pytest
 
 from engine.config import DATA_DIR_VARIABLE, PORTABLE_FOLDER, data_dir, update_url
 from engine.errors import FileUnusable
+from engine.home import expanded
 
 USUAL = platformdirs.user_data_path("slipstream", appauthor=False)
 
@@ -69,3 +70,19 @@ def test_this_build_asks_nobody_for_updates_unless_it_is_told_whom(monkeypatch: 
     assert update_url() == ""
     monkeypatch.setenv("SLIPSTREAM_UPDATE_URL", "https://example.org/latest")
     assert update_url() == "https://example.org/latest"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="another system of home folders")
+def test_a_user_without_a_home_folder_is_told_to_name_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(DATA_DIR_VARIABLE, "~nosuchuser/slipstream")
+    with pytest.raises(FileUnusable, match=f"name a folder for them with {DATA_DIR_VARIABLE}"):
+        data_dir()
+    assert expanded("~nosuchuser/model.gguf") == Path("~nosuchuser/model.gguf")
+    monkeypatch.delenv(DATA_DIR_VARIABLE)
+    for name in ("HOME", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 54_321)  # as some containers run programs
+    with pytest.raises(FileUnusable, match=f"name a folder for them with {DATA_DIR_VARIABLE}"):
+        data_dir()
+    monkeypatch.setenv(DATA_DIR_VARIABLE, str(tmp_path))
+    assert data_dir() == tmp_path

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.whole_file import private_folder, whole_file
+from engine.whole_file import NotAFile, plain_file, private_folder, whole_file
 
 
 def test_a_file_takes_its_place_at_the_end_of_the_block(tmp_path: Path) -> None:
@@ -55,3 +55,16 @@ def test_a_private_folder_is_private_whatever_the_umask_and_so_is_what_was_missi
     (tmp_path / "file").touch()
     with pytest.raises(OSError, match="exists"):
         private_folder(tmp_path / "file")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such pipes and devices")
+def test_nobody_waits_for_a_pipe_or_a_device(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(NotAFile):
+            plain_file(path)
+    with pytest.raises(OSError, match="directory"):
+        plain_file(tmp_path)
+    (tmp_path / "file").write_bytes(b"some")
+    with plain_file(tmp_path / "file") as file:
+        assert file.read() == b"some"
