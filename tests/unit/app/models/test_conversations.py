@@ -16,7 +16,13 @@ from app.models.conversations import ConversationsModel
 from engine.messages.conversations import ConversationSummary
 from engine.messages.order import Folder
 
-NOW = datetime.now(UTC)
+NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def _noon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Midnight does not pass between a chat and its heading."""
+    monkeypatch.setattr("app.models.conversations._today", NOW.date)
 
 
 def summary(number: int, days_ago: float = 0.0, title: str = "") -> ConversationSummary:

@@ -19,7 +19,13 @@ from app.widgets.dragged_chats import CHATS, dragged_ids
 from engine.messages.conversations import ConversationSummary, SearchHit
 from engine.messages.order import Folder
 
-NOW = datetime.now(UTC)
+NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def _noon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Midnight does not pass between a chat and its heading."""
+    monkeypatch.setattr("app.models.conversations._today", NOW.date)
 
 
 def summary(number: int, days_ago: float) -> ConversationSummary:
