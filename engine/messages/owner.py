@@ -13,7 +13,7 @@ class Owner:
     from the user's chats drafts for others only where the user allows it.
     """
 
-    key: str = ""  # of a client the digest of its key, or its connection; empty: the user
+    key: str = ""  # of a client the digest of its key, or its process; empty: the user
     drafts_from_chats: bool = field(default=False, compare=False)
 
     @property

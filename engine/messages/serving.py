@@ -34,9 +34,9 @@ class Asker:
     is_remembered: bool = False
 
     @classmethod
-    def of(cls, client: Client, connection: str) -> Asker:
-        """Programs without a key are told apart by their connections: whoever has one open is the same program."""
-        return cls(Owner(client.digest or f"connection {connection}", client.drafts_from_chats), client.is_remembered)
+    def of(cls, client: Client, program: str) -> Asker:
+        """`program`: tells those without a key apart."""
+        return cls(Owner(client.digest or program, client.drafts_from_chats), client.is_remembered)
 
 
 @dataclass(frozen=True, slots=True)

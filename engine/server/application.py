@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from dataclasses import dataclass, field
 from pathlib import PurePath
@@ -25,6 +26,7 @@ from engine.server.guard import Guard, is_anthropic
 from engine.server.intake import Most
 from engine.server.message_replies import MessageForm
 from engine.server.message_requests import MessagesRequest, read_messages
+from engine.server.peers import SOCKET, Programs
 from engine.server.pictures import PictureReader
 from engine.server.reading import Body, checked, read_json
 from engine.server.refusals import RequestRefused, without_paths
@@ -58,6 +60,7 @@ class _Pages:
     desk: Desk
     settings: ServerSettings
     started: int = field(default_factory=created)
+    _programs: Programs = field(default_factory=Programs)
 
     async def health(self, _request: Request) -> Response:
         if self.desk.target is None:
@@ -110,21 +113,21 @@ class _Pages:
         body, client = checked(ChatRequest, told), _client(request)
         wanted = await read_chat(body, client.name, PictureReader(told.pictures))
         form = ChatForm(self._name, wanted.tells_usage, bool(body.logprobs), wanted.is_parallel)
-        return await respond(request, self.desk, wanted.replies, _asker(request), form, wanted.is_streamed)
+        return await respond(request, self.desk, wanted.replies, await self._asker(request), form, wanted.is_streamed)
 
     async def complete(self, request: Request) -> Response:
         body = checked(CompletionRequest, await self._read(request, has_tokens=True))
         client = _client(request)
         wanted = read_completion(body, client.name)
         form = CompletionForm(self._name, wanted.tells_usage, body.logprobs is not None, wanted.echoes)
-        return await respond(request, self.desk, wanted.replies, _asker(request), form, wanted.is_streamed)
+        return await respond(request, self.desk, wanted.replies, await self._asker(request), form, wanted.is_streamed)
 
     async def message(self, request: Request) -> Response:
         told = await self._read(request, has_pictures=True)
         body, client = checked(MessagesRequest, told), _client(request)
         wanted = await read_messages(body, client.name, PictureReader(told.pictures))
         form = MessageForm(self._name, wanted.is_parallel, wanted.replies[0].stop_strings)
-        return await respond(request, self.desk, wanted.replies, _asker(request), form, wanted.is_streamed)
+        return await respond(request, self.desk, wanted.replies, await self._asker(request), form, wanted.is_streamed)
 
     async def embed(self, request: Request) -> Response:
         body = checked(EmbeddingsRequest, await self._read(request))
@@ -143,6 +146,16 @@ class _Pages:
         )
         return await read_json(request, limits, most)
 
+    async def _asker(self, request: Request) -> Asker:
+        """Programs without a key are known by their process, as many connect anew for each request; where that cannot
+        be found, by their connection. One browser may stand for several pages."""
+        client, socket = _client(request), getattr(request.state, SOCKET, 0)
+        if client.digest:
+            return Asker.of(client, "")
+        process = await asyncio.to_thread(self._programs.of, socket) if socket else ""
+        known = f"process {process}" if process else f"connection {request.state.connection}"
+        return Asker.of(client, f"{known} {request.headers.get('origin', '')}")
+
     @property
     def _name(self) -> str:
         return "" if self.desk.target is None else self.desk.target.name
@@ -152,11 +165,6 @@ def _client(request: Request) -> Client:
     client = request.state.client
     assert isinstance(client, Client)
     return client
-
-
-def _asker(request: Request) -> Asker:
-    """Pages of several origins may share a connection of their browser."""
-    return Asker.of(_client(request), f"{request.state.connection} {request.headers.get('origin', '')}")
 
 
 async def _refuse(request: Request, refusal: RequestRefused) -> Response:

@@ -20,7 +20,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from engine.messages.serving import ServerLimits
-from engine.server.peers import IS_OWN, is_own
+from engine.server.peers import SOCKET, own_socket
 
 _NUMBERS = count(1)
 _GLANCE_S = 1.0
@@ -106,9 +106,9 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         there, here = (transport.get_extra_info(name) for name in ("peername", "sockname"))
-        is_its_own = is_own(transport.get_extra_info("socket").family, there, here)
-        self.holder = (_OWN if is_its_own else _OTHERS) if self._all.is_local else str(there[0])
-        self.app_state = {**self.app_state, "connection": next(_NUMBERS), IS_OWN: is_its_own}
+        own = own_socket(transport.get_extra_info("socket").family, there, here)
+        self.holder = (_OWN if own else _OTHERS) if self._all.is_local else str(there[0])
+        self.app_state = {**self.app_state, "connection": next(_NUMBERS), SOCKET: own}
         self._all.enter(self)
 
     def connection_lost(self, exc: Exception | None) -> None:

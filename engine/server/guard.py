@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from engine.errors import FileUnusable
 from engine.messages.serving import Client, ServerSettings, is_loopback
 from engine.server.clients import Clients
-from engine.server.peers import IS_OWN
+from engine.server.peers import SOCKET
 from engine.server.refusals import RequestRefused
 
 _OPEN = frozenset({"/health", "/v1/health"})  # says only whether there is a model
@@ -103,7 +103,7 @@ class Guard:
         if known is not None:
             return known
         is_local = self._settings.is_local
-        is_stranger = is_local and not scope["state"].get(IS_OWN, False)
+        is_stranger = is_local and not scope["state"].get(SOCKET, 0)
         is_open = scope["path"] in _OPEN or scope["method"] == "OPTIONS" or (is_local and not self._settings.needs_key)
         if is_open and not is_stranger:
             return Client(is_remembered=self._settings.is_remembered)

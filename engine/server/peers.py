@@ -1,4 +1,4 @@
-"""Whose program is at the other end of a connection within this machine.
+"""Which program is at the other end of a connection within this machine, and of which user.
 
 Linux tells for one connection who owns the socket at either end of it (`sock_diag(7)`). That takes as long on a machine
 with thousands of connections as on a quiet one, and needs no rights. Other systems tell it to administrators alone, or
@@ -11,11 +11,12 @@ import os
 import socket
 import struct
 import sys
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-IS_OWN = "is_own"  # in the state of each request: whether a program of this user asks, on this machine
+SOCKET = "socket"  # in the state of each request: the number of a socket of this user's at its other end, or 0
 
 _SOCK_DIAG = 4  # of netlink
 _BY_FAMILY, _REQUEST, _NUMBER = 20, 1, 1
@@ -25,6 +26,7 @@ _ENDS = struct.Struct("!HH16s16s")  # ports and addresses: first those of the en
 _REST = struct.Struct("=III")  # an interface, and no cookie
 _TOLD = struct.Struct("=4x36s12x12xII")  # the ends, the user and the inode of the socket
 _ANY = 0xFFFFFFFF
+_MOST_KNOWN = 8  # programs
 _OVERFLOW = Path("/proc/sys/kernel/overflowuid")  # stands for every user whom this process cannot name
 
 Address = tuple[Any, ...]  # as sockets tell it
@@ -38,20 +40,63 @@ def tells_users() -> bool:
     ):
         accepted, _ = server.accept()
         with accepted:
-            return is_own(accepted.family, client.getsockname(), accepted.getsockname())
+            return own_socket(accepted.family, client.getsockname(), accepted.getsockname()) != 0
 
 
-def is_own(family: int, there: Address, here: Address) -> bool:
-    """Whether the socket at `there`, which is connected to the one at `here`, belongs to the user of this process.
-    False where that is not known, also because it is closed by now."""
+def own_socket(family: int, there: Address, here: Address) -> int:
+    """The inode of the socket at `there`, which is connected to the one at `here`, if it belongs to the user of this
+    process. 0 otherwise, and where that is not known, also because it is closed by now."""
     if sys.platform != "linux":
-        return False
+        return 0
     try:
         ends = _ends(family, there, here)
-        user = owner(_told(family, ends), ends)
-        return user == os.getuid() != int(_OVERFLOW.read_text())
+        user, inode = holder(_told(family, ends), ends)
+        return inode if user == os.getuid() != int(_OVERFLOW.read_text()) else 0
     except (OSError, ValueError, struct.error):
+        return 0
+
+
+class Programs:
+    """Which process holds a socket: programs that connect anew for each request are known again by it. All processes
+    of this user are looked through, so those that were found last come first. Any thread may call `of`."""
+
+    def __init__(self) -> None:
+        self._last: tuple[str, ...] = ()
+
+    def of(self, inode: int) -> str:
+        """Its number and when it began: numbers are given again. Empty where it cannot be found."""
+        for process in (*self._last, *_processes()):
+            if _holds(process, inode) and (began := _began(process)):
+                self._last = (process, *(each for each in self._last if each != process))[:_MOST_KNOWN]
+                return f"{process} {began}"
+        return ""
+
+
+def _processes() -> Iterable[str]:
+    return (path.name for path in Path("/proc").iterdir() if path.name.isdecimal())
+
+
+def _holds(process: str, inode: int) -> bool:
+    """Also False where that may not be known."""
+    wanted = f"socket:[{inode}]"
+    try:
+        return any(_leads_to(file) == wanted for file in Path(f"/proc/{process}/fd").iterdir())
+    except OSError:
         return False
+
+
+def _leads_to(link: Path) -> str:
+    try:
+        return str(link.readlink())
+    except OSError:  # closed meanwhile
+        return ""
+
+
+def _began(process: str) -> str:
+    try:  # its name comes before, in brackets, and may have any character
+        return Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()[19]
+    except OSError:
+        return ""
 
 
 def _ends(family: int, there: Address, here: Address) -> bytes:
@@ -67,11 +112,11 @@ def _told(family: int, ends: bytes) -> bytes:
         return kernel.recv(4096, socket.MSG_DONTWAIT)  # it has answered by now
 
 
-def owner(message: bytes, ends: bytes) -> int | None:
-    """The user of the socket that `message` is about; None unless it has these ends and a program holds it: one that is
-    closed belongs to nobody, which is told as user 0. Raises struct.error."""
+def holder(message: bytes, ends: bytes) -> tuple[int | None, int]:
+    """The user and the inode of the socket that `message` is about; no user unless it has these ends and a program
+    holds it: one that is closed belongs to nobody, which is told as user 0. Raises struct.error."""
     kind = _HEAD.unpack_from(message)[1]
     if kind != _BY_FAMILY:
-        return None
+        return None, 0
     found, user, inode = _TOLD.unpack_from(message, _HEAD.size)
-    return user if found == ends and inode else None
+    return (user, inode) if found == ends and inode else (None, 0)

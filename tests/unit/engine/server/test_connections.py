@@ -99,7 +99,11 @@ def rest_of(connection: socket.socket) -> bytes:
 def test_whoever_holds_connections_keeps_nobody_out(opened: Open, sent: bytes) -> None:
     server = opened(LIMITS)
     with ExitStack() as stack:
-        held = [stack.enter_context(closing(connected(server, sent))) for _ in range(3 * LIMITS.connections)]
+        held = []
+        for _ in range(3 * LIMITS.connections):
+            held.append(stack.enter_context(closing(connected(server, sent))))
+            if sent.startswith(b"GET") and sent.endswith(b"\r\n\r\n"):  # whole: what is not answered yet makes no room
+                assert held[-1].recv(1, socket.MSG_PEEK)
         assert is_answered(server)
         first = rest_of(held[0])  # waited longest
         assert first == b"" or first.startswith(b"HTTP/1.1 200")
@@ -131,7 +135,7 @@ def test_others_have_a_share(opened: Open, monkeypatch: pytest.MonkeyPatch) -> N
     with ExitStack() as stack:
         own = [stack.enter_context(closing(connected(server, HEAD % b"/"))) for _ in range(4)]
         assert all(map(has_answer, own))
-        monkeypatch.setattr("engine.server.connections.is_own", lambda *_: False)
+        monkeypatch.setattr("engine.server.connections.own_socket", lambda *_: 0)
         others = [stack.enter_context(closing(connected(server))) for _ in range(10)]
         assert [rest_of(each) for each in others[:6]] == [b""] * 6
         for each in own:

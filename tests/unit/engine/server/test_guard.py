@@ -16,7 +16,7 @@ from engine.places import CLIENTS
 from engine.sentences import say
 from engine.server.clients import Clients
 from engine.server.guard import Guard
-from engine.server.peers import IS_OWN
+from engine.server.peers import SOCKET
 from engine.server.refusals import RequestRefused, refused
 
 LAN = ServerSettings("192.168.0.7", names=("desk.local",))
@@ -40,7 +40,7 @@ def _sent(
     guard: Guard, method: str, path: str, headers: list[tuple[bytes, bytes]], is_own: bool = True
 ) -> tuple[int, Client | None]:
     scope: Scope = {"type": "http", "method": method, "path": path, "headers": headers, "client": ("127.0.0.1", 5)}
-    scope["state"] = {IS_OWN: is_own}
+    scope["state"] = {SOCKET: int(is_own)}
     sent: list[Message] = []
 
     async def send(message: Message) -> None:

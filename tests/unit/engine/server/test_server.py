@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -62,6 +63,28 @@ def test_what_the_target_has_read_is_not_read_again(plain: Served) -> None:
     first = plain.ask(body).json()["usage"]
     again = plain.ask(body).json()["usage"]
     assert again["prompt_tokens_details"]["cached_tokens"] == first["prompt_tokens"] - 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells which program asks")
+def test_nor_is_it_by_the_same_program_on_another_connection(plain: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many connect anew for each request."""
+
+    def num_cached() -> int:
+        body = {"messages": [USER, {"role": "assistant", "content": "Hello there, you."}, USER]}
+        with httpx2.Client(base_url=plain.serving.address) as http:
+            usage = http.post("/v1/chat/completions", json=body, timeout=60).json()["usage"]
+        cached = usage["prompt_tokens_details"]["cached_tokens"]
+        assert isinstance(cached, int)
+        return cached
+
+    num_cached()
+    assert num_cached() > 0
+    monkeypatch.setattr("engine.server.peers._began", lambda _process: "later")  # another one, of the same number
+    assert num_cached() == 0
+    assert num_cached() > 0
+    monkeypatch.setattr("engine.server.peers._holds", lambda _process, _inode: False)
+    num_cached()
+    assert num_cached() == 0
 
 
 def test_a_stream_tells_the_text_in_pieces_and_its_usage_at_the_end(plain: Served) -> None:
@@ -329,7 +352,7 @@ def test_where_the_system_does_not_tell_whose_program_asks_every_one_needs_a_key
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("engine.server.serving.tells_users", lambda: False)
-    monkeypatch.setattr("engine.server.connections.is_own", lambda *_: False)
+    monkeypatch.setattr("engine.server.connections.own_socket", lambda *_: 0)
     with served(tmp_path, FakeTarget(says("Hi."))) as found:
         assert found.serving.needs_key
         assert found.http.get("/v1/models").status_code == 401
