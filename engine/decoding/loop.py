@@ -171,7 +171,7 @@ class Decoder:
             )
             draft = self._speculation.propose(context, longest)
             if self._grammar is not None and draft.tokens:
-                draft = draft.within(self._grammar.allows)
+                draft = draft.within(self._grammar.following(draft.lines))
             self.is_repeatable = self.is_repeatable and draft.path is None
         self._recorder.step()
         return draft

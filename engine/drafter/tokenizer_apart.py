@@ -7,13 +7,8 @@ meanwhile, or end the process. There they only end that one: the drafter is give
 from __future__ import annotations
 
 import json
-import multiprocessing
-import signal
-import threading
-import weakref
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +18,12 @@ from engine.drafter.tokenizer import DrafterTokenizer
 from engine.errors import DrafterUnusable, MendableError
 from engine.messages.conversations import ChatTurn, Role
 from engine.sentences import packed, unpacked
-from engine.target.child import Limits, begin_child
-from engine.target.sandbox import READING, shut_doors
+from engine.target.child import Child, ChildEnded, Limits, take_at_most
+from engine.target.sandbox import shut_doors
 
 _ANSWER_S = 2.0  # of the processor, for an answer: texts are some pages at most, which take hundredths
 _OPENING_S = 30.0  # the same, for a vocabulary of 256,000 tokens, which takes seven
-_PATIENCE = 10  # times as long is waited: other programs may be busy
 _MANY = 1024  # items that are split for one answer, for which others wait
-_LONGEST_ANSWER = 256 << 20  # bytes
 
 
 def limits_for(num_bytes: int) -> Limits:
@@ -47,16 +40,10 @@ class TokenizerApart:
     def __init__(self, folder: Path) -> None:
         """Raises DrafterUnusable."""
         self._name = folder.name
-        self._lock = threading.Lock()
-        self._pipe, theirs = multiprocessing.Pipe()
-        limits = limits_for(bytes_on_disk(folder / TOKENIZER))
-        self._process = begin_child(_serve, (folder, theirs), limits, READING)
-        self._end = weakref.finalize(self, _end, self._process, self._pipe)
-        theirs.close()
-        with self._lock:
-            known = self._received(_OPENING_S)
+        self._child = Child(_serve, (folder,), limits_for(bytes_on_disk(folder / TOKENIZER)))
+        known = self._answered(None, _OPENING_S)
         if "complaint" in known:
-            self._end()
+            self._child.end()
             raise DrafterUnusable(unpacked(known["complaint"]))
         self.pieces = tuple(piece.encode("latin-1") for piece in known["pieces"])
         self.special = frozenset(known["special"])
@@ -79,40 +66,22 @@ class TokenizerApart:
 
     def _asked(self, what: str, argument: Any) -> Any:
         """Raises DrafterUnusable."""
-        with self._lock:
-            try:
-                self._pipe.send_bytes(json.dumps((what, argument)).encode())
-            except (OSError, ValueError) as error:  # it has ended, or was ended
-                raise self._gone() from error
-            return self._received(_ANSWER_S)
+        return self._answered(json.dumps((what, argument)).encode(), _ANSWER_S)
 
-    def _received(self, processor_s: float) -> Any:
+    def _answered(self, question: bytes | None, processor_s: float) -> Any:
         try:
-            if self._pipe.poll(_PATIENCE * processor_s):
-                return json.loads(self._pipe.recv_bytes(_LONGEST_ANSWER))
-        except (OSError, EOFError, ValueError) as error:
-            self._end()
-            raise self._gone() from error
-        self._end()
-        raise self._gone()
-
-    def _gone(self) -> DrafterUnusable:
-        return DrafterUnusable(
-            "The tokenizer of {name} takes too long or too much memory for a text; choose another drafter.",
-            name=self._name,
-        )
-
-
-def _end(process: BaseProcess, pipe: Connection) -> None:
-    pipe.close()
-    process.kill()
-    process.join()
-    process.close()
+            return json.loads(self._child.ask(question, processor_s))
+        except (ChildEnded, ValueError) as error:
+            self._child.end()
+            raise DrafterUnusable(
+                "The tokenizer of {name} takes too long or too much memory for a text; choose another drafter.",
+                name=self._name,
+            ) from error
 
 
 def _serve(folder: Path, pipe: Connection) -> None:
     """Runs in the process of its own."""
-    _take_at_most(_OPENING_S)
+    take_at_most(_OPENING_S)
     try:
         tokenizer = DrafterTokenizer.from_folder(folder)
     except MendableError as error:
@@ -128,9 +97,9 @@ def _serve(folder: Path, pipe: Connection) -> None:
             question = json.loads(pipe.recv_bytes())
         except EOFError:
             return
-        _take_at_most(_ANSWER_S)
+        take_at_most(_ANSWER_S)
         answer = json.dumps(_answer(tokenizer, *question)).encode()
-        _take_at_most(0)
+        take_at_most(0)
         pipe.send_bytes(answer)
 
 
@@ -140,9 +109,3 @@ def _answer(tokenizer: DrafterTokenizer, what: str, argument: Any) -> Any:
     if what == "encode_many":
         return tokenizer.encode_many([item.encode("latin-1") for item in argument])
     return tokenizer.encode_prompt([ChatTurn(Role(role), text) for role, text in argument])
-
-
-def _take_at_most(processor_s: float) -> None:
-    """Ends the process after so many seconds of its processors from now, also where nobody waits any more; 0: never."""
-    if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_PROF, processor_s)

@@ -94,6 +94,12 @@ class Draft:
         return (*self.line(self.parents[place]), self.tokens[place])
 
     @property
+    def lines(self) -> tuple[tuple[int, ...], ...]:
+        """From the pending token, which is left out, to each one that no other follows."""
+        parents = self.parents or chain(len(self.tokens))
+        return tuple(self.line(place) for place in sorted({*range(len(self.tokens))} - {*parents}))
+
+    @property
     def num_before(self) -> int:
         """Of the tokens, those of `before`."""
         return len(self.before.tokens) if self.before else 0

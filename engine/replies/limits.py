@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from engine.config import SamplingSettings
 from engine.messages.tools import Tool
 from engine.numerics.rules import Rules, Spelling, has_rules
+from engine.stop_signal import StopSignal
 from engine.target.call_grammar import CallGrammar, CallGrammars
 from engine.target.grammar import Grammar, Grammars
 from engine.target.interface import PromptReader, Vocabulary
@@ -17,23 +18,21 @@ class Limits:
     """Makes them, and keeps what takes long to make for the next reply. Where nothing is set, nothing is
     made or kept."""
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: Vocabulary, grammars: Grammars) -> None:
         self._vocabulary = vocabulary
-        self._grammars: Grammars | None = None
+        self._grammars = grammars
         self._spelling: Spelling | None = None
         self._rules: Rules | None = None
         self._known: SamplingSettings | None = None  # what the rules were made for
         self._calls: tuple[tuple[Tool, ...], CallGrammars] | None = None
 
-    def of(self, settings: SamplingSettings) -> tuple[Rules | None, Grammar | None]:
-        """Raises SettingInvalid for a grammar that cannot be used."""
+    def of(self, settings: SamplingSettings, stop: StopSignal) -> tuple[Rules | None, Grammar | None]:
+        """Raises SettingInvalid for a grammar that cannot be used, and Cancelled when `stop` gets set."""
         if settings != self._known:
             self._known, self._rules = settings, self._made(settings)
         if not settings.grammar.strip():
-            self._grammars = None
             return self._rules, None
-        self._grammars = self._grammars or Grammars(self._vocabulary)
-        return self._rules, self._grammars.begin(settings.grammar)
+        return self._rules, self._grammars.begin(settings.grammar, stop)
 
     def of_calls(self, target: PromptReader, form: ToolFormat | None, tools: Sequence[Tool]) -> CallGrammar | None:
         """What calls of these tools may be; None where that is not known, or there are none."""

@@ -48,7 +48,7 @@ from engine.replies.thoughts import GrowingThoughts, Part, PartKind, ThoughtSpli
 from engine.replies.writing import Breaks, Prepared, Reply
 from engine.stop_signal import StopSignal
 from engine.target.call_grammar import CallGrammar
-from engine.target.grammar import Grammar
+from engine.target.grammar import Grammar, Grammars
 from engine.target.interface import FloatRows, Interrupted, Target, TargetFeature, seeing
 from engine.target.readings import Chat
 
@@ -80,7 +80,9 @@ class ReplyWriter:
         self._prompts = PromptBuilder(target, see)
         self._session = Session(target)
         self._reopening = reopening  # of what the user's chats are kept of
-        self._limits = USER, Limits(target.vocabulary)
+        # Of the user and of programs: what a program makes of its process is no matter of the user's.
+        self._grammars = Grammars(target.vocabulary), Grammars(target.vocabulary)
+        self._limits = USER, Limits(target.vocabulary, self._grammars[0])
         self._left_out: tuple[Hashable, int] = (None, 0)  # the last conversation, and turns left out of its prompt
 
     @property
@@ -186,10 +188,10 @@ class ReplyWriter:
     ) -> Reply:
         """Writes the reply that was prepared last. A reply that is stopped or fails is returned as far as it came, with
         the error in it. In its breaks, others may be prepared and written. Raises SettingInvalid before it begins,
-        where its grammar cannot be used."""
+        where its grammar cannot be used, and Cancelled where it is stopped by then."""
         speculation = self._speculation if settings.speculate else None
         limits = self._limits_of(prepared.owner)
-        rules, grammar = limits.of(settings.sampling)
+        rules, grammar = limits.of(settings.sampling, stop)
         calls = limits.of_calls(self._target, self._prompts.tool_format, prepared.tools)
         if calls is not None and prepared.opens:
             try:
@@ -240,7 +242,7 @@ class ReplyWriter:
     def _limits_of(self, owner: Owner) -> Limits:
         """How long a grammar takes to begin must not tell whether another owner's reply had it."""
         if owner != self._limits[0]:
-            self._limits = owner, Limits(self._target.vocabulary)
+            self._limits = owner, Limits(self._target.vocabulary, self._grammars[not owner.is_user])
         return self._limits[1]
 
 

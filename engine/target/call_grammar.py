@@ -7,21 +7,21 @@ servers: one that cannot be used allows any object.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.errors import SettingInvalid
 from engine.messages.tools import Tool, told_names
 from engine.numerics.sampling import Allowed
-from engine.target.grammar import Grammar, Grammars, closed_schema
+from engine.target.grammar import Grammar, Grammars
 from engine.target.interface import PromptReader
+from engine.target.schemas import WHITESPACE, closed_schema
 from engine.target.tool_format import Shape, ToolFormat, parsed_object
 
 _ANY: dict[str, Any] = {"type": "object"}
 _SPACE = "SPACE?"
 _SPACES = r"SPACE: /[ \n]{1,4}/"
-_JSON = {"whitespace_flexible": True, "whitespace_pattern": r"( |\n{1,2}[ \t]{0,20})?"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +55,28 @@ class CallGrammar:
     def allows(self, line: Sequence[int]) -> bool:
         state = self._state
         for place, token in enumerate(line):
-            if isinstance(state, Grammar) and not state.allows(line[place : place + 1]):
+            if isinstance(state, Grammar) and not self._allows(state, line[place]):
                 return False
             state = self._walked(state, (token,), is_own=place > 0)
         return True
 
+    def following(self, _lines: Sequence[Sequence[int]]) -> Callable[[Sequence[int]], bool]:
+        return self.allows
+
     def allowed(self, line: Sequence[int]) -> Allowed | None:
         """Which tokens may follow these; None: all."""
         state = self._walked(self._state, line, is_own=False)
-        return state.allowed(()) if isinstance(state, Grammar) else None
+        try:
+            return state.allowed(()) if isinstance(state, Grammar) else None
+        except SettingInvalid:  # no server's schema ends a reply
+            return None
+
+    @staticmethod
+    def _allows(state: Grammar, token: int) -> bool:
+        try:
+            return state.allows((token,))
+        except SettingInvalid:
+            return True
 
     def _walked(self, state: _State, tokens: Sequence[int], is_own: bool) -> _State:
         """`is_own`: the state is nobody else's, and may change."""
@@ -71,17 +84,16 @@ class CallGrammar:
             if token in self._made.ends:
                 continue
             if isinstance(state, Grammar):
-                state = state if is_own else state.copy()
-                is_own = True
                 try:
+                    state = state if is_own else state.copy()
                     state.accept((token,))
-                except SettingInvalid:  # written by nobody's choice, such as the end of a thought
+                except SettingInvalid:  # written by nobody's choice, such as the end of a thought; or it is too much
                     state = _Free()
                 else:
                     state = _Free() if state.is_over else state
             else:
                 state = self._made.after((*state.tail, token))
-                is_own = True
+            is_own = True
         return state
 
 
@@ -96,7 +108,7 @@ class CallGrammars:
         self._longest = max((len(each.letters) for each in self._triggers), default=0)
         self._marks = f"{form.open} {form.middle} {form.close}"
         self._grammars: Grammars | None = None
-        self._begun: dict[tuple[bytes, int], Grammar | None] = {}
+        self._rules: dict[tuple[bytes, int], list[str]] = {}  # in Lark, of what is tried
 
     @property
     def is_empty(self) -> bool:
@@ -132,23 +144,25 @@ class CallGrammars:
     def _grammar(self, before: bytes, number: int) -> Grammar | None:
         """A new one. `before`: what stands before the mark in its first token."""
         key = before, number
-        if key not in self._begun:
-            self._begun[key] = self._made(before, self._triggers[number])
-        made = self._begun[key]
-        return None if made is None else made.copy()
-
-    def _made(self, before: bytes, trigger: _Trigger) -> Grammar | None:
         if self._grammars is None:
             known = self._target.vocabulary
             spelled = {*self._target.tokenize(self._marks)} - known.end_of_generation
             self._grammars = Grammars(replace(known, special=known.special - spelled))
-        opening = _literal((before + trigger.letters).decode("utf-8", "replace"))
-        for follows in (trigger.follows, trigger.plainly):
+        if key not in self._rules:
+            self._rules[key] = [*_rules(before, self._triggers[number])]
+        while self._rules[key]:
             try:
-                return self._grammars.begin_lark(f"start: {opening} {follows}\n{_SPACES}\n")
+                return self._grammars.begin_lark(self._rules[key][0])
             except SettingInvalid:
-                continue
+                del self._rules[key][0]
         return None
+
+
+def _rules(before: bytes, trigger: _Trigger) -> Iterator[str]:
+    """In the order in which they are tried."""
+    opening = _literal((before + trigger.letters).decode("utf-8", "replace"))
+    for follows in (trigger.follows, trigger.plainly):
+        yield f"start: {opening} {follows}\n{_SPACES}\n"
 
 
 def _triggers(form: ToolFormat, tools: Sequence[Tool]) -> Iterator[_Trigger]:
@@ -201,7 +215,7 @@ def _schema(tool: Tool) -> dict[str, Any]:
 
 
 def _json(schema: dict[str, Any]) -> str:
-    return f"%json {json.dumps(schema | {'x-guidance': _JSON})}"
+    return f"%json {json.dumps(schema | {'x-guidance': WHITESPACE})}"
 
 
 def _first_mark(text: str) -> str:

@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from engine.target.sandbox import READING, Doors, cage, shut_doors
 
 _GLANCE_S = 0.05
 _LONGEST_ANSWER = 256 << 20  # bytes
+_PATIENCE = 10  # times as long is waited as a child may compute: other programs may be busy
 _START_S = 10.0  # of the processor, for Python and its libraries, on a slow machine
 _START_BYTES = 1 << 30  # likewise, where the kernel does not count from when they are there
 
@@ -79,6 +81,70 @@ def begin_child(
     with _interrupts_held_back():
         process.start()
     return process
+
+
+def take_at_most(processor_s: float) -> None:
+    """Runs in a child, which ends when it has computed for so long from now, also where nobody waits any more; 0:
+    never."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_PROF, processor_s)
+
+
+class ChildEnded(Exception):
+    """Of itself, or at its limits."""
+
+
+class Child:
+    """Answers what it is asked, one question at a time. For any threads. Its process ends with it."""
+
+    def __init__(
+        self,
+        serve: Callable[..., None],
+        arguments: tuple[Any, ...],
+        limits: Limits,
+        doors: Doors = READING,
+    ) -> None:
+        """`serve`, a function of a module, gets the child's end of the pipe behind its arguments, and takes care of
+        the time that an answer may take. Of `limits`, those of memory count."""
+        self._lock = threading.Lock()
+        self._pipe, theirs = multiprocessing.Pipe()
+        self._process = begin_child(serve, (*arguments, theirs), limits, doors)
+        theirs.close()
+        self._watched = _Watched(self._process.pid or 0, Limits(limits.memory_bytes))
+        self.end = weakref.finalize(self, _end, self._process, self._pipe)
+
+    @property
+    def has_ended(self) -> bool:
+        with self._lock:
+            return not self.end.alive or not self._process.is_alive()
+
+    def ask(self, question: bytes | None, processor_s: float, is_stopped: Callable[[], bool] = lambda: False) -> bytes:
+        """The answer, for which it may compute so long; None: what it says by itself. Raises ChildEnded, and Cancelled
+        when `is_stopped` says so meanwhile; the child ends then as well."""
+        with self._lock:
+            try:
+                if question is not None:
+                    self._pipe.send_bytes(question)
+                end = time.monotonic() + _PATIENCE * processor_s
+                while not self._pipe.poll(_GLANCE_S):
+                    if is_stopped():
+                        raise Cancelled("Checking the file was cancelled.")
+                    if time.monotonic() > end or self._watched.has_outgrown():
+                        raise ChildEnded
+                return self._pipe.recv_bytes(_LONGEST_ANSWER)
+            except (OSError, EOFError, ValueError) as error:
+                self.end()
+                raise ChildEnded from error
+            except (ChildEnded, Cancelled):
+                self.end()
+                raise
+
+
+def _end(process: BaseProcess, pipe: Connection) -> None:
+    pipe.close()
+    process.kill()
+    process.join()
+    process.close()
 
 
 class _Answer:

@@ -1,215 +1,203 @@
-"""What a reply may look like, by a JSON schema or a GBNF grammar: which tokens may come next. llguidance does it.
+"""What a reply may look like, by a JSON schema or a GBNF grammar: which tokens may come next.
 
-It works on bytes, so that a text may be made of any tokens that spell it. Its limits bound time and memory, whatever a
-grammar says: one that needs more is refused, or ends the reply with a sentence.
+It works on bytes, so that a text may be made of any tokens that spell it. Anybody may have written the grammar, so
+nothing in this process ever works on one: a child with limits does (`grammar_apart.py`). A grammar that takes more is
+refused, or ends the reply with a sentence.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
-import re
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any
+import weakref
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
 
 import numpy as np
 
-from engine.errors import SettingInvalid
+from engine.errors import Cancelled, SettingInvalid
 from engine.numerics.sampling import Allowed
-from engine.sentences import Sentence, say, shortened, template
-from engine.target.interface import Vocabulary
-
-if TYPE_CHECKING:  # it is imported when somebody sets a grammar
-    from llguidance import LLMatcher, LLParserLimits, LLTokenizer
-
-# Any tokens that spell what is allowed: by itself it allows only those that its tokenizer would choose where the text
-# is certain, and the distribution would be another one.
-_NO_OPTIONS, _OPTIONS = "%llguidance {}", '%llguidance {"no_forcing": true}'
-# Between the parts of a value, as llama.cpp has it: without a limit, a reply might be made of spaces.
-_JSON = {"whitespace_flexible": True, "whitespace_pattern": r"( |\n{1,2}[ \t]{0,20})?"}
-_UNFIT = template("The reply does not follow its set format; change the format in the chat's settings.")
-_DEAD_END = template("The reply format allows nothing here, not even the end; change it in the chat's settings.")
-_INNER = frozenset({"items", "prefixItems", "anyOf", "oneOf"})  # keys of schemas within a schema
-_INNER_BY_NAME = frozenset({"properties", "$defs", "definitions"})
-_OPEN = frozenset(
-    {"additionalProperties", "patternProperties", "unevaluatedProperties", "allOf", "anyOf", "oneOf", "$ref"}
+from engine.sentences import unpacked
+from engine.stop_signal import StopSignal
+from engine.target.child import Child, ChildEnded, Limits
+from engine.target.grammar_child import serve
+from engine.target.grammar_questions import (
+    BEGINNING_S,
+    OPENING_S,
+    STEP_S,
+    TOO_MUCH,
+    Line,
+    lines_within,
+    packed_vocabulary,
 )
-_ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|.)", re.DOTALL)  # which the converter gets wrong
-_SYMBOLS = 100_000
-_LEXER_STATES = 50_000  # at most 2 KB each
-_LONGEST_REASON = 200  # characters
+from engine.target.interface import Interrupted, Vocabulary
+
+_MEMORY_BYTES, _BYTES_PER_TOKEN = 256 << 20, 2_000  # what a child may take; a vocabulary needs a fifth of its share
+_LONGEST_TEXT = 4_000_000  # characters; tools may have many schemas
 
 
 class Grammar:
     """What one reply may look like, and how far it has come. Moves on with `accept` alone; what it is asked about a
-    line of tokens after that changes nothing."""
+    line of tokens after that changes nothing. All of it raises SettingInvalid where it takes too much, and Interrupted
+    when the reply is stopped meanwhile."""
 
-    def __init__(self, matcher: LLMatcher, num_tokens: int, ends: Collection[int]) -> None:
-        self._matcher = matcher
-        self._num_tokens = num_tokens
-        self._ends = [*ends]
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing may follow but the end."""
-        return bool(self._matcher.is_stopped())
+    def __init__(self, desk: _Desk, number: int, stop: StopSignal) -> None:
+        self._desk = desk
+        self._number = number
+        self._stop = stop
+        self._ends = desk.ends
+        self._lines: list[Line] = []  # of which the desk may know by now what may follow
+        self._masks: dict[Line, bytes] = {}
+        self.is_over = False  # whether nothing may follow but the end
+        weakref.finalize(self, desk.dropped.append, number)
 
     def copy(self) -> Grammar:
         """As far as it has come."""
-        return Grammar(self._matcher.deep_copy(), self._num_tokens, self._ends)
+        copied = Grammar(self._desk, self._desk.new_number(), self._stop)
+        self._ask("copy", self._number, of=copied)
+        copied.is_over = self.is_over
+        return copied
 
     def accept(self, tokens: Sequence[int]) -> None:
         """These were written; what ends a reply ends it. Raises SettingInvalid where they do not fit."""
-        written = [token for token in tokens if token not in self._ends]
-        if written and not self._matcher.consume_tokens(written):
-            raise SettingInvalid(_UNFIT)
+        written = [int(token) for token in tokens if token not in self._ends]
+        self.is_over = self._ask("accept", written) != b"\0"
+        self._lines, self._masks = [()], {}
 
     def allows(self, line: Sequence[int]) -> bool:
         """Whether all of these may follow, one after the other."""
-        return self._matcher.validate_tokens([*line]) == len(line)
+        return self._ask("allows", [*map(int, line)]) != b"\0"
+
+    def following(self, lines: Sequence[Sequence[int]]) -> Callable[[Sequence[int]], bool]:
+        """`allows`, for the beginnings of these lines, which are soon to be asked about: one question for all."""
+        told = [[*map(int, line)] for line in lines]
+        reaches = json.loads(self._ask("follow", told))
+        self._lines, self._masks = lines_within(told, reaches), {}
+        allowed = {*self._lines}
+        return lambda line: tuple(line) in allowed
 
     def allowed(self, line: Sequence[int]) -> Allowed:
         """Which tokens may follow these, which it allows. Raises SettingInvalid where there are none."""
-        if line and not self._matcher.consume_tokens([*line]):
-            raise SettingInvalid(_UNFIT)
-        bits = np.frombuffer(self._matcher.compute_bitmask(), np.uint8)
-        if self._matcher.is_error():
-            raise SettingInvalid(_DEAD_END)
-        if line:
-            self._matcher.rollback(len(line))
-        known = np.unpackbits(bits, count=self._num_tokens + 1, bitorder="little").view(np.bool_)
-        allowed = known[: self._num_tokens]
-        allowed[self._ends] = known[self._num_tokens]
+        bits = np.frombuffer(self._mask(tuple(map(int, line))), np.uint8)
+        num_tokens = self._desk.num_tokens
+        known = np.unpackbits(bits, count=num_tokens + 1, bitorder="little").view(np.bool_)
+        allowed = known[:num_tokens]
+        allowed[self._ends] = known[num_tokens]
         return allowed
+
+    def _mask(self, line: Line) -> bytes:
+        if line in self._lines and not self._masks:
+            told, size = self._ask("masks", None), self._desk.mask_bytes
+            self._masks = {each: told[place * size :][:size] for place, each in enumerate(self._lines)}
+        return self._masks.get(line) or self._ask("allowed", line)
+
+    def _ask(self, what: str, argument: Any, of: Grammar | None = None) -> bytes:
+        try:
+            return self._desk.ask(what, (of or self)._number, argument, self._stop)
+        except Cancelled:
+            raise Interrupted from None
 
 
 class Grammars:
-    """Begins grammars for the tokens of one vocabulary."""
+    """Begins grammars for the tokens of one vocabulary. The child starts with the first, and again when it has ended:
+    with a grammar that took too much, or because nothing was asked for long."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        self._tokenizer = _tokenizer(vocabulary)
-        self._num_tokens = len(vocabulary)
-        self._ends = vocabulary.end_of_generation
+        self._vocabulary = vocabulary
+        self._desk: _Desk | None = None
 
-    def begin(self, text: str) -> Grammar:
-        """Raises SettingInvalid for a text that is no grammar."""
-        return Grammar(_matcher(self._tokenizer, _compiled(text)), self._num_tokens, self._ends)
+    def begin(self, text: str, stop: StopSignal | None = None) -> Grammar:
+        """Raises SettingInvalid for a text that is no grammar, and Cancelled when `stop` gets set."""
+        return self._begun(text, False, stop or StopSignal())
 
-    def begin_lark(self, rules: str) -> Grammar:
-        """In llguidance's own language. Raises SettingInvalid."""
-        return Grammar(_matcher(self._tokenizer, f"{_OPTIONS}\n{rules}"), self._num_tokens, self._ends)
+    def begin_lark(self, rules: str, stop: StopSignal | None = None) -> Grammar:
+        """In llguidance's own language. Raises SettingInvalid and Cancelled."""
+        return self._begun(rules, True, stop or StopSignal())
+
+    def _begun(self, text: str, is_lark: bool, stop: StopSignal) -> Grammar:
+        if stop.is_set():
+            raise _stopped()
+        if len(text) > _LONGEST_TEXT:
+            raise SettingInvalid(TOO_MUCH)
+        if self._desk is None or self._desk.has_ended:
+            self._desk = _Desk(self._vocabulary)
+        begun = Grammar(self._desk, self._desk.new_number(), stop)
+        try:
+            begun._ask("begin", (text, is_lark))
+        except Interrupted:
+            raise _stopped() from None
+        return begun
+
+
+class _Desk:
+    """Where grammars of one vocabulary are asked: a child."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        """Raises SettingInvalid."""
+        self.num_tokens = len(vocabulary)
+        self.mask_bytes = (len(vocabulary) + 1 + 31) // 32 * 4  # with a bit for all that end a reply
+        self.ends = [*vocabulary.end_of_generation]
+        self.dropped: list[int] = []  # numbers of grammars that nobody has any more
+        self._numbers = itertools.count()
+        self._open(vocabulary)
+
+    @property
+    def has_ended(self) -> bool:
+        return self._child.has_ended
+
+    def new_number(self) -> int:
+        return next(self._numbers)
+
+    def ask(self, what: str, number: int, argument: Any, stop: StopSignal) -> bytes:
+        """Raises SettingInvalid, and Cancelled when `stop` gets set."""
+        if self.dropped:
+            gone = [self.dropped.pop() for _ in range(len(self.dropped))]
+            self._answered(("drop", 0, gone), STEP_S, stop)
+        seconds = BEGINNING_S if what == "begin" else STEP_S
+        return self._answered((what, number, argument), seconds, stop)
+
+    def _open(self, vocabulary: Vocabulary) -> None:
+        limits = Limits(memory_bytes=_MEMORY_BYTES + _BYTES_PER_TOKEN * len(vocabulary))
+        self._child = Child(serve, (), limits)
+        try:
+            special = vocabulary.special | vocabulary.end_of_generation
+            self._child.ask(packed_vocabulary(vocabulary.pieces, special), OPENING_S)
+        except ChildEnded as error:
+            raise SettingInvalid(TOO_MUCH) from error
+
+    def _answered(self, question: tuple[str, int, Any], seconds: float, stop: StopSignal) -> bytes:
+        answer = self._said(question, seconds, stop)
+        if answer[:1] == b"-":
+            raise SettingInvalid(unpacked(json.loads(answer[1:])))
+        return answer[1:]
+
+    def _said(self, question: tuple[str, int, Any], seconds: float, stop: StopSignal) -> bytes:
+        try:
+            return self._child.ask(json.dumps(question).encode(), seconds, stop.is_set)
+        except ChildEnded as error:
+            raise SettingInvalid(TOO_MUCH) from error
+
+
+@cache
+def _letters() -> Grammars:
+    """For the checks while a user writes one."""
+    letters = tuple(bytes((byte,)) for byte in range(256))
+    return Grammars(Vocabulary(letters, frozenset(), frozenset(), None, None, False))
+
+
+def _stopped() -> Cancelled:
+    return Cancelled("The reply was stopped before it began.")
 
 
 def check_grammar(text: str) -> None:
     """Raises SettingInvalid for a text that is no grammar, or one that allows no reply at all."""
-    letters = tuple(bytes((byte,)) for byte in range(256))
-    grammar = Grammars(Vocabulary(letters, frozenset(), frozenset(), None, None, False)).begin(text)
+    grammar = _letters().begin(text)
     try:
         is_empty = not grammar.allowed(()).any()
-    except SettingInvalid:
+    except SettingInvalid as error:
+        if error.sentence == TOO_MUCH:
+            raise
         is_empty = True
     if is_empty:
         raise SettingInvalid("The reply format allows no text at all; change it.")
-
-
-class _Tokens:
-    """What llguidance wants of a tokenizer: the tokens, and behind them one that stands for all that end a reply, of
-    which there may be none. Nothing has to be tokenized."""
-
-    bos_token_id = None
-
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        self.tokens = (*vocabulary.pieces, b"<end>")
-        self.eos_token_id = len(vocabulary)
-        self.special_token_ids = sorted(vocabulary.special | vocabulary.end_of_generation | {self.eos_token_id})
-
-    def __call__(self, text: bytes) -> list[int]:  # noqa: ARG002
-        return []  # only asked where text is forced
-
-
-def _tokenizer(vocabulary: Vocabulary) -> LLTokenizer:
-    from llguidance import LLTokenizer, TokenizerWrapper
-
-    return LLTokenizer(TokenizerWrapper(_Tokens(vocabulary)), slices=LLTokenizer.json_slices())
-
-
-def _matcher(tokenizer: LLTokenizer, lark: str) -> LLMatcher:
-    """Raises SettingInvalid."""
-    from llguidance import LLMatcher
-
-    grammar = LLMatcher.grammar_from_lark(lark)
-    matcher = LLMatcher(tokenizer, grammar, log_level=0, limits=_limits())
-    if matcher.is_error():
-        raise _unusable(matcher.get_error())
-    return matcher
-
-
-def _compiled(text: str) -> str:
-    """As llguidance reads grammars. Raises SettingInvalid."""
-    from llguidance.gbnf_to_lark import gbnf_to_lark
-
-    is_schema = text.lstrip().startswith("{")
-    if not is_schema and "::=" not in text:
-        raise SettingInvalid(
-            "The reply format is neither a JSON schema, which starts with {, nor a GBNF grammar, which has lines "
-            "such as: root ::= [a-z]+"
-        )
-    try:
-        if is_schema:
-            schema = closed_schema(json.loads(text)) | {"x-guidance": _JSON}
-            return f"{_OPTIONS}\nstart: %json {json.dumps(schema)}\n"
-        lark = gbnf_to_lark(_ESCAPED.sub(_unescaped, text)).replace(_NO_OPTIONS, _OPTIONS, 1)
-        lark.encode()  # half a character cannot be handed on
-        return lark
-    except json.JSONDecodeError as error:
-        raise _unusable(
-            say(
-                "line {line}, column {column} is not valid JSON: {reason}",
-                line=error.lineno,
-                column=error.colno,
-                reason=error.msg,
-            )
-        ) from None
-    except RecursionError:
-        raise _unusable(say("it is nested too deeply")) from None
-    except Exception as error:  # the converter has no class of its own for its errors
-        raise _unusable(str(error)) from None
-
-
-def closed_schema(schema: Any) -> Any:
-    """The same, in which objects have none but the properties that are named, unless it says so, as llama.cpp reads
-    schemas: else a model would go on inventing some."""
-    if isinstance(schema, list):
-        return [closed_schema(each) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    closed = {key: closed_schema(value) if key in _INNER else value for key, value in schema.items()}
-    for key in _INNER_BY_NAME & schema.keys():
-        if isinstance(schema[key], dict):
-            closed[key] = {name: closed_schema(value) for name, value in schema[key].items()}
-    if "properties" in schema and schema.keys().isdisjoint(_OPEN):
-        closed["additionalProperties"] = False
-    return closed
-
-
-def _unescaped(escape: re.Match[str]) -> str:
-    code = int(escape[1] or escape[2] or "0", 16)
-    return chr(code) if code >= 0x80 else f"\\x{code:02x}" if escape[1] or escape[2] else escape[0]
-
-
-def _limits() -> LLParserLimits:
-    from llguidance import LLParserLimits
-
-    return LLParserLimits(max_grammar_size=_SYMBOLS, max_lexer_states=_LEXER_STATES, verbose_errors=False)
-
-
-def _unusable(reason: str) -> SettingInvalid:
-    return SettingInvalid("The reply format cannot be used: {reason}.", reason=_first_line(reason))
-
-
-def _first_line(reason: str) -> str:
-    if isinstance(reason, Sentence):
-        return reason
-    lines = reason.strip().splitlines()
-    if not lines:
-        return say("it is too complicated")
-    return shortened(lines[0].split("JSON schema: ")[-1], _LONGEST_REASON).rstrip(". ")

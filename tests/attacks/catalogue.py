@@ -22,6 +22,7 @@ _ALL = (
     Attack("documents", "documents and pictures that are bombs, cycles, far too long, locked or damaged", 120),
     Attack("log", "words of every kind in all that can be asked: the log has none of them", 400, 1200.0),
     Attack("files", "presets, keys, servers of tools and settings that are bent, deep, long or damaged", 400),
+    Attack("grammars", "grammars and schemas that double, repeat, nest and point at each other", 200, 3600.0),
     Attack("children", "hostile code in the processes that read what strangers made", 40),
     Attack("profiles", "profiles with more than anybody learned, damaged, or lying", 400, 3600.0),
     Attack("messages", "huge and tangled messages in the window", 60, 3600.0),

@@ -35,10 +35,11 @@ from engine.proposers.lookahead import LookaheadProposer
 from engine.proposers.recall import RecallProposer
 from engine.proposers.shared_vocabulary import SharedVocabularyDrafter
 from engine.stop_signal import StopSignal
-from engine.target.grammar import Grammar, Grammars
+from engine.target.grammar import Grammar
 from engine.target.interface import FloatRows
 from tests.fakes.dice import every_outcome
 from tests.fakes.drafter import random_logits
+from tests.fakes.grammars import grammars_of
 from tests.fakes.proposers import choosing, drafting, neural_proposer, sharing_proposer
 from tests.fakes.target import END, PIECES, START, FakeTarget
 
@@ -49,7 +50,7 @@ TURNS = (ChatTurn(Role.USER, "Say it."),)
 SAMPLED = SamplingSettings(temperature=0.8, top_k=3, top_p=1, min_p=0)
 NUM_TOKENS = 3
 VOCABULARY = FakeTarget().vocabulary
-GRAMMARS = Grammars(VOCABULARY)
+GRAMMARS = grammars_of(VOCABULARY)
 TEXTS = (b"the ", b"thing", b"thin", b"hen", b"in", b"ingen", b"eight", b"getting", b"nine", b"n")
 
 

@@ -42,7 +42,7 @@ def test_it_is_the_same_tokenizer(tmp_path: Path) -> None:
     assert apart.encode_many(items) == ours.encode_many(items)
     assert apart.encode(items[1]) == ours.encode(items[1])
     assert apart.encode_prompt(_TURNS) == ours.encode_prompt(_TURNS)
-    process = psutil.Process(apart._process.pid or 0)
+    process = psutil.Process(apart._child._process.pid or 0)
     del apart
     gc.collect()
     assert not process.is_running(), "it ends with its drafter"

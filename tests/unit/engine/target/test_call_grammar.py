@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
+from engine.errors import SettingInvalid
 from engine.messages.tools import Tool
 from engine.target.call_grammar import CallGrammar, CallGrammars
 from engine.target.call_parsing import find_calls
+from engine.target.grammar_questions import TOO_MUCH
 from engine.target.tool_format import Shape, ToolFormat
 from tests.fakes.caller import Caller
+from tests.fakes.grammars import DeskHere, grammars_here
 from tests.fakes.target import END
 
 SCHEMA = {
@@ -25,6 +29,12 @@ HERMES = ToolFormat(Shape.OBJECT, "<tool_call>\n", "\n</tool_call>")
 MISTRAL = ToolFormat(Shape.NAMED, "[TOOL_CALLS]", "", "[ARGS]")
 LLAMA = ToolFormat(Shape.OBJECT, "", "", arguments_key="parameters")
 LIST = ToolFormat(Shape.OBJECT, "<tool_calls>", "</tool_calls>", is_list=True)
+
+
+@pytest.fixture(autouse=True)
+def here() -> Iterator[None]:
+    with grammars_here():
+        yield
 
 
 def grammar_of(form: ToolFormat, tools: tuple[Tool, ...] = TOOLS) -> tuple[CallGrammar, Caller]:
@@ -151,3 +161,17 @@ def test_shapes_of_which_too_little_is_known_are_free() -> None:
         ToolFormat(Shape.OBJECT, "[TOOL_CALLS]", "", id_key="id", is_list=True),
     ):
         assert CallGrammars(Caller(), form, TOOLS).is_empty
+
+
+def test_a_schema_that_takes_too_much_leaves_the_call_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server wrote it; the reply goes on."""
+    grammar, target = begun(MISTRAL, '[TOOL_CALLS]forecast[ARGS]{"city"')
+
+    def too_much(*_question: object) -> bytes:
+        raise SettingInvalid(TOO_MUCH)
+
+    monkeypatch.setattr(DeskHere, "_said", too_much)
+    assert grammar.allowed(()) is None
+    assert grammar.allows(target.tokenize("!"))
+    grammar.accept(target.tokenize("!"))
+    assert grammar.allowed(()) is None

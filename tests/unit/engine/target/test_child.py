@@ -8,13 +8,14 @@ import struct
 import sys
 import threading
 from contextlib import suppress
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
 
 from engine.errors import Cancelled
 from engine.target import child
-from engine.target.child import Limits, ask_child
+from engine.target.child import Child, ChildEnded, Limits, ask_child
 
 
 def never() -> bool:
@@ -47,6 +48,20 @@ def _begins_an_answer(*_arguments: object) -> str:
 @pytest.mark.skipif(sys.platform == "win32", reason="its pipes have messages")
 def test_a_child_that_begins_an_answer_and_does_not_end_it_is_not_waited_for() -> None:
     assert ask_child(_begins_an_answer, (), never, Limits(wall_s=0.5)) is None
+
+
+def _silent(pipe: Connection) -> None:
+    pipe.recv_bytes()
+    _hangs()
+
+
+def test_one_that_is_asked_for_long_is_given_up_when_nobody_wants_to_know_any_more() -> None:
+    silent = Child(_silent, (), Limits())
+    with pytest.raises(Cancelled):
+        silent.ask(b"?", 60.0, lambda: True)
+    assert silent.has_ended
+    with pytest.raises(ChildEnded):
+        silent.ask(b"?", 60.0)
 
 
 def _keeps(num_bytes: int) -> str:

@@ -1,0 +1,45 @@
+"""Grammars that are worked on in this process, for tests of what they allow: a child takes half a second to start."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from engine.stop_signal import StopSignal
+from engine.target import grammar
+from engine.target.grammar import Grammars, _Desk
+from engine.target.grammar_apart import Matchers, answered
+from engine.target.grammar_questions import packed_vocabulary
+from engine.target.interface import Vocabulary
+
+
+class DeskHere(_Desk):
+    has_ended = False
+
+    def _open(self, vocabulary: Vocabulary) -> None:
+        special = vocabulary.special | vocabulary.end_of_generation
+        self._matchers = Matchers(packed_vocabulary(vocabulary.pieces, special))
+
+    def _said(self, question: tuple[str, int, Any], seconds: float, stop: StopSignal) -> bytes:  # noqa: ARG002
+        answer = answered(self._matchers, *json.loads(json.dumps(question)))
+        self._matchers.look_ahead(lambda: None)
+        return answer
+
+
+@contextmanager
+def grammars_here() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(grammar, "_Desk", DeskHere)
+        grammar._letters.cache_clear()
+        yield
+    grammar._letters.cache_clear()
+
+
+def grammars_of(vocabulary: Vocabulary) -> Grammars:
+    made = Grammars(vocabulary)
+    made._desk = DeskHere(vocabulary)
+    return made
