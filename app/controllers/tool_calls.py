@@ -82,7 +82,7 @@ class ToolCallsController(Controller):
                 self._window.prompt_box.hide_hint()
 
     def _ask(self, event: ToolAsked) -> None:
-        self._calls.set_phase(event.call.id, CallPhase.ASKED, event.tool)
+        self._calls.set_phase(event.call.id, CallPhase.ASKED, event)
         self._asked = event
         words = question_words(event.call)
         QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self._window, words))

@@ -10,12 +10,15 @@ from enum import Enum, auto
 from app.text.numbers import decimal
 from app.text.translation import Words
 from app.text.unseen import one_line
-from engine.messages.tools import Outcome, Tool, ToolCall
+from engine.messages.events import ToolAsked
+from engine.messages.tools import Change, Outcome, Redefined, ToolCall
+from engine.sentences import shortened
 
 LONGEST_JSON = 60_000  # characters; what is longer is shown as it came
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 _INDENT = "  "
 _DEEPEST = 40  # that is indented
+_LONGEST_BEFORE = 300  # characters of what a tool was
 Calls = Words("Calls")
 
 
@@ -35,7 +38,7 @@ class CallBlock:
 
     call: ToolCall
     phase: CallPhase = CallPhase.LEFT
-    tool: Tool | None = None  # while the user is asked
+    asked: ToolAsked | None = None  # while the user is
     outcome: Outcome | None = None  # of one that has ended
     seconds: float = 0.0  # that it took
     text: str = ""  # what the model was told
@@ -51,6 +54,24 @@ def name_of(call: ToolCall) -> str:
 def question_words(call: ToolCall) -> str:
     tool, server = one_line(call.tool), one_line(call.server)
     return Calls.tr("May the model use “{tool}” of {server}?", tool=tool, server=server)
+
+
+def redefined_words(redefined: Redefined) -> str:
+    """What is no longer as it was when the user allowed it."""
+    changes, sentences = redefined.changes, [Calls.tr("You allowed this tool earlier, but it has changed since then.")]
+    if Change.PROGRAM in changes:
+        sentences.append(Calls.tr("Its server starts another program or has another address."))
+    if Change.ENVIRONMENT in changes:
+        sentences.append(Calls.tr("Its server has other environment variables or headers."))
+    if Change.DESCRIPTION in changes:
+        before = shortened(one_line(" ".join(redefined.description.split())), _LONGEST_BEFORE)
+        sentences.append(Calls.tr("Its description was “{before}”.", before=before))
+    if Change.ARGUMENTS in changes and redefined.new_arguments:
+        names = shortened(one_line(", ".join(redefined.new_arguments)), _LONGEST_BEFORE)
+        sentences.append(Calls.tr("It has new arguments: {names}.", names=names))
+    elif Change.ARGUMENTS in changes:
+        sentences.append(Calls.tr("It takes its arguments in another form."))
+    return " ".join(sentences)
 
 
 def running_words(block: CallBlock, now_s: float) -> str:

@@ -9,7 +9,7 @@ from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QWidget
 
 from app.text.highlight import Lexing
-from app.text.tool_calls import CallBlock, name_of, question_words
+from app.text.tool_calls import CallBlock, name_of, question_words, redefined_words
 from app.text.unseen import one_line
 from app.theme import ThemeKeeper
 from app.widgets.call_text import CallText
@@ -45,10 +45,14 @@ class CallQuestion(QFrame):
         set_up(self, kind="call", name=title, about=block.call.arguments[:_TOLD_CHARACTERS])
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.title = set_up(Sentences(title, self), kind="title")
-        about = "" if block.tool is None else " ".join(block.tool.description.split())
+        asked = block.asked
+        about = "" if asked is None else " ".join(asked.tool.description.split())
         self.about = set_up(Sentences("", self), kind="quiet")
         if about:
             self.about.setText(self.tr("The server describes it as: {about}").format(about=about))
+        self.redefined = set_up(Sentences("", self), kind="problem")
+        if asked is not None and asked.redefined is not None:
+            self.redefined.setText(redefined_words(asked.redefined))
         self.arguments = CallText(keeper, lexing, selection, self)
         heading = self.tr("This will be sent to {server}:").format(server=one_line(block.call.server))
         self.arguments.set_text(heading, block.call.arguments)
@@ -83,7 +87,7 @@ class CallQuestion(QFrame):
     def arrange(self, width: int) -> int:
         """Takes this width and the height it needs, and returns the height."""
         inner, y = width - 2 * _PADDING_PX, _PADDING_PX
-        for label in (self.title, self.about):
+        for label in (self.title, self.redefined, self.about):
             y = self._place_label(label, y, inner)
         self.arguments.move(_PADDING_PX, y)
         y += self.arguments.arrange(inner)

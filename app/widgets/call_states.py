@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.text.tool_calls import CallBlock, CallPhase
 from engine.messages.conversations import Message
-from engine.messages.tools import Tool
+from engine.messages.events import ToolAsked
 
 
 class CallStates(QObject):
@@ -25,16 +25,16 @@ class CallStates(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._phases: dict[str, tuple[CallPhase, Tool | None, float]] = {}  # the last: since when
+        self._phases: dict[str, tuple[CallPhase, ToolAsked | None, float]] = {}  # the last: since when
 
     @property
     def asked(self) -> str | None:
         """The call that waits for the user."""
         return next((number for number, (phase, *_) in self._phases.items() if phase is CallPhase.ASKED), None)
 
-    def set_phase(self, call_id: str, phase: CallPhase, tool: Tool | None = None) -> None:
-        """`tool`: what the user is asked for."""
-        self._phases[call_id] = phase, tool, monotonic()
+    def set_phase(self, call_id: str, phase: CallPhase, asked: ToolAsked | None = None) -> None:
+        """`asked`: what the user is asked for."""
+        self._phases[call_id] = phase, asked, monotonic()
         self.changed.emit(call_id)
 
     def forget(self, call_id: str) -> None:
@@ -53,5 +53,5 @@ class CallStates(QObject):
             came = result.result
             ended = (came.outcome, came.seconds, result.text)
             return CallBlock(block.call, CallPhase.ENDED, None, *ended, is_open=is_open)
-        phase, tool, since_s = self._phases.get(block.call.id, (CallPhase.LEFT, None, 0.0))
-        return replace(block, phase=phase, tool=tool, since_s=since_s, is_open=is_open)
+        phase, asked, since_s = self._phases.get(block.call.id, (CallPhase.LEFT, None, 0.0))
+        return replace(block, phase=phase, asked=asked, since_s=since_s, is_open=is_open)

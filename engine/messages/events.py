@@ -40,7 +40,7 @@ from engine.messages.replies import OriginRun, ReplyStatistics, Thought, Thought
 from engine.messages.serving import Client
 from engine.messages.speed import LiveFigures
 from engine.messages.targets import HubFile, HubModel, LibraryTarget, MemoryEstimate, Runtime, Suggestion
-from engine.messages.tools import AllowedTool, ServerState, Tool, ToolCall
+from engine.messages.tools import AllowedTool, Redefined, ServerState, Tool, ToolCall
 from engine.sentences import Told
 
 
@@ -548,6 +548,7 @@ class ToolAsked(Event):
     message_id: int  # of the reply that calls
     call: ToolCall
     tool: Tool
+    redefined: Redefined | None = None  # where it was allowed, and has changed since
 
 
 class ToolStarted(Event):

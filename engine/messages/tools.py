@@ -6,10 +6,12 @@ next reply follows the last of them: the tree stays one line for each branch.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from enum import StrEnum
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
@@ -32,10 +34,8 @@ class ToolServer:
 
     @property
     def identity(self) -> str:
-        """What a permission is given to: the same name may come to stand for another program."""
-        from hashlib import sha256  # which loads OpenSSL: three milliseconds of every start
-
-        return sha256(json.dumps([self.command, self.args, self.folder, self.url]).encode()).hexdigest()
+        """The same name may come to stand for another program."""
+        return _digest(self.command, self.args, self.folder, self.url)
 
 
 class ServerState(StrEnum):
@@ -91,24 +91,79 @@ class ToolResult:
     num_left_out: int = 0  # characters of the tool's answer that are not in the text
 
 
+class Change(StrEnum):
+    """What is no longer as it was in the definition of a tool."""
+
+    PROGRAM = "program"  # of its server, or the address
+    ENVIRONMENT = "environment"  # or headers
+    DESCRIPTION = "description"
+    ARGUMENTS = "arguments"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolDefinition:
+    """What a permission is given to."""
+
+    program: str  # `ToolServer.identity`
+    environment: str  # a digest: there are keys in it
+    description: str
+    schema: str
+
+    def changes_since(self, before: ToolDefinition) -> tuple[Change, ...]:
+        pairs = zip(Change, astuple(before), astuple(self), strict=True)
+        return tuple(change for change, old, new in pairs if old != new)
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """Their names."""
+        found = json.loads(self.schema).get("properties")
+        return tuple(found) if isinstance(found, dict) else ()
+
+
+def definition_of(server: ToolServer, tool: Tool) -> ToolDefinition:
+    return ToolDefinition(server.identity, _digest(server.env, server.headers), tool.description, tool.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class Redefined:
+    """A tool that was allowed and has changed since."""
+
+    changes: tuple[Change, ...]
+    description: str  # before
+    new_arguments: tuple[str, ...]  # names
+
+
 @dataclass(frozen=True, slots=True)
 class AllowedTool:
-    """One that is called in every chat without being asked for."""
+    """One that is called in every chat, or in one, without being asked for."""
 
     server: str
     tool: str
-    identity: str  # of the server
+    definition: ToolDefinition
 
 
 def told_names(tools: Iterable[Tool]) -> dict[str, Tool]:
-    """The names that a model is told, and the tools that they stand for: where servers share one, theirs comes before
-    it."""
-    by_name: dict[str, list[Tool]] = {}
-    for tool in tools:
-        by_name.setdefault(tool.name, []).append(tool)
+    """The names that a model is told, and the tools that they stand for: each tool has one, and no server can take
+    that of another's. Where servers share one, or one is another's with its server before it, both get their server's
+    before them."""
+    own = [*{(tool.server, tool.name): tool for tool in reversed([*tools])}.values()][::-1]
+    shared: set[Tool] = set()
+    while True:
+        names = [f"{_NOT_IN_NAMES.sub('_', tool.server)}_{tool.name}" if tool in shared else tool.name for tool in own]
+        counts = Counter(names)
+        more = {tool for tool, name in zip(own, names, strict=True) if counts[name] > 1} - shared
+        if not more:
+            break
+        shared |= more
     told: dict[str, Tool] = {}
-    for name, found in by_name.items():
-        for tool in found:
-            full = name if len(found) == 1 else f"{_NOT_IN_NAMES.sub('_', tool.server)}_{name}"
-            told.setdefault(full, tool)
+    for tool, name in zip(own, names, strict=True):
+        numbered = (f"{name}_{number}" for number in itertools.count(2))
+        free = name if name not in told else next(each for each in numbered if each not in told and each not in counts)
+        told[free] = tool
     return told
+
+
+def _digest(*values: object) -> str:
+    from hashlib import sha256  # which loads OpenSSL: three milliseconds of every start
+
+    return sha256(json.dumps(values).encode()).hexdigest()

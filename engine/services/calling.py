@@ -9,7 +9,19 @@ from dataclasses import dataclass
 from engine.errors import MendableError, StoreUnusable
 from engine.messages.conversations import Conversation, Message
 from engine.messages.events import Listener, ToolAsked, ToolFinished, ToolsListed, ToolStarted
-from engine.messages.tools import AllowedTool, Outcome, Permission, Tool, ToolCall, ToolResult, ToolServer
+from engine.messages.tools import (
+    AllowedTool,
+    Outcome,
+    Permission,
+    Redefined,
+    Tool,
+    ToolCall,
+    ToolDefinition,
+    ToolResult,
+    ToolServer,
+    definition_of,
+    told_names,
+)
 from engine.services.asking import Asking
 from engine.services.message_keeper import MessageKeeper
 from engine.stop_signal import StopSignal
@@ -87,7 +99,7 @@ class Calling:
         if stop.is_set():
             return ToolResult(call, Outcome.STOPPED), _STOPPED
         if tool is None:
-            names = ", ".join(each.name for each in tools) or "none"
+            names = ", ".join(told_names(tools)) or "none"
             return ToolResult(call, Outcome.FAILED), _UNKNOWN.format(name=call.tool, names=names)
         server = next((each for each in self._host().servers if each.name == tool.server), None)
         if server is None or not server.is_on:
@@ -114,26 +126,37 @@ class Calling:
     ) -> bool | None:
         """None where it was stopped before the user said so."""
         number = conversation.summary.id
-        if self._was_allowed(number, server, tool):
+        allowed = AllowedTool(server.name, tool.name, definition_of(server, tool))
+        before = self._allowed_before(number, allowed)
+        if allowed.definition in before:
             return True
         self._asking.begin(call.id)
-        self._emit(ToolAsked(number, reply.id, call, tool))
+        self._emit(ToolAsked(number, reply.id, call, tool, _redefined(before, allowed.definition)))
         answer = self._asking.wait(call.id, stop)
         try:
             if answer is Permission.ALWAYS:
-                self._repository.allow_tool(AllowedTool(server.name, tool.name, server.identity))
+                self._repository.allow_tool(allowed)
             if answer is Permission.CHAT:
-                self._repository.allow_tool_in(number, server.identity, tool.name)
+                self._repository.allow_tool_in(number, allowed)
         except MendableError as error:  # then it is asked for again
             _logger.warning("what a user allowed was not stored: %s", error)
         return None if answer is None else answer is not Permission.REFUSED
 
-    def _was_allowed(self, conversation_id: int, server: ToolServer, tool: Tool) -> bool:
+    def _allowed_before(self, conversation_id: int, tool: AllowedTool) -> tuple[ToolDefinition, ...]:
         try:
-            return self._repository.allows_tool(conversation_id, server.identity, tool.name)
+            return self._repository.allowed_definitions(conversation_id, tool.server, tool.tool)
         except StoreUnusable as error:
             _logger.warning("what a user allowed was not read: %s", error)
-            return False
+            return ()
+
+
+def _redefined(before: Sequence[ToolDefinition], now: ToolDefinition) -> Redefined | None:
+    """Compared with what was allowed last, in this chat if anything was."""
+    if not before:
+        return None
+    last = before[-1]
+    new_arguments = tuple(each for each in now.arguments if each not in last.arguments)
+    return Redefined(now.changes_since(last), last.description, new_arguments)
 
 
 def _told(call: ToolCall, answer: ToolAnswer, fit: Fit) -> tuple[ToolResult, str]:

@@ -392,13 +392,14 @@ class PictureRow(Base, holds=Holds.CHATS):
 
 
 class ChatToolRow(Base, holds=Holds.CHATS):
-    """A tool that is called in this conversation without being asked for."""
+    """A tool that is called in this conversation without being asked for, as long as it is the same."""
 
     __tablename__ = "chat_tools"
 
     conversation_id: Mapped[int] = mapped_column(ForeignKey("conversations.id", ondelete="CASCADE"), primary_key=True)
-    identity: Mapped[str] = mapped_column(primary_key=True)  # of its server, as `ToolServer.identity`
+    server: Mapped[str] = mapped_column(primary_key=True)
     tool: Mapped[str] = mapped_column(primary_key=True)
+    definition: Mapped[str]  # as JSON, see `ToolDefinition`
 
 
 class AllowedToolRow(Base, holds=Holds.ORDER):
@@ -406,9 +407,9 @@ class AllowedToolRow(Base, holds=Holds.ORDER):
 
     __tablename__ = "allowed_tools"
 
-    identity: Mapped[str] = mapped_column(primary_key=True)
+    server: Mapped[str] = mapped_column(primary_key=True)
     tool: Mapped[str] = mapped_column(primary_key=True)
-    server: Mapped[str]
+    definition: Mapped[str]  # as JSON, see `ToolDefinition`
 
 
 class TargetRow(Base, holds=Holds.LIBRARY):

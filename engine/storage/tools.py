@@ -1,16 +1,18 @@
 """The part of the repository for tools that are called without being asked for: in one chat, or in all of them.
 
-What is allowed is a tool of a server with this identity: a name alone may come to stand for another program.
+What is allowed is a tool as it was defined when it was allowed: a name may come to stand for something else.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import astuple
 
 from sqlalchemy import delete, select
 from sqlalchemy.dialects.sqlite import insert
 
-from engine.messages.tools import AllowedTool
+from engine.messages.tools import AllowedTool, ToolDefinition
 from engine.storage.schema import AllowedToolRow, ChatToolRow
 from engine.storage.texts import encodable
 from engine.storage.transactions import SHORT_PATIENCE_S, Transactions
@@ -18,32 +20,41 @@ from engine.storage.transactions import SHORT_PATIENCE_S, Transactions
 
 class ToolRepository(Transactions):
     def allow_tool(self, tool: AllowedTool) -> None:
-        """In all chats."""
-        values = {"identity": tool.identity, "tool": encodable(tool.tool), "server": encodable(tool.server)}
+        """In all chats, in place of what was allowed under its name."""
+        allow = insert(AllowedToolRow).values(**_names(tool), definition=_written(tool.definition))
+        replaced = {"definition": allow.excluded.definition}
         with self._writing(patience_s=SHORT_PATIENCE_S) as connection:
-            connection.execute(insert(AllowedToolRow).values(values).on_conflict_do_nothing())
+            connection.execute(allow.on_conflict_do_update(set_=replaced))
 
-    def allow_tool_in(self, conversation_id: int, identity: str, tool: str) -> None:
-        values = {"conversation_id": conversation_id, "identity": identity, "tool": encodable(tool)}
+    def allow_tool_in(self, conversation_id: int, tool: AllowedTool) -> None:
+        values = {"conversation_id": conversation_id, **_names(tool), "definition": _written(tool.definition)}
+        allow = insert(ChatToolRow).values(values)
+        replaced = {"definition": allow.excluded.definition}
         with self._writing(conversation_id, SHORT_PATIENCE_S) as connection:
-            connection.execute(insert(ChatToolRow).values(values).on_conflict_do_nothing())
+            connection.execute(allow.on_conflict_do_update(set_=replaced))
 
-    def allows_tool(self, conversation_id: int, identity: str, tool: str) -> bool:
-        """Whether it may be called in this chat without being asked for."""
-        always = AllowedToolRow.identity == identity, AllowedToolRow.tool == encodable(tool)
-        here = ChatToolRow.identity == identity, ChatToolRow.tool == encodable(tool)
+    def allowed_definitions(self, conversation_id: int, server: str, tool: str) -> tuple[ToolDefinition, ...]:
+        """What was allowed under these names, in all chats and in this one."""
+        names = encodable(server), encodable(tool)
+        always = select(AllowedToolRow.definition).where(
+            AllowedToolRow.server == names[0], AllowedToolRow.tool == names[1]
+        )
+        here = select(ChatToolRow.definition).where(
+            ChatToolRow.conversation_id == conversation_id, ChatToolRow.server == names[0], ChatToolRow.tool == names[1]
+        )
         with self._reading() as connection:
-            if connection.execute(select(AllowedToolRow.tool).where(*always)).first() is not None:
-                return True
+            found = [*connection.execute(always).scalars()]
         with self._reading(conversation_id) as connection:
-            found = select(ChatToolRow.tool).where(ChatToolRow.conversation_id == conversation_id, *here)
-            return connection.execute(found).first() is not None
+            found += connection.execute(here).scalars()
+        return tuple(read for each in found if (read := _read(each)) is not None)
 
     def allowed_tools(self) -> tuple[AllowedTool, ...]:
         """Those that are allowed in all chats, by server and name."""
-        rows = select(AllowedToolRow.server, AllowedToolRow.tool, AllowedToolRow.identity)
+        rows = select(AllowedToolRow.server, AllowedToolRow.tool, AllowedToolRow.definition)
         with self._reading() as connection:
-            return tuple(sorted((AllowedTool(*map(str, row)) for row in connection.execute(rows)), key=_names))
+            found = [(server, tool, _read(definition)) for server, tool, definition in connection.execute(rows)]
+        tools = [AllowedTool(server, tool, read) for server, tool, read in found if read is not None]
+        return tuple(sorted(tools, key=lambda each: (each.server, each.tool)))
 
     def forget_allowed_tools(self, tools: Sequence[AllowedTool] | None = None) -> None:
         """None: all that were allowed in all chats."""
@@ -51,9 +62,22 @@ class ToolRepository(Transactions):
             if tools is None:
                 connection.execute(delete(AllowedToolRow))
             for each in tools or ():
-                found = AllowedToolRow.identity == each.identity, AllowedToolRow.tool == each.tool
+                names = _names(each)
+                found = AllowedToolRow.server == names["server"], AllowedToolRow.tool == names["tool"]
                 connection.execute(delete(AllowedToolRow).where(*found))
 
 
-def _names(tool: AllowedTool) -> tuple[str, str]:
-    return tool.server, tool.tool
+def _names(tool: AllowedTool) -> dict[str, str]:
+    return {"server": encodable(tool.server), "tool": encodable(tool.tool)}
+
+
+def _written(definition: ToolDefinition) -> str:
+    return encodable(json.dumps(astuple(definition), ensure_ascii=False))
+
+
+def _read(written: str) -> ToolDefinition | None:
+    """None where another program wrote something else: then the tool is asked for."""
+    try:
+        return ToolDefinition(*map(str, json.loads(written)))
+    except (ValueError, TypeError, RecursionError):
+        return None

@@ -133,8 +133,10 @@ class ServerHost:
             return ToolAnswer(str(error), Outcome.FAILED, seconds=time.monotonic() - start)
         except Cancelled:
             return ToolAnswer(_STOPPED, Outcome.STOPPED, seconds=time.monotonic() - start)
-        if all(each.name != tool.name for each in offered):
-            return ToolAnswer(f"{tool.server} does not offer {tool.name} any more.", Outcome.FAILED)
+        if tool not in offered:  # the user was told of another one, or of one that is gone
+            is_changed = any(each.name == tool.name for each in offered)
+            what = "has changed; ask for this once more." if is_changed else "is not offered any more."
+            return ToolAnswer(f"The tool {tool.name} of {tool.server} {what}", Outcome.FAILED)
         asked = {"do": "call", "server": _written(server), "tool": tool.name, "seconds": self._call_s}
         asked["arguments"] = parsed_object(arguments)
         question = self._asked(asked, stop, self._call_s)

@@ -43,6 +43,7 @@ from engine.messages.events import (
     SpeculationChanged,
     TargetReady,
     TargetsListed,
+    ToolAsked,
 )
 from engine.messages.history import History
 from engine.messages.outlook import MachineFigures
@@ -50,7 +51,7 @@ from engine.messages.prompts import Attachment, join_prompt
 from engine.messages.serving import Client
 from engine.messages.speed import LiveFigures
 from engine.messages.targets import MemoryEstimate
-from engine.messages.tools import AllowedTool, ServerState, Tool, ToolServer
+from engine.messages.tools import AllowedTool, Change, Redefined, ServerState, Tool, ToolServer, definition_of
 from tests.pictures.content import (
     BRANCHED_CHAT,
     CODE_CHAT,
@@ -76,6 +77,8 @@ _PARTS = {  # that no page shows for long enough, and why
     "Flash": "a tint that fades within two seconds",
     "RowView": "what all rows of a chat have in common",
 }
+
+_REDEFINED = Redefined((Change.PROGRAM, Change.DESCRIPTION, Change.ARGUMENTS), "Writes notes.", ("mode",))
 
 
 def welcome(studio: Studio, _folder: Path) -> Iterator[Page]:
@@ -354,7 +357,7 @@ def tools(studio: Studio, _folder: Path) -> Iterator[Page]:
     dialog.json.show_json(write_tool_servers(servers))
     dialog.servers.show_states({"files": (ServerState.READY, ""), "weather": (ServerState.FAILED, _SENTENCE)})
     dialog.servers.show_tools("files", (Tool("files", "read_text_file", "Reads a file. " * 9), WRITE))
-    dialog.allowed.show_allowed((AllowedTool("files", "read_text_file", servers[0].identity),), ())
+    dialog.allowed.show_allowed((AllowedTool("files", "read_text_file", definition_of(servers[0], WRITE)),), ())
     dialog.servers.form.open_form()
     yield "tools", dialog
     dialog.servers.form.close_form()
@@ -380,7 +383,8 @@ def tools(studio: Studio, _folder: Path) -> Iterator[Page]:
     window.transcript.append_message(TOOL_CHAT[-1])
     window.transcript.begin_reply()
     window.transcript.finish_reply(ASKING)
-    window.transcript.calls.set_phase(ASKING.calls[0].id, CallPhase.ASKED, WRITE)
+    asked = ToolAsked(1, ASKING.id, ASKING.calls[0], WRITE, _REDEFINED)
+    window.transcript.calls.set_phase(asked.call.id, CallPhase.ASKED, asked)
     window.transcript.show_question()
     yield "a call is asked for", window
     window.transcript.calls.clear()

@@ -53,7 +53,7 @@ class AllowedPage(QWidget):
             discard(self.rows.pop(gone))
         for tool in tools:
             if tool not in self.rows:
-                self.rows[tool] = self._row(tool, tool.identity in identities)
+                self.rows[tool] = self._row(tool, tool.definition.program in identities)
                 self._column.addWidget(self.rows[tool])
         self.nothing.setVisible(not tools)
         self.all_button.setVisible(bool(tools))

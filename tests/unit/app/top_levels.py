@@ -54,13 +54,13 @@ from app.widgets.tour import Step, Tour
 from engine import LearningSettings, OwnSampling, ReplySettings, SamplingSettings, write_tool_servers
 from engine.library.suggestions import read_suggestions
 from engine.messages.conversations import ConversationSummary
-from engine.messages.events import TargetInfo
+from engine.messages.events import TargetInfo, ToolAsked
 from engine.messages.order import Folder, TargetChoice
 from engine.messages.outlook import MachineFigures, Outlook, Span
 from engine.messages.prompts import AttachedPicture, join_prompt
 from engine.messages.serving import Client
 from engine.messages.speed import LiveFigures
-from engine.messages.tools import AllowedTool, ServerState, Tool, ToolServer
+from engine.messages.tools import AllowedTool, ServerState, Tool, ToolDefinition, ToolServer
 from tests.fakes.pictures import made_picture
 from tests.unit.app.dialogs.history.made import history
 from tests.unit.app.drafter_samples import CHOICE
@@ -303,7 +303,7 @@ def _calls(keeper: ThemeKeeper) -> QWidget:
     window.transcript.show_messages((*calls(), prompt(6, "And in London?")))
     window.transcript.begin_reply()
     window.transcript.finish_reply(calling(7, 6, asked, call(8)))
-    window.transcript.calls.set_phase(asked.id, CallPhase.ASKED, FORECAST)
+    window.transcript.calls.set_phase(asked.id, CallPhase.ASKED, ToolAsked(1, 7, asked, FORECAST))
     window.prompt_box.tools.show_servers(("weather", "files"), ("weather",), {}, "")
     return window
 
@@ -323,7 +323,7 @@ def _tools(keeper: ThemeKeeper, page: int = 0) -> QWidget:
     dialog.json.show_json(write_tool_servers(servers))
     dialog.json.field.insertPlainText("x")
     dialog.json.check()
-    dialog.allowed.show_allowed((AllowedTool("files", "read_file", ""),), ())
+    dialog.allowed.show_allowed((AllowedTool("files", "read_file", ToolDefinition("", "", "", "{}")),), ())
     dialog.show_words("files was added.")
     dialog.tabs.setCurrentIndex(page)
     return dialog

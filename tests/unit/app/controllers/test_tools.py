@@ -29,7 +29,7 @@ from engine import (
 )
 from engine.messages.conversations import TextFile
 from engine.messages.events import AllowedToolsListed, EverythingForgotten, TextFileRead, ToolServerChanged, ToolsListed
-from engine.messages.tools import AllowedTool, ServerState, Tool, ToolServer
+from engine.messages.tools import AllowedTool, ServerState, Tool, ToolServer, definition_of
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.chats import unsaved
 
@@ -238,7 +238,10 @@ def test_servers_of_a_file_come_beside_those_that_are_there(desk: Desk) -> None:
 
 
 def test_what_is_always_allowed_is_taken_back(desk: Desk) -> None:
-    one, other = AllowedTool("files", "read", FILES.identity), AllowedTool("old", "x", "gone")
+    one, other = (
+        AllowedTool("files", "read", definition_of(FILES, Tool("files", "read"))),
+        AllowedTool("old", "x", definition_of(ToolServer("old", "gone"), Tool("old", "x"))),
+    )
     desk.bridge.tell(AllowedToolsListed((one, other)))
     page = desk.dialog.allowed
     (again,) = (each for each in page.rows[one].children() if isinstance(each, QWidget) and each.property("kind"))
@@ -266,7 +269,7 @@ def test_a_failure_is_told_once_where_the_user_looks(desk: Desk) -> None:
 
 
 def test_forgetting_everything_takes_the_servers_along(desk: Desk) -> None:
-    desk.bridge.tell(AllowedToolsListed((AllowedTool("files", "read", FILES.identity),)))
+    desk.bridge.tell(AllowedToolsListed((AllowedTool("files", "read", definition_of(FILES, Tool("files", "read"))),)))
     desk.keeper.forget_words()
     desk.bridge.tell(EverythingForgotten(0))
     assert desk.last() == UseTools(())

@@ -22,7 +22,7 @@ from app.crash.watch import MOST_REPORTS, CrashWatch, log_file, log_to_file, wat
 from engine import SearchHub
 from engine.errors import FetchFailed
 from engine.logged import Loggable
-from engine.messages.tools import AllowedTool
+from engine.messages.tools import Tool
 from engine.sentences import say
 
 SECRET = "mine dear diary"
@@ -95,7 +95,7 @@ def test_a_mendable_error_logs_its_template_and_those_within_it(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    "value", [SECRET, Path(SECRET), (SECRET,), {"a": SECRET}, SECRET.encode(), AllowedTool(SECRET, SECRET, SECRET)]
+    "value", [SECRET, Path(SECRET), (SECRET,), {"a": SECRET}, SECRET.encode(), Tool(SECRET, SECRET)]
 )
 def test_nothing_is_filled_in_that_somebody_may_have_written(value: object) -> None:
     def told(message: str, *filled_in: object) -> str:

@@ -12,14 +12,15 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from app.text.tool_calls import CallPhase
+from app.text.tool_calls import CallPhase, redefined_words
 from app.theme import ThemeKeeper
 from app.widgets.pictures import Pictures
 from app.widgets.prose import Prose
 from app.widgets.reply_view import ReplyView
 from app.widgets.transcript import Transcript
+from engine.messages.events import ToolAsked
 from engine.messages.replies import Thought, ThoughtPiece
-from engine.messages.tools import Outcome, Permission, Tool
+from engine.messages.tools import Change, Outcome, Permission, Redefined, Tool
 from tests.unit.app.widgets.calls import FORECAST, call, calling, conversation, last, result
 from tests.unit.app.widgets.messages import prompt
 
@@ -56,11 +57,16 @@ def ids(transcript: Transcript) -> list[int]:
     return [message.id for message in transcript.messages]
 
 
-def ask(transcript: Transcript, arguments: str = '{"city": "Paris"}', tool: Tool = FORECAST) -> None:
+def ask(
+    transcript: Transcript,
+    arguments: str = '{"city": "Paris"}',
+    tool: Tool = FORECAST,
+    redefined: Redefined | None = None,
+) -> None:
     transcript.show_messages((prompt(1),))
     transcript.begin_reply()
     transcript.finish_reply(calling(2, 1, call(1, arguments)))
-    transcript.calls.set_phase(call(1).id, CallPhase.ASKED, tool)
+    transcript.calls.set_phase(call(1).id, CallPhase.ASKED, ToolAsked(1, 2, call(1), tool, redefined))
 
 
 def test_replies_and_results_read_as_one_answer(qtbot: QtBot, transcript: Transcript) -> None:
@@ -144,6 +150,21 @@ def test_a_question_has_everything_that_would_be_sent(transcript: Transcript) ->
     assert [each.text() for each in question.buttons] == ["Once", "Allow in this chat", "Always", "Don't allow"]
     assert [each.isDefault() or each.autoDefault() for each in question.buttons] == [False] * 4
     assert all(each.accessibleDescription() for each in question.buttons)
+
+
+def test_a_question_says_what_has_changed_since_it_was_allowed(transcript: Transcript) -> None:
+    changed = Redefined((Change.DESCRIPTION, Change.ARGUMENTS), "The weather\nof a city.", ("file\u202e", "days"))
+    ask(transcript, redefined=changed)
+    question = transcript.question
+    assert question is not None
+    words = question.redefined.text()
+    assert not question.redefined.isHidden()
+    assert "allowed this tool earlier" in words
+    assert "Its description was “The weather of a city.”" in words
+    assert "new arguments: file" in words
+    assert "\u202e" not in words
+    assert "program" not in words
+    assert redefined_words(Redefined((Change.PROGRAM,), "", ())).endswith("another address.")
 
 
 @pytest.mark.parametrize(("place", "permission"), [*enumerate(Permission)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -22,7 +23,18 @@ from engine.messages.events import (
     ToolFinished,
     ToolsListed,
 )
-from engine.messages.tools import MOST_TURNS, AllowedTool, Outcome, Permission, Tool, ToolCall, ToolServer
+from engine.messages.tools import (
+    MOST_TURNS,
+    AllowedTool,
+    Change,
+    Outcome,
+    Permission,
+    Tool,
+    ToolCall,
+    ToolServer,
+    definition_of,
+    told_names,
+)
 from engine.proposers.catalogue import RECALL
 from engine.stop_signal import StopSignal
 from engine.target.chat_template import ChatTemplate
@@ -140,15 +152,62 @@ def test_what_is_always_allowed_is_not_asked_for_in_other_chats(calling: Desk) -
     ask(calling)
     ask(calling)
     assert calling.told(ToolAsked) == []
-    assert calling.repository.allowed_tools() == (AllowedTool("weather", "forecast", WEATHER.identity),)
+    assert calling.repository.allowed_tools() == (AllowedTool("weather", "forecast", definition_of(WEATHER, FORECAST)),)
 
 
-def test_another_program_under_the_same_name_is_asked_for(calling: Desk) -> None:
-    calling.answer = lambda _asked: Permission.ALWAYS
-    ask(calling)
-    calling.host.use([replace(WEATHER, command="something-else")])
-    ask(calling)
-    assert len(calling.told(ToolAsked)) == 1
+@pytest.mark.parametrize("permission", [Permission.ALWAYS, Permission.CHAT])
+@pytest.mark.parametrize(
+    ("server", "tool", "change"),
+    [
+        (replace(WEATHER, command="something-else"), FORECAST, Change.PROGRAM),
+        (replace(WEATHER, args=("--online",)), FORECAST, Change.PROGRAM),
+        (replace(WEATHER, env=(("PROXY", "http://else"),)), FORECAST, Change.ENVIRONMENT),
+        (replace(WEATHER, headers=(("Authorization", "another"),)), FORECAST, Change.ENVIRONMENT),
+        (WEATHER, replace(FORECAST, description="Sends your files to a city."), Change.DESCRIPTION),
+        (WEATHER, replace(FORECAST, schema='{"properties": {"city": {}, "file": {}}}'), Change.ARGUMENTS),
+    ],
+)
+def test_what_is_not_as_it_was_allowed_is_asked_for_again_with_what_changed(
+    calling: Desk, permission: Permission, server: ToolServer, tool: Tool, change: Change
+) -> None:
+    calling.answer = lambda _asked: permission
+    number = ask(calling)[0].conversation_id
+    calling.host = FakeToolHost({tool: lambda _: "Rain."})
+    calling.host.use([server])
+    calling.do(Send("Again?", number, WITH_TOOLS))
+    (asked,) = calling.told(ToolAsked)
+    assert isinstance(asked, ToolAsked)
+    assert asked.redefined is not None
+    assert asked.redefined.changes == (change,)
+    assert asked.redefined.description == FORECAST.description
+    assert asked.redefined.new_arguments == (("file",) if change is Change.ARGUMENTS else ())
+    calling.do(Send("And again?", number, WITH_TOOLS))
+    assert calling.told(ToolAsked) == [], "once"
+
+
+def _from(server: str, _arguments: object) -> str:
+    return f"From {server}."
+
+
+def test_both_of_two_tools_of_one_name_can_be_called(calling: Desk) -> None:
+    servers = [WEATHER, ToolServer("other", command="other"), ToolServer("third", command="third")]
+    tools = [FORECAST, replace(FORECAST, server="other"), Tool("third", "weather_forecast"), Tool("third", "now")]
+    told = told_names(tools)
+    assert [*told] == ["weather_forecast", "other_forecast", "third_weather_forecast", "now"]
+    assert [*told.values()] == tools
+    calling.host = FakeToolHost({tool: partial(_from, tool.server) for tool in tools})
+    calling.host.use(servers)
+    settings = replace(WITH_TOOLS, tools=tuple(each.name for each in servers))
+    for name, tool in told.items():
+        target = Caller(CALL.replace("forecast", name), ANSWER)
+        _, _, result, _ = ask(loaded(calling, target), settings)
+        assert result.text == f"From {tool.server}."
+
+
+def test_no_server_takes_the_name_of_another_servers_tool() -> None:
+    tools = [Tool(server, name) for server in ("a b", "a_b", "a") for name in ("read", "b_read", "a_b_read")]
+    told = told_names([*tools, Tool("a", "read", "A second one of the same name.")])
+    assert sorted(map(str, told.values())) == sorted(map(str, tools))
 
 
 def test_once_means_once(calling: Desk) -> None:

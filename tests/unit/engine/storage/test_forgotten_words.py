@@ -16,7 +16,7 @@ from engine.messages.pictures import Picture
 from engine.messages.prompts import AttachedPicture, Attachment, join_prompt
 from engine.messages.replies import Thought
 from engine.messages.targets import TargetSource
-from engine.messages.tools import AllowedTool, Outcome, ToolCall, ToolResult
+from engine.messages.tools import AllowedTool, Outcome, ToolCall, ToolDefinition, ToolResult
 from engine.server.clients import Clients
 from engine.storage import Repository
 from engine.storage.connections import back_up
@@ -39,7 +39,7 @@ def plant(repository: Repository, data_dir: Path) -> None:
     repository.create_folder(SECRET, SECRET, target=chosen)
     repository.save_preset(Preset(0, SECRET, SECRET, sampling, target=chosen))
     repository.save_prompt(LibraryPrompt(0, SECRET, SECRET))
-    repository.allow_tool(AllowedTool(SECRET, SECRET, "identity"))
+    repository.allow_tool(AllowedTool(SECRET, SECRET, ToolDefinition("", "", SECRET, SECRET)))
     path = data_dir / "a.gguf"
     repository.add_target(TargetSource(path, "a", 1, "identity"))
     repository.change_target_options(path, TargetOptions(system_prompt=SECRET))
@@ -51,7 +51,7 @@ def plant(repository: Repository, data_dir: Path) -> None:
     repository.save_practice("vocabulary", exercise, lesson, 10)
     chat = repository.create_conversation(SECRET, SECRET).id
     repository.change_conversation(chat, SECRET, sampling)
-    repository.allow_tool_in(chat, "identity", SECRET)
+    repository.allow_tool_in(chat, AllowedTool(SECRET, SECRET, ToolDefinition("", "", SECRET, SECRET)))
     picture = Picture("digest", SECRET.encode(), 1, 1)
     asked = join_prompt([Attachment(SECRET, SECRET), AttachedPicture(SECRET, picture.digest)], SECRET)
     repository.save_draft(chat, asked, [picture])

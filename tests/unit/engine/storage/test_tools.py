@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from engine.messages.conversations import Message, Role
-from engine.messages.tools import AllowedTool, Outcome, ToolCall, ToolResult
+from engine.messages.tools import AllowedTool, Outcome, ToolCall, ToolDefinition, ToolResult
 from engine.storage import Repository
 from engine.storage.tool_columns import calls_from, result_from
 
@@ -81,33 +82,52 @@ def test_another_end_of_an_answer_stays(repository: Repository) -> None:
     assert list(left.messages) == messages
 
 
-def test_a_tool_is_allowed_here_or_everywhere(repository: Repository) -> None:
+NOW = ToolDefinition("program", "environment", "The weather.", "{}")
+ALLOWED = AllowedTool("weather", "forecast", NOW)
+
+
+def allowed(repository: Repository, number: int, server: str = "weather") -> tuple[ToolDefinition, ...]:
+    return repository.allowed_definitions(number, server, "forecast")
+
+
+def test_a_tool_is_allowed_here_or_everywhere_as_it_was_then(repository: Repository) -> None:
     here, there = (answered(repository)[0].conversation_id for _ in range(2))
-    assert not repository.allows_tool(here, "x", "forecast")
-    repository.allow_tool_in(here, "x", "forecast")
-    assert [repository.allows_tool(each, "x", "forecast") for each in (here, there)] == [True, False]
-    assert not repository.allows_tool(here, "y", "forecast")
-    repository.allow_tool(AllowedTool("weather", "forecast", "x"))
-    repository.allow_tool(AllowedTool("weather", "forecast", "x"))
-    assert repository.allows_tool(there, "x", "forecast")
-    assert repository.allowed_tools() == (AllowedTool("weather", "forecast", "x"),)
+    later = replace(ALLOWED, definition=replace(NOW, schema='{"type": "object"}'))
+    assert allowed(repository, here) == ()
+    repository.allow_tool_in(here, later)
+    repository.allow_tool_in(here, ALLOWED)
+    assert [allowed(repository, each) for each in (here, there)] == [(NOW,), ()], "the last one"
+    assert allowed(repository, here, "other") == ()
+    repository.allow_tool(ALLOWED)
+    repository.allow_tool(later)
+    assert allowed(repository, there) == (later.definition,)
+    assert repository.allowed_tools() == (later,)
     repository.forget_allowed_tools(repository.allowed_tools())
-    assert not repository.allows_tool(there, "x", "forecast")
-    assert repository.allows_tool(here, "x", "forecast")
+    assert [allowed(repository, each) for each in (here, there)] == [(NOW,), ()]
+
+
+@pytest.mark.parametrize("written", ["", "[]", '["a"]', "{", "[" * 50_000, "[1, 2, 3, 4, 5]"])
+def test_what_another_program_wrote_allows_nothing(repository: Repository, store: Path, written: str) -> None:
+    number = answered(repository)[0].conversation_id
+    repository.allow_tool(ALLOWED)
+    with closing(sqlite3.connect(store)) as connection, connection:
+        connection.execute("UPDATE allowed_tools SET definition = ?", (written,))
+    assert allowed(repository, number) == ()
+    assert repository.allowed_tools() == ()
 
 
 def test_what_is_allowed_in_a_chat_in_memory_never_reaches_the_disk(repository: Repository, store: Path) -> None:
     number = answered(repository, incognito=True)[0].conversation_id
-    repository.allow_tool_in(number, "x", "forecast")
-    assert repository.allows_tool(number, "x", "forecast")
+    repository.allow_tool_in(number, ALLOWED)
+    assert allowed(repository, number) == (NOW,)
     with closing(sqlite3.connect(store)) as connection:
         assert connection.execute("SELECT count(*) FROM chat_tools").fetchone() == (0,)
 
 
 def test_forgetting_everything_forgets_what_is_allowed(repository: Repository) -> None:
     number = answered(repository)[0].conversation_id
-    repository.allow_tool_in(number, "x", "forecast")
-    repository.allow_tool(AllowedTool("weather", "forecast", "x"))
+    repository.allow_tool_in(number, ALLOWED)
+    repository.allow_tool(ALLOWED)
     repository.forget_everything()
     assert repository.allowed_tools() == ()
-    assert not repository.allows_tool(number, "x", "forecast")
+    assert allowed(repository, number) == ()

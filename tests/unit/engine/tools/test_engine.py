@@ -32,7 +32,7 @@ from engine.messages.events import (
     ToolServerChanged,
     ToolsListed,
 )
-from engine.messages.tools import AllowedTool, Outcome, Permission, ServerState
+from engine.messages.tools import AllowedTool, Outcome, Permission, ServerState, definition_of
 from tests.fakes.caller import ANSWER, Caller
 from tests.fakes.listener import EventQueue
 from tests.fakes.tool_host import FORECAST, WEATHER, FakeToolHost
@@ -82,7 +82,7 @@ def test_the_answer_reaches_the_reply_that_waits(desk: Desk, host: FakeToolHost)
     assert desk.events.wait_for(ToolFinished).message.text == "Rain in Paris."
     assert desk.events.wait_for(ReplyFinished).message.text == ANSWER
     desk.engine.post(ListAllowedTools())
-    allowed = AllowedTool("weather", "forecast", WEATHER.identity)
+    allowed = AllowedTool("weather", "forecast", definition_of(WEATHER, FORECAST))
     assert desk.events.wait_for(AllowedToolsListed).tools == (allowed,)
     desk.engine.post(ForgetAllowedTools((allowed,)))
     assert desk.events.wait_for(AllowedToolsListed).tools == ()
