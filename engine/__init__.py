@@ -36,9 +36,9 @@ _PUBLIC = {
         Command Compare ContinueReply CountTokens CreateFolder DeleteConversations DeleteFolder DeleteMessage
         DeletePreset DeletePrompt DiscardDownload DownloadTarget EditPrompt EndToolServers EstimateMemory ExpectSpeeds
         ExportConversations ExportPresets ExportProfile FetchDrafter FindPassages ForgetAllowedTools ForgetConversation
-        ForgetEverything ForgetLearned ForgetReadings ImportConversations ImportPresets ImportProfile ListAllowedTools
-        ListClients ListConversations ListDownloads ListFolders ListForms ListHubFiles ListPresets ListPrompts
-        ListServers ListSuggestions ListTargets ListTools LoadTarget LookAtServer MakeForm MeasureMachine
+        ForgetEverything ForgetLearned ForgetReadings ImportConversations ImportPresets ImportProfile KeepToolKeys
+        ListAllowedTools ListClients ListConversations ListDownloads ListFolders ListForms ListHubFiles ListPresets
+        ListPrompts ListServers ListSuggestions ListTargets ListTools LoadTarget LookAtServer MakeForm MeasureMachine
         MeasureReadings MoveConversations OpenConversation PauseLearning PersonalCommand PinConversations ReadHistory
         ReadLearned ReadPicture ReadRuntime ReadTextFile Regenerate RemoveClient RemoveServer RemoveTarget
         RenameConversation ReplyCommand ResetStarter RestoreConversations RestoreFolder RestoreMessage
@@ -59,6 +59,7 @@ _PUBLIC = {
     "target.build": "check_build",
     "target.sources": "starter_path",
     "threads": "Engine",
+    "tools.keys": "has_keys",
     "tools.servers": "read_tool_servers write_tool_servers",
     "use_cases.chat": "open_writer read_prompt",
     "use_cases.exporting": "export_drafter",
@@ -95,6 +96,7 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.target.build import *
     from engine.target.sources import *
     from engine.threads import *
+    from engine.tools.keys import *
     from engine.tools.servers import *
     from engine.use_cases.chat import *
     from engine.use_cases.exporting import *

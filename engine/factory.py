@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from engine.storage import Repository
     from engine.target.interface import ParallelTarget, Target
     from engine.tools.interface import ToolHost
+    from engine.tools.keys import ToolKeys
 
 _SAMPLED = 2_000  # characters of a text that is too long to count all its tokens
 _MOST_TRIED = 4096  # tokens of the user's texts, for trying shallow copies
@@ -145,7 +146,8 @@ class Services:
         self._readings: Lazy[ReadingKeeper] = Lazy(self._build_readings)
         self._library: Lazy[LibraryService] = Lazy(self._build_library)
         self._asking = Asking()
-        self._tools: Lazy[ToolHost] = Lazy(lambda: make_tool_host(config, emit))
+        self._tools: Lazy[ToolHost] = Lazy(lambda: make_tool_host(config, emit, self._tool_keys()))
+        self._tool_keys: Lazy[ToolKeys] = Lazy(lambda: make_tool_keys(self._servers()))
         self._servers: Lazy[Servers] = Lazy(lambda: open_servers(config))
         self._chat: Lazy[ChatService] = Lazy(self._build_chat)
         self._handlers: dict[type, _Handle] = {
@@ -302,7 +304,8 @@ class Services:
     def _build_tools(self) -> ToolService:
         from engine.services.tool_service import ToolService
 
-        return ToolService(self._tools(), self._emit)
+        keys = self._servers().keys
+        return ToolService(self._tools(), self._tool_keys(), lambda: keys.notice, self._emit)
 
     def _build_remote(self) -> RemoteService:
         from engine.services.remote_service import RemoteService
@@ -385,11 +388,18 @@ class Services:
             self._learning.open(drafting, era)
 
 
-def make_tool_host(_config: EngineConfig, emit: Listener) -> ToolHost:
+def make_tool_host(_config: EngineConfig, emit: Listener, keys: ToolKeys) -> ToolHost:
     """Starts nothing."""
     from engine.tools.host import ServerHost
 
-    return ServerHost(emit)
+    return ServerHost(emit, keys.filled)
+
+
+def make_tool_keys(servers: Servers) -> ToolKeys:
+    """Kept with those of servers for targets; asks nobody."""
+    from engine.tools.keys import ToolKeys
+
+    return ToolKeys(servers.keys)
 
 
 def _open_beside(target: Target, num_slots: int, context_size: int) -> ParallelTarget:

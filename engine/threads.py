@@ -30,6 +30,7 @@ from engine.messages.commands import (
     KeepPrompt,
     KeepReading,
     KeepReply,
+    KeepToolKeys,
     LibraryCommand,
     LoadTarget,
     MeasureMachine,
@@ -85,6 +86,7 @@ _THREADS: dict[type, str] = {
     UseLearning: "store",
     PauseLearning: "store",
     ToolCommand: "tools",
+    KeepToolKeys: "servers",  # with what else asks the keyring, which may wait for its user
     ServerCommand: "server",
     RemoteCommand: "servers",
     AnswerToolCall: "answers",

@@ -14,14 +14,17 @@ from app.dialogs.tools.tools_dialog import ToolsDialog
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
+from app.text.translation import translated
 from app.theme import ThemeKeeper
 from engine import (
     EndToolServers,
     ForgetAllowedTools,
+    KeepToolKeys,
     ListAllowedTools,
     ListTools,
     ReadTextFile,
     UseTools,
+    has_keys,
     read_tool_servers,
     write_tool_servers,
 )
@@ -32,6 +35,7 @@ from engine.messages.events import (
     EverythingForgotten,
     Failed,
     TextFileRead,
+    ToolKeysKept,
     ToolServerChanged,
     ToolsListed,
 )
@@ -51,10 +55,13 @@ class ToolsController(Controller):
         self._offers: dict[str, tuple[Tool, ...]] = {}
         self._allowed: tuple[AllowedTool, ...] = ()
         self._awaited: Path | None = None  # a file that is being read
+        self._key_notice = ""
         self._dialog: ToolsDialog | None = None
         window.tools_action.triggered.connect(self._open)
         keeper.changed.connect(self._follow)
         self._follow()
+        if self._in_use and has_keys(self._in_use):  # as settings had them once
+            self._bridge.post(KeepToolKeys(self._in_use, only_if_lasting=True), quiet=True)
 
     @property
     def dialog(self) -> ToolsDialog:
@@ -127,8 +134,8 @@ class ToolsController(Controller):
 
     @Slot(str)
     def _use_json(self, text: str) -> None:
-        problem = self._change(read_tool_servers(text))
-        number = len(self._in_use)
+        servers = read_tool_servers(text)
+        problem, number = self._change(servers), len(servers)
         self.dialog.show_words(problem or self.tr("%n server(s) are set up now.", "", number))
 
     @Slot(str)
@@ -154,7 +161,15 @@ class ToolsController(Controller):
         self.dialog.show_words(problem or self.tr("%n server(s) were imported.", "", number))
 
     def _change(self, servers: Sequence[ToolServer]) -> str:
-        """A sentence where they cannot be used; then all stays as it was."""
+        """A sentence where they cannot be used; then all stays as it was. Keys that the settings do not hold already
+        are put away first."""
+        if has_keys(servers, but_for=self._in_use):
+            try:
+                read_tool_servers(write_tool_servers(servers))
+            except SettingInvalid as error:
+                return translated(error.sentence)
+            self._bridge.post(KeepToolKeys(tuple(servers)))
+            return ""
         problem = self._keeper.change("tool_servers", write_tool_servers(servers) if servers else "")
         if problem:
             self._show()
@@ -183,6 +198,10 @@ class ToolsController(Controller):
             case ToolsListed(server, tools):
                 self._offers[server] = tools
                 self._show()
+            case ToolKeysKept(servers, notice):
+                self._key_notice = notice
+                self._keeper.change("tool_servers", write_tool_servers(servers))
+                self._show()
             case AllowedToolsListed(tools):
                 self._allowed = tools
                 self._show()
@@ -207,5 +226,6 @@ class ToolsController(Controller):
         self._dialog.servers.show_states(self._states)
         for server, tools in self._offers.items():
             self._dialog.servers.show_tools(server, tools)
+        self._dialog.json.show_key_notice(self._key_notice)
         self._dialog.json.show_json(write_tool_servers(self._in_use) if self._in_use else "")
         self._dialog.allowed.show_allowed(self._allowed, {each.identity for each in self._in_use})

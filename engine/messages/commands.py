@@ -253,6 +253,13 @@ class UseTools(ToolCommand):
     servers: tuple[ToolServer, ...]
 
 
+class KeepToolKeys(ToolCommand):
+    """Put the keys in the settings of these servers away. Answered with `ToolKeysKept`; nothing else changes."""
+
+    servers: tuple[ToolServer, ...] = field(repr=False)
+    only_if_lasting: bool = False  # where they cannot outlive the program, they stay in the settings
+
+
 class ListTools(ToolCommand):
     """Start servers, and ask what they offer. Answered with `ToolsListed`, or `ToolServerChanged` for one that failed,
     for each of them."""

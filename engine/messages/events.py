@@ -40,7 +40,7 @@ from engine.messages.replies import OriginRun, ReplyStatistics, Thought, Thought
 from engine.messages.serving import Client
 from engine.messages.speed import LiveFigures
 from engine.messages.targets import HubFile, HubModel, LibraryTarget, MemoryEstimate, Runtime, Suggestion
-from engine.messages.tools import AllowedTool, Redefined, ServerState, Tool, ToolCall
+from engine.messages.tools import AllowedTool, Redefined, ServerState, Tool, ToolCall, ToolServer
 from engine.sentences import Told
 
 
@@ -498,6 +498,13 @@ class AnswerRefused(AnswerEvent):
     number: int
     refusal: Refusal
     sentence: str
+
+
+class ToolKeysKept(Event):
+    """Servers of tools with placeholders for their keys, as far as they could be put away."""
+
+    servers: tuple[ToolServer, ...]
+    notice: Told = ""  # what the user should know of keys: that they cannot be kept, and why; usually empty
 
 
 class ServersListed(Event):

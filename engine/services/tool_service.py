@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from engine.errors import MendableError
-from engine.messages.commands import EndToolServers, ListTools, ToolCommand, UseTools
-from engine.messages.events import Listener, ToolsListed
+from engine.messages.commands import EndToolServers, KeepToolKeys, ListTools, ToolCommand, UseTools
+from engine.messages.events import Listener, ToolKeysKept, ToolsListed
 from engine.stop_signal import StopSignal
 from engine.tools.interface import ToolHost
+from engine.tools.keys import ToolKeys
 
 
 @dataclass(frozen=True)
 class ToolService:
     _host: ToolHost
+    _keys: ToolKeys
+    _key_notice: Callable[[], str]
     _emit: Listener
 
     def handle(self, command: ToolCommand, stop: StopSignal) -> None:
         match command:
             case UseTools(servers):
+                before = self._host.servers
                 self._host.use(servers)
+                self._keys.forget_unused(before, servers)
+            case KeepToolKeys(servers, only_if_lasting):
+                self._emit(ToolKeysKept(self._keys.kept(servers, only_if_lasting), self._key_notice()))
             case EndToolServers(names):
                 self._host.end(names)
             case ListTools(names):

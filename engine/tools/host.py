@@ -12,7 +12,7 @@ import multiprocessing
 import secrets
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -84,9 +84,16 @@ class ServerHost:
     """Implements `engine.tools.interface.ToolHost`."""
 
     def __init__(
-        self, emit: Listener, start_s: float = START_S, call_s: float = CALL_S, grace_s: float = _GRACE_S
+        self,
+        emit: Listener,
+        fill: Callable[[ToolServer], ToolServer] = lambda server: server,
+        start_s: float = START_S,
+        call_s: float = CALL_S,
+        grace_s: float = _GRACE_S,
     ) -> None:
+        """`fill`: gives a server that is about to be used its keys, and raises ServerUnusable."""
         self._emit = emit
+        self._fill = fill
         self._start_s, self._call_s, self._grace_s = start_s, call_s, grace_s
         self._servers: tuple[ToolServer, ...] = ()
         self._changed = threading.Condition()
@@ -109,7 +116,12 @@ class ServerHost:
         if running is not None and not running.is_over and (known := running.tools.get(server)) is not None:
             return known
         self._emit(ToolServerChanged(server, ServerState.STARTING))
-        question = self._asked({"do": "list", "server": _written(found)}, stop, self._start_s)
+        try:
+            server_with_keys = self._fill(found)
+        except ServerUnusable as error:
+            self._emit(ToolServerChanged(server, ServerState.FAILED, str(error)))
+            raise
+        question = self._asked({"do": "list", "server": _written(server_with_keys)}, stop, self._start_s)
         if question is None:
             self._emit(ToolServerChanged(server, ServerState.ENDED))
             raise Cancelled("Starting {server} was cancelled.", server=server)
@@ -129,6 +141,7 @@ class ServerHost:
         try:
             server = self._server(tool.server)
             offered = self.tools_of(tool.server, stop)
+            server = self._fill(server)
         except ServerUnusable as error:
             return ToolAnswer(str(error), Outcome.FAILED, seconds=time.monotonic() - start)
         except Cancelled:

@@ -13,10 +13,12 @@ from engine.messages.conversations import ChatTurn, Role
 from engine.messages.events import Listener
 from engine.messages.replies import ReplyListener, joined_thoughts
 from engine.messages.tools import MOST_TURNS, Outcome, Tool, ToolCall, ToolResult
+from engine.remote.keys import Keys
 from engine.replies.writing import AnyWriter, Reply
 from engine.stop_signal import StopSignal
 from engine.tools.host import ServerHost
 from engine.tools.interface import ServerUnusable, ToolHost
+from engine.tools.keys import ToolKeys
 from engine.tools.servers import MOST_BYTES, read_tool_servers
 
 _REFUSED = "The user does not allow this call. Do not try it again; answer without it."
@@ -41,7 +43,7 @@ def open_tool_host(path: Path, emit: Listener) -> Iterator[ToolHost]:
             text = file.read(MOST_BYTES + 1).decode("utf-8-sig")
     except (OSError, ValueError) as error:
         raise FileUnusable(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
-    host = ServerHost(emit)
+    host = ServerHost(emit, ToolKeys(Keys()).filled)
     try:
         host.use(read_tool_servers(text))
         yield host

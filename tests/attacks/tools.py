@@ -127,7 +127,7 @@ def run(plan: Plan) -> Verdict:
     model = plan.folder / "caller.gguf"
     model.write_bytes(b"GGUF")
 
-    def host(_config: EngineConfig, emit: Listener) -> ServerHost:
+    def host(_config: EngineConfig, emit: Listener, _keys: object) -> ServerHost:
         return ServerHost(emit, start_s=30.0, call_s=_CALL_S, grace_s=10.0)
 
     desks: list[_Desk] = []

@@ -119,7 +119,7 @@ def _caller(monkeypatch: pytest.MonkeyPatch) -> None:
 def host(monkeypatch: pytest.MonkeyPatch) -> FakeToolHost:
     host = FakeToolHost()
 
-    def make(_config: EngineConfig, emit: Listener) -> FakeToolHost:
+    def make(_config: EngineConfig, emit: Listener, _keys: object) -> FakeToolHost:
         host.emit = emit
         return host
 

@@ -36,6 +36,7 @@ _TOOLS = {
     "roots": "Wants to know folders.",
     "wrong": "Answers that it failed.",
     "slow": "Answers after a moment.",
+    "variable": "Answers with a variable of its environment.",
     "leave": "Leaves a process behind that is nobody's child and ignores signals to end, and answers its number.",
     "leave_bare": "Likewise, without an environment.",
 }
@@ -113,6 +114,8 @@ class Rogue:
             self._raw(b"Welcome to the server!\n\n[1, 2]\n")
         if name == "slow":
             time.sleep(0.3)
+        if name == "variable":
+            text = os.environ.get(text, "")
         if name.startswith("leave"):
             text = _left_behind({} if name == "leave_bare" else dict(os.environ))
         said = {"large": "y" * 3_000_000}.get(name, text)

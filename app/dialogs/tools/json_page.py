@@ -34,6 +34,12 @@ class JsonPage(QWidget):
         about = self.tr(
             "The format that other programs use too, so that you can paste what they or a server's page show."
         )
+        about_keys = self.tr(
+            "Keys among environment variables and headers are not kept here but in the keyring of this system. A "
+            "“kept-key:…” stands for each; write another key in its place to change it."
+        )
+        self.key_notice = set_up(Sentences("", self), kind="warning")
+        self.key_notice.hide()
         self.field = set_up(QPlainTextEdit(self, tabChangesFocus=True), kind="field", name=self.tr("Servers as JSON"))
         self.field.setFont(code_font())
         self.field.setMinimumHeight(_LEAST_LINES * self.field.fontMetrics().lineSpacing())
@@ -49,7 +55,15 @@ class JsonPage(QWidget):
         self._pause.timeout.connect(self.check)
         buttons = in_row([self.copy_button, Stretch(), self.undo_button, self.use_button], spacing=6)
         in_column(
-            [words(about, self, kind="quiet"), Placed(self.field, 1), self.words, self.problem, buttons],
+            [
+                words(about, self, kind="quiet"),
+                words(about_keys, self, kind="quiet"),
+                self.key_notice,
+                Placed(self.field, 1),
+                self.words,
+                self.problem,
+                buttons,
+            ],
             inside=self,
             margins=(0, 4, 0, 4),
             spacing=8,
@@ -66,6 +80,11 @@ class JsonPage(QWidget):
         if not is_changed:
             self._show_text()
         self.check()
+
+    def show_key_notice(self, sentence: str) -> None:
+        """Why keys cannot be kept; empty where they can."""
+        self.key_notice.setText(sentence)
+        self.key_notice.setVisible(bool(sentence))
 
     @Slot()
     def check(self) -> None:

@@ -21,6 +21,7 @@ from engine import (
     Command,
     EndToolServers,
     ForgetAllowedTools,
+    KeepToolKeys,
     ListAllowedTools,
     ListTools,
     ReadTextFile,
@@ -28,7 +29,14 @@ from engine import (
     write_tool_servers,
 )
 from engine.messages.conversations import TextFile
-from engine.messages.events import AllowedToolsListed, EverythingForgotten, TextFileRead, ToolServerChanged, ToolsListed
+from engine.messages.events import (
+    AllowedToolsListed,
+    EverythingForgotten,
+    TextFileRead,
+    ToolKeysKept,
+    ToolServerChanged,
+    ToolsListed,
+)
 from engine.messages.tools import AllowedTool, ServerState, Tool, ToolServer, definition_of
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.chats import unsaved
@@ -276,3 +284,42 @@ def test_forgetting_everything_takes_the_servers_along(desk: Desk) -> None:
     assert desk.dialog.servers.cards == {}
     assert desk.dialog.json.field.toPlainText() == ""
     assert desk.dialog.allowed.rows == {}
+
+
+KEY = "sesame-4711"
+WITH_KEY = replace(FILES, env=(("API_KEY", KEY), ("LOG_LEVEL", "debug")))
+KEPT = replace(FILES, env=(("API_KEY", "kept-key:0123456789abcdef"), ("LOG_LEVEL", "debug")))
+
+
+def test_keys_that_older_settings_have_are_put_away(window: MainWindow, keeper: ThemeKeeper) -> None:
+    desk = Desk(window, keeper, unsaved(AppSettings(tool_servers=write_tool_servers((WITH_KEY, WEATHER)))))
+    assert desk.start == [UseTools((WITH_KEY, WEATHER)), KeepToolKeys((WITH_KEY, WEATHER), only_if_lasting=True)]
+    assert KEY not in repr(desk.start[1]), "where it may be logged"
+    desk.bridge.tell(ToolKeysKept((KEPT, WEATHER)))
+    assert desk.servers == (KEPT, WEATHER)
+    assert KEY not in desk.keeper.settings.model_dump_json()
+    assert KEY not in desk.dialog.json.field.toPlainText()
+    assert desk.last() == UseTools((KEPT, WEATHER))
+
+
+def test_keys_that_cannot_be_kept_stay_and_the_window_says_so(window: MainWindow, keeper: ThemeKeeper) -> None:
+    desk = Desk(window, keeper, unsaved(AppSettings(tool_servers=write_tool_servers((WITH_KEY,)))))
+    desk.bridge.tell(ToolKeysKept((WITH_KEY,), "There is no keyring."))
+    assert desk.servers == (WITH_KEY,)
+    assert desk.dialog.json.key_notice.text() == "There is no keyring."
+    desk.dialog.servers.switched.emit("files", False)
+    assert desk.servers == (replace(WITH_KEY, is_on=False),)
+
+
+def test_new_keys_never_reach_the_settings(desk: Desk) -> None:
+    before = desk.servers
+    desk.dialog.json.field.setPlainText(write_tool_servers((WITH_KEY, WEATHER)))
+    desk.dialog.json.check()
+    desk.dialog.json.use_button.click()
+    assert desk.last() == KeepToolKeys((WITH_KEY, WEATHER))
+    assert desk.servers == before
+    desk.bridge.tell(ToolKeysKept((KEPT, WEATHER)))
+    assert desk.servers == (KEPT, WEATHER)
+    assert KEY not in desk.keeper.settings.model_dump_json()
+    desk.dialog.servers.switched.emit("files", False)
+    assert desk.servers == (replace(KEPT, is_on=False), WEATHER), "a placeholder is no key"

@@ -51,7 +51,7 @@ class Desk:
 def host(monkeypatch: pytest.MonkeyPatch) -> FakeToolHost:
     host = FakeToolHost()
 
-    def made(_config: EngineConfig, emit: object) -> FakeToolHost:
+    def made(_config: EngineConfig, emit: object, _keys: object) -> FakeToolHost:
         host.emit = emit  # type: ignore[assignment]
         return host
 

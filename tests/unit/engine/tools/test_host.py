@@ -316,7 +316,7 @@ def at(address: str, key: str = "sesame") -> ToolServer:
 
 def test_a_server_at_an_address_is_called(desk: Desk, address: str) -> None:
     desk.use(at(address))
-    assert len(desk.host.tools_of("rogue", StopSignal())) == 17
+    assert len(desk.host.tools_of("rogue", StopSignal())) == 18
     assert desk.call("echo").text == "hello"
 
 
