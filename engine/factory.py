@@ -6,10 +6,9 @@ load on the engine's own threads.
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -84,7 +83,6 @@ if TYPE_CHECKING:
 
 _SAMPLED = 2_000  # characters of a text that is too long to count all its tokens
 _MOST_TRIED = 4096  # tokens of the user's texts, for trying shallow copies
-_logger = logging.getLogger("slipstream.store")
 _T = TypeVar("_T")
 _Handle = Callable[[Any, StopSignal], object]  # carries out one kind of command
 
@@ -248,11 +246,9 @@ class Services:
         self._listener(event)
 
     def _erase_deleted(self, repository: Repository) -> None:
-        """Chats that were deleted before this start. If that fails they stay hidden until the next one."""
-        try:
+        """Chats that were deleted before this start. If that fails it is told, and tried again, with the rest."""
+        with suppress(StoreUnusable):
             repository.purge_deleted()
-        except StoreUnusable as error:
-            _logger.warning("what was deleted was not removed: %s", error)
         self._post(EraseDeleted())
 
     def _build_chat(self) -> ChatService:

@@ -11,8 +11,8 @@ from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.readings import Readings
 
-_FIRST_PAUSE_S = 1.0  # after it gave way to somebody who used the store, and twice as long after every further time
-_LONGEST_PAUSE_S = 300.0  # also after what could not be erased: a disk may have room by then
+_FIRST_PAUSE_S = 1.0  # after something could not be erased, and twice as long after every further time
+_LONGEST_PAUSE_S = 300.0
 _GLANCE_S = 0.1
 
 
@@ -34,7 +34,7 @@ class ErasingService:
                 told = left
             if left == ():
                 return
-            _wait(_LONGEST_PAUSE_S if left else pause_s, stop)
+            _wait(pause_s, stop)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
 

@@ -6,7 +6,7 @@ when the store is opened: until then the prompt that was made of the draft may s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -75,6 +75,13 @@ def read_pictures(connection: Connection, conversation_id: int, digests: Iterabl
 def find_unnamed(connection: Connection, conversation_id: int | None = None) -> list[tuple[int, str]]:
     """Conversations (this one; None: all) and digests of the pictures that nothing names any more."""
     return list(raw_rows(connection, _UNNAMED, conversation_id))
+
+
+def remove_unnamed(connection: Connection, only: Container[tuple[int, str]]) -> None:
+    """Of these conversations and digests, what nothing names."""
+    for each in find_unnamed(connection):
+        if each in only:
+            connection.exec_driver_sql(_REMOVE, each)
 
 
 def take_unnamed(connection: Connection, conversation_id: int, prompts: Iterable[str]) -> tuple[Picture, ...]:

@@ -23,14 +23,15 @@ from engine.messages.tools import ToolCall, ToolResult
 from engine.places import STORE
 from engine.storage import branch, connections
 from engine.storage.drafters import DrafterRepository
-from engine.storage.erasing import Due, delete_all, delete_conversations, note
+from engine.storage.erasing import Due, delete_all, delete_conversations
 from engine.storage.failures import as_store_errors
 from engine.storage.forms import FormRepository
 from engine.storage.learned import LearnedRepository
 from engine.storage.order import OrderRepository, existing_folder
 from engine.storage.pace import PaceRepository
-from engine.storage.pictures import REMOVE_UNNAMED, StoredPictures, add_pictures, find_unnamed, read_pictures
+from engine.storage.pictures import StoredPictures, add_pictures, read_pictures
 from engine.storage.presets import PresetRepository
+from engine.storage.purging import PurgeRepository
 from engine.storage.removal import Removed, put_back, remove
 from engine.storage.schema import ConversationRow, Holds, MessageRow, rows_holding
 from engine.storage.search import MOST_HITS, find_conversations
@@ -45,7 +46,6 @@ from engine.storage.upgrade import upgrade
 FILE_NAME = STORE
 _LONGEST_PROMPT = 500  # characters: of those that are asked again
 _IDS = select(ConversationRow.id)
-_DELETED_IDS = _IDS.where(ConversationRow.deleted_at.is_not(None))
 
 
 class Repository(
@@ -57,11 +57,12 @@ class Repository(
     PresetRepository,
     LearnedRepository,
     ToolRepository,
+    PurgeRepository,
 ):
     """Conversations and their messages, the order among them (`OrderRepository`), the library of targets
     (`TargetRepository`), figures of forms of their weights (`FormRepository`) and of drafters (`DrafterRepository`),
     what the pace knows (`PaceRepository`), presets and prompts (`PresetRepository`), what is learned from chats
-    (`LearnedRepository`), and which tools are allowed (`ToolRepository`).
+    (`LearnedRepository`), which tools are allowed (`ToolRepository`), and what goes for good (`PurgeRepository`).
 
     Any thread may call any method, and other processes may use the same store. Every method raises StoreUnusable when
     disk or file fails; what was committed before stays. A deleted conversation is hidden until it is restored or
@@ -274,20 +275,6 @@ class Repository(
         removed_here.pop()
         return opened
 
-    def purge_deleted(self) -> int:
-        """Removes deleted conversations for good, and returns how many, and pictures that drafts have let go of;
-        `finish_erasure` is to follow. N-grams stay, see `load_ngrams`."""
-        with self._reading() as connection:
-            ids = connection.execute(_DELETED_IDS).scalars().all()
-            unnamed = find_unnamed(connection)
-        if ids or unnamed:  # else another program's lock would hold up a start for nothing
-            with self._writing(patience_s=SHORT_PATIENCE_S) as connection:
-                ids = connection.execute(_DELETED_IDS).scalars().all()
-                delete_conversations(connection, ids)
-                connection.exec_driver_sql(REMOVE_UNNAMED, (None,))
-                note(connection, Due.PAGES)
-        return len(ids)
-
     def forget_conversation(self, conversation_id: int) -> ConversationSummary:
         """Removes one conversation for good, deleted or not. `finish_erasure` is to follow."""
         with self._writing(conversation_id) as connection:
@@ -295,12 +282,6 @@ class Repository(
             delete_conversations(connection, [conversation_id])
         self._removed.pop(conversation_id, None)
         return summary_of(found)
-
-    def finish_erasure(self, is_stopped: Callable[[], bool] = lambda: False) -> tuple[str, ...] | None:
-        """Erases from the files what was deleted, now or before an interruption; takes seconds for a large store.
-        Returns sentences about what could not be erased; the next call tries again. None: it gave way to others who
-        use the store, or was stopped, and is to be called again soon."""
-        return self._file.finish_erasure(is_stopped)
 
     def search(self, words: str, stopped: Callable[[], bool] = lambda: False) -> tuple[SearchHit, ...]:
         """Conversations with all these words, whatever the case of their letters, last used first; at most `MOST_HITS`.

@@ -17,7 +17,7 @@ from engine.errors import StoreUnusable
 from engine.places import clear_words
 from engine.storage import connections, erasing
 from engine.storage.erasing import Due, Postponed
-from engine.storage.failures import as_store_errors, is_locked
+from engine.storage.failures import as_store_errors, is_full, is_locked
 from engine.storage.schema import Base
 
 # Ids of incognito chats and their messages begin here: beyond any that the file gives, so that an id tells where its
@@ -148,8 +148,12 @@ class Database:
         except StoreUnusable as error:
             if is_locked(error.__cause__):
                 return None
-            left.append(str(error))
+            left.append(self.why_left(error))
         return tuple(left)
+
+    def why_left(self, error: StoreUnusable) -> str:
+        """A sentence about what is not erased for this reason, and is tried again."""
+        return erasing.no_room(self._path, 2 * self._path.stat().st_size) if is_full(error.__cause__) else str(error)
 
     def _clear_files(self, num_forgotten: int) -> tuple[Path, ...]:
         """Returns what could not be cleared. Only that is tried again: the others are in use again."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import queue
 import random
 import sqlite3
 import subprocess
@@ -22,6 +23,7 @@ from app.crash.reports import CrashFolder
 from app.crash.watch import log_to_file
 from app.settings.app_settings import AppSettings, SettingsFile
 from app.startup.instance_lock import InstanceLock
+from engine import Engine, EngineConfig, ListConversations
 from engine.config import OwnSampling, TargetOptions
 from engine.errors import ConversationMissing, MendableError
 from engine.exchange.writing import write_chats
@@ -30,6 +32,7 @@ from engine.hub.saved import SavedDownloads
 from engine.hub.search import list_files
 from engine.messages.commands import ForgetEverything
 from engine.messages.conversations import ExportFormat, Role
+from engine.messages.events import DeletedErased
 from engine.messages.learned import NgramRecord, VerifiedReply
 from engine.messages.targets import TargetSource
 from engine.numerics.vocabulary_map import VocabularyMap, open_map
@@ -43,6 +46,7 @@ from tests.attacks.attack import Outcome, Plan
 from tests.attacks.desk import Desk
 from tests.fakes.gguf import TINY, gguf
 from tests.fakes.hub import FakeHub, serving
+from tests.fakes.listener import EventQueue
 
 _SIZE = 64 << 20
 _OLD_STORE = Path(__file__).parents[1] / "unit/engine/storage/store_0006.sql"
@@ -50,6 +54,7 @@ _MODEL = "somebody/Tiny-GGUF"
 _KEPT = "what was there before"
 _LONG = "a text that needs room " * 2000
 _DONE = "Done."
+_STARTS = 4
 _LEFT = (0, 4096, 8192, 20_000, 40_000, 100_000)  # bytes
 
 
@@ -328,6 +333,41 @@ def _is_whole(folder: Path) -> bool:
         return connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
+def _at_the_start(disk: Disk, dice: random.Random, outcome: Outcome) -> None:
+    """A large chat that was deleted before a start with little room: nobody says that it is erased until it is."""
+    folder = disk.path / "start"
+    secret = f"secret {dice.randrange(10**9)} "
+    with closing(Repository.open(folder)) as store:
+        for title, text in (("kept", _KEPT), ("gone", secret * (5_000_000 // len(secret)))):
+            number = store.create_conversation(title, "").id
+            store.add_message(number, None, Role.USER, text)
+        store.delete_conversation(number)
+    events = EventQueue()
+    disk.fill(dice.choice([0, 100_000, 1_000_000, 2_000_000]))
+    engine = Engine(EngineConfig(folder), events)
+    try:
+        engine.post(ListConversations())
+        left = events.wait_for(DeletedErased).left
+        outcome.check(bool(left), "start: a chat is told as erased for which there was no room")
+        outcome.check(_holds(folder, secret), "start: there was room, so nothing is tried here")
+        disk.free()
+        left = events.wait_for(DeletedErased).left
+        outcome.check(not left, f"start: with room it is told: {left}")
+        outcome.check(not _holds(folder, secret), "start: a chat is told as erased and is not")
+    except queue.Empty:
+        outcome.failures.append("start: what was deleted is not tried again when there is room")
+    finally:
+        disk.free()
+        engine.close()
+    outcome.check(_is_whole(folder), "start: the store is damaged")
+    outcome.tried += 1
+    subprocess.run(["rm", "-rf", str(folder)], check=True)
+
+
+def _holds(folder: Path, words: str) -> bool:
+    return any(words.encode() in file.read_bytes() for file in folder.rglob("*") if file.is_file())
+
+
 def _at_the_window(disk: Disk, outcome: Outcome) -> None:
     """A chat goes on while the disk is full, and all of it is stored when there is room."""
     folder = disk.path / "window"
@@ -392,6 +432,8 @@ def _inside(seed: str, count: str, folder: str) -> None:
         hub.models[_MODEL] = {"tiny-Q4_K_M.gguf": gguf({**TINY, "filler": "x" * 200_000})}
         for number in range(plan.count):
             _attempt(disk, plan.dice(number), ACTS[number % len(ACTS)], hub, outcome)
+    for number in range(_STARTS):
+        _at_the_start(disk, plan.dice(plan.count + number), outcome)
     _at_the_window(disk, outcome)
     outcome.figures["acts"] = str(len(ACTS))
     print(json.dumps(asdict(outcome)), flush=True)

@@ -7,8 +7,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Engine, event
 
-from engine.errors import ConversationMissing
+from engine.errors import ConversationMissing, StoreUnusable
 from engine.messages.conversations import Role
 from engine.messages.replies import ReplyStatistics, StopReason
 from engine.storage import Repository
@@ -114,6 +115,36 @@ def test_text_held_by_a_reader_is_erased_by_the_next_purge(
         assert b"secret plan" in written(data_dir)
     assert repository.finish_erasure() == ()
     assert b"secret plan" not in written(data_dir)
+
+
+def test_what_a_full_disk_keeps_from_being_purged_is_told_and_purged_when_there_is_room(
+    repository: Repository, data_dir: Path
+) -> None:
+    def refuse(_connection: object, _cursor: object, statement: str, *_more: object) -> None:
+        if statement.startswith("DELETE FROM conversations"):
+            error = sqlite3.OperationalError("database or disk is full")
+            error.sqlite_errorcode = sqlite3.SQLITE_FULL
+            raise error
+
+    gone, restored = (repository.create_conversation(title, "").id for title in ("secret plan", "undone"))
+    for number in (gone, restored):
+        repository.delete_conversation(number)
+    event.listen(Engine, "before_cursor_execute", refuse)
+    try:
+        with pytest.raises(StoreUnusable):
+            repository.purge_deleted()
+        (told,) = repository.finish_erasure() or ()
+    finally:
+        event.remove(Engine, "before_cursor_execute", refuse)
+    assert "It will be done as soon as there is room." in told
+    assert b"secret plan" in written(data_dir)
+    repository.restore_conversation(restored)
+    later = repository.create_conversation("deleted since", "").id
+    repository.delete_conversation(later)
+    assert repository.finish_erasure() == ()
+    assert b"secret plan" not in written(data_dir)
+    repository.restore_conversation(later)
+    assert {each.id for each in repository.list_conversations()} == {restored, later}
 
 
 def test_purge_reaches_the_copy_that_a_migration_left(repository: Repository, data_dir: Path, store: Path) -> None:
