@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from engine.config import DATA_DIR_VARIABLE
 from engine.errors import StoreUnusable
 from engine.sentences import say, template
 
+_LEAST_ROOM = 1 << 20  # bytes
 _ELSEWHERE = say("choose another data folder with {variable}", variable=DATA_DIR_VARIABLE)
 
 
@@ -85,11 +87,21 @@ def unusable(sentence: str, path: Path, reason: str | None = None) -> StoreUnusa
     return StoreUnusable(sentence, path=path, elsewhere=_ELSEWHERE, reason=reason)
 
 
-def _sentence_for(error: BaseException | None) -> str | None:
+def _sentence_for(error: BaseException | None, path: Path) -> str | None:
     """None for an error of ours, such as a broken constraint."""
     if isinstance(error, sqlite3.Error) and "decode to UTF-8" in str(error):
         return DAMAGED  # raised by Python's module, for bytes that we never wrote
-    return _BY_SQLITE_CODE.get(_primary_code(error) or 0)
+    code = _primary_code(error) or 0
+    if code == sqlite3.SQLITE_IOERR and _has_no_room(path):
+        return _FULL  # where SQLite can make no room for the index of its log, it names no other reason
+    return _BY_SQLITE_CODE.get(code)
+
+
+def _has_no_room(path: Path) -> bool:
+    try:
+        return shutil.disk_usage(path.parent).free < _LEAST_ROOM
+    except OSError:
+        return False
 
 
 @contextmanager
@@ -98,7 +110,7 @@ def as_store_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (DBAPIError, sqlite3.Error) as error:
-        sentence = _sentence_for(error.orig if isinstance(error, DBAPIError) else error)
+        sentence = _sentence_for(error.orig if isinstance(error, DBAPIError) else error, path)
         if sentence is None:
             raise
         raise unusable(sentence, path) from error

@@ -32,7 +32,7 @@ from engine.hub.saved import SavedDownloads
 from engine.hub.search import list_files
 from engine.messages.commands import ForgetEverything
 from engine.messages.conversations import ExportFormat, Role
-from engine.messages.events import DeletedErased
+from engine.messages.events import DeletedErased, Failed
 from engine.messages.learned import NgramRecord, VerifiedReply
 from engine.messages.targets import TargetSource
 from engine.numerics.vocabulary_map import VocabularyMap, open_map
@@ -343,14 +343,21 @@ def _at_the_start(disk: Disk, dice: random.Random, outcome: Outcome) -> None:
             store.add_message(number, None, Role.USER, text)
         store.delete_conversation(number)
     events = EventQueue()
-    disk.fill(dice.choice([0, 100_000, 1_000_000, 2_000_000]))
+    num_left = dice.choice([0, 300_000, 1_000_000, 2_000_000])
+    disk.fill(num_left)
     engine = Engine(EngineConfig(folder), events)
     try:
         engine.post(ListConversations())
-        left = events.wait_for(DeletedErased).left
-        outcome.check(bool(left), "start: a chat is told as erased for which there was no room")
-        outcome.check(_holds(folder, secret), "start: there was room, so nothing is tried here")
-        disk.free()
+        if num_left:
+            left = events.wait_for(DeletedErased).left
+            outcome.check(bool(left), "start: a chat is told as erased for which there was no room")
+            outcome.check(_holds(folder, secret), "start: there was room, so nothing is tried here")
+            disk.free()
+        else:  # the store cannot even be opened
+            told = events.wait_for(Failed).sentence
+            outcome.check("is full" in told, f"start: on a full disk it is told: {told}")
+            disk.free()
+            engine.post(ListConversations())
         left = events.wait_for(DeletedErased).left
         outcome.check(not left, f"start: with room it is told: {left}")
         outcome.check(not _holds(folder, secret), "start: a chat is told as erased and is not")

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import stat
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from engine.errors import StoreUnusable
 from engine.messages.conversations import Role
-from engine.storage import Repository
+from engine.storage import Repository, failures
 
 from .conftest import OnEveryConnection
 
@@ -53,6 +55,19 @@ def test_file_that_others_may_read_is_tightened(open_repository: Callable[[], Re
         file.chmod(0o644)
     open_repository()
     assert {permissions(file) for file in data_dir.iterdir()} == {0o600}
+
+
+def test_where_there_is_no_room_the_disk_is_full_whatever_sqlite_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It cannot make its index, and tells of a disk that fails."""
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMSIZE
+    with pytest.raises(StoreUnusable, match="The disk failed"), failures.as_store_errors(tmp_path / "store"):
+        raise error
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=4096))
+    with pytest.raises(StoreUnusable, match="is full"), failures.as_store_errors(tmp_path / "store"):
+        raise error
 
 
 def test_data_folder_may_have_any_name(tmp_path: Path) -> None:
