@@ -34,6 +34,7 @@ from engine.stop_signal import StopSignal
 Told = AnswerStarted | AnswerText | AnswerThought | AnswerEnded | AnswerRefused | EmbeddingsMade
 END = AnswerEnded | AnswerRefused | EmbeddingsMade
 _GAP_S = 0.05  # between two pieces of a reply: each costs the cores that write it, and nobody reads faster
+_CLOSED = "The server is being closed; ask again when it is back."
 _FAULT = "Something went wrong inside Slipstream; ask again."
 
 
@@ -76,6 +77,7 @@ class Desk:
         self._takes_soon: asyncio.TimerHandle | None = None  # by itself; then text need not wake it
         self.target: TargetInfo | None = None
         self.is_loading = False
+        self._is_closed = False
 
     def open(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -105,6 +107,8 @@ class Desk:
         return self._enter(Embed(next(self._numbers), path, texts))
 
     def _enter(self, command: OfClient) -> Job:
+        if self._is_closed:
+            raise RequestRefused(503, _CLOSED)
         if self.target is None:
             raise RequestRefused(
                 503,
@@ -135,8 +139,13 @@ class Desk:
             job.stop.set()
 
     def close(self) -> None:
+        """Whoever waits for a reply is told, and nobody else is let in."""
+        self._is_closed = True
         for job in (*self._waiting, *([self._current] if self._current else [])):
-            self.leave(job)
+            if not job.is_over:
+                self.leave(job)
+                job.is_over = True
+                job.told.put_nowait(AnswerRefused(job.command.number, Refusal.NOT_READY, _CLOSED))
 
     @property
     def num_waiting(self) -> int:

@@ -13,6 +13,8 @@ _ALL = (
     Attack("server", "malformed requests, foreign pages, and 32 programs at once for two minutes", 2000, 1200.0),
     Attack("quoting", "grammars that force what is guessed of a chat: do counts and times say what is right", 8),
     Attack("caching", "prompts that begin as a chat does: do counts and times say how it goes on", 24),
+    Attack("crowd", "32 programs and a chat in the window beside them, for so many seconds", 60, 3600.0),
+    Attack("strangers", "programs of another user of this machine, who ask the server (needs root)", 400),
     Attack("starts", "two starts at once: one window, one store, no loss", 50, 3600.0),
     Attack("disk", "a disk that is full or read-only at every write", 150),
     Attack("models", "files of models with damage in header, tensors, vocabulary and template", 1000, 3600.0),

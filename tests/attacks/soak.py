@@ -53,7 +53,7 @@ _WORDS = ("red", "house", "river", "seven", "cloud", "paper", "green", "winter",
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class Look:
     """What the process holds."""
 
     reply: int
@@ -64,7 +64,7 @@ class _Look:
     is_alike: bool  # as others so marked: with the first target, its drafter, and nobody who asks for another
 
     @classmethod
-    def now(cls, reply: int, is_alike: bool = False) -> _Look:
+    def now(cls, reply: int, is_alike: bool = False) -> Look:
         own = psutil.Process()
         return cls(reply, own.memory_info().rss, own.num_threads(), own.num_fds(), _num_children(own), is_alike)
 
@@ -165,7 +165,7 @@ class _Soak:
 
 def run(plan: Plan) -> Outcome:
     outcome = Outcome()
-    before = _Look.now(0)
+    before = Look.now(0)
     names_before = _thread_names()
     soak = _Soak(plan.folder, plan.dice(0))
     looks = []
@@ -181,12 +181,12 @@ def run(plan: Plan) -> Outcome:
             if number % _REPLIES_PER_LESSON == _BLOCK + _BLOCK // 2 - 1:  # its drafter is there by then
                 soak.rest(_LESSON_S)
             if outcome.tried % _REPLIES_PER_LOOK == 0:
-                looks.append(_Look.now(outcome.tried, is_alike=number % _BLOCK in _ALIKE))
+                looks.append(Look.now(outcome.tried, is_alike=number % _BLOCK in _ALIKE))
                 print(looks[-1], file=sys.stderr, flush=True)
     finally:
         outcome.check(soak.close(), "the engine does not end")
     gc.collect()
-    after = _Look.now(plan.count)
+    after = Look.now(plan.count)
     outcome.failures += soak.failures
     _judge(outcome, looks)
     outcome.check(_thread_names() <= names_before, f"threads are left over: {_thread_names() - names_before}")
@@ -196,7 +196,7 @@ def run(plan: Plan) -> Outcome:
     return outcome
 
 
-def _judge(outcome: Outcome, looks: list[_Look]) -> None:
+def _judge(outcome: Outcome, looks: list[Look]) -> None:
     """Memory swings by a fifth with the target in use and with what is being loaded or learned. So only looks at the
     same phase count, of each block the lowest; through all that are warm goes a line, of Theil and Sen, which one block
     in four cannot bend. What it rises by from the first to the last of them is the growth."""

@@ -48,13 +48,13 @@ def test_what_an_attack_leaves_running_ends_also_in_a_session_of_its_own() -> No
     assert not psutil.pid_exists(int(told.stdout))
 
 
-def _looks(growth: float, wild: int | None = None) -> list[soak._Look]:
+def _looks(growth: float, wild: int | None = None) -> list[soak.Look]:
     """Of 20 blocks of 100 replies: what is held between them swings by a fifth, and grows over all by `growth`."""
     looks = []
     for reply in range(10, 2001, 10):
         is_alike, block = reply % 100 in (30, 40, 50), reply // 100
         memory = 600e6 * (1 + growth * reply / 2000) * (1 if is_alike else 1.2 if reply % 20 else 0.8)
-        looks.append(soak._Look(reply, int(memory * (2 if block == wild else 1)), 20, 15, 0, is_alike))
+        looks.append(soak.Look(reply, int(memory * (2 if block == wild else 1)), 20, 15, 0, is_alike))
     return looks
 
 

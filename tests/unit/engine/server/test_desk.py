@@ -9,14 +9,24 @@ from typing import TypeVar
 import pytest
 
 from engine.config import ReplySettings
-from engine.messages.asked import Asked
+from engine.messages.asked import Asked, Refusal
 from engine.messages.commands import Answer, LoadTarget
-from engine.messages.events import AnswerEnded, AnswerStarted, AnswerText, Event, Finished, TargetInfo, TargetReady
+from engine.messages.events import (
+    AnswerEnded,
+    AnswerRefused,
+    AnswerStarted,
+    AnswerText,
+    Event,
+    Finished,
+    TargetInfo,
+    TargetReady,
+)
 from engine.messages.owner import Owner
 from engine.messages.replies import ReplyStatistics, StopReason
 from engine.messages.serving import Asker, ServerLimits
 from engine.server import desk
 from engine.server.desk import Desk, Told
+from engine.server.refusals import RequestRefused
 from engine.stop_signal import StopSignal
 
 _T = TypeVar("_T")
@@ -89,3 +99,19 @@ def test_what_another_reply_tells_is_passed_on_to_nobody() -> None:
     (told,) = at_desk(visit)
     assert isinstance(told, AnswerEnded)
     assert told.number != 99
+
+
+def test_whoever_waits_when_it_closes_is_told_so() -> None:
+    async def visit(at: Desk) -> None:
+        jobs = [at.submit(Asked(), Asker(Owner("program"))) for _ in range(3)]
+        at.close()
+        for job in jobs:
+            (told,) = await job.next()
+            assert isinstance(told, AnswerRefused)
+            assert told.refusal is Refusal.NOT_READY
+        assert jobs[0].stop is not None
+        assert jobs[0].stop.is_set()
+        with pytest.raises(RequestRefused):
+            at.submit(Asked(), Asker(Owner("program")))
+
+    at_desk(visit)
