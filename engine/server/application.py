@@ -31,7 +31,7 @@ from engine.server.pictures import PictureReader
 from engine.server.reading import Body, checked, read_json
 from engine.server.refusals import RequestRefused, without_paths
 from engine.server.room import Room
-from engine.server.streams import created, respond
+from engine.server.streams import created, respond, while_there
 
 _logger = logging.getLogger("slipstream.server")
 _FAULT = "Something went wrong inside Slipstream; its log says where."
@@ -111,7 +111,7 @@ class _Pages:
     async def chat(self, request: Request) -> Response:
         told = await self._read(request, has_pictures=True)
         body, client = checked(ChatRequest, told), _client(request)
-        wanted = await read_chat(body, client.name, PictureReader(told.pictures))
+        wanted = await while_there(request, read_chat(body, client.name, PictureReader(told.pictures)))
         form = ChatForm(self._name, wanted.tells_usage, bool(body.logprobs), wanted.is_parallel)
         return await respond(request, self.desk, wanted.replies, await self._asker(request), form, wanted.is_streamed)
 
@@ -125,7 +125,7 @@ class _Pages:
     async def message(self, request: Request) -> Response:
         told = await self._read(request, has_pictures=True)
         body, client = checked(MessagesRequest, told), _client(request)
-        wanted = await read_messages(body, client.name, PictureReader(told.pictures))
+        wanted = await while_there(request, read_messages(body, client.name, PictureReader(told.pictures)))
         form = MessageForm(self._name, wanted.is_parallel, wanted.replies[0].stop_strings)
         return await respond(request, self.desk, wanted.replies, await self._asker(request), form, wanted.is_streamed)
 

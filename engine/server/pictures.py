@@ -19,16 +19,14 @@ _AT_ONCE = 1 << 20  # letters of base64: four of them are three bytes
 
 
 class PictureReader:
-    """Of one request. A process of its own looks at each picture, whatever it holds."""
+    """Of one request. A process of its own looks at each picture, whatever it holds, and ends when nobody waits for
+    it."""
 
     def __init__(self, aside: dict[str, bytearray]) -> None:
         """`aside`: what large pictures are written as, by what stands for them in the request."""
         self._aside = aside
         self._stop = StopSignal()
         self._count = 0
-
-    def stop(self) -> None:
-        self._stop.set()
 
     async def read(self, url: str, at: str) -> Picture:
         """Raises RequestRefused. Nothing is fetched from anywhere."""
@@ -51,6 +49,9 @@ class PictureReader:
             raise invalid(f"There may be {_MOST} pictures in one request.", at)
         try:
             return await asyncio.to_thread(self._picture, written, start)
+        except asyncio.CancelledError:  # nobody waits for it any more
+            self._stop.set()
+            raise
         except (FileUnusable, Cancelled) as error:
             raise invalid(str(error), at) from None
         except (binascii.Error, ValueError):

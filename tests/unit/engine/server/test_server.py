@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -14,10 +15,11 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from engine.errors import NotPossible, SettingInvalid
+from engine.errors import Cancelled, NotPossible, SettingInvalid
 from engine.messages.serving import ServerLimits, ServerSettings
 from engine.server.clients import Clients
 from engine.server.serving import Server
+from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from tests.fakes.caller import Caller
 from tests.fakes.served import ANYWHERE, Served, served
@@ -136,6 +138,24 @@ def test_thoughts_stand_beside_the_answer(thinker: Served) -> None:
     assert "".join(each.get("reasoning_content", "") for each in deltas) == THOUGHT
     quick = thinker.said("2 + 2?", reasoning_effort="none")["choices"][0]["message"]
     assert "reasoning_content" not in quick
+
+
+def test_a_picture_is_not_read_any_longer_when_its_client_has_left(
+    plain: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given_up = threading.Event()
+
+    def reads_long(path: Path, _data: bytes, stop: StopSignal) -> None:
+        while not stop.is_set():
+            time.sleep(0.01)
+        given_up.set()
+        raise Cancelled("Reading {name} was cancelled.", name=path.name)
+
+    monkeypatch.setattr("engine.server.pictures.read_picture", reads_long)
+    url = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    with pytest.raises(httpx2.ReadTimeout):
+        plain.ask({"messages": [{"role": "user", "content": [url]}]}, timeout=0.3)
+    assert given_up.wait(30)
 
 
 def test_tools_are_called_and_their_results_answered(caller: Served) -> None:
