@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from app.crash.our_words import template_of, words_of_python
 from engine.errors import MendableError
 from engine.home import expanded
-from engine.whole_file import private_folder
+from engine.whole_file import plain_file, private_folder
 
 if TYPE_CHECKING:
     from app.settings.app_settings import AppSettings
@@ -100,7 +100,7 @@ class CrashFolder:
 
     def _report_native(self, native: Path, settings: Callable[[], str]) -> None:
         """An empty one is of a process that was killed, or whose machine lost power: that is no crash."""
-        with native.open("rb") as file:
+        with plain_file(native) as file:
             trace = file.read(_NATIVE_BYTES).decode("utf-8", "replace")
         if trace:
             when = datetime.fromtimestamp(native.stat().st_mtime, UTC)

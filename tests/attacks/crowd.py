@@ -42,7 +42,7 @@ _LASTING = {"lexing_0"}  # threads that the next window would use
 
 def run(plan: Plan) -> Outcome:
     outcome = Outcome()
-    names_before = {thread.name for thread in threading.enumerate()}
+    known = _thread_names() | _LASTING
     port = _free_port()
     store = plan.folder / "store"
     store.mkdir()
@@ -54,7 +54,7 @@ def run(plan: Plan) -> Outcome:
             programs.begin(f"http://127.0.0.1:{port}")
             chat = _chat(outcome, plan, desk)
             programs.end()
-        _check_ended(outcome, port, programs, names_before)
+        _check_ended(outcome, port, programs, known)
         told = programs.told()
     outcome.failures += told["wrong"]
     outcome.tried = sum(told["statuses"].values()) + len(chat.prompts)
@@ -146,7 +146,7 @@ class _Programs:
         return found
 
 
-def _check_ended(outcome: Outcome, port: int, programs: _Programs, names_before: set[str]) -> None:
+def _check_ended(outcome: Outcome, port: int, programs: _Programs, known: set[str]) -> None:
     assert programs.process is not None
     children = psutil.Process().children(recursive=True)
     left = [
@@ -156,9 +156,7 @@ def _check_ended(outcome: Outcome, port: int, programs: _Programs, names_before:
     ]
     outcome.check(not left, f"processes are left over: {left}")
     end = time.monotonic() + _PATIENCE_S
-    while (
-        names := {thread.name for thread in threading.enumerate()} - names_before - _LASTING
-    ) and time.monotonic() < end:
+    while (names := _thread_names() - known) and time.monotonic() < end:
         time.sleep(0.1)
     outcome.check(not names, f"threads are left over: {names}")
     with closing(socket.socket()) as connection:
@@ -191,6 +189,10 @@ def _check_memory(outcome: Outcome, looks: list[Look], seconds: int) -> None:
         outcome.check(grown < 8, f"{grown:.0f} more {name}")
     outcome.figures["memory"] = f"{begin / 2**20:.0f} MB, {growth:+.1%}, at most {max(memory.values()) / 2**20:.0f} MB"
     outcome.figures["at the end"] = f"{looks[-1].threads} threads, {looks[-1].files} open files"
+
+
+def _thread_names() -> set[str]:
+    return {thread.name for thread in threading.enumerate()}
 
 
 def _free_port() -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from app.crash.reports import CrashFolder
 from app.crash.watch import log_file, log_to_file
 from app.settings.app_settings import AppSettings, SettingsFile
 from engine.errors import FileUnusable
@@ -51,3 +52,10 @@ def test_there_is_no_log(tmp_path: Path) -> None:
     before = [*logging.getLogger("slipstream").handlers]
     log_to_file(tmp_path)
     assert logging.getLogger("slipstream").handlers == before
+
+
+def test_there_is_no_crash_report(tmp_path: Path) -> None:
+    folder = CrashFolder(tmp_path)
+    folder.path.mkdir()
+    os.mkfifo(folder.path / "1.native")
+    assert folder.take_new() == ()
