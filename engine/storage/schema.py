@@ -13,6 +13,7 @@ from __future__ import annotations
 import codecs
 import json
 import os
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from enum import StrEnum
 from math import isfinite
@@ -106,11 +107,18 @@ class LongText(TypeDecorator[str]):
         return type_coerce(beginning_of(column), self)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> str | None:  # noqa: ARG002
-        if not isinstance(value, bytes) or len(value) <= _PIECE_BYTES:
-            return value.decode(errors="replace") if isinstance(value, bytes) else value
-        decode, is_cut = codecs.getincrementaldecoder("utf-8")("replace").decode, len(value) > MOST_READ_BYTES
-        pieces = [decode(value[start : start + _PIECE_BYTES]) for start in range(0, len(value), _PIECE_BYTES)]
-        return "".join([*pieces, "…" if is_cut else decode(b"", True)])
+        return "".join(pieces_of(value)) if isinstance(value, bytes) else value
+
+
+def pieces_of(raw: bytes) -> Iterator[str]:
+    """Of a text that was read as `beginning_of` reads it."""
+    if len(raw) <= _PIECE_BYTES:  # as nearly all
+        yield raw.decode(errors="replace")
+        return
+    decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+    for start in range(0, len(raw), _PIECE_BYTES):
+        yield decode(raw[start : start + _PIECE_BYTES])
+    yield "…" if len(raw) > MOST_READ_BYTES else decode(b"", True)
 
 
 class OriginRuns(TypeDecorator[tuple[OriginRun, ...]]):

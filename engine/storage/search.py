@@ -8,24 +8,38 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, takewhile
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, LargeBinary, Text, and_, cast, func, or_, select, type_coerce
 
 from engine.messages.conversations import ConversationSummary, SearchHit
-from engine.messages.prompts import with_names
-from engine.messages.replies import Thought, joined_thoughts
+from engine.messages.prompts import NAMES_PICTURE, with_names
+from engine.messages.replies import joined_thoughts
 from engine.storage.branch import links_up
-from engine.storage.schema import ConversationRow, MessageRow
+from engine.storage.connections import raw_rows
+from engine.storage.schema import ConversationRow, MessageRow, beginning_of, pieces_of, thoughts_from
 from engine.storage.summaries import SUMMARIES, summary_of
-from engine.storage.texts import snippet_of
-from engine.storage.tool_columns import Calls
+from engine.storage.texts import holds_all, snippet_of
+from engine.storage.tool_columns import calls_from
 
 MOST_HITS = 100
 _SIFTED_LENGTH = 100  # characters of a word that SQLite compares; it refuses very long patterns
 _AT_ONCE = 500  # conversations named in one statement
+_LONG_BYTES = 2**20  # of what a message holds as JSON: more is read by SQLite, while other threads go on
+_LONG = (
+    "SELECT CAST({value} AS BLOB) FROM json_each((SELECT {column} FROM messages WHERE id = ? AND json_valid({column})))"
+)
+_LONG_THOUGHTS = _LONG.format(column="thoughts", value="value ->> 1")
+_LONG_CALLS = _LONG.format(column="calls", value="(value ->> 2) || ' ' || (value ->> 3)")
+_HELD = (  # as bytes: long texts are decoded in pieces
+    MessageRow.id,
+    type_coerce(beginning_of(MessageRow.text), LargeBinary).label("text"),
+    cast(MessageRow.thoughts, LargeBinary).label("thoughts"),
+    cast(MessageRow.calls, LargeBinary).label("calls"),
+)
 
-_Found = tuple[int, str, bool]  # id and text of a message, or of its thoughts
+_Found = tuple[int, int]  # id of a message, and which of its parts it is found in
 
 
 def find_conversations(connection: Connection, words: Sequence[str], stopped: Callable[[], bool]) -> list[SearchHit]:
@@ -43,7 +57,7 @@ def find_conversations(connection: Connection, words: Sequence[str], stopped: Ca
 
     found = [each for each in summaries if each.id in messages or not missing[each.id]][:MOST_HITS]
     branches = _branches(connection, [head for each in found if (head := heads[each.id]) is not None])
-    return [_hit_of(each, messages.get(each.id, ()), words, branches) for each in found]
+    return [_hit_of(connection, each, messages.get(each.id, ()), words, branches) for each in found]
 
 
 def _missing_in(text: str, words: Sequence[str]) -> tuple[str, ...]:
@@ -53,13 +67,19 @@ def _missing_in(text: str, words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _hit_of(
-    conversation: ConversationSummary, messages: Sequence[_Found], words: Sequence[str], branch: set[int]
+    connection: Connection,
+    conversation: ConversationSummary,
+    messages: Sequence[_Found],
+    words: Sequence[str],
+    branch: set[int],
 ) -> SearchHit:
     """`messages` are those with the words, latest first; one of the current branch is preferred."""
     if not messages:
         return SearchHit(conversation, None, "", ())
-    number, text, is_thought = next((each for each in messages if each[0] in branch), messages[0])
-    return SearchHit(conversation, number, *snippet_of(text, words), is_thought)
+    number, part = next((each for each in messages if each[0] in branch), messages[0])
+    held = connection.execute(select(*_HELD).where(MessageRow.id == number)).one()
+    read = _PARTS[part]
+    return SearchHit(conversation, number, *snippet_of(lambda: read(connection, held), words), read is _thoughts)
 
 
 def _by_missing(
@@ -76,7 +96,7 @@ def _holding(
 ) -> Iterator[tuple[int, list[_Found]]]:
     """Conversations (of these; None: of all) and their messages with all the words, latest first."""
     wanted = (
-        select(MessageRow.conversation_id, MessageRow.id, MessageRow.text, MessageRow.thoughts, MessageRow.calls)
+        select(MessageRow.conversation_id, *_HELD)
         .join(ConversationRow, ConversationRow.id == MessageRow.conversation_id)
         .where(ConversationRow.deleted_at.is_(None), _sieve(words))
         .order_by(ConversationRow.updated_at.desc(), ConversationRow.id.desc(), MessageRow.id.desc())
@@ -87,21 +107,45 @@ def _holding(
     for number, rows in groupby(connection.execute(wanted), lambda row: int(row[0])):
         if stopped() or num_found == MOST_HITS:
             return
-        messages = [each for row in rows for each in _found_in(*row[1:], words)]
+        messages = [(row.id, part) for row in rows if (part := _part_with(connection, row, words, stopped)) is not None]
         if messages:
             num_found += 1
             yield number, messages
 
 
-def _found_in(
-    number: int, text: str, thoughts: tuple[Thought, ...], calls: Calls, words: Sequence[str]
-) -> Iterator[_Found]:
-    """In the text of a message as people read it, or else in its thoughts, or in what it calls."""
-    called = "\n".join(f"{call.tool} {call.arguments}" for call in calls)
-    for each, is_thought in ((with_names(text), False), (joined_thoughts(thoughts), True), (called, False)):
-        if not _missing_in(each, words):
-            yield number, each, is_thought
-            return
+def _part_with(connection: Connection, held: Any, words: Sequence[str], stopped: Callable[[], bool]) -> int | None:
+    """Which part of a message has all the words: its text as people read it, its thoughts, or what it calls."""
+    for part, read in enumerate(_PARTS):
+        if holds_all(takewhile(lambda _piece: not stopped(), read(connection, held)), words):
+            return part
+    return None
+
+
+def _text(_connection: Connection, held: Any) -> Iterator[str]:
+    pieces = pieces_of(held.text)
+    return iter((with_names("".join(pieces)),)) if NAMES_PICTURE.encode() in held.text else pieces
+
+
+def _thoughts(connection: Connection, held: Any) -> Iterator[str]:
+    if len(held.thoughts) <= _LONG_BYTES:
+        return iter((joined_thoughts(thoughts_from(held.thoughts)),))
+    return _long(connection, _LONG_THOUGHTS, held.id, "\n\n")
+
+
+def _calls(connection: Connection, held: Any) -> Iterator[str]:
+    if len(held.calls) <= _LONG_BYTES:
+        return iter(("\n".join(f"{call.tool} {call.arguments}" for call in calls_from(held.calls)),))
+    return _long(connection, _LONG_CALLS, held.id, "\n")
+
+
+def _long(connection: Connection, statement: str, number: int, between: str) -> Iterator[str]:
+    for place, (raw,) in enumerate(raw_rows(connection, statement, number)):
+        if place:
+            yield between
+        yield from pieces_of(raw or b"")
+
+
+_PARTS: tuple[Callable[[Connection, Any], Iterator[str]], ...] = (_text, _thoughts, _calls)
 
 
 def _sieve(words: Sequence[str]) -> ColumnElement[bool]:

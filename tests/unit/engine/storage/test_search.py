@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+import tracemalloc
+from collections.abc import Sequence
+
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine.messages.conversations import Role, SearchHit
-from engine.storage import Repository
-from engine.storage.texts import snippet_of, wanted_words
+from engine.messages.replies import Thought
+from engine.messages.tools import ToolCall
+from engine.storage import Repository, search, texts
+from engine.storage.texts import holds_all, snippet_of, wanted_words
 
 
 def chat(repository: Repository, title: str, *texts: str, incognito: bool = False) -> int:
@@ -86,15 +92,80 @@ def test_a_search_can_be_stopped(repository: Repository) -> None:
 
 def test_a_snippet_shows_the_words_in_one_line() -> None:
     text = "Far away\n\nand long ago " * 20 + "the STRASSE\twas wide. " + "And so on. " * 40
-    snippet, marks = snippet_of(text, wanted_words("straße wide"))
+    snippet, marks = snippet_of(lambda: [text], wanted_words("straße wide"))
     assert snippet.startswith("…")
     assert snippet.endswith("…")
     assert [snippet[start : start + length] for start, length in marks] == ["STRASSE", "wide"]
     assert "\n" not in snippet
 
 
+def plain_snippet(text: str, words: Sequence[str]) -> tuple[str, int]:
+    """The line, and where it begins, as found in the whole text at once."""
+    folded = text.casefold()
+    origins = [index for index, character in enumerate(text) for _ in character.casefold()]
+    places = [place for word in words if (place := folded.find(word)) >= 0]
+    begin = max(0, origins[min(places)] - 36) if places else 0
+    if begin:
+        space = max(text.find(" ", begin, begin + 36), text.find("\n", begin, begin + 36))
+        begin = space + 1 if 0 <= space < begin + 18 else begin
+    line = " ".join(text[begin : begin + 180].split())
+    return ("…" if begin else "") + line + ("…" if begin + 180 < len(text) else ""), begin
+
+
+LETTERS = st.sampled_from(
+    ["ß", "s", "S", "ﬃ", "f", "I", "İ", "i", "\u0307", "ΐ", " ", "\n", "é", "😀", "ς", "Σ", "a" * 40]
+)
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(LETTERS, max_size=40).map("".join), st.lists(LETTERS, max_size=9).map("".join), st.integers(1, 9))
+def test_a_text_in_pieces_is_searched_as_a_whole_one(
+    monkeypatch: pytest.MonkeyPatch, text: str, words: str, size: int
+) -> None:
+    monkeypatch.setattr(texts, "_WINDOW", size)
+    pieces = [text[start : start + size + 2] for start in range(0, len(text), size + 2)]
+    wanted = wanted_words(words)
+    assert holds_all(pieces, wanted) == all(word in text.casefold() for word in wanted)
+    assert snippet_of(lambda: pieces, wanted)[0] == plain_snippet(text, wanted)[0]
+
+
+def test_no_character_vanishes_where_it_is_folded() -> None:
+    assert all(chr(number).casefold() for number in range(sys.maxunicode + 1))
+
+
+def test_a_long_message_is_found_in_little_memory_and_the_search_of_it_stops(repository: Repository) -> None:
+    number = chat(repository, "long", "ü word " * 500_000 + "the Needle at the end")
+    tracemalloc.start()
+    try:
+        (hit,) = repository.search("needle")
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (hit.conversation.id, marked(hit)) == (number, ["Needle"])
+    assert most < 12 * 2**20, "the bytes of the text, and little more"
+    looks = iter([False, False])
+    assert repository.search("no such words", lambda: next(looks, True)) == ()
+    assert list(looks) == [], "it looked whether to stop while it read the text"
+
+
+def test_long_thoughts_and_calls_are_searched_like_short_ones(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = repository.create_conversation("chat", "").id
+    thoughts = (Thought(0, "The first.", 1.0, 2, True), Thought(0, "A Straße.", 1.0, 2, True))
+    calls = (ToolCall("1", "s", "forecast", '{"city": "Zürich"}'), ToolCall("2", "s", "clock", "{}"))
+    prompt = repository.add_message(number, None, Role.USER, "Hi")
+    repository.add_message(number, prompt.id, Role.ASSISTANT, "x", thoughts=thoughts, calls=calls)
+    for words in ("straße first", "ZÜRICH forecast", "clock", "not there"):
+        short = repository.search(words)
+        monkeypatch.setattr(search, "_LONG_BYTES", 1)
+        assert repository.search(words) == short
+        assert len(short) == (words != "not there")
+        monkeypatch.undo()
+
+
 @given(st.text(max_size=60), st.text(max_size=8))
 def test_marks_lie_within_the_snippet(text: str, words: str) -> None:
-    snippet, marks = snippet_of(text, wanted_words(words))
+    snippet, marks = snippet_of(lambda: [text], wanted_words(words))
     ends = [0, *(place for start, length in marks for place in (start, start + length)), len(snippet)]
     assert ends == sorted(ends)
