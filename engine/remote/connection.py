@@ -18,6 +18,7 @@ import httpx2
 from engine.errors import CertificateUntrusted, RemoteFailed
 from engine.remote.certificates import OtherCertificate, context_for, usual_context
 from engine.remote.failures import TooLong, Unsent, lost, not_reached, reason_of, refused, silent, too_much, unreadable
+from engine.remote.heads import BoundedHeads
 from engine.remote.lines import Lines
 from engine.remote.waiting import OutOfTime, Waiting
 from engine.sentences import say
@@ -135,7 +136,7 @@ class Connection:
         waiting = Waiting(stop)
         client = httpx2.AsyncClient(
             headers=headers,
-            verify=context,
+            transport=BoundedHeads(context, lambda: too_much(self.host)),
             trust_env=False,
             follow_redirects=False,
             timeout=httpx2.Timeout(None, connect=self.limits.connect_s),

@@ -1,5 +1,5 @@
 """Servers of tools with names that collide, and definitions that change after they were allowed: each tool has a name
-of its own for the model, and whatever is not exactly as it was allowed is asked for."""
+of its own for the model, whatever is not exactly as it was allowed is asked for, and keys are kept for one program."""
 
 from __future__ import annotations
 
@@ -9,15 +9,21 @@ from dataclasses import replace
 from typing import Any
 
 from engine.messages.tools import AllowedTool, Tool, ToolServer, definition_of, told_names
+from engine.remote.keys import Keys
 from engine.storage import Repository
+from engine.tools.interface import ServerUnusable
+from engine.tools.keys import ToolKeys
+from engine.tools.servers import write_tool_servers
 from tests.attacks.attack import Outcome, Plan
 
+_TOOL = Tool("a", "b")
 _PARTS = ("a", "b", "a_b", "read", "a b", "a-b", "ä", "_", "2", "read_2")
 
 
 def run(plan: Plan) -> Outcome:
     outcome, num_shared = Outcome(), 0
     repository = Repository.open(plan.folder)
+    keys = ToolKeys(Keys(lambda: None))
     chat = repository.create_conversation("Tools", "").id
     for number in range(plan.count):
         dice = plan.dice(number)
@@ -39,11 +45,36 @@ def run(plan: Plan) -> Outcome:
         outcome.check(
             definition_of(other_server, other_tool) not in known, f"{number}: runs unasked with another {what}"
         )
+        outcome.failures += [f"{number}: {each}" for each in _told_of_keys(dice, keys, server)]
         outcome.tried += 1
     repository.close()
     outcome.check(num_shared > plan.count // 10, "hardly any names collided")
     outcome.figures = {"with shared names": str(num_shared)}
     return outcome
+
+
+def _told_of_keys(dice: random.Random, keys: ToolKeys, server: ToolServer) -> list[str]:
+    """What is wrong with how a key is kept."""
+    key = f"sk-{dice.getrandbits(128):032x}"
+    name, value = dice.choice((("API_KEY", key), ("anything", key), ("URL", f"http://robin:{key}@host"), ("pwd", key)))
+    before = replace(server, env=((name, value),), headers=(("X-Odd", key),))
+    (kept,) = keys.kept((before,))
+    found = (
+        ["a key is in the settings"] if key in write_tool_servers((kept,)) + repr(definition_of(kept, _TOOL)) else []
+    )
+    found += [] if keys.filled(kept) == before else ["it does not come back"]
+    try:
+        keys.filled(replace(kept, command=f"{kept.command}x"))
+        found.append("another program is given it")
+    except ServerUnusable:
+        pass
+    keys.forget_unused((kept,), ())
+    try:
+        keys.filled(kept)
+        found.append("it is not forgotten")
+    except ServerUnusable:
+        pass
+    return found
 
 
 def _offered(dice: random.Random) -> tuple[list[ToolServer], list[Tool]]:

@@ -30,7 +30,7 @@ _ALL = (
     Attack("messages", "huge and tangled messages in the window", 60, 3600.0),
     Attack("network", "the window and commands, traced: nobody is reached but who was to be asked", 10, 3600.0),
     Attack("tools", "calls of tools, with servers that are killed, hang, flood and ask for more", 100, 1800.0),
-    Attack("allowed", "tools whose names collide, and whose definitions change after they were allowed", 300),
+    Attack("allowed", "tools whose names collide, that change after they were allowed, and keys of servers", 300),
     Attack("servers", "servers of targets that send bombs, lies, nonsense or no end", 200, 1800.0),
     Attack("tooltips", "words that look like HTML wherever the window shows words: nothing is opened", 20),
 )

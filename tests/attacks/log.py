@@ -19,6 +19,7 @@ from types import NoneType, UnionType
 from typing import Any
 from unittest.mock import patch
 
+import engine.factory
 import engine.loading
 import engine.messages.commands as commands
 from app.crash.qt_messages import log_qt_messages
@@ -29,6 +30,8 @@ from engine.config import LearningSettings, SpeculationSettings
 from engine.messages.commands import Command
 from engine.messages.events import Event, Failed, Finished
 from engine.places import LOG
+from engine.remote.keys import Keys
+from engine.remote.servers import Servers
 from tests.attacks.attack import Outcome, Plan
 from tests.fakes.caller import Caller
 
@@ -171,6 +174,7 @@ def run(plan: Plan) -> Outcome:
     words = _Words(plan.dice(0), plan.folder / "files")
     with ExitStack() as stack:
         stack.enter_context(patch.object(engine.loading, "load_target", lambda *_arguments: Caller()))
+        stack.enter_context(patch.object(engine.factory, "open_servers", _without_keyring))
         stack.enter_context(patch.object(socket, "getaddrinfo", _nobody))
         stack.enter_context(patch.dict(os.environ, {"HF_ENDPOINT": "http://127.0.0.1:9"}))
         stack.enter_context(redirect_stderr(stack.enter_context(errors.open("w"))))
@@ -215,6 +219,11 @@ def _say_something(words: _Words) -> None:
         getattr(words, words.word())
     except AttributeError:
         logging.getLogger("slipstream.worker").exception("a name is missing")
+
+
+def _without_keyring(config: EngineConfig) -> Servers:
+    """The system's own is the user's."""
+    return Servers(config.data_dir, Keys(lambda: None))
 
 
 def _nobody(host: str, *_arguments: Any, **_options: Any) -> Any:

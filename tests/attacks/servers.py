@@ -255,6 +255,7 @@ def _heads(dice: Random, _trap: FakeServer) -> Reaction:
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: text/event-stream\r\n\r\nzzzz\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: text/event-stream\r\n\r\nffffffffff\r\nx",
         b"HTTP/1.1 100 Continue\r\n\r\n" * 1_000,
+        b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" * 200_000,
         b"",
     )
     return _raw(dice.choice(kinds))

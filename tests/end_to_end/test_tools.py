@@ -4,13 +4,14 @@ its tools are functions."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QMenu, QPushButton, QWidget
+from PySide6.QtWidgets import QApplication, QMenu, QMessageBox, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 import engine.loading
@@ -26,8 +27,11 @@ from app.wiring import WiredWindow
 from engine import EngineConfig, SamplingSettings, write_tool_servers
 from engine.config import SpeculationSettings
 from engine.messages.events import Listener, TargetReady
+from engine.places import SETTINGS
+from engine.remote.keys import Keys
 from tests.fakes.caller import ANSWER, CALL, Caller
 from tests.fakes.ear import Ear
+from tests.fakes.keyring import FakeKeyring
 from tests.fakes.tool_host import WEATHER, FakeToolHost
 from tests.unit.app.conftest import OFFSCREEN_NOISE
 
@@ -289,4 +293,24 @@ def test_a_server_that_fails_is_told_of_and_the_model_answers_without_it(
     desk.done()
     assert host.calls == []
     assert [toast.words.text() for toast in desk.window.toasts.shown] == [host.failing["weather"]]
+    desk.close()
+
+
+def test_keys_of_older_settings_leave_the_disk_for_the_keyring_and_go_with_their_server(
+    qtbot: QtBot, look: ThemeKeeper, host: FakeToolHost, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keyring, secret = FakeKeyring(), "sesame-4711"
+    monkeypatch.setattr("engine.remote.keys.Keys", lambda: Keys(lambda: keyring))
+    servers = (replace(WEATHER, env=(("API_KEY", secret),)),)
+    SettingsFile(folder).save(AppSettings(tool_servers=write_tool_servers(servers)))
+    desk = Desk(qtbot, look, folder)
+    desk.until(lambda: "kept-key:" in (folder / SETTINGS).read_text())
+    assert [*keyring.kept.values()] == [secret]
+    assert not [file for file in folder.rglob("*") if file.is_file() and secret.encode() in file.read_bytes()]
+    desk.until(lambda: bool(host.servers) and "kept-key:" in host.servers[0].env[0][1])
+    desk.app.tools.dialog.servers.remove_requested.emit("weather")
+    box = desk.app.tools.dialog.findChild(QMessageBox)
+    assert box is not None
+    next(each for each in box.buttons() if each.text() == "Remove").click()
+    desk.until(lambda: not keyring.kept)
     desk.close()
