@@ -47,9 +47,9 @@ class ServerLimits:
     connections: int = 256  # that are open
     share: int = 64  # of these, from one other address, or from other users of this machine
     text_bytes: int = 4 << 20  # of a request; less where the context is small
-    picture_bytes: int = 64 << 20  # of a request: as many pictures as a prompt may have
+    picture_bytes: int = 48 << 20  # of all pictures in a request, as base64
     values: int = 50_000  # of a request: texts, numbers, arrays and objects
-    held_bytes: int = 96 << 20  # of all requests together, in memory
+    held_bytes: int = 64 << 20  # of all requests together, in memory
     body_s: float = 30.0  # in which it must arrive
     head_s: float = 15.0  # in which the lines before it must
     reading_s: float = 30.0  # in which all must be taken that was written so far

@@ -35,6 +35,7 @@ from engine.server.streams import created, respond, while_there
 
 _logger = logging.getLogger("slipstream.server")
 _FAULT = "Something went wrong inside Slipstream; its log says where."
+_PICTURES = 2  # are read at once
 _GONE = 499  # nobody reads it
 
 
@@ -61,6 +62,7 @@ class _Pages:
     settings: ServerSettings
     started: int = field(default_factory=created)
     _programs: Programs = field(default_factory=Programs)
+    pictures: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_PICTURES))
 
     async def health(self, _request: Request) -> Response:
         if self.desk.target is None:
@@ -111,7 +113,7 @@ class _Pages:
     async def chat(self, request: Request) -> Response:
         told = await self._read(request, has_pictures=True)
         body, client = checked(ChatRequest, told), _client(request)
-        wanted = await while_there(request, read_chat(body, client.name, PictureReader(told.pictures)))
+        wanted = await while_there(request, read_chat(body, client.name, PictureReader(told.pictures, self.pictures)))
         form = ChatForm(self._name, wanted.tells_usage, bool(body.logprobs), wanted.is_parallel)
         return await respond(request, self.desk, wanted.replies, await self._asker(request), form, wanted.is_streamed)
 
@@ -125,7 +127,7 @@ class _Pages:
     async def message(self, request: Request) -> Response:
         told = await self._read(request, has_pictures=True)
         body, client = checked(MessagesRequest, told), _client(request)
-        wanted = await while_there(request, read_messages(body, client.name, PictureReader(told.pictures)))
+        wanted = await while_there(request, read_messages(body, client.name, PictureReader(told.pictures, self.pictures)))
         form = MessageForm(self._name, wanted.is_parallel, wanted.replies[0].stop_strings)
         return await respond(request, self.desk, wanted.replies, await self._asker(request), form, wanted.is_streamed)
 

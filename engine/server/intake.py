@@ -17,7 +17,7 @@ from engine.server.refusals import RequestRefused, invalid, unread
 
 _DEEPEST = 100  # arrays and objects within each other
 _LONG = 32_768  # bytes of a string that may be put aside
-_MOST_ASIDE = 64  # such strings
+_MOST_ASIDE, _LARGEST_ASIDE = 64, 20 << 20  # such strings, and bytes of one: copying it must not take long
 _WIDEST = 4  # bytes that a character takes in memory, where one in the same string is an emoji
 _VALUE_BYTES = 256  # in memory, with what is made of it, about
 _WHOLE = re.compile(rb'(?:[^"\\]++|\\u[0-9a-fA-F]{4}|\\[^u])*+', re.DOTALL)  # of a string, up to its end
@@ -126,6 +126,8 @@ class Intake:
                 self._filling += plain
                 if self._num_aside > self._most.aside_bytes:
                     raise unread(413, f"The pictures in this request are larger than {_said(self._most.aside_bytes)}.")
+                if len(self._filling) > _LARGEST_ASIDE:
+                    raise unread(413, f"A picture in this request is larger than {_said(_LARGEST_ASIDE)}.")
                 return
             self._text += self._filling
             self._filling, self._is_words = None, True

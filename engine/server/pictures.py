@@ -22,9 +22,11 @@ class PictureReader:
     """Of one request. A process of its own looks at each picture, whatever it holds, and ends when nobody waits for
     it."""
 
-    def __init__(self, aside: dict[str, bytearray]) -> None:
-        """`aside`: what large pictures are written as, by what stands for them in the request."""
+    def __init__(self, aside: dict[str, bytearray], turns: asyncio.Semaphore) -> None:
+        """`aside`: what large pictures are written as, by what stands for them in the request. `turns`: of all
+        requests, since each picture takes memory and a process while it is read."""
         self._aside = aside
+        self._turns = turns
         self._stop = StopSignal()
         self._count = 0
 
@@ -48,7 +50,8 @@ class PictureReader:
         if self._count > _MOST:
             raise invalid(f"There may be {_MOST} pictures in one request.", at)
         try:
-            return await asyncio.to_thread(self._picture, written, start)
+            async with self._turns:
+                return await asyncio.to_thread(self._picture, written, start)
         except asyncio.CancelledError:  # nobody waits for it any more
             self._stop.set()
             raise

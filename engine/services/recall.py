@@ -30,7 +30,7 @@ _SLICE_S = 0.02  # of tokenizing, before others may have the thread
 _PIECE = 8_000  # characters that are tokenized at once, about: a few milliseconds
 _MOST_TOKENS = MOST_TOKENS // 4  # of one text: it must not take the place of all others
 _MESSAGES_AT_ONCE = 8
-_MOST_BESIDE = 200_000  # characters: they are tokenized and indexed while somebody waits
+_MOST_BESIDE = 100_000  # characters: they are tokenized and indexed while somebody waits
 _OVERLAP = 32  # old tokens indexed with a continuation, so that the place where it begins is found, too
 
 _Text = tuple[int, int, Sequence[int]]  # ids of message and conversation, and the tokens

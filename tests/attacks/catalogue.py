@@ -15,6 +15,8 @@ _ALL = (
     Attack("caching", "prompts that begin as a chat does: do counts and times say how it goes on", 24),
     Attack("crowd", "32 programs and a chat in the window beside them, for so many seconds", 60, 3600.0),
     Attack("strangers", "programs of another user of this machine, who ask the server (needs root)", 400),
+    Attack("bodies", "requests whose few bytes become much memory, and endless replies, beside the window", 60, 3600.0),
+    Attack("leavers", "programs that leave while their request is prepared, read or written", 40),
     Attack("starts", "two starts at once: one window, one store, no loss", 50, 3600.0),
     Attack("disk", "a disk that is full or read-only at every write", 150),
     Attack("models", "files of models with damage in header, tensors, vocabulary and template", 1000, 3600.0),

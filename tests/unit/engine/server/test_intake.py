@@ -112,7 +112,7 @@ def test_a_picture_that_was_put_aside_is_read_as_any_other(prefix: str) -> None:
     part = {"image_url": {"url": written}} if prefix else {"source": {"data": written}}
     found, aside = read(json.dumps({"messages": [{"content": [part]}]}).encode())
     (name,) = aside
-    reader = PictureReader(aside)
+    reader = PictureReader(aside, asyncio.Semaphore(1))
     picture = asyncio.run(reader.read(name, "x") if prefix else reader.decode(name, "x"))
     assert (picture.width, picture.height) == (200, 200)
     assert not aside
