@@ -127,7 +127,9 @@ class _Pages:
     async def message(self, request: Request) -> Response:
         told = await self._read(request, has_pictures=True)
         body, client = checked(MessagesRequest, told), _client(request)
-        wanted = await while_there(request, read_messages(body, client.name, PictureReader(told.pictures, self.pictures)))
+        wanted = await while_there(
+            request, read_messages(body, client.name, PictureReader(told.pictures, self.pictures))
+        )
         form = MessageForm(self._name, wanted.is_parallel, wanted.replies[0].stop_strings)
         return await respond(request, self.desk, wanted.replies, await self._asker(request), form, wanted.is_streamed)
 
