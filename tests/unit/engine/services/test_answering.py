@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,13 @@ from engine.messages.asked import Asked, Refusal
 from engine.messages.commands import Answer, LoadTarget
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.events import AnswerEnded, AnswerRefused, AnswerText
+from engine.messages.owner import USER as USER_OWNER
+from engine.messages.owner import Owner
 from engine.messages.replies import StopReason
+from engine.services.remembering import Remembering
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
+from engine.target.interface import Interrupted
 from tests.fakes.target import FakeTarget, says
 from tests.unit.engine.services.test_chat_service import GREEDY, Desk
 
@@ -107,3 +112,34 @@ def test_probabilities_are_told_with_the_text_that_they_are_of(desk: Desk) -> No
     ended(desk, Asked((USER,), num_logs=1, stop_strings=("you",)))
     told = [each for each in desk.told(AnswerText) if isinstance(each, AnswerText)]
     assert b"".join(log.piece for each in told for log in each.logs).decode() == "Hello there, "
+
+
+def test_nothing_is_left_of_a_new_chat_whose_client_leaves_while_it_is_stored(desk: Desk) -> None:
+    loaded(desk, FakeTarget(says(TEXT)))
+    numbers = count()
+
+    def look_up() -> None:
+        if next(numbers) == 5:
+            raise Interrupted
+
+    remembering = Remembering(desk.repository, desk.keeper, desk.events.append)
+    turns = [USER, ChatTurn(Role.ASSISTANT, TEXT)] * 10
+    with pytest.raises(Interrupted):
+        remembering.keep("a program", [*turns, USER], look_up)
+    assert desk.repository.list_conversations() == ()
+    kept = remembering.keep("a program", [*turns, USER], lambda: None)
+    assert len(desk.repository.open_conversation(kept.conversation_id).messages) == 21
+
+
+def test_a_prediction_is_bounded_and_of_its_owner_alone(desk: Desk) -> None:
+    target = FakeTarget(says(TEXT))
+    loaded(desk, target)
+    owner, stop = Owner("a program"), StopSignal()
+    with desk.recall.beside("ab " * 10**6, owner, stop):
+        (index,) = desk.recall.indexes(owner)
+        assert 50_000 < len(index.tokens) < 200_000
+        assert index not in desk.recall.indexes(USER_OWNER)
+    assert desk.recall.indexes(owner) == ()
+    stop.set()
+    with pytest.raises(Interrupted), desk.recall.beside("ab", owner, stop):
+        pass
