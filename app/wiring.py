@@ -140,7 +140,7 @@ class WiredWindow(QObject):
         FolderStart(window, bridge, self.conversations, chat, self.presets)
         self.presets.manage_requested.connect(self.preset_library.open_presets)
         self._drafts = DraftKeeper(window, bridge, self.conversations, keeper)
-        self.drafters = DrafterController(window, bridge, folder, keeper)
+        self.drafters = DrafterController(window, bridge, keeper)
         self.personal = PersonalController(window, bridge, keeper)
         self.history = HistoryController(window, bridge, self.theme)
         self.comparing = CompareController(window, bridge, chat)

@@ -24,7 +24,6 @@ _PUBLIC = {
         SamplingSettings SpeculationSettings TargetOptions TargetSettings data_dir update_url
     """,
     "drafter.choice": "BUILT_IN HUB_EXAMPLES SELF STARTER_TORCH built_in_drafter drafter_source hub_name",
-    "drafter.first_look": "check_drafter",
     "drafter.heads_folder": "heads_folder",
     "factory": "open_repository open_servers",
     "lab.distillation.progress": "DistillProgress InventProgress Judgement LabelProgress TrainingProgress",
@@ -32,7 +31,8 @@ _PUBLIC = {
     "library.siblings": "sibling_beside",
     "messages.commands": """
         AddClient AddPresets AddTargets AgreeToServer AnswerToolCall ArchiveConversations ChangeClient
-        ChangeConversation ChangeFolder ChangeTargetOptions ChatSampling CheckForUpdate CheckGrammar CheckSuggestions
+        ChangeConversation ChangeFolder ChangeTargetOptions ChatSampling CheckDrafter CheckForUpdate CheckGrammar
+        CheckSuggestions
         Command Compare ContinueReply CountTokens CreateFolder DeleteConversations DeleteFolder DeleteMessage
         DeletePreset DeletePrompt DiscardDownload DownloadTarget EditPrompt EndToolServers EstimateMemory ExpectSpeeds
         ExportConversations ExportPresets ExportProfile FetchDrafter FindPassages ForgetAllowedTools ForgetConversation

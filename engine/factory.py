@@ -17,6 +17,7 @@ from engine.errors import StoreUnusable
 from engine.messages.commands import (
     AnswerToolCall,
     ChatCommand,
+    CheckDrafter,
     Command,
     CopyReading,
     CountTokens,
@@ -168,6 +169,7 @@ class Services:
             UseLearning: self._change_learning,  # this and the next two work even if the store cannot be opened
             PauseLearning: self._pause_learning,
             ReadRuntime: self._read_runtime,
+            CheckDrafter: self._check_drafter,
         }
 
     def handle(self, command: Command, stop: StopSignal) -> None:
@@ -234,6 +236,11 @@ class Services:
 
     def _pause_learning(self, command: PauseLearning, _stop: StopSignal) -> None:
         self._learning.hold(command.is_paused)
+
+    def _check_drafter(self, command: CheckDrafter, _stop: StopSignal) -> None:
+        from engine.drafter.first_look import check_drafter
+
+        check_drafter(command.drafter, self._config.data_dir)
 
     def _read_runtime(self, _command: ReadRuntime, _stop: StopSignal) -> None:
         from engine.target.runtime import read_runtime

@@ -16,17 +16,15 @@ from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
 from app.text.amounts import size_words
 from app.text.drafters import cannot_learn_words, choice_words, heading, offer_words
-from app.text.translation import translated
 from engine import (
     AUTOMATIC,
     HUB_EXAMPLES,
     ChangeTargetOptions,
+    CheckDrafter,
     FetchDrafter,
     UseDrafter,
-    check_drafter,
     hub_name,
 )
-from engine.errors import MendableError
 from engine.messages.drafters import DrafterChoice, DrafterOffer
 from engine.messages.events import (
     DrafterChosen,
@@ -87,10 +85,10 @@ class DrafterController(Controller):
     user asks; a small model that would help is offered once for each model. Where a drafter cannot be used, the choice
     before it stays."""
 
-    def __init__(self, window: MainWindow, bridge: EngineBridge, data_dir: Path, keeper: SettingsKeeper) -> None:
+    def __init__(self, window: MainWindow, bridge: EngineBridge, keeper: SettingsKeeper) -> None:
         super().__init__(window, bridge)
-        self._data_dir = data_dir
         self._keeper = keeper
+        self._check: Request | None = None  # of the latest choice
         self._fetch: _Fetch | None = None
         self._trial: _Trial | None = None
         self._in_use: TargetInfo | None = None
@@ -116,7 +114,7 @@ class DrafterController(Controller):
     @property
     def is_at_work(self) -> bool:
         """It is not known yet whether the user's choice stays."""
-        return self._trial is not None
+        return self._trial is not None or self._check is not None
 
     # What the user wants
 
@@ -130,7 +128,8 @@ class DrafterController(Controller):
 
     @Slot(str, bool)
     def _choose(self, choice: str, is_own: bool) -> None:
-        """What can be seen to be no drafter is told at once, and nothing changes."""
+        """What can be seen to be no drafter is told before anything changes."""
+        self._check = None
         if not choice:
             self.dialog.show_problem(self.tr("Choose a model, a file or a folder first."))
         elif hub_name(choice) is not None:
@@ -138,12 +137,19 @@ class DrafterController(Controller):
         elif choice == AUTOMATIC:
             self._use(choice, is_own)
         else:
-            try:
-                check_drafter(choice, self._data_dir)
-            except MendableError as error:
-                self.dialog.show_problem(translated(error.sentence))
-            else:
-                self._use(choice, is_own)
+            self._check = request = self._bridge.post(CheckDrafter(choice))
+            request.finished.connect(partial(self._on_checked, request, choice, is_own))
+            request.failed.connect(partial(self._on_check_failed, request))
+
+    def _on_checked(self, request: Request, choice: str, is_own: bool) -> None:
+        if request is self._check:
+            self._check = None
+            self._use(choice, is_own)
+
+    def _on_check_failed(self, request: Request, failed: Failed) -> None:
+        if request is self._check:
+            self._check = None
+            self.dialog.show_problem(failed.sentence)
 
     @Slot(str)
     def _take_offer(self, name: str) -> None:

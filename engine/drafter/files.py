@@ -14,7 +14,9 @@ from engine.whole_file import NotAFile, plain_file
 
 SAFETENSORS = "*.safetensors"
 TOKENIZER = "tokenizer.json"
+CONFIG = "config.json"
 _MAX_BYTES = 4 << 20  # the largest known of the small files is a tokenizer_config.json of 1.2 million
+_MAX_CONFIG_BYTES = 1 << 18  # it is parsed in one piece, and that of a Llama-type model has a few thousand
 _MAX_TOKENIZER_BYTES = 64 << 20  # the largest tokenizer.json known has 35 million
 # A value of JSON takes many times as much memory as its text; 256,000 tokens with their merges are 1.8 million values.
 _BYTES_PER_VALUE = 20
@@ -64,7 +66,7 @@ def open_file(file: Path) -> BinaryIO:
 
 
 def _most_bytes(file: Path) -> int:
-    return _MAX_TOKENIZER_BYTES if file.name == TOKENIZER else _MAX_BYTES
+    return {TOKENIZER: _MAX_TOKENIZER_BYTES, CONFIG: _MAX_CONFIG_BYTES}.get(file.name, _MAX_BYTES)
 
 
 def _damaged(file: Path) -> DrafterUnusable:

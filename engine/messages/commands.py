@@ -283,6 +283,12 @@ class ForgetAllowedTools(OwedCommand):
     tools: tuple[AllowedTool, ...] | None = None  # None: all
 
 
+class CheckDrafter(Command):
+    """Fails where it can be seen that nobody will ever draft with this choice."""
+
+    drafter: str  # as in `UseDrafter`
+
+
 class UseDrafter(ChatCommand):
     """Draft with another drafter, also for the target in use, unless the user chose one for that target alone."""
 

@@ -36,7 +36,7 @@ class Desk:
         greedy = ReplySettings(SamplingSettings(temperature=0), 8)
         chats = Chats(self.window, self.bridge, greedy, TargetSettings(context_size=512))
         chats.keeper.note(drafter=choice)
-        self.drafters = DrafterController(self.window, self.bridge, folder, chats.keeper)
+        self.drafters = DrafterController(self.window, self.bridge, chats.keeper)
         self.dialog = self.drafters.dialog
         self.ear = Ear(self.bridge)
         qtbot.addWidget(self.window)

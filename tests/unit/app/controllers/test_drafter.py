@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from engine import (
     AUTOMATIC,
     STARTER,
     ChangeTargetOptions,
+    CheckDrafter,
     EngineConfig,
     FetchDrafter,
     LoadTarget,
@@ -24,6 +26,7 @@ from engine import (
     built_in_drafter,
 )
 from engine import BUILT_IN as BUILT_IN_CHOICE
+from engine.drafter import first_look
 from engine.messages.drafters import DrafterChoice
 from engine.messages.events import (
     DrafterChosen,
@@ -55,11 +58,11 @@ PLAIN = replace(CHOICE, offer=None)
 
 
 class Desk:
-    def __init__(self, window: MainWindow, bridge: FakeBridge | EngineBridge, data_dir: Path, choice: str) -> None:
+    def __init__(self, window: MainWindow, bridge: FakeBridge | EngineBridge, choice: str) -> None:
         self.window = window
         bridge.unhandled.connect(window.toasts.show_error)
         self.keeper = unsaved(AppSettings(drafter=choice))
-        self.controller = DrafterController(window, bridge, data_dir, self.keeper)
+        self.controller = DrafterController(window, bridge, self.keeper)
         self.dialog = self.controller.dialog
         window.drafter_action.trigger()
 
@@ -76,9 +79,16 @@ class Desk:
         return [toast.words.text() for toast in self.window.toasts.shown]
 
 
+def choose(desk: Desk, bridge: FakeBridge, choice: str, is_own: bool = False) -> None:
+    """What can draft, as far as can be seen."""
+    desk.dialog.chosen.emit(choice, is_own)
+    assert bridge.posted.pop() == CheckDrafter(choice)
+    bridge.tell(Finished(CheckDrafter(choice)))
+
+
 @pytest.fixture
-def desk(window: MainWindow, bridge: FakeBridge, tmp_path: Path) -> Desk:
-    return Desk(window, bridge, tmp_path, AUTOMATIC)
+def desk(window: MainWindow, bridge: FakeBridge) -> Desk:
+    return Desk(window, bridge, AUTOMATIC)
 
 
 @pytest.fixture
@@ -130,7 +140,7 @@ def test_a_chosen_drafter_that_fails_is_in_use_no_more(used: Desk, bridge: FakeB
 
 def test_a_choice_that_cannot_be_loaded_gives_way_to_the_one_before(used: Desk, bridge: FakeBridge) -> None:
     folder = str(built_in_drafter())
-    used.dialog.chosen.emit(folder, False)
+    choose(used, bridge, folder)
     # the one before, meanwhile
     bridge.tell(SpeculationChanged(QWEN.name, "The starter failed.", False, has_failed=True))
     assert used.controller.choice == folder
@@ -144,10 +154,8 @@ def test_a_choice_that_cannot_be_loaded_gives_way_to_the_one_before(used: Desk, 
     assert used.words == told  # until the dialog is opened again, or another drafter chosen
 
 
-def test_the_choice_of_before_is_told_to_the_engine_at_once(
-    window: MainWindow, bridge: FakeBridge, tmp_path: Path
-) -> None:
-    desk = Desk(window, bridge, tmp_path, NAME)
+def test_the_choice_of_before_is_told_to_the_engine_at_once(window: MainWindow, bridge: FakeBridge) -> None:
+    desk = Desk(window, bridge, NAME)
     desk.controller.start()
     assert bridge.posted == [UseDrafter(NAME)]
     assert desk.dialog.form.from_hub.isChecked()
@@ -160,15 +168,21 @@ def test_automatic_need_not_be_told(desk: Desk, bridge: FakeBridge) -> None:
 
 
 def test_a_folder_is_used_and_one_that_is_not_there_is_refused(desk: Desk, bridge: FakeBridge, tmp_path: Path) -> None:
-    desk.dialog.chosen.emit(str(tmp_path / "nothing"), False)
-    assert desk.words.startswith("There is no drafter at")
-    desk.dialog.chosen.emit(str(tmp_path), False)
-    assert "holds no config.json" in desk.words
+    for choice, sentence in (("gone", "There is no drafter."), ("empty", "It holds no config.json.")):
+        desk.dialog.chosen.emit(str(tmp_path / choice), False)
+        assert desk.controller.is_at_work
+        bridge.tell(Failed(sentence, bridge.posted[-1]))
+        assert desk.words == sentence
     desk.dialog.chosen.emit("", False)
     assert desk.words == "Choose a model, a file or a folder first."
-    assert (desk.controller.choice, bridge.posted) == (AUTOMATIC, [])
+    assert {type(command) for command in bridge.posted} == {CheckDrafter}
+    assert (desk.controller.choice, desk.controller.is_at_work) == (AUTOMATIC, False)
+    bridge.posted.clear()
     folder = str(built_in_drafter())
-    desk.dialog.chosen.emit(folder, False)
+    desk.dialog.chosen.emit(str(tmp_path), False)
+    late = bridge.posted.pop()
+    choose(desk, bridge, folder)
+    bridge.tell(Failed("It holds no config.json.", late))  # of a choice that the user has changed since
     assert bridge.posted == [UseDrafter(folder)]
     assert desk.controller.choice == folder
     bridge.tell(Failed("The store is damaged.", UseDrafter(folder)))
@@ -177,7 +191,7 @@ def test_a_folder_is_used_and_one_that_is_not_there_is_refused(desk: Desk, bridg
 
 def test_a_choice_for_one_model_is_stored_before_it_is_used(used: Desk, bridge: FakeBridge) -> None:
     assert used.dialog.form.scope.currentText() == "All models"
-    used.dialog.chosen.emit(STARTER, True)
+    choose(used, bridge, STARTER, True)
     change = ChangeTargetOptions(QWEN.path, replace(QWEN.options, drafter=STARTER))
     assert bridge.posted == [change]
     bridge.tell(Finished(change))
@@ -192,7 +206,7 @@ def test_a_choice_for_one_model_is_stored_before_it_is_used(used: Desk, bridge: 
 def test_a_choice_for_all_models_takes_the_place_of_the_own_one(used: Desk, bridge: FakeBridge) -> None:
     own = replace(QWEN.options, drafter=STARTER)
     bridge.tell(TargetsListed((replace(QWEN, options=own),)))
-    used.dialog.chosen.emit(BUILT_IN_CHOICE, False)
+    choose(used, bridge, BUILT_IN_CHOICE)
     change = ChangeTargetOptions(QWEN.path, QWEN.options)
     assert bridge.posted == [change]
     bridge.tell(Finished(change))
@@ -200,7 +214,7 @@ def test_a_choice_for_all_models_takes_the_place_of_the_own_one(used: Desk, brid
 
 
 def test_an_own_choice_that_cannot_be_stored_is_told(used: Desk, bridge: FakeBridge) -> None:
-    used.dialog.chosen.emit(STARTER, True)
+    choose(used, bridge, STARTER, True)
     bridge.tell(Failed("The disk is full.", bridge.posted[0]))
     assert used.words == "The disk is full."
     assert len(bridge.posted) == 1
@@ -288,9 +302,30 @@ def test_an_offer_is_downloaded_and_then_found_out_who_drafts(used: Desk, bridge
 @pytest.fixture
 def real(window: MainWindow, tmp_path: Path) -> Iterator[tuple[Desk, Ear]]:
     bridge = EngineBridge(EngineConfig(tmp_path / "data"))
-    desk = Desk(window, bridge, tmp_path / "data", AUTOMATIC)
+    desk = Desk(window, bridge, AUTOMATIC)
     yield desk, Ear(bridge)  # after the controller: what the test hears, the dialog has shown
     assert bridge.close()
+
+
+def test_a_folder_is_looked_at_while_the_window_goes_on(
+    qtbot: QtBot, real: tuple[Desk, Ear], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, ear = real
+    threads: list[str] = []
+    look = first_look.check_drafter
+
+    def noted(choice: str, data_dir: Path) -> None:
+        threads.append(threading.current_thread().name)
+        look(choice, data_dir)
+
+    monkeypatch.setattr(first_look, "check_drafter", noted)
+    for choice, sentence in ((tmp_path / "gone", "There is no drafter at"), (tmp_path, "holds no config.json")):
+        with qtbot.waitSignal(ear.heard, timeout=30_000, check_params_cb=lambda event: isinstance(event, Failed)):
+            desk.dialog.chosen.emit(str(choice), False)
+            assert desk.controller.is_at_work
+        assert sentence in desk.words
+    assert threads == ["slipstream-library"] * 2
+    assert (desk.controller.choice, desk.controller.is_at_work) == (AUTOMATIC, False)
 
 
 def test_a_drafter_comes_from_the_hub_into_the_settings(

@@ -21,8 +21,17 @@ from app.settings.app_settings import AppSettings, SettingsFile
 from app.settings.declaration import Group
 from app.settings.keeper import SettingsKeeper
 from app.theme import ThemeKeeper
-from engine import STARTER, LoadTarget, ReplySettings, SamplingSettings, Send, TargetSettings, built_in_drafter
-from engine.messages.events import Event, TargetInfo, TargetReady
+from engine import (
+    STARTER,
+    CheckDrafter,
+    LoadTarget,
+    ReplySettings,
+    SamplingSettings,
+    Send,
+    TargetSettings,
+    built_in_drafter,
+)
+from engine.messages.events import Event, Finished, TargetInfo, TargetReady
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.chats import Chats
 
@@ -323,7 +332,7 @@ def test_what_was_chosen_is_on_the_disk_before_the_app_is_closed(
     bridge = FakeBridge()
     settings = SettingsKeeper(SettingsFile(tmp_path), AppSettings(sampling=SamplingSettings(temperature=0.3)))
     Chats(window, bridge, keeper=settings)
-    drafters = DrafterController(window, bridge, tmp_path, settings)
+    drafters = DrafterController(window, bridge, settings)
     personal = PersonalController(window, bridge, settings)
 
     window.target_bar.target_chosen.emit("/models/x.gguf")
@@ -340,6 +349,7 @@ def test_what_was_chosen_is_on_the_disk_before_the_app_is_closed(
     window.starter_action.trigger()
     bridge.tell(TargetReady(replace(info, path="/models/smol.gguf", identity="file:2"), bridge.loads[-1]))
     drafters.dialog.chosen.emit(str(built_in_drafter()), False)
+    bridge.tell(Finished(CheckDrafter(str(built_in_drafter()))))
     settings.close()
     assert (kept().target, kept().target_identity) == (STARTER, "")
     assert kept().drafter == str(built_in_drafter())
