@@ -13,6 +13,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -116,12 +117,14 @@ class ServerHost:
         if running is not None and not running.is_over and (known := running.tools.get(server)) is not None:
             return known
         self._emit(ToolServerChanged(server, ServerState.STARTING))
+        question = None
         try:
-            server_with_keys = self._fill(found)
+            with suppress(Cancelled):
+                asked = {"do": "list", "server": _written(self._filled(found, stop))}
+                question = self._asked(asked, stop, self._start_s)
         except ServerUnusable as error:
             self._emit(ToolServerChanged(server, ServerState.FAILED, str(error)))
             raise
-        question = self._asked({"do": "list", "server": _written(server_with_keys)}, stop, self._start_s)
         if question is None:
             self._emit(ToolServerChanged(server, ServerState.ENDED))
             raise Cancelled("Starting {server} was cancelled.", server=server)
@@ -141,7 +144,7 @@ class ServerHost:
         try:
             server = self._server(tool.server)
             offered = self.tools_of(tool.server, stop)
-            server = self._fill(server)
+            server = self._filled(server, stop)
         except ServerUnusable as error:
             return ToolAnswer(str(error), Outcome.FAILED, seconds=time.monotonic() - start)
         except Cancelled:
@@ -175,6 +178,22 @@ class ServerHost:
             with suppress(OSError, ValueError):
                 running.pipe.send_bytes(json.dumps({"do": "close"}).encode())  # it ends its servers, and then itself
             threading.Thread(target=self._kill, args=(running, _END_S), daemon=True).start()
+
+    def _filled(self, server: ToolServer, stop: StopSignal) -> ToolServer:
+        """With its keys. Raises ServerUnusable, and Cancelled when it is stopped: a keyring may wait for its user."""
+        filling = Future[ToolServer]()
+
+        def fill() -> None:
+            try:
+                filling.set_result(self._fill(server))
+            except Exception as error:
+                filling.set_exception(error)
+
+        threading.Thread(target=fill, name="slipstream-tool-keys", daemon=True).start()
+        while not stop.is_set():
+            with suppress(TimeoutError):
+                return filling.result(_LOOK_S)
+        raise Cancelled("Starting {server} was cancelled.", server=server.name)
 
     def _server(self, name: str) -> ToolServer:
         found = next((each for each in self._servers if each.name == name and each.is_on), None)

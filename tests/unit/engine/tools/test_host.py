@@ -38,7 +38,16 @@ class Desk:
         self.host = ServerHost(self.events.append, start_s=PATIENCE_S, call_s=PATIENCE_S)
 
     def call(self, tool: str, text: str = "hello", server: str = "rogue", stop: StopSignal | None = None) -> ToolAnswer:
-        return self.host.call(Tool(server, tool), json.dumps({"text": text}), stop or StopSignal())
+        stop = stop or StopSignal()
+        offered = [] if stop.is_set() else self._offered(server)
+        found = next((each for each in offered if each.name == tool), Tool(server, tool))
+        return self.host.call(found, json.dumps({"text": text}), stop)
+
+    def _offered(self, server: str) -> tuple[Tool, ...]:
+        try:
+            return self.host.tools_of(server, StopSignal())
+        except ServerUnusable:
+            return ()
 
     def states(self, server: str = "rogue") -> list[ServerState]:
         return [each.state for each in self.events if isinstance(each, ToolServerChanged) and each.server == server]
@@ -233,13 +242,14 @@ def test_what_it_left_behind_in_a_session_of_its_own_ends_with_it(desk: Desk, to
 
 _USE_AND_WAIT = """
 import sys, time
-from engine.messages.tools import Tool, ToolServer
+from engine.messages.tools import ToolServer
 from engine.stop_signal import StopSignal
 from engine.tools.host import ServerHost
 if __name__ == "__main__":
     host = ServerHost(lambda _event: None)
     host.use([ToolServer("rogue", sys.executable, ("-I", sys.argv[1]))])
-    print(host.call(Tool("rogue", "leave_bare"), '{"text": ""}', StopSignal()).text, flush=True)
+    tool = next(each for each in host.tools_of("rogue", StopSignal()) if each.name == "leave_bare")
+    print(host.call(tool, '{"text": ""}', StopSignal()).text, flush=True)
     time.sleep(3600)
 """
 
@@ -258,6 +268,16 @@ def test_what_was_left_behind_ends_when_the_app_is_killed(tmp_path: Path) -> Non
         finally:
             app.kill()
     until(lambda: not any(each.is_running() and each.status() != psutil.STATUS_ZOMBIE for each in (*below, left)))
+
+
+def test_a_tool_that_is_not_as_the_user_was_told_does_not_run(desk: Desk, tmp_path: Path) -> None:
+    desk.begin("--log", str(tmp_path / "calls.log"))
+    told = Tool("rogue", "echo", "Reads the weather.")
+    answer = desk.host.call(told, '{"text": "hello"}', StopSignal())
+    assert (answer.outcome, "has changed; ask for this once more" in answer.text) == (Outcome.FAILED, True)
+    answer = desk.host.call(Tool("rogue", "gone"), "{}", StopSignal())
+    assert "is not offered any more" in answer.text
+    assert not (tmp_path / "calls.log").exists()
 
 
 def test_a_server_that_is_off_is_not_started(desk: Desk) -> None:

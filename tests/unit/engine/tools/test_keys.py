@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import tests.fakes.rogue_server
+from engine.errors import Cancelled
 from engine.messages.events import Event, ToolServerChanged
 from engine.messages.tools import ServerState, Tool, ToolServer
 from engine.remote.keys import Keys
@@ -112,6 +114,33 @@ def test_a_server_is_given_its_keys_and_one_without_them_says_so(keys: ToolKeys)
         assert "is missing" in host.call(Tool("rogue", "variable"), "{}", StopSignal()).text
     finally:
         host.close()
+
+
+def test_stop_ends_waiting_for_a_keyring_that_waits_for_its_user() -> None:
+    is_asked, goes_on, stop = threading.Event(), threading.Event(), StopSignal()
+
+    def fill(server: ToolServer) -> ToolServer:
+        is_asked.set()
+        goes_on.wait(20)
+        return server
+
+    def stop_it() -> None:
+        is_asked.wait(20)
+        stop.set()
+
+    events: list[Event] = []
+    host = ServerHost(events.append, fill)
+    host.use([FETCH])
+    threading.Thread(target=stop_it).start()
+    with pytest.raises(Cancelled):
+        host.tools_of("fetch", stop)
+    assert not goes_on.is_set()
+    goes_on.set()
+    assert [each.state for each in events if isinstance(each, ToolServerChanged)] == [
+        ServerState.STARTING,
+        ServerState.ENDED,
+    ]
+    host.close()
 
 
 def test_placeholders_are_never_alike(keys: ToolKeys) -> None:
