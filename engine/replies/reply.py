@@ -225,8 +225,8 @@ class ReplyWriter:
             yield self._target
 
     def copy_unkept(self, chat: Chat) -> UnkeptPart | None:
-        """The first part of what the target holds that is not kept yet; None: nothing is left to keep. The last reply
-        must be of this chat."""
+        """The first part of what the target holds that is not kept yet; None: nothing is left to keep, or a client has
+        come. The user's last reply must be of this chat."""
         reopening = self._reopening_of(self._session.owner)
         return None if reopening is None else reopening.copy(self._session, chat)
 

@@ -88,7 +88,7 @@ class Answering:
         with self._target.watched(), self._recall.beside(asked.expected, command.owner, stop):
             reply = writer.write(prepared, settings, stop, events, self._precedence)
         if kept is not None:
-            self._remember(asked, local, kept, prepared, reply, learns)
+            self._remember(command, local, kept, prepared, reply, learns)
         failure = "" if reply.failure is None else str(reply.failure)
         if reply.failure is not None and not isinstance(reply.failure, MendableError):
             failure = _LOST
@@ -139,8 +139,9 @@ class Answering:
             return None
 
     def _remember(
-        self, asked: Asked, local: Local, kept: Kept, prepared: PreparedReply, reply: Reply, learns: bool
+        self, command: Answer, local: Local, kept: Kept, prepared: PreparedReply, reply: Reply, learns: bool
     ) -> None:
+        asked = command.asked
         number = self._keeper.begin_reply()
         whole = KeepReply(
             *(number, kept.conversation_id, kept.prompt.id, asked.begun + reply.text, reply.thoughts),
@@ -155,8 +156,8 @@ class Answering:
         self._emit(ReplyFinished(message, self._keeper.siblings_of(message)))
         self._remembering.note(asked.client, asked.turns, kept, message)
         if learns and message.id > 0 and not asked.begun:
-            self._recall.add(kept.prompt)
-            self._recall.add(message, reply.tokens)
+            self._recall.add(kept.prompt, owner=command.owner)
+            self._recall.add(message, reply.tokens, command.owner)
             self._learning.take(message, prepared.turns, reply.verified, local.target.vocabulary)
             self._post(UpdateRecall())
 

@@ -105,7 +105,6 @@ class ChatService:
                 case UseDrafter(drafter):
                     self.target.use_drafter(drafter, stop)
                 case Answer():
-                    self._readings.begin()
                     self._answering.answer(command, stop)
                 case Embed():
                     self.embedding.embed(command, stop)

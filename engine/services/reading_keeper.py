@@ -59,7 +59,7 @@ class ReadingKeeper:
             self._emit(ReadingsMeasured(self.readings.num_bytes))
 
     def begin(self) -> None:
-        """The target reads something else from now on, which is kept only if `keep` says whose it is."""
+        """The target reads another text of the user from now on, which is kept only if `keep` says whose it is."""
         self._held = None
 
     def chat_of(self, conversation: ConversationSummary) -> Chat | None:

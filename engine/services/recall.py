@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -31,6 +32,7 @@ _PIECE = 8_000  # characters that are tokenized at once, about: a few millisecon
 _MOST_TOKENS = MOST_TOKENS // 4  # of one text: it must not take the place of all others
 _MESSAGES_AT_ONCE = 8
 _MOST_BESIDE = 100_000  # characters: they are tokenized and indexed while somebody waits
+_MOST_CLIENTS = 8  # whose own texts they may quote
 _OVERLAP = 32  # old tokens indexed with a continuation, so that the place where it begins is found, too
 
 _Text = tuple[int, int, Sequence[int]]  # ids of message and conversation, and the tokens
@@ -75,6 +77,7 @@ class Recall:
         self._before_id = 0  # messages from here on are known, or were tried
         self._begun: _Begun | None = None
         self._beside: tuple[Owner, tuple[SuffixIndex, ...]] = USER, ()
+        self._own: OrderedDict[str, RecallTexts] = OrderedDict()  # of clients, by their keys, since the start
 
     def open(self, target: Target) -> None:
         """Recalls texts in this target's tokens from now on."""
@@ -106,7 +109,8 @@ class Recall:
 
     def indexes(self, owner: Owner = USER) -> Sequence[SuffixIndex]:
         """Of the texts that a reply for this owner may quote."""
-        stored = self._texts.indexes if owner.drafts_from_chats else ()
+        texts = self._texts if owner.drafts_from_chats else self._own.get(owner.key)
+        stored = () if texts is None else texts.indexes
         whose, beside = self._beside
         return (*stored, *beside) if beside and whose == owner else stored
 
@@ -124,13 +128,25 @@ class Recall:
         finally:
             self._beside = USER, ()
 
-    def add(self, message: Message, tokens: Sequence[int] | None = None) -> None:
-        """A stored message, and its tokens if the target wrote it. A long text is left to `catch_up`."""
+    def add(self, message: Message, tokens: Sequence[int] | None = None, owner: Owner = USER) -> None:
+        """A stored message, and its tokens if the target wrote it. A long text is left to `catch_up`. `owner`: who may
+        quote it until the next start, beside the user."""
         if tokens is None and len(message.text) > _PIECE:
             self.restart()
         else:
             known = self._tokenize(split_pictures(message.text)[1]) if tokens is None else tokens
-            self._save([(message.id, message.conversation_id, known)])
+            text = message.id, message.conversation_id, known
+            if self._save([text]) and not owner.is_user:
+                self._texts_of(owner).add(self._recalled([text]))
+
+    def _texts_of(self, client: Owner) -> RecallTexts:
+        """Its own."""
+        with self._lock:
+            texts = self._own.pop(client.key, None) or RecallTexts()
+            self._own[client.key] = texts
+            if len(self._own) > _MOST_CLIENTS:
+                self._own.popitem(last=False)
+            return texts
 
     def add_continuation(self, before: Message, message: Message, tokens: Sequence[int], num_new: int) -> None:
         """A stored reply that continues another one by `num_new` tokens, and replaces it."""
@@ -183,7 +199,8 @@ class Recall:
 
     def forget(self, conversation_id: int) -> None:
         self._forgotten.add(conversation_id)
-        self._texts.forget(conversation_id)
+        for texts in (self._texts, *self._own.values()):
+            texts.forget(conversation_id)
 
     def restore(self, conversation_id: int) -> None:
         self._forgotten.discard(conversation_id)
@@ -205,6 +222,7 @@ class Recall:
                     self._texts.add([text for text in loaded if text.conversation_id in wanted])
 
     def _load(self) -> bool:
+        self._own.clear()
         self._texts = RecallTexts()  # tokens of another target must not be found, even if loading fails
         self.restart()
         texts = self._loaded(None)
@@ -236,12 +254,15 @@ class Recall:
             except MendableError as error:
                 _logger.warning("recall was not stored: %s", error)
                 return False
-            self._texts.add(
-                RecallText(number, conversation, np.asarray(tokens, np.int32))
-                for number, conversation, tokens in (texts if indexed is None else indexed)
-                if conversation not in self._forgotten
-            )
+            self._texts.add(self._recalled(texts if indexed is None else indexed))
             return True
+
+    def _recalled(self, texts: Sequence[_Text]) -> Iterator[RecallText]:
+        return (
+            RecallText(number, conversation, np.asarray(tokens, np.int32))
+            for number, conversation, tokens in texts
+            if conversation not in self._forgotten
+        )
 
 
 def _nothing(_text: str) -> list[int]:

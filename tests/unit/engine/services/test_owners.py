@@ -36,10 +36,12 @@ def opened(desk: Desk, target: FakeTarget | None = None) -> Desk:
     return desk
 
 
-def answered(desk: Desk, owner: Owner, *said: str, asked: Asked | None = None) -> ReplyStatistics:
+def answered(
+    desk: Desk, owner: Owner, *said: str, asked: Asked | None = None, is_remembered: bool = False
+) -> ReplyStatistics:
     roles = (Role.USER, Role.ASSISTANT)
     turns = tuple(ChatTurn(roles[place % 2], text) for place, text in enumerate(said))
-    desk.do(Answer(1, asked or Asked(turns), GREEDY, owner=owner))
+    desk.do(Answer(1, asked or Asked(turns), GREEDY, is_remembered, owner))
     (event,) = desk.told(AnswerEnded)
     assert isinstance(event, AnswerEnded)
     return event.statistics
@@ -115,3 +117,27 @@ def test_a_picture_is_read_again_for_another_owner(desk: Desk) -> None:
     assert len({first, second, picture("a").digest}) == 3
     assert second == third
     assert "".join(seer.looked_at) == "aaaa", "the last one is held already"
+
+
+def test_a_client_that_is_remembered_quotes_what_it_was_told_itself(desk: Desk) -> None:
+    opened(desk)
+    before = answered(desk, EDITOR, "What do you know?", is_remembered=True).num_accepted
+    assert answered(desk, BROWSER, "Hello.", is_remembered=True).num_accepted <= before
+    assert answered(desk, EDITOR, "Hello.", is_remembered=True).num_accepted > before + 50
+    for chat in desk.repository.list_conversations():
+        desk.recall.forget(chat.id)
+    assert desk.recall.indexes(EDITOR)[0].num_tokens == 0
+    desk.recall.reload()
+    assert desk.recall.indexes(EDITOR) == ()
+
+
+def test_what_a_client_reads_is_not_kept_as_a_chat_of_the_user(desk: Desk) -> None:
+    opened(desk)
+    desk.do(Send("x" * 300, None, GREEDY))
+    assert (local := desk.target.local) is not None
+    chat = desk.readings.readings.chat(finished(desk).message.conversation_id)
+    desk.do(Answer(1, Asked((ChatTurn(Role.USER, "x" * 3_000),)), GREEDY, owner=EDITOR))
+    assert desk.told(AnswerRefused)
+    assert local.writer.copy_unkept(chat) is not None, "nothing has come of that"
+    answered(desk, EDITOR, "x" * 300)
+    assert local.writer.copy_unkept(chat) is None
