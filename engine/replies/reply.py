@@ -204,7 +204,8 @@ class ReplyWriter:
             reply = run.finish()
             if speculation is not None:
                 speculation.end_reply()
-        self._left_out = (prepared.conversation, reply.statistics.left_out_messages)
+        if prepared.owner.is_user:
+            self._left_out = (prepared.conversation, reply.statistics.left_out_messages)
         return reply
 
     @contextmanager
