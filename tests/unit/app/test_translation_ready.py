@@ -25,6 +25,7 @@ COMMAND = "commands, and words that come from elsewhere"
 UNTRANSLATED_FILES = {
     "application.py": "what is said before there is a window goes to the terminal",
     "crash/reports.py": REPORT,
+    "crash/our_words.py": REPORT,
     "crash/watch.py": REPORT,
     "startup/instance_lock.py": "read before there is a window",
     "startup/open_request.py": "read before there is a window",
