@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from engine.errors import ConversationMissing
+from engine.errors import ConversationMissing, NotPossible
 from engine.messages.conversations import ChatTurn, Message, Role
 from engine.messages.events import ConversationChanged, Listener
 from engine.messages.prompts import AttachedPicture, join_prompt, title_of
@@ -88,7 +88,7 @@ class Remembering:
                 look_up()
                 parent_id = self._add(conversation_id, parent_id, turn).id
             look_up()
-        except Interrupted:
+        except (Interrupted, NotPossible):
             if is_new:
                 self._repository.forget_conversation(conversation_id)
             raise

@@ -111,9 +111,8 @@ class Worker:
         """One that waits, inside the one that is being carried out; on its own thread."""
         with self._lock:
             command = self._unfinished.get(stop)
-        if command is not None and self._begin(stop):
-            self._carry_out(command, stop)
-            self._end(stop)
+        if command is not None:
+            self._take(command, stop)
 
     def stop(self, kind: type) -> None:
         """Ends the commands of this kind that were posted until now, also those that have not begun yet."""
@@ -148,12 +147,14 @@ class Worker:
 
     def _run(self) -> None:
         while (item := self._inbox.get()) is not None:
-            command, stop = item
-            is_closed = self._closing and stop.is_set()  # the app was closed before it began
-            if self._begin(stop) and (not is_closed or self._is_owed(command)):
-                self._carry_out(command, stop)
-            self._end(stop)
+            self._take(*item)
         self._on_end()
+
+    def _take(self, command: Command, stop: StopSignal) -> None:
+        is_closed = self._closing and stop.is_set()  # the app was closed before it began
+        if self._begin(stop) and (not is_closed or self._is_owed(command)):
+            self._carry_out(command, stop)
+        self._end(stop)
 
     def _begin(self, stop: StopSignal) -> bool:
         """False if it was dropped."""

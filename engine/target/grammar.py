@@ -120,12 +120,12 @@ class Grammars:
             raise _stopped()
         if len(text) > _LONGEST_TEXT:
             raise SettingInvalid(TOO_MUCH)
-        if self._desk is None or self._desk.has_ended:
-            self._desk = _Desk(self._vocabulary)
-        begun = Grammar(self._desk, self._desk.new_number(), stop)
         try:
+            if self._desk is None or self._desk.has_ended:
+                self._desk = _Desk(self._vocabulary, stop)
+            begun = Grammar(self._desk, self._desk.new_number(), stop)
             begun._ask("begin", (text, is_lark))
-        except Interrupted:
+        except (Cancelled, Interrupted):
             raise _stopped() from None
         return begun
 
@@ -133,14 +133,14 @@ class Grammars:
 class _Desk:
     """Where grammars of one vocabulary are asked: a child."""
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        """Raises SettingInvalid."""
+    def __init__(self, vocabulary: Vocabulary, stop: StopSignal) -> None:
+        """Raises SettingInvalid, and Cancelled when `stop` gets set."""
         self.num_tokens = len(vocabulary)
         self.mask_bytes = (len(vocabulary) + 1 + 31) // 32 * 4  # with a bit for all that end a reply
         self.ends = [*vocabulary.end_of_generation]
         self.dropped: list[int] = []  # numbers of grammars that nobody has any more
         self._numbers = itertools.count()
-        self._open(vocabulary)
+        self._open(vocabulary, stop)
 
     @property
     def has_ended(self) -> bool:
@@ -157,12 +157,12 @@ class _Desk:
         seconds = BEGINNING_S if what == "begin" else STEP_S
         return self._answered((what, number, argument), seconds, stop)
 
-    def _open(self, vocabulary: Vocabulary) -> None:
+    def _open(self, vocabulary: Vocabulary, stop: StopSignal) -> None:
         limits = Limits(memory_bytes=_MEMORY_BYTES + _BYTES_PER_TOKEN * len(vocabulary))
         self._child = Child(serve, (), limits)
         try:
             special = vocabulary.special | vocabulary.end_of_generation
-            self._child.ask(packed_vocabulary(vocabulary.pieces, special), OPENING_S)
+            self._child.ask(packed_vocabulary(vocabulary.pieces, special), OPENING_S, stop.is_set)
         except ChildEnded as error:
             raise SettingInvalid(TOO_MUCH) from error
 

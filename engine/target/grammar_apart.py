@@ -34,7 +34,7 @@ from engine.target.sandbox import shut_doors
 from engine.target.schemas import WHITESPACE, closed_schema
 
 _AHEAD_S = 0.02
-_IDLE_S = 300.0  # until it ends where nothing is asked
+_IDLE_S = 3600.0  # until it ends where nothing is asked: a reply with a grammar may read its prompt for long before
 # Any tokens that spell what is allowed: by itself it allows only those that its tokenizer would choose where the text
 # is certain, and the distribution would be another one.
 _NO_OPTIONS, _OPTIONS = "%llguidance {}", '%llguidance {"no_forcing": true}'

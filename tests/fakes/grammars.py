@@ -20,7 +20,7 @@ from engine.target.interface import Vocabulary
 class DeskHere(_Desk):
     has_ended = False
 
-    def _open(self, vocabulary: Vocabulary) -> None:
+    def _open(self, vocabulary: Vocabulary, stop: StopSignal) -> None:  # noqa: ARG002
         special = vocabulary.special | vocabulary.end_of_generation
         self._matchers = Matchers(packed_vocabulary(vocabulary.pieces, special))
 
@@ -41,5 +41,5 @@ def grammars_here() -> Iterator[None]:
 
 def grammars_of(vocabulary: Vocabulary) -> Grammars:
     made = Grammars(vocabulary)
-    made._desk = DeskHere(vocabulary)
+    made._desk = DeskHere(vocabulary, StopSignal())
     return made

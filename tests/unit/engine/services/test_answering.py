@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.config import ReplySettings
+from engine.errors import NotPossible
 from engine.messages.asked import Asked, Refusal
 from engine.messages.commands import Answer, LoadTarget
 from engine.messages.conversations import ChatTurn, Role
@@ -114,17 +115,18 @@ def test_probabilities_are_told_with_the_text_that_they_are_of(desk: Desk) -> No
     assert b"".join(log.piece for each in told for log in each.logs).decode() == "Hello there, "
 
 
-def test_nothing_is_left_of_a_new_chat_whose_client_leaves_while_it_is_stored(desk: Desk) -> None:
+@pytest.mark.parametrize("error", [Interrupted(), NotPossible("The user loads another model.")])
+def test_nothing_is_left_of_a_new_chat_that_is_given_up_while_it_is_stored(desk: Desk, error: Exception) -> None:
     loaded(desk, FakeTarget(says(TEXT)))
     numbers = count()
 
     def look_up() -> None:
         if next(numbers) == 5:
-            raise Interrupted
+            raise error
 
     remembering = Remembering(desk.repository, desk.keeper, desk.events.append)
     turns = [USER, ChatTurn(Role.ASSISTANT, TEXT)] * 10
-    with pytest.raises(Interrupted):
+    with pytest.raises(type(error)):
         remembering.keep("a program", [*turns, USER], look_up)
     assert desk.repository.list_conversations() == ()
     kept = remembering.keep("a program", [*turns, USER], lambda: None)

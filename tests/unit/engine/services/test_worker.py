@@ -186,6 +186,30 @@ def test_what_is_owed_is_carried_out_also_at_the_end() -> None:
     assert carried_out == [OpenConversation(1), OpenConversation(3)]
 
 
+def test_what_is_carried_out_inside_another_command_is_dropped_at_the_end_like_the_rest() -> None:
+    began, go_on = threading.Event(), threading.Event()
+    carried_out: list[Command] = []
+
+    def handle(command: Command, _stop: StopSignal) -> None:
+        carried_out.append(command)
+        if command == OpenConversation(1):
+            worker.carry_out_now(next(iter(worker.waiting)))
+            began.set()
+            assert go_on.wait(10)
+            for stop in worker.waiting:
+                worker.carry_out_now(stop)
+
+    worker = Worker("busy", handle, EventQueue(), is_owed=lambda command: command == OpenConversation(4))
+    for number in (1, 2, 3, 4):
+        worker.post(OpenConversation(number))
+    worker.start()
+    assert began.wait(10)
+    worker.end()
+    go_on.set()
+    assert worker.join(10)
+    assert carried_out == [OpenConversation(1), OpenConversation(2), OpenConversation(4)]
+
+
 def test_a_place_that_the_user_has_not_agreed_to_is_told_as_such() -> None:
     events = EventQueue()
 

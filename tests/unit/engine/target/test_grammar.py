@@ -111,6 +111,20 @@ def test_none_begins_for_a_reply_that_is_stopped() -> None:
         GRAMMARS.begin('root ::= "a"', stop)
 
 
+def test_a_reply_may_be_stopped_while_the_process_learns_the_vocabulary() -> None:
+    class SetSoon(StopSignal):
+        num_looks = 0
+
+        def is_set(self) -> bool:
+            self.num_looks += 1
+            return self.num_looks > 1
+
+    grammars = Grammars(FakeTarget().vocabulary)
+    with pytest.raises(Cancelled, match="stopped before it began"):
+        grammars.begin('root ::= "a"', SetSoon())
+    assert grammars._desk is None
+
+
 def test_lines_that_are_followed_tell_the_same_as_each_alone() -> None:
     grammar = GRAMMARS.begin('root ::= "the " ("king" | "kin\\u00e4")')
     lines = [list(b"the king"), list(b"the kix"), [PIECES.index(b"the "), ord("k")]]
