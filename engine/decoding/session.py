@@ -130,12 +130,14 @@ class Session:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Meanwhile other tokens may be read; afterwards the target holds the present ones again, where there is memory
-        to save them."""
+        """Meanwhile other tokens may be read, which do not count; afterwards the target holds the present ones again,
+        where there is memory to save them."""
         owner, tokens, runs, saved = self.owner, self.tokens.copy(), self.runs.copy(), self._target.save()
+        num_evaluated = self.num_evaluated
         try:
             yield
         finally:
+            self.num_evaluated = num_evaluated
             self.take_over(owner)
             if saved is not None:
                 is_done = self._target.restore(saved)

@@ -325,6 +325,7 @@ class _Run:
         self._logged: deque[tuple[int, TokenLog]] = deque()  # not told yet, with the characters up to their end
         self._speculation = speculation
         self._num_evaluated = 0
+        self._breaks_s = 0.0
         self._repeats = False
 
     def finish(self) -> Reply:
@@ -368,6 +369,7 @@ class _Run:
                 return self._read(self._prompt.tokens, self._prompt.runs, self._listener.on_prompt_progress)
         finally:
             self._num_evaluated = self._session.num_evaluated - evaluated_before
+            self._clock.prompt_s -= self._breaks_s
             if self._reopening is not None:
                 self._reopening.note_pace(self._num_evaluated, self._clock.prompt_s)
 
@@ -397,8 +399,12 @@ class _Run:
 
     def _give_way(self) -> None:
         assert self._breaks is not None
-        with self._session.aside():
-            self._breaks.give_way()
+        began = now()
+        try:
+            with self._session.aside():
+                self._breaks.give_way()
+        finally:
+            self._breaks_s += now() - began
 
     def _fill_context(self, rows: FloatRows) -> StopReason | None:
         """Writes until the reply ends; None when the context is full."""

@@ -109,6 +109,7 @@ def test_a_programs_reply_gives_way_and_is_what_it_would_have_been(asking: Askin
     assert asking.came_between == [ReplyFinished]
     assert (again.text, again.failure) == (alone.text, "")
     assert again.statistics.reply_s < 60
+    assert again.statistics.evaluated_tokens <= alone.statistics.evaluated_tokens, "nor is it told how much was read"
 
 
 def test_several_prompts_go_first_one_after_the_other(asking: Asking) -> None:
