@@ -82,7 +82,8 @@ class ReplyWriter:
         self._reopening = reopening  # of what the user's chats are kept of
         # Of the user and of programs: what a program makes of its process is no matter of the user's.
         self._grammars = Grammars(target.vocabulary), Grammars(target.vocabulary)
-        self._limits = USER, Limits(target.vocabulary, self._grammars[0])
+        self._limits = Limits(target.vocabulary, self._grammars[0])  # of the user's replies
+        self._limits_of_last = USER, self._limits  # and of the program that was answered last
         self._left_out: tuple[Hashable, int] = (None, 0)  # the last conversation, and turns left out of its prompt
 
     @property
@@ -242,9 +243,11 @@ class ReplyWriter:
 
     def _limits_of(self, owner: Owner) -> Limits:
         """How long a grammar takes to begin must not tell whether another owner's reply had it."""
-        if owner != self._limits[0]:
-            self._limits = owner, Limits(self._target.vocabulary, self._grammars[not owner.is_user])
-        return self._limits[1]
+        if owner.is_user:
+            return self._limits
+        if owner != self._limits_of_last[0]:
+            self._limits_of_last = owner, Limits(self._target.vocabulary, self._grammars[1])
+        return self._limits_of_last[1]
 
 
 def _told_apart(turns: Sequence[ChatTurn], owner: Owner) -> Sequence[ChatTurn]:

@@ -10,6 +10,7 @@ import pytest
 from engine.config import ReplySettings, SamplingSettings
 from engine.errors import PromptTooLong, TargetUnusable, TemplateFailed
 from engine.messages.conversations import ChatTurn, Role
+from engine.messages.owner import USER, Owner
 from engine.messages.replies import StopReason
 from engine.replies.reply import ReplyWriter
 from engine.replies.writing import Reply
@@ -374,3 +375,11 @@ def test_an_end_of_generation_token_is_never_evaluated() -> None:
     target = FakeTarget(says("Yes."))
     write(target, user("Hi"))
     assert target.held[-1] != END
+
+
+def test_what_limits_the_users_replies_is_not_made_again_because_a_program_was_answered() -> None:
+    writer = ReplyWriter(FakeTarget())
+    of_user, of_program = (writer._limits_of(owner) for owner in (USER, Owner("one")))
+    assert writer._limits_of(USER) is of_user
+    assert writer._limits_of(Owner("one")) is of_program
+    assert len({of_user, of_program, writer._limits_of(Owner("another"))}) == 3
