@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import os
+import queue
 import signal
 import sys
 import threading
@@ -50,20 +52,14 @@ def ask_child(
     reader, writer = multiprocessing.Pipe(duplex=False)
     process = begin_child(look, arguments, limits, doors, writer)
     writer.close()
-    watched = _Watched(process.pid or 0, limits)
-    answer = _Answer(reader)
+    talk = _Talk(reader)
     try:
-        while not answer.is_over(_GLANCE_S):
-            if is_stopped():
-                raise Cancelled("Checking the file was cancelled.")
-            if watched.has_outgrown():
-                return None
-        return answer.text
+        said = talk.ask(None, is_stopped, _Watched(process.pid or 0, limits))
+        return None if said is None else said.decode()
+    except UnicodeError:
+        return None
     finally:
-        process.kill()
-        process.join()
-        process.close()
-        answer.close()
+        _end(process, talk)
 
 
 def begin_child(
@@ -107,11 +103,12 @@ class Child:
         """`serve`, a function of a module, gets the child's end of the pipe behind its arguments, and takes care of
         the time that an answer may take. Of `limits`, those of memory count."""
         self._lock = threading.Lock()
-        self._pipe, theirs = multiprocessing.Pipe()
+        ours, theirs = multiprocessing.Pipe()
         self._process = begin_child(serve, (*arguments, theirs), limits, doors)
         theirs.close()
         self._watched = _Watched(self._process.pid or 0, Limits(limits.memory_bytes))
-        self.end = weakref.finalize(self, _end, self._process, self._pipe)
+        self._talk = _Talk(ours)
+        self.end = weakref.finalize(self, _end, self._process, self._talk)
 
     @property
     def has_ended(self) -> bool:
@@ -123,51 +120,69 @@ class Child:
         when `is_stopped` says so meanwhile; the child ends then as well."""
         with self._lock:
             try:
-                if question is not None:
-                    self._pipe.send_bytes(question)
-                end = time.monotonic() + _PATIENCE * processor_s
-                while not self._pipe.poll(_GLANCE_S):
-                    if is_stopped():
-                        raise Cancelled("Checking the file was cancelled.")
-                    if time.monotonic() > end or self._watched.has_outgrown():
-                        raise ChildEnded
-                return self._pipe.recv_bytes(_LONGEST_ANSWER)
-            except (OSError, EOFError, ValueError) as error:
-                self.end()
-                raise ChildEnded from error
-            except (ChildEnded, Cancelled):
+                answer = self._talk.ask(question, is_stopped, self._watched, _PATIENCE * processor_s)
+                if answer is None:
+                    raise ChildEnded
+                return answer
+            except BaseException:
                 self.end()
                 raise
 
 
-def _end(process: BaseProcess, pipe: Connection) -> None:
-    pipe.close()
+def _end(process: BaseProcess, talk: _Talk) -> None:
     process.kill()
     process.join()
     process.close()
+    talk.end()
 
 
-class _Answer:
-    """What a child sends, received on a thread: one that means harm may begin a message and never end it."""
+class _Talk:
+    """Questions to a child and its answers, on a thread: one that means harm may leave a question unread, or begin an
+    answer and never end it."""
 
-    def __init__(self, reader: Connection) -> None:
-        self._reader = reader
-        self.text: str | None = None
-        self._thread = threading.Thread(target=self._receive, daemon=True, name="slipstream-child-answer")
-        self._thread.start()
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe = pipe
+        self._questions: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._has_ended = False
+        threading.Thread(target=self._run, daemon=True, name="slipstream-child-answers").start()
 
-    def is_over(self, within_s: float) -> bool:
-        self._thread.join(within_s)
-        return not self._thread.is_alive()
+    def ask(
+        self,
+        question: bytes | None,
+        is_stopped: Callable[[], bool],
+        watched: _Watched,
+        within_s: float = math.inf,
+    ) -> bytes | None:
+        """None where the child has ended, or is to be: at its limits, or when the time is over. Raises Cancelled when
+        `is_stopped` says so meanwhile. After either, `end` is due."""
+        if self._has_ended:
+            return None
+        self._questions.put(question)
+        end = time.monotonic() + within_s
+        while True:
+            with suppress(queue.Empty):
+                return self._answers.get(timeout=_GLANCE_S)
+            if is_stopped():
+                raise Cancelled("Checking the file was cancelled.")
+            if time.monotonic() > end or watched.has_outgrown():
+                return None
 
-    def close(self) -> None:
-        """The child must have ended."""
-        self._thread.join()
-        self._reader.close()
+    def end(self) -> None:
+        """The child must have ended: that ends what the thread waits for."""
+        self._has_ended = True
+        self._questions.put(None)
 
-    def _receive(self) -> None:
-        with suppress(EOFError, OSError, UnicodeError):
-            self.text = self._reader.recv_bytes(_LONGEST_ANSWER).decode()
+    def _run(self) -> None:
+        with self._pipe, suppress(EOFError, OSError, ValueError):
+            while True:
+                question = self._questions.get()
+                if self._has_ended:
+                    return
+                if question is not None:
+                    self._pipe.send_bytes(question)
+                self._answers.put(self._pipe.recv_bytes(_LONGEST_ANSWER))
+        self._answers.put(None)
 
 
 @contextmanager

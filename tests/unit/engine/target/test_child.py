@@ -7,6 +7,7 @@ import os
 import struct
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -62,6 +63,30 @@ def test_one_that_is_asked_for_long_is_given_up_when_nobody_wants_to_know_any_mo
     assert silent.has_ended
     with pytest.raises(ChildEnded):
         silent.ask(b"?", 60.0)
+
+
+def _begins_to_answer(_pipe: Connection) -> None:
+    _begins_an_answer()
+
+
+def _reads_nothing(_pipe: Connection) -> None:
+    _hangs()
+
+
+@pytest.mark.parametrize("serve", [_begins_to_answer, _reads_nothing])
+def test_one_that_leaves_a_question_or_its_answer_half_done_is_given_up(
+    serve: Callable[[Connection], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = bytes(4 << 20)  # more than a pipe holds
+    stopped = Child(serve, (), Limits())
+    with pytest.raises(Cancelled):
+        stopped.ask(large, 60.0, lambda: True)
+    assert stopped.has_ended
+    monkeypatch.setattr(child, "_PATIENCE", 1)
+    slow = Child(serve, (), Limits())
+    with pytest.raises(ChildEnded):
+        slow.ask(large, 0.5)
+    assert slow.has_ended
 
 
 def _keeps(num_bytes: int) -> str:
