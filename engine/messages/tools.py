@@ -115,9 +115,13 @@ class ToolDefinition:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """Their names."""
-        found = json.loads(self.schema).get("properties")
-        return tuple(found) if isinstance(found, dict) else ()
+        """Their names; none where another program has changed what is stored."""
+        try:
+            found = json.loads(self.schema)
+        except (ValueError, RecursionError):
+            return ()
+        properties = found.get("properties") if isinstance(found, dict) else None
+        return tuple(properties) if isinstance(properties, dict) else ()
 
 
 def definition_of(server: ToolServer, tool: Tool) -> ToolDefinition:

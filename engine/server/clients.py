@@ -41,6 +41,8 @@ class Clients:
         except FileNotFoundError:
             self._stamp, self._known = None, ()
             return ()
+        except OSError as error:
+            raise _unreadable(self._path) from error
         stamp = stat.st_mtime_ns, stat.st_size
         if stamp != self._stamp:
             self._known = _read(self._path)
@@ -104,10 +106,14 @@ def _read(path: Path) -> tuple[Client, ...]:
             found = json.loads(file.read(_MOST_BYTES))
         return tuple(_client(each) for each in found)
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise FileUnusable(
-            "{path} cannot be read, so programs with a key are not let in; remove it, and add these programs again.",
-            path=path,
-        ) from error
+        raise _unreadable(path) from error
+
+
+def _unreadable(path: Path) -> FileUnusable:
+    return FileUnusable(
+        "{path} cannot be read, so programs with a key are not let in; remove it, and add these programs again.",
+        path=path,
+    )
 
 
 def _client(found: dict[str, Any]) -> Client:

@@ -7,7 +7,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine
@@ -153,7 +153,10 @@ class Database:
 
     def why_left(self, error: StoreUnusable) -> str:
         """A sentence about what is not erased for this reason, and is tried again."""
-        return erasing.no_room(self._path, 2 * self._path.stat().st_size) if is_full(error.__cause__) else str(error)
+        with suppress(OSError):  # the file may be gone
+            if is_full(error.__cause__):
+                return erasing.no_room(self._path, 2 * self._path.stat().st_size)
+        return str(error)
 
     def _clear_files(self, num_forgotten: int) -> tuple[Path, ...]:
         """Returns what could not be cleared. Only that is tried again: the others are in use again."""

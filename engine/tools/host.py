@@ -13,7 +13,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -191,8 +191,8 @@ class ServerHost:
 
         threading.Thread(target=fill, name="slipstream-tool-keys", daemon=True).start()
         while not stop.is_set():
-            with suppress(TimeoutError):
-                return filling.result(_LOOK_S)
+            if wait([filling], _LOOK_S).done:
+                return filling.result()
         raise Cancelled("Starting {server} was cancelled.", server=server.name)
 
     def _server(self, name: str) -> ToolServer:

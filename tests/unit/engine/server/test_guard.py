@@ -57,6 +57,12 @@ async def _inside(_scope: Scope, _receive: Receive, send: Send) -> None:
     await send({"type": "http.response.start", "status": 200, "headers": []})
 
 
+def test_where_the_file_of_programs_cannot_be_looked_at_a_key_lets_nobody_in(tmp_path: Path) -> None:
+    clients = tmp_path / CLIENTS
+    clients.symlink_to(clients)
+    assert status_of(LAN, tmp_path, host="192.168.0.7", authorization="Bearer slip-1")[0] == 503
+
+
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8642", "[::1]:8642", "LOCALHOST.", "127.8.8.8"])
 def test_this_machine_is_known_by_its_own_names(tmp_path: Path, host: str) -> None:
     assert status_of(ServerSettings(), tmp_path, host=host)[0] == 200

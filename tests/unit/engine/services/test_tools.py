@@ -185,6 +185,18 @@ def test_what_is_not_as_it_was_allowed_is_asked_for_again_with_what_changed(
     assert calling.told(ToolAsked) == [], "once"
 
 
+@pytest.mark.parametrize("schema", ["", "no JSON", "[]", "[" * 100_000])
+def test_what_another_program_made_of_a_permission_is_asked_for_again(calling: Desk, schema: str) -> None:
+    damaged = replace(definition_of(WEATHER, FORECAST), schema=schema)
+    calling.repository.allow_tool(AllowedTool("weather", "forecast", damaged))
+    ask(calling)
+    (asked,) = calling.told(ToolAsked)
+    assert isinstance(asked, ToolAsked)
+    assert asked.redefined is not None
+    assert asked.redefined.changes == (Change.ARGUMENTS,)
+    assert asked.redefined.new_arguments == ("city",)
+
+
 def _from(server: str, _arguments: object) -> str:
     return f"From {server}."
 

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine, event
+from sqlalchemy.exc import OperationalError
 
 from engine.errors import ConversationMissing, StoreUnusable
 from engine.messages.conversations import Role
 from engine.messages.replies import ReplyStatistics, StopReason
 from engine.storage import Repository
 from engine.storage.connections import back_up
+from engine.storage.failures import as_store_errors
 
 from .conftest import OnEveryConnection
 
@@ -115,6 +117,15 @@ def test_text_held_by_a_reader_is_erased_by_the_next_purge(
         assert b"secret plan" in written(data_dir)
     assert repository.finish_erasure() == ()
     assert b"secret plan" not in written(data_dir)
+
+
+def test_where_the_file_is_gone_too_a_full_disk_is_told_all_the_same(repository: Repository, store: Path) -> None:
+    cause = sqlite3.OperationalError("database or disk is full")
+    cause.sqlite_errorcode = sqlite3.SQLITE_FULL
+    with pytest.raises(StoreUnusable) as raised, as_store_errors(store):
+        raise OperationalError("DELETE", {}, cause)
+    store.unlink()
+    assert "is full" in repository._file.why_left(raised.value)
 
 
 def test_what_a_full_disk_keeps_from_being_purged_is_told_and_purged_when_there_is_room(

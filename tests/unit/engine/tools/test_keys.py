@@ -143,6 +143,17 @@ def test_stop_ends_waiting_for_a_keyring_that_waits_for_its_user() -> None:
     host.close()
 
 
+def test_a_keyring_that_gives_up_waiting_ends_the_wait() -> None:
+    def fill(_server: ToolServer) -> ToolServer:
+        raise TimeoutError
+
+    host = ServerHost(lambda _event: None, fill)
+    host.use([FETCH])
+    with pytest.raises(TimeoutError):
+        host.tools_of("fetch", StopSignal())
+    host.close()
+
+
 def test_placeholders_are_never_alike(keys: ToolKeys) -> None:
     kept = [keys.kept((FETCH,))[0].env[0][1] for _ in range(50)]
     assert len({*kept}) == 50
