@@ -34,15 +34,18 @@ class Limits:
             return self._rules, None
         return self._rules, self._grammars.begin(settings.grammar, stop)
 
-    def of_calls(self, target: PromptReader, form: ToolFormat | None, tools: Sequence[Tool]) -> CallGrammar | None:
-        """What calls of these tools may be; None where that is not known, or there are none."""
+    def of_calls(
+        self, target: PromptReader, form: ToolFormat | None, tools: Sequence[Tool], stop: StopSignal
+    ) -> CallGrammar | None:
+        """What calls of these tools may be, in a reply that ends with `stop`; None where that is not known, or there
+        are none."""
         if form is None or not tools:
             self._calls = None
             return None
         if self._calls is None or self._calls[0] != tuple(tools):
             self._calls = tuple(tools), CallGrammars(target, form, tools)
         made = self._calls[1]
-        return None if made.is_empty else made.begin()
+        return None if made.is_empty else made.begin(stop)
 
     def _made(self, settings: SamplingSettings) -> Rules | None:
         if not has_rules(settings):

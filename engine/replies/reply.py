@@ -193,7 +193,7 @@ class ReplyWriter:
         speculation = self._speculation if settings.speculate else None
         limits = self._limits_of(prepared.owner)
         rules, grammar = limits.of(settings.sampling, stop)
-        calls = limits.of_calls(self._target, self._prompts.tool_format, prepared.tools)
+        calls = limits.of_calls(self._target, self._prompts.tool_format, prepared.tools, stop)
         if calls is not None and prepared.opens:
             try:
                 calls.accept(self._target.tokenize(prepared.opens))

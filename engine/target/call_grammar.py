@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from engine.errors import SettingInvalid
+from engine.errors import Cancelled, SettingInvalid
 from engine.messages.tools import Tool, told_names
 from engine.numerics.sampling import Allowed
+from engine.stop_signal import StopSignal
 from engine.target.grammar import Grammar, Grammars
-from engine.target.interface import PromptReader
+from engine.target.interface import Interrupted, PromptReader
 from engine.target.schemas import WHITESPACE, closed_schema
 from engine.target.tool_format import Shape, ToolFormat, parsed_object
 
@@ -40,12 +41,13 @@ _State = _Free | Grammar
 
 
 class CallGrammar:
-    """As `Grammar`, for one reply."""
+    """As `Grammar`, for one reply; raises Interrupted when it is stopped meanwhile."""
 
     is_over = False
 
-    def __init__(self, made: CallGrammars) -> None:
+    def __init__(self, made: CallGrammars, stop: StopSignal) -> None:
         self._made = made
+        self._stop = stop
         self._state: _State = _Free()
 
     def accept(self, tokens: Sequence[int]) -> None:
@@ -92,7 +94,7 @@ class CallGrammar:
                 else:
                     state = _Free() if state.is_over else state
             else:
-                state = self._made.after((*state.tail, token))
+                state = self._made.after((*state.tail, token), self._stop)
             is_own = True
         return state
 
@@ -114,11 +116,11 @@ class CallGrammars:
     def is_empty(self) -> bool:
         return not self._triggers
 
-    def begin(self) -> CallGrammar:
-        return CallGrammar(self)
+    def begin(self, stop: StopSignal) -> CallGrammar:
+        return CallGrammar(self, stop)
 
-    def after(self, tail: tuple[int, ...]) -> _State:
-        """Where the free part of a reply ends with these tokens."""
+    def after(self, tail: tuple[int, ...], stop: StopSignal) -> _State:
+        """Where the free part of a reply ends with these tokens. Raises Interrupted when `stop` gets set."""
         data = b"".join(self._pieces[token] for token in tail)
         for number, trigger in enumerate(self._triggers):
             place = data.find(trigger.letters)
@@ -128,7 +130,7 @@ class CallGrammars:
             while start + len(self._pieces[tail[first]]) <= place:
                 start += len(self._pieces[tail[first]])
                 first += 1
-            grammar = self._grammar(data[start:place], number)
+            grammar = self._grammar(data[start:place], number, stop)
             if grammar is None:
                 return _Free()
             try:
@@ -141,7 +143,7 @@ class CallGrammars:
             tail = tail[1:]
         return _Free(tail)
 
-    def _grammar(self, before: bytes, number: int) -> Grammar | None:
+    def _grammar(self, before: bytes, number: int, stop: StopSignal) -> Grammar | None:
         """A new one. `before`: what stands before the mark in its first token."""
         key = before, number
         if self._grammars is None:
@@ -152,7 +154,9 @@ class CallGrammars:
             self._rules[key] = [*_rules(before, self._triggers[number])]
         while self._rules[key]:
             try:
-                return self._grammars.begin_lark(self._rules[key][0])
+                return self._grammars.begin_lark(self._rules[key][0], stop)
+            except Cancelled:
+                raise Interrupted from None
             except SettingInvalid:
                 del self._rules[key][0]
         return None

@@ -111,9 +111,9 @@ class Grammars:
         """Raises SettingInvalid for a text that is no grammar, and Cancelled when `stop` gets set."""
         return self._begun(text, False, stop or StopSignal())
 
-    def begin_lark(self, rules: str, stop: StopSignal | None = None) -> Grammar:
+    def begin_lark(self, rules: str, stop: StopSignal) -> Grammar:
         """In llguidance's own language. Raises SettingInvalid and Cancelled."""
-        return self._begun(rules, True, stop or StopSignal())
+        return self._begun(rules, True, stop)
 
     def _begun(self, text: str, is_lark: bool, stop: StopSignal) -> Grammar:
         if stop.is_set():

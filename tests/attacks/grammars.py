@@ -13,6 +13,7 @@ import psutil
 
 from engine.errors import SettingInvalid
 from engine.messages.tools import Tool
+from engine.stop_signal import StopSignal
 from engine.target.call_grammar import CallGrammars
 from engine.target.grammar import Grammars, check_grammar
 from engine.target.interface import Vocabulary
@@ -77,7 +78,7 @@ def _call(text: str) -> None:
     if not text.startswith("{"):
         return
     target = Caller(marks=(b"<tool_call>", b"</tool_call>"))
-    grammar = CallGrammars(target, _CALLS, (Tool("server", "tool", "", text),)).begin()
+    grammar = CallGrammars(target, _CALLS, (Tool("server", "tool", "", text),)).begin(StopSignal())
     for piece in ('<tool_call>\n{"name": "tool", "arguments": {"', "a", '": ', '"x"'):
         for token in target.tokenize(piece):
             grammar.allowed(())

@@ -9,11 +9,13 @@ from dataclasses import replace
 
 import pytest
 
-from engine.errors import SettingInvalid
+from engine.errors import Cancelled, SettingInvalid
 from engine.messages.tools import Tool
+from engine.stop_signal import StopSignal
 from engine.target.call_grammar import CallGrammar, CallGrammars
 from engine.target.call_parsing import find_calls
 from engine.target.grammar_questions import TOO_MUCH
+from engine.target.interface import Interrupted
 from engine.target.tool_format import Shape, ToolFormat
 from tests.fakes.caller import Caller
 from tests.fakes.grammars import DeskHere, grammars_here
@@ -37,9 +39,11 @@ def here() -> Iterator[None]:
         yield
 
 
-def grammar_of(form: ToolFormat, tools: tuple[Tool, ...] = TOOLS) -> tuple[CallGrammar, Caller]:
+def grammar_of(
+    form: ToolFormat, tools: tuple[Tool, ...] = TOOLS, stop: StopSignal | None = None
+) -> tuple[CallGrammar, Caller]:
     target = Caller(marks=(b"<tool_call>", b"</tool_call>", b"[TOOL_CALLS]", b"[ARGS]"))
-    return CallGrammars(target, form, tools).begin(), target
+    return CallGrammars(target, form, tools).begin(stop or StopSignal()), target
 
 
 def begun(form: ToolFormat, text: str, tools: tuple[Tool, ...] = TOOLS) -> tuple[CallGrammar, Caller]:
@@ -175,3 +179,27 @@ def test_a_schema_that_takes_too_much_leaves_the_call_free(monkeypatch: pytest.M
     assert grammar.allows(target.tokenize("!"))
     grammar.accept(target.tokenize("!"))
     assert grammar.allowed(()) is None
+
+
+def test_a_call_that_begins_in_a_reply_that_is_stopped_ends_it() -> None:
+    stop = StopSignal()
+    grammar, target = grammar_of(HERMES, stop=stop)
+    stop.set()
+    grammar.accept(target.tokenize("Let me see."))
+    with pytest.raises(Interrupted):
+        grammar.accept(target.tokenize("<tool_call>"))
+
+
+def test_a_step_within_a_call_hears_that_its_reply_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    def until_stopped(_desk: DeskHere, _question: object, _seconds: float, heard: StopSignal) -> bytes:
+        assert heard is stop
+        raise Cancelled("Stopped.")
+
+    stop = StopSignal()
+    grammar, target = grammar_of(HERMES, stop=stop)
+    grammar.accept(target.tokenize("<tool_call>"))
+    monkeypatch.setattr(DeskHere, "_said", until_stopped)
+    with pytest.raises(Interrupted):
+        grammar.allowed(())
+    with pytest.raises(Interrupted):
+        grammar.accept(target.tokenize("\n"))
