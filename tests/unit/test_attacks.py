@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import time
 from importlib.util import find_spec
+from pathlib import Path
 
 import psutil
 import pytest
@@ -26,6 +28,13 @@ print(subprocess.Popen(nap, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
 def test_every_attack_can_be_named_and_has_tries() -> None:
     assert all(find_spec(f"tests.attacks.{name}") for name in ATTACKS)
     assert all(each.about and each.count > 0 for each in ATTACKS.values())
+
+
+def test_the_page_of_promises_says_what_each_attack_tries() -> None:
+    told = (
+        (Path(__file__).parents[2] / "docs/security.md").read_text("utf-8").partition("**What tries each promise**")[2]
+    )
+    assert {*re.findall(r"`(\w+)`", told)} == {*ATTACKS}
 
 
 def test_a_try_that_fails_and_a_process_that_dies_fail_the_command(
