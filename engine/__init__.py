@@ -76,7 +76,6 @@ _PUBLIC = {
 if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is public
     from engine.config import *
     from engine.drafter.choice import *
-    from engine.drafter.first_look import *
     from engine.drafter.heads_folder import *
     from engine.factory import *
     from engine.lab.distillation.progress import *

@@ -6,13 +6,16 @@ import json
 import re
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import TYPE_CHECKING
 
 from app.text.numbers import decimal
 from app.text.translation import Words
 from app.text.unseen import one_line
-from engine.messages.events import ToolAsked
 from engine.messages.tools import Change, Outcome, Redefined, ToolCall
 from engine.sentences import shortened
+
+if TYPE_CHECKING:  # not before the window is there
+    from engine.messages.events import ToolAsked
 
 LONGEST_JSON = 60_000  # characters; what is longer is shown as it came
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')

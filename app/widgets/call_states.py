@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
 from app.text.tool_calls import CallBlock, CallPhase
 from engine.messages.conversations import Message
-from engine.messages.events import ToolAsked
+
+if TYPE_CHECKING:  # not before the window is there
+    from engine.messages.events import ToolAsked
 
 
 class CallStates(QObject):

@@ -128,7 +128,7 @@ class LeftOut(StrEnum):
 
     KNOWN = "known"  # it is already in the store
     EMPTY = "empty"  # it has no messages
-    TOO_LARGE = "too large"
+    TOO_LARGE = "large"
     UNREADABLE = "unreadable"  # it is damaged, or in an unknown format
 
 

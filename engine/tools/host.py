@@ -151,8 +151,9 @@ class ServerHost:
             return ToolAnswer(_STOPPED, Outcome.STOPPED, seconds=time.monotonic() - start)
         if tool not in offered:  # the user was told of another one, or of one that is gone
             is_changed = any(each.name == tool.name for each in offered)
-            what = "has changed; ask for this once more." if is_changed else "is not offered any more."
-            return ToolAnswer(f"The tool {tool.name} of {tool.server} {what}", Outcome.FAILED)
+            changed = f"The tool {tool.name} of {tool.server} has changed; ask for this once more."
+            gone = f"{tool.server} does not offer {tool.name} any more."
+            return ToolAnswer(changed if is_changed else gone, Outcome.FAILED)
         asked = {"do": "call", "server": _written(server), "tool": tool.name, "seconds": self._call_s}
         asked["arguments"] = parsed_object(arguments)
         question = self._asked(asked, stop, self._call_s)

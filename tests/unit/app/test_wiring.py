@@ -18,6 +18,7 @@ from app.startup.first_paint import OpenedWindow
 from app.theme import ThemeKeeper
 from app.wiring import WiredWindow
 from engine import (
+    AUTOMATIC,
     STARTER,
     ChangeConversation,
     Command,
@@ -44,7 +45,6 @@ from engine import (
     ShowBranch,
     UseDrafter,
     UseLearning,
-    built_in_drafter,
 )
 from engine.config import SpeculationSettings
 from engine.messages.commands import UpdateRecall
@@ -182,7 +182,7 @@ CASES: tuple[tuple[type[Command], Callable[[Desk], object], Outcome], ...] = (
     (SearchConversations, lambda desk: desk.window.conversations.search.searched.emit("zebra"), SAID),
     (ExportConversations, Desk.export, SAID),
     (ReadTextFile, lambda desk: desk.window.texts_dropped.emit(["/notes.txt"]), SILENT),
-    (UseDrafter, lambda desk: desk.app.drafters.dialog.chosen.emit(str(built_in_drafter()), False), SAID),
+    (UseDrafter, lambda desk: desk.app.drafters.dialog.chosen.emit(AUTOMATIC, False), SAID),
     (UseLearning, lambda desk: desk.app.personal.dialog.learning.changed.emit(LearningSettings(enabled=False)), SAID),
     (PauseLearning, lambda desk: desk.window.meter.learning_paused.emit(True), SAID),
     (FetchDrafter, lambda desk: desk.app.drafters.dialog.chosen.emit("owner/name", False), SAID),

@@ -47,7 +47,7 @@ def host(monkeypatch: pytest.MonkeyPatch) -> FakeToolHost:
     host = FakeToolHost(
         {Tool("rogue", "echo", schema='{"properties": {"text": {}}}'): lambda given: str(given["text"])}
     )
-    monkeypatch.setattr(engine.use_cases.tools, "ServerHost", lambda _emit: host)
+    monkeypatch.setattr(engine.use_cases.tools, "ServerHost", lambda *_given: host)
     return host
 
 

@@ -276,7 +276,7 @@ def test_a_tool_that_is_not_as_the_user_was_told_does_not_run(desk: Desk, tmp_pa
     answer = desk.host.call(told, '{"text": "hello"}', StopSignal())
     assert (answer.outcome, "has changed; ask for this once more" in answer.text) == (Outcome.FAILED, True)
     answer = desk.host.call(Tool("rogue", "gone"), "{}", StopSignal())
-    assert "is not offered any more" in answer.text
+    assert "does not offer" in answer.text
     assert not (tmp_path / "calls.log").exists()
 
 
