@@ -24,7 +24,8 @@ from engine.messages.events import (
 from engine.messages.owner import Owner
 from engine.messages.replies import OriginRun, ReplyListener, ThoughtPiece, TokenLog
 from engine.messages.speed import LiveFigures
-from engine.replies.reply import PreparedReply, ReplyWriter
+from engine.replies.reply import ReplyWriter
+from engine.replies.run import PreparedReply
 from engine.replies.writing import Reply
 from engine.sentences import say
 from engine.services.learning_service import LearningService

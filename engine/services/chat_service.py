@@ -49,7 +49,7 @@ from engine.messages.replies import (
     Thought,
 )
 from engine.messages.tools import MOST_TURNS, Tool
-from engine.replies.reply import PreparedReply
+from engine.replies.run import PreparedReply
 from engine.replies.thoughts import joined_replies
 from engine.replies.writing import AnyWriter, Prepared, Reply
 from engine.services.answering import Answering

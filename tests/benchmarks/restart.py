@@ -43,7 +43,8 @@ from engine.lab.measuring.counted import PassMeans, pass_means, ratio_by_counts
 from engine.lab.measuring.prompts import read_prompts
 from engine.messages.events import ReplyFinished, TargetReady
 from engine.messages.replies import ReplyListener
-from engine.replies.reply import PreparedReply, ReplyWriter
+from engine.replies.reply import ReplyWriter
+from engine.replies.run import PreparedReply
 from tests.fakes.listener import EventQueue
 
 BAR = 0.02

@@ -51,7 +51,7 @@ def recalling(*texts: str) -> RecallProposer:
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
-    monkeypatch.setattr("engine.replies.reply._FIGURES_S", 0.0)
+    monkeypatch.setattr("engine.replies.run._FIGURES_S", 0.0)
     return Machine.running(monkeypatch, CHEAP)
 
 

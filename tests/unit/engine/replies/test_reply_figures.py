@@ -33,7 +33,7 @@ GREEDY = SamplingSettings(temperature=0)
 
 @pytest.fixture(autouse=True)
 def figures_of_every_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.replies.reply._FIGURES_S", 0.0)
+    monkeypatch.setattr("engine.replies.run._FIGURES_S", 0.0)
 
 
 def write(
@@ -180,7 +180,7 @@ def test_by_counts_a_reply_is_as_fast_as_its_passes_are_on_average(monkeypatch: 
 
 
 def test_figures_stay_for_a_moment_since_nobody_reads_that_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.replies.reply._FIGURES_S", 3600.0)
+    monkeypatch.setattr("engine.replies.run._FIGURES_S", 3600.0)
     reply, listener = write(FakeTarget(says("b" * 60)), None)
     assert {figures.num_tokens for figures in listener.figures} == {1}
     assert reply.statistics.reply_tokens == 60

@@ -14,7 +14,8 @@ from engine.library import estimate
 from engine.messages.commands import LoadTarget, Send
 from engine.messages.events import ConversationChanged, TargetReady
 from engine.messages.targets import TargetSource
-from engine.replies.reply import PreparedReply, ReplyWriter
+from engine.replies.reply import ReplyWriter
+from engine.replies.run import PreparedReply
 from engine.replies.writing import Reply
 from engine.target.sources import file_source
 from tests.fakes.gguf import TINY, gguf
