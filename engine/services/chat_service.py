@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
 
 from engine.config import OwnSampling, ReplySettings
-from engine.errors import ConversationMissing, NotPossible, PromptTooLong
+from engine.errors import Cancelled, ConversationMissing, NotPossible, PromptTooLong
 from engine.library.loading import effective_system_prompt
 from engine.logged import Loggable
 from engine.messages.commands import (
@@ -66,6 +67,7 @@ from engine.services.target_in_use import TargetInUse
 from engine.services.turns import Turns, before_last_prompt, check_own, is_prompt
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
+from engine.target.interface import Interrupted
 
 _logger = logging.getLogger("slipstream.chat")
 _LEFT_OUT = "[This result is left out, because the context is full.]"
@@ -114,7 +116,7 @@ class ChatService:
                     self.target.require(stop)
                     self.target.check_agreed()
                     self._readings.begin()
-                    with self.target.watched():
+                    with self.target.watched(), _heard():
                         self._write(command, stop)
                     self.target.prove()
 
@@ -465,6 +467,15 @@ class ChatService:
             self._emit(ConversationChanged(self._repository.find_conversation(conversation_id)))
         except ConversationMissing:
             _logger.debug("conversation %d was deleted while it was being answered", conversation_id)
+
+
+@contextmanager
+def _heard() -> Iterator[None]:
+    """A reply may be stopped while its grammar learns what it goes on from."""
+    try:
+        yield
+    except Interrupted:
+        raise Cancelled("The reply was stopped before it began.") from None
 
 
 @dataclass(frozen=True, slots=True)

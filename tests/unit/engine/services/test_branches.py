@@ -9,13 +9,15 @@ from pathlib import Path
 import pytest
 
 from engine.config import OwnSampling, ReplySettings, SamplingSettings
-from engine.errors import ConversationMissing, NotPossible, PromptTooLong
+from engine.errors import Cancelled, ConversationMissing, NotPossible, PromptTooLong
 from engine.messages.commands import ContinueReply, EditPrompt, LoadTarget, Regenerate, Send
 from engine.messages.conversations import Message, Role
 from engine.messages.events import PromptStored, ReplyFinished, ReplyText
 from engine.messages.replies import StopReason
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
+from engine.target import grammar
+from tests.fakes.grammars import DeskHere
 from tests.fakes.target import END, FakeTarget, says
 from tests.unit.engine.services.test_chat_service import Desk, finished
 
@@ -130,6 +132,24 @@ def test_what_the_target_wrote_is_kept_token_by_token_when_a_reply_goes_on(desk:
     desk.do(ContinueReply(finished(desk).message.conversation_id, GREEDY))
     assert finished(desk).message.text == "the end of it"
     assert bytes(target.held[-13:]) == b"the end of it"
+
+
+def test_a_reply_is_stopped_while_its_grammar_learns_what_it_goes_on_from(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class SetWhileItLearns(DeskHere):
+        def _said(self, question: tuple[str, int, object], seconds: float, stop: StopSignal) -> bytes:
+            if question[0] == "accept":
+                raise Cancelled("Stop was pressed.")
+            return super()._said(question, seconds, stop)
+
+    monkeypatch.setattr(grammar, "_Desk", SetWhileItLearns)
+    desk.do(Send("Hi", None, SHORT))
+    before = finished(desk).message
+    held = replace(GREEDY, sampling=SamplingSettings(temperature=0, grammar='root ::= "Hello, world."'))
+    with pytest.raises(Cancelled, match="stopped before it began"):
+        desk.do(ContinueReply(before.conversation_id, held))
+    assert texts(desk, before.conversation_id) == ["Hi", "Hell"]
 
 
 def test_half_a_character_is_left_behind_when_a_reply_goes_on(desk: Desk, target: FakeTarget) -> None:
