@@ -1,5 +1,5 @@
 """Hostile code in a child that reads what strangers made, after its doors are shut: nothing that it tries outside may
-succeed, whatever it may still open."""
+succeed, whatever it may still open, and nobody waits for it longer than its limits."""
 
 from __future__ import annotations
 
@@ -13,21 +13,27 @@ import resource
 import signal
 import socket
 import stat
+import struct
 import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from engine.documents import apart
-from engine.target.child import Limits, ask_child
+from engine.errors import Cancelled
+from engine.target.child import Child, ChildEnded, Limits, ask_child
 from engine.target.sandbox import READING, Doors
 from tests.attacks.attack import Outcome, Plan
 
 _WORDS = b"what the user wrote"
 _LIMITS = Limits(wall_s=60.0)
+_LONGEST_WAIT_S = 10.0  # twenty times what it may take
 _REFUSALS = (errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EMFILE)
 # Raw calls, with the same number on x86_64 and aarch64.
 _PIDFD_SEND, _IO_URING, _CLONE3, _OPENAT2, _PIDFD_GETFD, _FSOPEN, _PROCESS_MADVISE = 424, 425, 435, 437, 438, 430, 440
@@ -54,6 +60,7 @@ def run(plan: Plan) -> Outcome:
         folder = plan.folder / str(number)
         outcome.tried += 1
         done += attack(folder, kind, dice.randrange(2**32), outcome)
+        _ask_one_that_stalls(dice, outcome)
     outcome.figures["acts"] = str(done)
     return outcome
 
@@ -80,6 +87,28 @@ def attack(folder: Path, kind: str, seed: int, outcome: Outcome) -> int:
     outcome.check(os.getpriority(os.PRIO_PROCESS, 0) == priority, f"{kind}: the app's priority changed")
     outcome.check(os.sched_getaffinity(0) == affinity, f"{kind}: the app's processors changed")
     return int(tried)
+
+
+def _ask_one_that_stalls(dice: random.Random, outcome: Outcome) -> None:
+    """Its question is larger than a pipe holds."""
+    child = Child(stall, (dice.randrange(2**32),), Limits())
+    begun = time.monotonic()
+    is_stopped = dice.choice((lambda: False, lambda: time.monotonic() > begun + 0.2))
+    with suppress(ChildEnded, Cancelled):
+        child.ask(bytes(1 << 20), 0.05, is_stopped)
+    outcome.check(time.monotonic() - begun < _LONGEST_WAIT_S, "a child that stalls was waited for")
+    child.end()
+
+
+def stall(seed: int, pipe: Connection) -> None:
+    """Runs in the child: it reads a part of what it is asked, sends something of any size and form, and waits."""
+    dice = random.Random(seed)
+    for _ in range(dice.randrange(20)):
+        os.read(pipe.fileno(), 1 << dice.randrange(18))
+    size = dice.choice((b"", b"\0", struct.pack("!i", dice.randrange(1, 1 << 30)), struct.pack("!iQ", -1, 1 << 28)))
+    with suppress(OSError):
+        os.write(pipe.fileno(), size + dice.randbytes(dice.randrange(100)))
+    signal.pause()
 
 
 def misbehave(prey: Prey, kind: str, seed: int) -> str:
