@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from engine.messages.owner import USER, Owner
@@ -35,6 +36,16 @@ def before_pictures(tokens: Sequence[int], runs: Runs) -> Sequence[int]:
     return tokens[: min(runs)] if runs else tokens
 
 
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    """What the target held of an owner."""
+
+    owner: Owner
+    tokens: list[int]
+    runs: dict[int, PictureRun]
+    saved: object  # as `Target.save` returned it
+
+
 class Session:
     """The only one to move the target forwards and back, so that `tokens` are always those that the target holds, or
     reads again before its next pass because a rollback lost them."""
@@ -44,6 +55,7 @@ class Session:
         self.tokens: list[int] = []
         self.runs: dict[int, PictureRun] = {}
         self.owner = USER  # whose tokens these are
+        self._left: _Copy | None = None  # what another owner had read when the last break ended
         self.num_evaluated = 0  # tokens, over the life of the session
         self._can_tell = TargetFeature.STATES in target.features
 
@@ -58,14 +70,19 @@ class Session:
         return self._target.limits.context_size - self.num_cells
 
     def held_of(self, owner: Owner) -> Sequence[int]:
-        """The tokens that are held, as far as this owner may know."""
-        return self.tokens if owner == self.owner else ()
+        """The tokens that are held, or will be after `take_over`, as far as this owner may know."""
+        if owner == self.owner:
+            return self.tokens
+        return self._left.tokens if self._left is not None and self._left.owner == owner else ()
 
     def take_over(self, owner: Owner) -> None:
         """From now on the tokens are those of this owner, who reads again what others have read."""
         if owner != self.owner:
             self.keep(0)
             self.owner = owner
+            if self._left is not None and self._left.owner == owner:
+                left, self._left = self._left, None
+                self._put_back(left)
 
     def read(
         self,
@@ -131,17 +148,26 @@ class Session:
     @contextmanager
     def aside(self) -> Iterator[None]:
         """Meanwhile other tokens may be read, which do not count; afterwards the target holds the present ones again,
-        where there is memory to save them."""
-        owner, tokens, runs, saved = self.owner, self.tokens.copy(), self.runs.copy(), self._target.save()
-        num_evaluated = self.num_evaluated
+        where there is memory to save them. What another owner has read is saved, too, until that one comes back."""
+        owner, copy, num_evaluated = self.owner, self._copied(), self.num_evaluated
         try:
             yield
         finally:
             self.num_evaluated = num_evaluated
+            if owner != self.owner:
+                self._left = self._copied()
             self.take_over(owner)
-            if saved is not None:
-                is_done = self._target.restore(saved)
-                self.tokens[:], self.runs = (tokens, runs) if is_done else ((), {})
+            if copy is not None:
+                self._put_back(copy)
+
+    def _copied(self) -> _Copy | None:
+        """None where nothing is held, or there is no memory for it."""
+        saved = self._target.save()
+        return None if saved is None else _Copy(self.owner, self.tokens.copy(), self.runs.copy(), saved)
+
+    def _put_back(self, copy: _Copy) -> None:
+        is_done = self._target.restore(copy.saved)
+        self.tokens[:], self.runs = (copy.tokens, copy.runs) if is_done else ((), {})
 
     def save(self, start: int, end: int) -> SavedPart | None:
         """Of the tokens at these places, without pictures; see `KeepingTarget.save_part`."""

@@ -68,7 +68,8 @@ class Answering:
             self._emit(AnswerRefused(command.number, Refusal.NOT_READY, sentence))
             return
         try:
-            self._answer(command, self._target.local, stop)
+            with self._recall.beside(command.asked.expected, command.owner, partial(self._look_up, stop)):
+                self._answer(command, self._target.local, stop)
         except Interrupted:  # it went away before its reply began
             return
         except MendableError as error:
@@ -86,7 +87,7 @@ class Answering:
             keeps_distributions=learns and not asked.begun and self._learning.wants_distributions,
         )
         events = _AnswerEvents(command.number, self._emit)
-        with self._target.watched(), self._recall.beside(asked.expected, command.owner, stop):
+        with self._target.watched():
             reply = writer.write(prepared, settings, stop, events, self._precedence)
         if kept is not None:
             self._remember(command, local, kept, prepared, reply, learns)
@@ -109,6 +110,12 @@ class Answering:
                     raise
                 self._precedence.give_way()
 
+    def _look_up(self, stop: StopSignal) -> None:
+        """Between two steps of what is long and breaks nowhere else. Raises Interrupted."""
+        if stop.is_set():
+            raise Interrupted
+        self._precedence.give_way()
+
     def _settings(self, command: Answer) -> ReplySettings:
         """Those of the user, with what the client sets over them. Raises SettingInvalid."""
         asked, settings = command.asked, command.settings
@@ -127,14 +134,8 @@ class Answering:
 
     def _keep(self, asked: Asked, stop: StopSignal) -> Kept | None:
         """None where the store refuses: the client is answered all the same."""
-
-        def look_up() -> None:
-            if stop.is_set():
-                raise Interrupted
-            self._precedence.give_way()
-
         try:
-            return self._remembering.keep(asked.client, asked.turns, look_up)
+            return self._remembering.keep(asked.client, asked.turns, partial(self._look_up, stop))
         except StoreUnusable as error:
             _logger.warning("a request was not kept: %s", error)
             return None

@@ -19,9 +19,8 @@ from engine.messages.owner import USER, Owner
 from engine.messages.prompts import split_pictures
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.recall import MOST_TOKENS, RecallTexts
-from engine.stop_signal import StopSignal
 from engine.storage import Repository
-from engine.target.interface import Interrupted, Target
+from engine.target.interface import Target
 from engine.target.prompt_text import PromptText
 
 _logger = logging.getLogger("slipstream.recall")
@@ -115,12 +114,12 @@ class Recall:
         return (*stored, *beside) if beside and whose == owner else stored
 
     @contextmanager
-    def beside(self, text: str, owner: Owner, stop: StopSignal) -> Iterator[None]:
-        """Recalls from this, too, inside, for this owner. The chat thread calls it. Raises Interrupted."""
+    def beside(self, text: str, owner: Owner, look_up: Callable[[], None]) -> Iterator[None]:
+        """Recalls from this, too, inside, for this owner. The chat thread calls it; what `look_up` raises between two
+        pieces ends it."""
         begun = _Begun(0, 0, text[:_MOST_BESIDE])
         while not begun.is_done:
-            if stop.is_set():
-                raise Interrupted
+            look_up()
             begun.go_on(self._tokenize)
         self._beside = owner, (SuffixIndex([np.asarray(begun.tokens, np.int32)]),) if text else ()
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -68,13 +69,14 @@ class Asking:
         self.engine.post(LoadTarget(self.path))
         self.events.wait_for(TargetReady)
         self.stop = StopSignal()
+        self.expected = ""  # by the program, of its reply
 
     def ask(self, **at: Callable[[], object] | Command) -> None:
         """A program asks; `at`: what happens in which pass, counted from here."""
         for key, happens in at.items():
             then = partial(self.engine.post, happens) if isinstance(happens, Command) else happens
             self.target.at[self.target.num_passes + int(key.removeprefix("pass_"))] = then
-        asked = Asked((ChatTurn(Role.USER, _PROGRAM),))
+        asked = Asked((ChatTurn(Role.USER, _PROGRAM),), expected=self.expected)
         self.stop = self.engine.post(Answer(1, asked, SETTINGS, False, Owner("a program")))
 
     def ended(self) -> AnswerEnded:
@@ -123,6 +125,41 @@ def test_several_prompts_go_first_one_after_the_other(asking: Asking) -> None:
     again = asking.ended()
     assert asking.came_between == [ReplyFinished] * 3
     assert again.text == alone.text
+
+
+def test_a_chat_beside_a_long_reply_is_not_read_again_at_each_turn(asking: Asking) -> None:
+    asking.ask()
+    alone = asking.ended()
+    first = Send(_USER * 20, None, ReplySettings())
+    then = Send(_USER, 1, ReplySettings())
+    asking.ask(pass_14=first, pass_30=then, pass_45=then)
+    again = asking.ended()
+    assert again.text == alone.text, "the program goes on as before"
+    told = [each.message.statistics for each in asking.events.seen if isinstance(each, ReplyFinished)]
+    read = [(each.evaluated_tokens, each.prompt_tokens) for each in told if each is not None]
+    assert len(read) == 3
+    assert read[0][0] == read[0][1] > 40
+    for (_, before), (num_read, num_all) in pairwise(read):
+        assert num_read <= num_all - before, "only what is new"
+
+
+def test_the_user_does_not_wait_for_the_tokens_of_a_prediction(asking: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokenize, passes = asking.target.tokenize, list[int]()  # before each piece of the prediction
+
+    def tokenize_slowly(text: str) -> list[int]:
+        if len(text) < 1_000:
+            return tokenize(text)
+        passes.append(asking.target.num_passes)
+        if len(passes) == 2:
+            asking.engine.post(Send(_USER, None, ReplySettings()))
+        return [LETTERS[0]]
+
+    monkeypatch.setattr(asking.target, "tokenize", tokenize_slowly)
+    asking.expected = "ab " * 10_000
+    asking.ask()
+    asking.ended()
+    assert asking.came_between == [ReplyFinished]
+    assert passes[0] == passes[1] < passes[2] == passes[3]
 
 
 def test_a_comparison_of_the_user_goes_first_too(asking: Asking) -> None:
