@@ -60,6 +60,11 @@ def _texts() -> frozenset[str]:
         return frozenset()
 
 
+@cache
+def _known_words() -> frozenset[str]:
+    return frozenset(_OF_LIBRARIES.split())
+
+
 def our_text(text: str) -> str:
     """The text, if the program itself says it. A template may have come from a server or another process."""
     return str.__str__(text) if text in _texts() else LEFT_OUT
@@ -77,7 +82,7 @@ def words_of_library(message: str) -> str:
     """A message without what it quotes, and of the rest only words that are no names."""
     found = _BEGINS_TO_QUOTE.search(message)
     head = message[: min(len(message) if found is None else found.start(), _MOST)]
-    known = frozenset(_OF_LIBRARIES.split())
+    known = _known_words()
     shown = _WORD.sub(lambda word: word[0] if word[0].lower() in known else LEFT_OUT, head).rstrip()
     shown = _GAP.sub(LEFT_OUT, shown)
     return shown if len(head) == len(message) or shown.endswith(LEFT_OUT) else f"{shown}{LEFT_OUT}"
