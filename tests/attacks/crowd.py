@@ -33,6 +33,7 @@ _REST_S = 4.0  # at most, between replies
 _REPLY = 24  # tokens, in the window
 _WARM_UP = 0.4  # of the time
 _LOOK_S = 1.0
+_BLOCK = 20  # looks: the least of them is between two replies
 _MOST_GROWTH = 0.05  # from the first warm look to the last, by a line through all
 _SHORT_S = 300  # what is made once still grows then
 _MOST_SHORT_GROWTH = 0.15
@@ -175,19 +176,24 @@ def _check_store(outcome: Outcome, store: Any, prompts: list[str]) -> None:
 def _check_memory(outcome: Outcome, looks: list[Look], seconds: int) -> None:
     gc.collect()
     warm = looks[int(_WARM_UP * len(looks)) :]
-    memory = {each.reply: each.memory for each in warm}
-    if len(memory) < 2:
+    lows: dict[int, int] = {}
+    for each in warm:
+        block = each.reply // _BLOCK
+        lows[block] = min(lows.get(block, each.memory), each.memory)
+    if len(lows) < 2:
         outcome.figures["memory"] = "too short to tell"
         return
-    rise, begin = theil_sen(memory)
-    growth = rise * (len(warm) - 1) / begin
+    rise, begin = theil_sen(lows)
+    growth = rise * (max(lows) - min(lows)) / begin
     most = _MOST_SHORT_GROWTH if seconds < _SHORT_S else _MOST_GROWTH
     outcome.check(growth < most, f"memory grew by {growth:.1%}")
     for name, counts in (("threads", [each.threads for each in warm]), ("open files", [each.files for each in warm])):
         third = max(1, len(counts) // 3)
         grown = median(counts[-third:]) - median(counts[:third])
         outcome.check(grown < 8, f"{grown:.0f} more {name}")
-    outcome.figures["memory"] = f"{begin / 2**20:.0f} MB, {growth:+.1%}, at most {max(memory.values()) / 2**20:.0f} MB"
+    most_held = max(each.memory for each in warm)
+    outcome.figures["memory"] = f"{begin / 2**20:.0f} MB, {growth:+.1%}, at most {most_held / 2**20:.0f} MB"
+    outcome.figures["lows"] = " ".join(f"{low >> 20}" for low in lows.values())
     outcome.figures["at the end"] = f"{looks[-1].threads} threads, {looks[-1].files} open files"
 
 
