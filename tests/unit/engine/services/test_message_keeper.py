@@ -21,7 +21,7 @@ from engine.messages.events import MessageStored, PromptStored, StoreBehind
 from engine.messages.pictures import Picture
 from engine.messages.prompts import AttachedPicture, join_prompt
 from engine.messages.replies import ReplyStatistics, StopReason
-from engine.replies import reply
+from engine.replies import run
 from engine.services import message_keeper
 from engine.services.message_keeper import MessageKeeper
 from engine.stop_signal import StopSignal
@@ -51,7 +51,7 @@ def locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AbstractContextMa
 @pytest.fixture
 def talking(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Desk:
     """Parts of replies are told after every round."""
-    monkeypatch.setattr(reply, "_PART_S", 0.0)
+    monkeypatch.setattr(run, "_PART_S", 0.0)
     desk.do(LoadTarget(desk.add("fake", FakeTarget(says("Hello.")))))
     return desk
 
