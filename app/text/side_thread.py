@@ -59,6 +59,10 @@ class Lifetime:
 def stopper(thread: ThreadPoolExecutor, lifetime: Lifetime) -> Callable[[], None]:
     def stop() -> None:
         with lifetime.lock:
+            if (
+                lifetime.is_over
+            ):  # dropping the work that waits may end what it was for, while the thread's lock is held
+                return
             lifetime.is_over = True
         thread.shutdown(wait=False, cancel_futures=True)
 
