@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from PySide6.QtCore import QPoint
+from PySide6.QtCore import QCoreApplication, QEvent, QPoint
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -82,7 +82,7 @@ class Studio:
         while not is_so():
             if time.monotonic() > end:
                 raise TimeoutError("The window does not show what the picture needs.")
-            self._application.processEvents()
+            self.process()
             time.sleep(0.005)
 
     def heard(self, kind: type[Event]) -> bool:
@@ -98,6 +98,7 @@ class Studio:
 
     def process(self) -> None:
         self._application.processEvents()
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)  # else only a running loop deletes widgets
 
     def wants(self, name: str) -> bool:
         return name.startswith(self._wanted)
