@@ -32,11 +32,14 @@ class Precedence:
         self._waiting = waiting
         self._carry_out = carry_out
         self._signal: StopSignal | None = None
+        self._is_noted = True  # whether somebody may wait: what waits is not looked through at each round
 
     def note(self, command: Command) -> None:
         """It was posted. Any thread."""
-        if self._signal is not None and _is_of_user(command):
-            self._signal.set()
+        if _is_of_user(command):
+            self._is_noted = True
+            if self._signal is not None:
+                self._signal.set()
 
     def signal(self, stop: StopSignal) -> StopSignal:
         """Is set with `stop`, and as soon as the user waits."""
@@ -47,7 +50,10 @@ class Precedence:
 
     @property
     def is_due(self) -> bool:
-        return any(map(_is_of_user, self._waiting().values()))
+        if self._is_noted:
+            self._is_noted = False  # before looking: what is posted meanwhile is noted again
+            self._is_noted = any(map(_is_of_user, self._waiting().values()))
+        return self._is_noted
 
     def give_way(self) -> None:
         """Carries out what the user waits for. Raises NotPossible where nothing can go on after that."""
