@@ -3,44 +3,86 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from types import MethodType
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, cast
+from weakref import WeakMethod
 
-from PySide6.QtCore import QMetaMethod, QObject, Qt, Signal, Slot
+from PySide6.QtCore import QMetaMethod, QObject, Qt, Signal, SignalInstance, Slot
+from shiboken6 import isValid
 
 from app.lasting import LastingFacts
-from app.text.translation import told
+from app.text.translation import in_words, told
 from engine import Command, DownloadTarget, Engine, EngineConfig, StopSignal
 from engine.messages.events import Event, Failed, Finished, Listener
+from engine.requests import Request as AskedRequest
+
+P = ParamSpec("P")
+T = TypeVar("T")
+_Fact = TypeVar("_Fact", bound=Event)
 
 
-class Request(QObject):
-    """A command that was posted, until it ends. A listener must not refer to the request itself: such a cycle through
-    Qt is never collected.
+class Told(Protocol[T]):
+    """A signal whose receivers are checked against what it tells."""
 
-    Signals, one of the two, after all other events of the command:
-        finished(): it was carried out.
-        failed(Failed): it was not, or not completely. The window shows the sentence if nothing is connected.
+    def connect(self, slot: Callable[[T], object], /) -> object: ...
+    def emit(self, value: T, /) -> None: ...
+
+
+class Request(QObject, Generic[T]):
+    """What was asked of the engine, until it is settled. A listener must not refer to the request itself: such a cycle
+    through Qt is never collected.
+
+    Signals, in the user's language, on the interface thread, in the engine's order; `progressed` any number of times,
+    then one of the others:
+        progressed(object): how far it has come.
+        answered(T): what the method returned.
+        failed(Failure): why it did not. The window shows the sentence if nothing is connected.
     """
 
-    finished = Signal()
+    if TYPE_CHECKING:
+        answered: Told[T]
+    else:
+        answered = Signal(object)
+    progressed = Signal(object)
     failed = Signal(object)
 
-    def __init__(self, command: Command, stop: StopSignal, is_quiet: bool = False) -> None:
+    def __init__(self, stop: StopSignal | None = None) -> None:
         super().__init__()
-        self.command = command
-        self._stop = stop
-        self._is_quiet = is_quiet
+        self.signal = stop or StopSignal()
+        self.is_quiet = False  # nothing is shown if it fails
+        self.is_dropped = False
 
     def stop(self) -> None:
-        """Ends the command early, also when it has not begun yet."""
-        self._stop.set()
+        """Ends the work early, or keeps it from beginning."""
+        self.signal.set()
+
+    def drop(self) -> None:
+        """As `stop`, and nothing is told any more."""
+        self.is_dropped = True
+        self.stop()
 
     @property
     def is_stopped(self) -> bool:
-        return self._stop.is_set()
+        return self.signal.is_set()
 
     @property
     def is_failure_handled(self) -> bool:
-        return self._is_quiet or self.isSignalConnected(QMetaMethod.fromSignal(self.failed))
+        return self.is_quiet or self.isSignalConnected(QMetaMethod.fromSignal(self.failed))
+
+
+class Posted(Request[None]):
+    """A command that was posted. Signals:
+    finished(): it was carried out.
+    failed(Failed): it was not, or not completely.
+    """
+
+    finished = Signal()
+
+    def __init__(self, command: Command, stop: StopSignal, is_quiet: bool = False) -> None:
+        super().__init__(stop)
+        self.command = command
+        self.is_quiet = is_quiet
 
 
 class EngineBridge(QObject):
@@ -53,7 +95,9 @@ class EngineBridge(QObject):
 
     happened = Signal(object)
     unhandled = Signal(str)
-    _received = Signal(object)  # emitted on the engine's threads
+    _received = Signal(object)  # this and the next two are emitted on the engine's threads
+    _progressed = Signal(object, object)
+    _settled = Signal(object, object)
 
     def __init__(
         self,
@@ -63,14 +107,36 @@ class EngineBridge(QObject):
     ) -> None:
         super().__init__(parent)
         self._is_closed = False
-        self._requests: list[Request] = []  # that have not ended, first posted first
+        self._listeners: dict[type[Event], list[WeakMethod[Callable[[Any], object]]]] = {}
+        self._requests: list[Request[Any]] = []  # that are not settled, first posted first
         self._facts = LastingFacts()  # in English
         self._received.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
-        self._engine = make_engine(config, self._receive)
+        self._progressed.connect(self._show_progress, Qt.ConnectionType.QueuedConnection)
+        self._settled.connect(self._settle, Qt.ConnectionType.QueuedConnection)
+        self.engine = make_engine(config, self._receive)
 
-    def post(self, command: Command, quiet: bool = False) -> Request:
+    def ask(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Request[T]:
+        """Has the service's thread call the method, such as `engine.hub.search`."""
+        request = Request[T]()
+        asked = self.engine.begin(method, args, kwargs, partial(self._tell, self._progressed, request))
+        request.signal = asked.signal
+        self._requests.append(request)
+        asked.future.add_done_callback(lambda _future: self._tell(self._settled, request, asked))
+        return request
+
+    def listen(self, kind: type[_Fact], slot: Callable[[_Fact], object]) -> None:
+        """Calls `slot`, a method of a QObject, with every fact of this kind; earlier listeners first. It ends with its
+        object."""
+        self._listeners.setdefault(kind, []).append(WeakMethod(slot))
+
+    def repeat_facts(self) -> None:
+        """Tells what lasts again, in the language of now, to all who listen."""
+        for event in self._facts.events:
+            self._tell_listeners(told(event))
+
+    def post(self, command: Command, quiet: bool = False) -> Posted:
         """Has the engine carry out the command. If a quiet one fails, nothing is shown."""
-        request = Request(command, self._engine.post(command), quiet)
+        request = Posted(command, self.engine.post(command), quiet)
         self._requests.append(request)
         return request
 
@@ -82,17 +148,43 @@ class EngineBridge(QObject):
     @property
     def is_at_work(self) -> bool:
         """Whether somebody waits for the end of a request. Downloads of models go on for themselves."""
-        return any(not isinstance(request.command, DownloadTarget) for request in self._requests)
+        return any(
+            not (isinstance(request, Posted) and isinstance(request.command, DownloadTarget))
+            for request in self._requests
+        )
 
     def close(self) -> bool:
         """Ends everything within two seconds."""
         self._is_closed = True
         self._requests.clear()
-        return self._engine.close()
+        return self.engine.close()
 
     def _receive(self, event: Event) -> None:
+        self._tell(self._received, event)
+
+    def _tell(self, signal: SignalInstance, *values: object) -> None:
         if not self._is_closed:
-            self._received.emit(event)
+            signal.emit(*values)
+
+    @Slot(object, object)
+    def _show_progress(self, request: Request[Any], progress: object) -> None:
+        if not (self._is_closed or request.is_dropped):
+            request.progressed.emit(in_words(progress))
+
+    @Slot(object, object)
+    def _settle(self, request: Request[Any], asked: AskedRequest[Any]) -> None:
+        if self._is_closed:
+            return
+        self._requests.remove(request)
+        failure = asked.failure
+        if request.is_dropped:
+            return
+        if failure is None:
+            request.answered.emit(in_words(asked.result()))
+        elif request.is_failure_handled:
+            request.failed.emit(told(failure))
+        else:
+            self.unhandled.emit(told(failure).sentence)
 
     @Slot(object)
     def _deliver(self, event: Event) -> None:
@@ -111,11 +203,22 @@ class EngineBridge(QObject):
                     self.unhandled.emit(sentence)
                 else:
                     request.failed.emit(event)
+        self._tell_listeners(event)
         self.happened.emit(event)
 
-    def _take(self, command: Command) -> Request | None:
+    def _tell_listeners(self, event: Event) -> None:
+        listeners = self._listeners.get(type(event), [])
+        for each in tuple(listeners):
+            slot = each()
+            if slot is None or not isValid(cast(MethodType, slot).__self__):
+                listeners.remove(each)
+            else:
+                slot(event)
+
+    def _take(self, command: Command) -> Posted | None:
         """The first that was posted, as equal commands end in that order. None if the engine asked itself."""
-        request = next((request for request in self._requests if request.command == command), None)
+        posted = (each for each in self._requests if isinstance(each, Posted))
+        request = next((each for each in posted if each.command == command), None)
         if request is not None:
             self._requests.remove(request)
         return request

@@ -189,6 +189,7 @@ class WiredWindow(QObject):
         for fact in self.bridge.facts:
             for each in parts:
                 each.hear(fact)
+        self.bridge.repeat_facts()
         window.toasts.clear()  # these were shown before
         for each in parts:
             if type(each) in kept:

@@ -149,6 +149,7 @@ class Services:
         self._tool_keys: Lazy[ToolKeys] = Lazy(lambda: make_tool_keys(self._servers()))
         self._servers: Lazy[Servers] = Lazy(lambda: open_servers(config))
         self._chat: Lazy[ChatService] = Lazy(self._build_chat)
+        self.hub: Lazy[HubService] = Lazy(self._build_hub)
         self._handlers: dict[type, _Handle] = {
             ChatCommand: self._handle_chat,
             CopyReading: self._copy_reading,
@@ -160,7 +161,7 @@ class Services:
             PersonalCommand: _with(Lazy(self._build_personal)),
             FileCommand: _with(Lazy(self._build_files)),
             **dict.fromkeys((PresetCommand, ExportPresets, ImportPresets), _with(Lazy(self._build_presets))),
-            HubCommand: _with(Lazy(self._build_hub)),
+            HubCommand: _with(self.hub),
             ToolCommand: _with(Lazy(self._build_tools)),
             RemoteCommand: _with(Lazy(self._build_remote)),
             ServerCommand: _with(lambda: self.hosting),

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
 
 from engine.config import EngineConfig
+from engine.doors import Doors
 from engine.factory import Services, row_of
 from engine.memory import settle_memory
 from engine.messages.commands import (
@@ -53,10 +56,14 @@ from engine.messages.commands import (
     UseLearning,
 )
 from engine.messages.events import Event, Listener, ReplyWaits
+from engine.requests import Call, Method, Request, ignore
 from engine.sentences import say, template
 from engine.services.precedence import Precedence
 from engine.services.worker import Worker
 from engine.stop_signal import StopSignal
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 _CLOSING_PATIENCE_S = 1.8
 _SETTLING_S = 0.5  # what is written for longer, because another program has locked the store, is not waited for
@@ -120,7 +127,7 @@ _OCCUPIED_BY: dict[type, str] = {
 }
 
 
-class Engine:
+class Engine(Doors):
     """A listener, and a thread for each kind of command that must not wait for the others: answering, reading stored
     conversations, changing them, the library of targets, forms of their weights, files of chats, what is learned as a
     whole, erasing what was deleted, keeping what was read, servers of tools, what the user answers about their calls,
@@ -151,6 +158,25 @@ class Engine:
         }
         for worker in self._workers.values():
             worker.start()
+        super().__init__(self._services)
+
+    def ask(self, method: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> Request[_T]:
+        """Has a service's thread call the method, such as `engine.hub.search`."""
+        return self.begin(method, args, kwargs)
+
+    def begin(
+        self,
+        method: Callable[..., _T],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        progress: Callable[[Any], object] = ignore,
+    ) -> Request[_T]:
+        """As `ask`; `progress` is called on the service's thread."""
+        assert isinstance(method, Method)
+        worker = self._workers[method.door.thread]
+        request = Request[_T](worker.signal())
+        worker.post(Call(method, args, kwargs, request, progress), request.signal)
+        return request
 
     def post(self, command: Command) -> StopSignal:
         """Has the command carried out. Setting the returned signal ends it early; an event then says how far it
@@ -186,6 +212,11 @@ class Engine:
     def _handle(self, command: Command, stop: StopSignal) -> None:
         """Whoever reads the store finds what was to be changed before."""
         writing = self._workers["writing"]
+        if isinstance(command, Call):
+            if command.method.door.thread in ("chat", "store"):
+                writing.settle(stop, timeout_s=_SETTLING_S)
+            command.carry_out()
+            return
         if isinstance(command, ReplyCommand):
             writing.settle(StopSignal(), KeepPrompt)  # also where it is stopped: it is not to be stored twice
             writing.settle(stop, ChangeConversation)

@@ -13,7 +13,7 @@ from app.controllers.chat_tools import ChatTools
 from app.controllers.controller import Controller
 from app.controllers.conversations import UNDO_MS, ConversationsController
 from app.controllers.target import TargetController
-from app.engine_bridge import EngineBridge, Request
+from app.engine_bridge import EngineBridge, Posted
 from app.main_window import MainWindow
 from app.models.conversations import title_words
 from app.settings.keeper import SettingsKeeper
@@ -49,7 +49,7 @@ from engine.messages.tools import Outcome, ToolCall
 
 @dataclass
 class _GrowingReply:
-    request: Request
+    request: Posted
     conversation_id: int | None  # None until a new conversation is stored
     incognito: bool = False  # if it begins a conversation
     prompt: str | None = None  # that was sent; None if an earlier one is answered
@@ -172,7 +172,7 @@ class ChatController(Controller):
         begun: str = "",
         thoughts: tuple[Thought, ...] = (),
         calls: tuple[ToolCall, ...] = (),
-    ) -> Request | None:
+    ) -> Posted | None:
         """Has a reply written in the open conversation; None if one is under way or no model is loaded. `prompt_id` is
         the message that is answered, if it is stored already, and `begun` the reply that is continued, with its
         `thoughts`. `calls` are carried out first."""
@@ -468,7 +468,7 @@ class ChatController(Controller):
 
     # Helpers
 
-    def _begin_reply(self, reply: _GrowingReply) -> Request:
+    def _begin_reply(self, reply: _GrowingReply) -> Posted:
         self._reply = reply
         self._finished = []
         reply.request.failed.connect(self._on_failed)

@@ -7,7 +7,7 @@ from PySide6.QtCore import Signal, Slot
 from app.controllers.controller import Controller
 from app.dialogs.compare_wording import NUM_REPLIES, progress_words, reasons, result, running_words, side_words
 from app.dialogs.compared_sides import ComparedSides
-from app.engine_bridge import EngineBridge, Request
+from app.engine_bridge import EngineBridge, Posted
 from app.main_window import MainWindow
 from engine import Compare
 from engine.messages.comparison import Side
@@ -25,7 +25,7 @@ class ComparisonRun(Controller):
 
     def __init__(self, window: MainWindow, bridge: EngineBridge) -> None:
         super().__init__(window, bridge)
-        self._request: Request | None = None  # the comparison under way
+        self._request: Posted | None = None  # the comparison under way
         self._sides: ComparedSides | None = None  # that show it
         self._num_tokens = 1
         self._num_finished = 0  # replies of it

@@ -11,7 +11,7 @@ from PySide6.QtCore import Slot
 from app.controllers.controller import Controller
 from app.dialogs.drafter_dialog import DrafterDialog
 from app.dialogs.parts import show_in_front
-from app.engine_bridge import EngineBridge, Request
+from app.engine_bridge import EngineBridge, Posted
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
 from app.text.amounts import size_words
@@ -58,7 +58,7 @@ class _Drafting:
 class _Fetch:
     """A download under way."""
 
-    request: Request
+    request: Posted
     is_own: bool  # for the model in use alone
     is_offer: bool  # then nothing is fixed: it is used where it pays
 
@@ -88,7 +88,7 @@ class DrafterController(Controller):
     def __init__(self, window: MainWindow, bridge: EngineBridge, keeper: SettingsKeeper) -> None:
         super().__init__(window, bridge)
         self._keeper = keeper
-        self._check: Request | None = None  # of the latest choice
+        self._check: Posted | None = None  # of the latest choice
         self._fetch: _Fetch | None = None
         self._trial: _Trial | None = None
         self._in_use: TargetInfo | None = None
@@ -141,12 +141,12 @@ class DrafterController(Controller):
             request.finished.connect(partial(self._on_checked, request, choice, is_own))
             request.failed.connect(partial(self._on_check_failed, request))
 
-    def _on_checked(self, request: Request, choice: str, is_own: bool) -> None:
+    def _on_checked(self, request: Posted, choice: str, is_own: bool) -> None:
         if request is self._check:
             self._check = None
             self._use(choice, is_own)
 
-    def _on_check_failed(self, request: Request, failed: Failed) -> None:
+    def _on_check_failed(self, request: Posted, failed: Failed) -> None:
         if request is self._check:
             self._check = None
             self.dialog.show_problem(failed.sentence)

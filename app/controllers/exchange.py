@@ -12,7 +12,7 @@ from PySide6.QtCore import QStandardPaths, Qt, Slot
 from PySide6.QtWidgets import QFileDialog
 
 from app.controllers.controller import Controller
-from app.engine_bridge import EngineBridge, Request
+from app.engine_bridge import EngineBridge, Posted
 from app.main_window import MainWindow
 from app.text.numbers import whole
 from app.text.translation import Words
@@ -38,7 +38,7 @@ class ExchangeController(Controller):
         super().__init__(window, bridge)
         self._attach = attach
         self._folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
-        self._underway: dict[Path, tuple[Request, Toast]] = {}  # imports
+        self._underway: dict[Path, tuple[Posted, Toast]] = {}  # imports
         window.conversations.export_requested.connect(self._choose_for_some)
         window.export_all_action.triggered.connect(self._choose_for_all)
         window.import_action.triggered.connect(self._choose_import)

@@ -14,7 +14,7 @@ from app.dialogs.form_wording import FormRow, advice_words, done_share, form_row
 from app.dialogs.forms_dialog import FormsDialog
 from app.dialogs.library.library_page import LibraryPage
 from app.dialogs.parts import show_in_front
-from app.engine_bridge import EngineBridge, Request
+from app.engine_bridge import EngineBridge, Posted
 from app.main_window import MainWindow
 from app.models.target_rows import target_title
 from engine import ListForms, MakeForm, ResetStarter, TuneStarter, TuneTarget
@@ -38,7 +38,7 @@ from engine.messages.targets import LibraryTarget
 class _Work:
     """What is being measured or made."""
 
-    request: Request
+    request: Posted
     target: LibraryTarget  # as it was when this began
     forms: Sequence[str]  # that are measured
 

@@ -15,7 +15,7 @@ from app.dialogs.guided.guided_dialog import GuidedDialog
 from app.dialogs.guided.outlook_page import Prospect
 from app.dialogs.guided.step import State
 from app.dialogs.parts import show_in_front
-from app.engine_bridge import EngineBridge, Request
+from app.engine_bridge import EngineBridge, Posted
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
 from app.text.outlooks import (
@@ -63,7 +63,7 @@ class GuidedController(Controller):
         self._keeper = keeper
         self._run = run
         self._folder = folder
-        self._request: Request | None = None  # to measure
+        self._request: Posted | None = None  # to measure
         self._machine: MachineFigures | None = None
         self._outlooks: tuple[Outlook, ...] = ()
         self._comparison: Comparison | None = None

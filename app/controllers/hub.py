@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import psutil
 from PySide6.QtCore import Signal, Slot
@@ -12,34 +14,29 @@ from PySide6.QtCore import Signal, Slot
 from app.controllers.controller import Controller, free_disk
 from app.dialogs.library.library_dialog import LibraryDialog
 from app.dialogs.library.questions import ask_discard
-from app.engine_bridge import EngineBridge, Request
+from app.engine_bridge import EngineBridge, Posted, Request
 from app.main_window import MainWindow
 from app.text.drafters import sibling_words
 from app.text.hub_files import Download, DownloadState, advise
 from app.text.suggestions import rank
 from engine import (
-    CheckSuggestions,
     DiscardDownload,
     DownloadTarget,
     ListDownloads,
-    ListHubFiles,
     ListSuggestions,
-    SearchHub,
     sibling_beside,
 )
 from engine.messages.events import (
     DownloadsListed,
     Event,
     Failed,
-    HubFilesListed,
-    HubSearched,
-    SuggestionsChecked,
     SuggestionsListed,
     TargetDownloaded,
     TargetDownloading,
     TargetReady,
 )
-from engine.messages.targets import HubFile, Suggestion
+from engine.messages.targets import HubFile, HubFiles, Suggestion
+from engine.requests import Failure
 
 _UNDER_WAY = (DownloadState.WAITING, DownloadState.RUNNING, DownloadState.PAUSING)
 _BUSY = (*_UNDER_WAY, DownloadState.FINISHED)
@@ -60,10 +57,10 @@ class HubController(Controller):
         self._dialog = dialog
         self._page = dialog.hub
         self._folder = folder
-        self._last_search: Request | None = None  # whose answer is shown, or awaited
-        self._repository = ""  # whose files are shown, or awaited
+        self._engine = bridge.engine
+        self._for_page: Request[Any] | None = None  # whose answer is shown, or awaited
         self._downloads: dict[HubFile, Download] = {}
-        self._under_way: dict[HubFile, Request] = {}  # of the downloads
+        self._under_way: dict[HubFile, Posted] = {}  # of the downloads
         self._has_listed = False
         self._suggestions: tuple[Suggestion, ...] = ()
         self._found: dict[HubFile, HubFile | None] = {}  # what the hub has in place of suggested files
@@ -83,18 +80,25 @@ class HubController(Controller):
 
     @Slot(str)
     def _search(self, words: str) -> None:
-        if self._last_search is not None:
-            self._last_search.stop()
-        self._repository = ""
+        request = self._bridge.ask(self._engine.hub.search, words)
+        request.answered.connect(partial(self._page.show_models, sought=words))
+        request.failed.connect(self._show_search_failed)
+        self._replace(request)
         self._page.show_searching()
-        self._last_search = self._bridge.post(SearchHub(words))
-        self._last_search.failed.connect(self._on_search_failed)
 
     @Slot(str)
     def _list_files(self, repository: str) -> None:
-        self._repository = repository
+        request = self._bridge.ask(self._engine.hub.files, repository)
+        request.answered.connect(self._show_files)
+        request.failed.connect(self._show_files_failed)
+        self._replace(request)
         self._page.show_asking(repository)
-        self._bridge.post(ListHubFiles(repository)).failed.connect(self._on_files_failed)
+
+    def _replace(self, request: Request[Any]) -> None:
+        """The page shows one answer at a time."""
+        if self._for_page is not None:
+            self._for_page.drop()
+        self._for_page = request
 
     @Slot(HubFile)
     def _download(self, file: HubFile) -> None:
@@ -146,7 +150,9 @@ class HubController(Controller):
     @Slot()
     def _check(self) -> None:
         self._page.suggestions.show_state(self.tr("Asking…"), can_check=False)
-        self._bridge.post(CheckSuggestions()).failed.connect(self._on_check_failed)
+        request = self._bridge.ask(self._engine.hub.check_suggestions)
+        request.answered.connect(self._on_checked)
+        request.failed.connect(self._on_check_failed)
 
     @Slot()
     def _list(self) -> None:
@@ -159,22 +165,11 @@ class HubController(Controller):
 
     def _on_event(self, event: Event) -> None:
         match event:
-            case HubSearched(words, models):
-                if self._last_search is not None and self._last_search.command == SearchHub(words):
-                    self._page.show_models(models, words)
             case SuggestionsListed(suggestions):
                 self._suggestions = suggestions
                 self._show_suggestions()
-            case SuggestionsChecked(found):
-                self._found = dict(found)
-                self._page.suggestions.show_state(self.tr("The list was checked."))
-                self._show_suggestions()
             case TargetReady() if self._dialog.isVisible():  # it was measured: more is known of speeds
                 self._list()
-            case HubFilesListed(repository, files, speeds) if repository == self._repository:
-                self._page.show_files(advise(files, *self._room(), speeds))
-                sibling = sibling_beside(files)
-                self._page.show_hint("" if sibling is None else sibling_words(sibling.name, sibling.size_bytes))
             case TargetDownloading(file, num_bytes, bytes_per_s) if file in self._downloads:  # else it was discarded
                 is_pausing = self._downloads[file].state is DownloadState.PAUSING
                 state = DownloadState.PAUSING if is_pausing else DownloadState.RUNNING
@@ -184,7 +179,7 @@ class HubController(Controller):
             case DownloadsListed(downloads):
                 self._on_listed(downloads)
 
-    def kept(self) -> tuple[dict[HubFile, Download], dict[HubFile, Request]]:
+    def kept(self) -> tuple[dict[HubFile, Download], dict[HubFile, Posted]]:
         """Why one failed is said in words: it waits to be resumed, as after a start."""
         paused = DownloadState.PAUSED
         downloads = {
@@ -193,7 +188,7 @@ class HubController(Controller):
         }
         return downloads, self._under_way
 
-    def resume(self, kept: tuple[dict[HubFile, Download], dict[HubFile, Request]]) -> None:
+    def resume(self, kept: tuple[dict[HubFile, Download], dict[HubFile, Posted]]) -> None:
         self._downloads, self._under_way = kept
         for request in self._under_way.values():
             request.failed.connect(self._on_download_failed)
@@ -219,15 +214,23 @@ class HubController(Controller):
             self._downloads.setdefault(file, Download(file, DownloadState.PAUSED, num_bytes))
         self._show()
 
-    @Slot(object)
-    def _on_search_failed(self, failed: Failed) -> None:
-        if self._last_search is not None and self._last_search.command is failed.command:
-            self._page.show_search_failed(failed.sentence)
+    def _show_files(self, found: HubFiles) -> None:
+        self._page.show_files(advise(found.files, *self._room(), found.speeds))
+        sibling = sibling_beside(found.files)
+        self._page.show_hint("" if sibling is None else sibling_words(sibling.name, sibling.size_bytes))
 
     @Slot(object)
-    def _on_files_failed(self, failed: Failed) -> None:
-        if failed.command == ListHubFiles(self._repository):
-            self._page.show_files_failed(failed.sentence)
+    def _show_search_failed(self, failure: Failure) -> None:
+        self._page.show_search_failed(failure.sentence)
+
+    @Slot(object)
+    def _show_files_failed(self, failure: Failure) -> None:
+        self._page.show_files_failed(failure.sentence)
+
+    def _on_checked(self, found: Sequence[tuple[HubFile, HubFile | None]]) -> None:
+        self._found = dict(found)
+        self._page.suggestions.show_state(self.tr("The list was checked."))
+        self._show_suggestions()
 
     @Slot(object)
     def _on_download_failed(self, failed: Failed) -> None:
@@ -247,8 +250,8 @@ class HubController(Controller):
             self._window.toasts.show_error(failed.sentence)
 
     @Slot(object)
-    def _on_check_failed(self, failed: Failed) -> None:
-        self._page.suggestions.show_state(failed.sentence, can_retry=True)
+    def _on_check_failed(self, failure: Failure) -> None:
+        self._page.suggestions.show_state(failure.sentence, can_retry=True)
 
     @Slot(object)
     def _on_suggesting_failed(self, failed: Failed) -> None:

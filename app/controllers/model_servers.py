@@ -10,7 +10,7 @@ from app.controllers.controller import Controller
 from app.controllers.target import TargetController
 from app.dialogs.model_servers.model_servers_dialog import ModelServersDialog
 from app.dialogs.parts import ask, question_box, show_in_front
-from app.engine_bridge import EngineBridge, Request
+from app.engine_bridge import EngineBridge, Posted
 from app.main_window import MainWindow
 from app.models.server_rows import Sighting
 from engine import Command, ListServers, LoadTarget, LookAtServer, RemoveServer, SaveServer
@@ -29,8 +29,8 @@ class ModelServersController(Controller):
         self._sightings: dict[str, Sighting] = {}  # by address
         self._key_notice: str | None = None  # None: not told yet
         self._problem = ""  # why it is not known which servers there are
-        self._look: Request | None = None  # on behalf of the form
-        self._asked: dict[str, Request] = {}  # looks at servers that are kept, by address
+        self._look: Posted | None = None  # on behalf of the form
+        self._asked: dict[str, Posted] = {}  # looks at servers that are kept, by address
         self._leaving: set[str] = set()  # addresses of servers that are being removed
         self._dialog: ModelServersDialog | None = None
         picker = window.target_bar.picker

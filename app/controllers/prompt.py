@@ -11,7 +11,7 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QFileDialog
 
 from app.controllers.controller import Controller
-from app.engine_bridge import EngineBridge, Request
+from app.engine_bridge import EngineBridge, Posted
 from app.main_window import MainWindow
 from app.text.numbers import whole
 from app.widgets.picture_images import png_of
@@ -31,9 +31,9 @@ class PromptController(Controller):
         super().__init__(window, bridge)
         self._box = window.prompt_box
         self._context_size: int | None = None  # tokens; None while no target is loaded
-        self._counting: Request | None = None
+        self._counting: Posted | None = None
         self._asked: FindPassages | None = None  # on behalf of a prompt that is being sent
-        self._reading: dict[str, tuple[int, Request]] = {}  # numbered, by path
+        self._reading: dict[str, tuple[int, Posted]] = {}  # numbered, by path
         self._numbers = count()
         self._wants_passages = False  # as soon as it is known again that the attachments do not fit
         self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MS)

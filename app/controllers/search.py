@@ -6,7 +6,7 @@ from PySide6.QtCore import Slot
 
 from app.controllers.controller import Controller
 from app.controllers.conversations import ConversationsController
-from app.engine_bridge import EngineBridge, Request
+from app.engine_bridge import EngineBridge, Posted
 from app.main_window import MainWindow
 from app.widgets.throttle import Throttle
 from engine import SearchConversations
@@ -41,7 +41,7 @@ class SearchController(Controller):
         super().__init__(window, bridge)
         self._conversations = conversations
         self._words = ""
-        self._request: Request | None = None  # the search under way
+        self._request: Posted | None = None  # the search under way
         self._wanted: SearchHit | None = None  # to be revealed when its conversation is open
         self._again = Throttle(self._post, _AGAIN_MS, parent=self)
         window.conversations.search.searched.connect(self._search)

@@ -10,7 +10,7 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QFileDialog
 
 from app.controllers.controller import Controller
-from app.engine_bridge import EngineBridge, Request
+from app.engine_bridge import EngineBridge, Posted
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
 from app.text.places import host_words, name_in
@@ -28,7 +28,7 @@ _MISSING, _SUSPECT, _SILENT = "missing-model", "suspect-model", "silent-server" 
 @dataclass
 class _Loading:
     command: LoadTarget
-    request: Request
+    request: Posted
     is_chosen: bool  # by the user, in the window
 
 

@@ -171,17 +171,18 @@ def told(event: _T) -> _T:
     said: dict[str, Any] = {}
     for name in _telling(type(event)):
         value = getattr(event, name)
-        in_words = _in_words(value)
-        if in_words is not value:
-            said[name] = in_words
+        words = in_words(value)
+        if words is not value:
+            said[name] = words
     return replace(event, **said) if said else event
 
 
-def _in_words(value: Any) -> Any:
+def in_words(value: Any) -> Any:
+    """An answer of the engine, in the user's language: a value, a tuple of such, or a sentence."""
     if isinstance(value, str):
         return translated(value)
     if isinstance(value, tuple):
-        each = tuple(map(_in_words, value))
+        each = tuple(map(in_words, value))
         return each if any(one is not other for one, other in zip(each, value, strict=True)) else value
     return told(value)
 

@@ -685,22 +685,6 @@ class ResetStarter(TuningCommand):
     `StarterTuned` and `TargetsListed`."""
 
 
-class SearchHub(HubCommand):
-    """Answered with `HubSearched`; without words, with the most downloaded models."""
-
-    words: str
-
-
-class ListHubFiles(HubCommand):
-    """Answered with `HubFilesListed`."""
-
-    repository: str
-
-
-class CheckSuggestions(HubCommand):
-    """Answered with `SuggestionsChecked`."""
-
-
 class DownloadTarget(HubCommand):
     """Downloads a model file into the folder of models and adds it to the library. Stopping pauses: the next download
     of the file resumes."""

@@ -28,7 +28,7 @@ from engine.messages.commands import (
 from engine.messages.comparison import Comparison, RunFigures, Side
 from engine.messages.conversations import Conversation, ConversationSummary, LeftOut, Message, SearchHit, TextFile
 from engine.messages.drafters import DrafterChoice
-from engine.messages.forms import FormOffer, FormSpeed, TuneReport, TuneStep
+from engine.messages.forms import FormOffer, TuneReport, TuneStep
 from engine.messages.history import History
 from engine.messages.learned import FingerprintPair, ImportOutcome, LearnedSummary, LearningProgress, ProfileSummary
 from engine.messages.order import Folder, LibraryPrompt, Preset
@@ -39,7 +39,7 @@ from engine.messages.remote import RemoteServer, reference_in
 from engine.messages.replies import OriginRun, ReplyStatistics, Thought, ThoughtPiece, TokenLog
 from engine.messages.serving import Client
 from engine.messages.speed import LiveFigures
-from engine.messages.targets import HubFile, HubModel, LibraryTarget, MemoryEstimate, Runtime, Suggestion
+from engine.messages.targets import HubFile, LibraryTarget, MemoryEstimate, Runtime, Suggestion
 from engine.messages.tools import AllowedTool, Redefined, ServerState, Tool, ToolCall, ToolServer
 from engine.sentences import Told
 
@@ -183,23 +183,8 @@ class StarterTuned(Event):
     report: TuneReport | None  # None: nothing was measured for this
 
 
-class HubSearched(Event):
-    words: str
-    models: tuple[HubModel, ...]  # most downloaded first
-
-
-class HubFilesListed(Event):
-    repository: str
-    files: tuple[HubFile, ...]  # smallest first
-    speeds: tuple[FormSpeed, ...] = ()  # of their quantizations on this machine, fastest first; those measured here
-
-
 class SuggestionsListed(Event):
     suggestions: tuple[Suggestion, ...]  # the more capable first
-
-
-class SuggestionsChecked(Event):
-    found: tuple[tuple[HubFile, HubFile | None], ...]  # each suggested file, and what the hub has in its place now
 
 
 class TargetDownloading(Event):

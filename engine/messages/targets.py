@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from engine.config import TargetOptions
-from engine.messages.forms import TuneReport
+from engine.messages.forms import FormSpeed, TuneReport
 from engine.sentences import Told
 
 
@@ -172,6 +172,14 @@ class HubFile:
     @property
     def download_bytes(self) -> int:
         return self.size_bytes + self.projector_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class HubFiles:
+    """The model files of a repository."""
+
+    files: tuple[HubFile, ...]  # smallest first
+    speeds: tuple[FormSpeed, ...] = ()  # of their quantizations on this machine, fastest first; those measured here
 
 
 class Purpose(StrEnum):

@@ -14,29 +14,19 @@ from typing import TYPE_CHECKING
 
 from engine.config import EngineConfig, update_url
 from engine.drafter.choice import downloaded_file, fetched_folder, hub_file, is_fetched
-from engine.errors import FetchFailed
+from engine.errors import Cancelled, FetchFailed
 from engine.library.suggestions import read_suggestions
-from engine.messages.commands import (
-    CheckForUpdate,
-    CheckSuggestions,
-    DownloadTarget,
-    FetchDrafter,
-    HubCommand,
-    ListHubFiles,
-    SearchHub,
-)
+from engine.messages.commands import CheckForUpdate, DownloadTarget, FetchDrafter, HubCommand
 from engine.messages.events import (
     DrafterFetched,
     DrafterFetching,
-    HubFilesListed,
-    HubSearched,
     Listener,
-    SuggestionsChecked,
     TargetDownloaded,
     TargetDownloading,
     UpdateChecked,
 )
-from engine.messages.targets import HubFile
+from engine.messages.targets import HubFile, HubFiles, HubModel
+from engine.requests import NEVER
 from engine.stop_signal import StopSignal
 from engine.target.downloads import models_folder
 
@@ -56,9 +46,6 @@ class HubService:
 
     def handle(self, command: HubCommand, stop: StopSignal) -> None:
         match command:
-            case SearchHub() | ListHubFiles() | CheckSuggestions():
-                if not stop.is_set():  # otherwise a newer search replaces it
-                    self._search(command, stop)
             case DownloadTarget(file):
                 self.download(file, stop)
             case FetchDrafter(name):
@@ -67,6 +54,29 @@ class HubService:
                 from engine.hub.releases import newer_release
 
                 self._emit(UpdateChecked(command, newer_release(update_url(), version("slipstream"), stop)))
+
+    def search(self, words: str, stop: StopSignal = NEVER) -> tuple[HubModel, ...]:
+        """The models that match, most downloaded first; without words the most downloaded of all. Raises FetchFailed,
+        and Cancelled if a newer search has replaced it."""
+        from engine.hub.search import search_models
+
+        if stop.is_set():
+            raise Cancelled("The search was replaced by another one.")
+        return search_models(words)
+
+    def files(self, repository: str) -> HubFiles:
+        """Raises FetchFailed."""
+        from engine.hub.search import list_files
+
+        listed = list_files(repository)
+        return HubFiles(listed, self._library().form_speeds(listed))
+
+    def check_suggestions(self, stop: StopSignal = NEVER) -> tuple[tuple[HubFile, HubFile | None], ...]:
+        """Each suggested file, and what the hub has in its place now. Raises FetchFailed."""
+        from engine.hub.search import find_file
+
+        suggested = [each.file for each in read_suggestions()]
+        return tuple((file, find_file(file)) for file in suggested if not stop.is_set())
 
     def download(self, file: HubFile, stop: StopSignal) -> Path:
         """The path of the model, which comes with its projector. The list of unfinished downloads is emitted, however
@@ -91,21 +101,6 @@ class HubService:
             if hub_file(name) is not None:  # a file in the folder of models, which may be unfinished
                 self._library().report_downloads()
         self._emit(DrafterFetched(name))
-
-    def _search(self, command: SearchHub | ListHubFiles | CheckSuggestions, stop: StopSignal) -> None:
-        from engine.hub.search import find_file, list_files, search_models
-
-        match command:
-            case SearchHub(words):
-                self._emit(HubSearched(words, search_models(words)))
-            case ListHubFiles(repository):
-                listed = list_files(repository)
-                self._emit(HubFilesListed(repository, listed, self._library().form_speeds(listed)))
-            case CheckSuggestions():
-                suggested = [each.file for each in read_suggestions()]
-                self._emit(
-                    SuggestionsChecked(tuple((file, find_file(file)) for file in suggested if not stop.is_set()))
-                )
 
 
 def fetch_drafter(

@@ -9,10 +9,11 @@ import threading
 import time
 from collections.abc import Callable
 
-from engine.errors import MendableError, ServerNotAgreed, TargetMissing, TargetSuspect
+from engine.errors import Cancelled, MendableError, ServerNotAgreed, TargetMissing, TargetSuspect
 from engine.messages.commands import Command
 from engine.messages.events import Failed, Finished, Listener
-from engine.sentences import say, shortened, template
+from engine.requests import BROKEN, Call, reason_of
+from engine.sentences import say
 from engine.stop_signal import StopSignal
 
 _logger = logging.getLogger("slipstream.worker")
@@ -23,8 +24,6 @@ Handle = Callable[[Command, StopSignal], None]
 # leaves 4,096: two megabytes, more than threads have on some systems. Memory is used as it is needed.
 _STACK_BYTES = 16 << 20
 _LOOK_S = 0.05  # at a signal to stop, which wakes nobody
-_BROKEN = template("Something went wrong inside Slipstream ({reason}). Everything stored is safe; try again.")
-_REASON_LENGTH = 200  # characters of a bug's own words
 
 
 def deep_thread(run: Callable[[], None], name: str) -> threading.Thread:
@@ -88,6 +87,7 @@ class Worker:
         with self._lock:
             if self._closing:
                 stop.set()
+                _cancel(command)
                 return stop
             self._unfinished[stop] = command
             self._waiting.add(stop)
@@ -154,6 +154,8 @@ class Worker:
         is_closed = self._closing and stop.is_set()  # the app was closed before it began
         if self._begin(stop) and (not is_closed or self._is_owed(command)):
             self._carry_out(command, stop)
+        else:
+            _cancel(command)
         self._end(stop)
 
     def _begin(self, stop: StopSignal) -> bool:
@@ -178,6 +180,9 @@ class Worker:
         self._emit(Finished(command))
 
     def _carry_out(self, command: Command, stop: StopSignal) -> None:
+        if isinstance(command, Call):
+            self._handle(command, stop)
+            return
         try:
             self._handle(command, stop)
         except MendableError as error:
@@ -186,9 +191,12 @@ class Worker:
             self._emit(Failed(str(error), command, stop.is_set(), *kinds))
         except Exception as error:
             _logger.exception("%s failed", type(command))
-            why = shortened(str(error).split("\n")[0], _REASON_LENGTH)
-            reason = ": ".join(filter(None, (type(error).__name__, why)))
-            sentence = say(_BROKEN, reason=reason)
-            self._emit(Failed(sentence, command, stop.is_set()))
+            self._emit(Failed(say(BROKEN, reason=reason_of(error)), command, stop.is_set()))
         else:
             self._emit(Finished(command))
+
+
+def _cancel(command: Command) -> None:
+    """Settles a request that is not carried out."""
+    if isinstance(command, Call) and not command.request.future.done():
+        command.request.future.set_exception(Cancelled("Slipstream was closed before this was done."))

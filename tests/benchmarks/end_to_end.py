@@ -24,7 +24,7 @@ from PySide6.QtCore import QCoreApplication, QEventLoop, QObject, QTimer, Slot
 from PySide6.QtWidgets import QApplication
 
 from app.application import LOCK_INTERVAL_S
-from app.engine_bridge import EngineBridge, Request
+from app.engine_bridge import EngineBridge, Posted
 from app.main_window import MainWindow
 from app.startup.desktop_application import InterfaceGarbage
 from app.theme import apply_theme
@@ -210,7 +210,7 @@ def _say(window: MainWindow, text: str) -> None:
 
 
 def _stop_delay_ms(clock: _Clock, bridge: EngineBridge, when: type[Event], prompt: str) -> float:
-    requests: list[Request] = []
+    requests: list[Posted] = []
     command = Send(prompt, None, ReplySettings(SamplingSettings(temperature=0)))
     clock.wait_for(when, lambda: requests.append(bridge.post(command)))
     stopped: list[float] = []

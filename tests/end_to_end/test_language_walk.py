@@ -18,7 +18,7 @@ import pytest
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 
-from app.engine_bridge import Request
+from app.engine_bridge import Posted
 from app.language_change import LanguageChange
 from app.text.languages import ENGLISH, LANGUAGES, TRANSLATED, Language
 from app.text.translation import Translators
@@ -54,10 +54,10 @@ class LastingBridge(PictureBridge):
         self._loaded: dict[type[Event], Event] = {}
         super().__init__(config)
 
-    def post(self, command: Command, quiet: bool = False) -> Request:
+    def post(self, command: Command, quiet: bool = False) -> Posted:
         if not isinstance(command, LoadTarget) or not self._loaded:
             return super().post(command, quiet)
-        request = Request(command, StopSignal(), quiet)
+        request = Posted(command, StopSignal(), quiet)
         self._requests.append(request)
         QTimer.singleShot(_LOADING_MS, self, partial(self._tell_loaded, command))
         return request

@@ -19,13 +19,11 @@ from engine import (
     EngineConfig,
     EstimateMemory,
     ListDownloads,
-    ListHubFiles,
     ListTargets,
     LoadTarget,
     RemoveTarget,
     ReplySettings,
     SamplingSettings,
-    SearchHub,
     Send,
     StopSignal,
     TargetOptions,
@@ -35,8 +33,6 @@ from engine import (
 from engine.messages.events import (
     DownloadsListed,
     Failed,
-    HubFilesListed,
-    HubSearched,
     MemoryEstimated,
     ReplyFinished,
     TargetDownloaded,
@@ -77,10 +73,8 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
 def test_a_model_is_found_downloaded_paused_and_gone_on_with(
     engine: Engine, events: EventQueue, hub: FakeHub, tmp_path: Path
 ) -> None:
-    engine.post(SearchHub("tiny"))
-    (model,) = events.wait_for(HubSearched).models
-    engine.post(ListHubFiles(model.repository))
-    (file,) = events.wait_for(HubFilesListed).files
+    (model,) = engine.ask(engine.hub.search, "tiny").result()
+    (file,) = engine.ask(engine.hub.files, model.repository).result().files
     assert (file.name, file.quantization) == (FILE, "Q8_0")
 
     hub.cut_after[FILE] = [9000]
@@ -116,12 +110,10 @@ def test_searching_does_not_wait_for_a_download(engine: Engine, events: EventQue
 
     hub.cut_after[FILE] = [9000]
     hub.on_cut = held_up  # the rest of the file is long in coming
-    engine.post(ListHubFiles(NAME))
-    (file,) = events.wait_for(HubFilesListed).files
+    (file,) = engine.ask(engine.hub.files, NAME).result().files
     engine.post(DownloadTarget(file))
     events.wait_for(TargetDownloading)
-    engine.post(SearchHub(""))
-    assert [model.repository for model in events.wait_for(HubSearched).models] == [NAME]
+    assert [model.repository for model in engine.ask(engine.hub.search, "").result()] == [NAME]
     assert not any(isinstance(event, TargetDownloaded) for event in events.seen)
     gate.set()
     events.wait_for(TargetDownloaded)
@@ -130,8 +122,7 @@ def test_searching_does_not_wait_for_a_download(engine: Engine, events: EventQue
 def test_a_paused_download_is_known_after_a_restart_and_can_be_discarded(
     engine: Engine, events: EventQueue, hub: FakeHub, tmp_path: Path
 ) -> None:
-    engine.post(ListHubFiles(NAME))
-    (file,) = events.wait_for(HubFilesListed).files
+    (file,) = engine.ask(engine.hub.files, NAME).result().files
     hub.cut_after[FILE] = [9000, 0, 0, 0]
     engine.post(DownloadTarget(file))
     assert "cannot be reached" in events.wait_for(Failed).sentence

@@ -100,7 +100,7 @@ class Desk:
 
     @property
     def drafting(self) -> TeachableDrafting:
-        drafting = self.bridge._engine._services._learning._drafting
+        drafting = self.bridge.engine._services._learning._drafting
         assert isinstance(drafting, TeachableDrafting)
         return drafting
 
@@ -292,7 +292,7 @@ def test_progress_is_seen_from_the_first_reply_on(qtbot: QtBot, qapp: QApplicati
             desk.ask(f"Name {number + 2} animals.")
         qtbot.waitUntil(lambda: desk.told(LearnedRead).progress.num_scored == 3, timeout=_PATIENCE_MS)
         progress = desk.told(LearnedRead).progress
-        stored = desk.bridge._engine._services._repository().candidate(*desk.drafting.pair)
+        stored = desk.bridge.engine._services._repository().candidate(*desk.drafting.pair)
         assert stored is not None
         assert progress.num_left == Capital.of(stored.capital).num_left, "as the judge has it"
         assert f"3 of about {progress.num_replies} replies until a first result." in words_of(page)

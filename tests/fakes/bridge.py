@@ -2,23 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
+from unittest.mock import MagicMock
 
 from PySide6.QtCore import QCoreApplication
 
-from app.engine_bridge import EngineBridge
+from app.engine_bridge import EngineBridge, Posted
 from engine import Command, Engine, EngineConfig, LoadTarget, StopSignal
+from engine.doors import Doors
+from engine.errors import MendableError
 from engine.messages.events import Event, Finished
+from engine.requests import Request
 
 
-class _Notebook:
+@dataclass
+class Asked:
+    """A request to a service; the test settles it."""
+
+    method: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    request: Request[Any]
+    progress: Callable[[Any], object]
+
+    def answer(self, value: Any = None) -> None:
+        self.request.future.set_result(value)
+        QCoreApplication.processEvents()
+
+    def fail(self, error: Exception | str) -> None:
+        self.request.future.set_exception(MendableError(error) if isinstance(error, str) else error)
+        QCoreApplication.processEvents()
+
+    def tell(self, progress: Any) -> None:
+        self.progress(progress)
+        QCoreApplication.processEvents()
+
+
+class _Notebook(Doors):
     """The part of `engine.Engine` that a bridge uses."""
 
     def __init__(self) -> None:
+        super().__init__(MagicMock())
+        self.asked: list[Asked] = []
         self.posted: list[Command] = []
         self.stops: list[StopSignal] = []
         self.loads: list[LoadTarget] = []  # stays when `posted` is emptied
+
+    def begin(
+        self, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any], progress: Callable[[Any], object]
+    ) -> Request[Any]:
+        self.asked.append(Asked(method, args, kwargs, Request(StopSignal()), progress))
+        return self.asked[-1].request
 
     def post(self, command: Command) -> StopSignal:
         self.posted.append(command)
@@ -32,12 +69,17 @@ class _Notebook:
 
 
 class FakeBridge(EngineBridge):
-    """Its requests end as real ones do: when the engine, here the test, reports that they are finished or failed."""
+    """Its requests end as real ones do: when the engine, here the test, settles them."""
 
     def __init__(self) -> None:
         notebook = _Notebook()
         super().__init__(EngineConfig(Path()), make_engine=lambda _config, _listener: cast(Engine, notebook))
         self.posted, self.stops, self.loads = notebook.posted, notebook.stops, notebook.loads
+        self.all_asked = notebook.asked
+
+    def asked(self, method: Any) -> list[Asked]:
+        """What was asked of this method, such as `bridge.engine.hub.search`, first to last."""
+        return [each for each in self.all_asked if each.method == method]
 
     def tell(self, *events: Event) -> None:
         """Sends events as the engine would, and lets the interface handle them."""
@@ -46,6 +88,6 @@ class FakeBridge(EngineBridge):
         QCoreApplication.processEvents()
 
     def finish_all(self) -> None:
-        """Carries out whatever was asked, and what is asked because of that."""
-        while self._requests:
-            self.tell(*(Finished(request.command) for request in self._requests))
+        """Carries out all commands, and those that are posted because of that."""
+        while posted := [each for each in self._requests if isinstance(each, Posted)]:
+            self.tell(*(Finished(each.command) for each in posted))

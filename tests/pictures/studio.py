@@ -5,17 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import ParamSpec, TypeVar, cast
 
 import numpy as np
 from PySide6.QtCore import QCoreApplication, QEvent, QPoint
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtWidgets import QApplication, QWidget
 
-from app.engine_bridge import EngineBridge, Request
+from app.engine_bridge import EngineBridge, Posted, Request
 from app.main_window import MainWindow
 from app.startup.first_paint import open_window
 from app.wiring import WiredWindow
-from engine import Command, Compare, EngineConfig, ListForms, ListHubFiles, SearchHub, StopSignal
+from engine import Command, Compare, EngineConfig, ListForms, StopSignal
 from engine.config import AUTOMATIC, SpeculationSettings
 from engine.messages.comparison import Comparison, RunFigures, Side
 from engine.messages.events import (
@@ -24,11 +25,14 @@ from engine.messages.events import (
     Event,
     Finished,
     FormsListed,
-    HubFilesListed,
-    HubSearched,
 )
+from engine.messages.targets import HubFiles
+from engine.requests import Request as Asked
 from tests.pictures.animation import in_few_colours
 from tests.pictures.content import COMPARED_TEXT, HUB_FILES, HUB_MODELS, HUB_SPEEDS, form_offers
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _PATIENCE_S = 120.0
 _SETTLING_S = 0.3
@@ -38,11 +42,21 @@ SCHEMES = ("light", "dark")
 class PictureBridge(EngineBridge):
     """The real engine, except for what needs a network or depends on what else the machine does."""
 
-    def post(self, command: Command, quiet: bool = False) -> Request:
+    def ask(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Request[T]:
+        made_up = {self.engine.hub.search: HUB_MODELS, self.engine.hub.files: HubFiles(HUB_FILES, HUB_SPEEDS)}
+        if method not in made_up:
+            return super().ask(method, *args, **kwargs)
+        request, asked = Request[T](), Asked[T](StopSignal())
+        asked.future.set_result(cast(T, made_up[method]))
+        self._requests.append(request)
+        self._settled.emit(request, asked)
+        return request
+
+    def post(self, command: Command, quiet: bool = False) -> Posted:
         events = _made_up(command)
         if not events:
             return super().post(command, quiet)
-        request = Request(command, StopSignal(), quiet)
+        request = Posted(command, StopSignal(), quiet)
         self._requests.append(request)  # the only reference to it
         for event in (*events, Finished(command)):
             self._receive(event)
@@ -142,10 +156,6 @@ def _with_few_colours(image: QImage) -> QImage:
 
 def _made_up(command: Command) -> tuple[Event, ...]:
     match command:
-        case SearchHub(words):
-            return (HubSearched(words, HUB_MODELS),)
-        case ListHubFiles(repository):
-            return (HubFilesListed(repository, HUB_FILES, HUB_SPEEDS),)
         case ListForms(path):
             return (FormsListed(command, form_offers(path)),)
         case Compare():

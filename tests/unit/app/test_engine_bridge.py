@@ -13,11 +13,13 @@ from typing import cast
 import pytest
 from PySide6.QtCore import QCoreApplication, QObject, QThread, Slot
 from pytestqt.qtbot import QtBot
+from shiboken6 import delete
 
-from app.engine_bridge import EngineBridge, Request
+from app.engine_bridge import EngineBridge, Posted
 from engine import Command, CountTokens, Engine, EngineConfig, ListConversations, OpenConversation, StopSignal
 from engine.errors import NotPossible
 from engine.messages.events import ConversationsListed, Event, Failed, Listener, TokensCounted
+from engine.requests import Failure
 from engine.services.worker import Worker
 from tests.fakes.bridge import FakeBridge
 
@@ -37,7 +39,7 @@ class Diary(QObject):
         self.lines.append(said)
         self.threads.add(QThread.currentThread())
 
-    def follow(self, request: Request, name: str) -> None:
+    def follow(self, request: Posted, name: str) -> None:
         request.finished.connect(lambda: self.hear(f"{name} finished"))
         request.failed.connect(lambda failed: self.hear(f"{name}: {failed.sentence}"))
 
@@ -163,7 +165,7 @@ def test_nothing_is_heard_of_a_bridge_that_is_closed(make: Make) -> None:
 def test_requests_are_gone_when_they_have_ended(qtbot: QtBot, tmp_path: Path, is_failure_handled: bool) -> None:
     bridge = EngineBridge(EngineConfig(tmp_path))
     diary = Diary(bridge)
-    alive: weakref.WeakSet[Request] = weakref.WeakSet()
+    alive: weakref.WeakSet[Posted] = weakref.WeakSet()
     gc.disable()  # nothing is left for it to find
     try:
         for number in range(3000):
@@ -187,3 +189,69 @@ def test_an_event_is_heard_as_it_was_said() -> None:
     events: list[Event] = [TokensCounted("One", 1), ConversationsListed(())]
     bridge.tell(*events)
     assert diary.lines == events
+
+
+@pytest.mark.usefixtures("qapp")
+def test_a_request_tells_its_progress_and_its_answer_in_order_on_this_thread() -> None:
+    bridge = FakeBridge()
+    diary = Diary(bridge)
+    request = bridge.ask(bridge.engine.hub.search, "tiny")
+    request.progressed.connect(diary.hear)
+    request.answered.connect(diary.hear)
+    (asked,) = bridge.asked(bridge.engine.hub.search)
+    assert asked.args == ("tiny",)
+    assert bridge.is_at_work
+
+    def carry_out() -> None:
+        asked.progress(1)
+        asked.progress(2)
+        asked.request.future.set_result(3)
+
+    other = threading.Thread(target=carry_out)
+    other.start()
+    other.join()
+    assert diary.lines == []
+    QCoreApplication.processEvents()
+    assert diary.lines == [1, 2, 3]
+    assert diary.threads == {QThread.currentThread()}
+    assert not bridge.is_at_work
+
+
+@pytest.mark.usefixtures("qapp")
+def test_a_failure_is_told_once_and_in_the_window_only_where_nobody_listens() -> None:
+    bridge = FakeBridge()
+    diary = Diary(bridge)
+    bridge.ask(bridge.engine.hub.search, "a")
+    bridge.ask(bridge.engine.hub.search, "b").failed.connect(diary.hear)
+    bridge.ask(bridge.engine.hub.search, "c").is_quiet = True
+    for asked in bridge.all_asked:
+        asked.fail(NotPossible("No."))
+    assert diary.lines == ["No.", Failure("No.", NotPossible)]
+
+
+@pytest.mark.usefixtures("qapp")
+def test_what_is_dropped_is_stopped_and_tells_nothing() -> None:
+    bridge = FakeBridge()
+    diary = Diary(bridge)
+    requests = [bridge.ask(bridge.engine.hub.search, "a") for _ in range(2)]
+    for request, asked in zip(requests, bridge.all_asked, strict=True):
+        request.answered.connect(diary.hear)
+        request.drop()
+        assert asked.request.signal.is_set()
+    bridge.all_asked[0].answer(())
+    bridge.all_asked[1].fail("No.")
+    assert diary.lines == []
+    assert not bridge.is_at_work
+
+
+@pytest.mark.usefixtures("qapp")
+def test_only_who_listens_to_a_fact_hears_it_until_it_is_deleted() -> None:
+    bridge = FakeBridge()
+    first, second = Diary(FakeBridge()), Diary(FakeBridge())
+    bridge.listen(ConversationsListed, first.hear)
+    bridge.listen(ConversationsListed, second.hear)
+    bridge.tell(ConversationsListed(()), TokensCounted("", 0))
+    assert first.lines == second.lines == [ConversationsListed(())]
+    delete(first)
+    bridge.tell(ConversationsListed(()))
+    assert (len(first.lines), len(second.lines)) == (1, 2)

@@ -40,7 +40,6 @@ from engine import (
     RestoreConversations,
     SaveDraft,
     SearchConversations,
-    SearchHub,
     Send,
     ShowBranch,
     UseDrafter,
@@ -207,7 +206,8 @@ def test_a_failure_on_a_page_is_shown_there_alone(ready: Desk) -> None:
     assert ready.app.library is not None
     hub = ready.app.library.dialog.hub
     hub.search_requested.emit("tiny")
-    assert ready.fail(ready.last(SearchHub)) == []
+    ready.bridge.asked(ready.bridge.engine.hub.search)[-1].fail("No.")
+    assert ready.window.toasts.shown == ()
     assert hub.models.words.text() == "No."
 
 

@@ -18,24 +18,18 @@ from app.dialogs.library.library_dialog import LibraryDialog
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from engine import (
-    CheckSuggestions,
     Command,
     DiscardDownload,
     DownloadTarget,
     ListDownloads,
-    ListHubFiles,
     ListSuggestions,
     LoadTarget,
     SamplingSettings,
-    SearchHub,
 )
 from engine.messages.events import (
     DownloadsListed,
     Event,
     Failed,
-    HubFilesListed,
-    HubSearched,
-    SuggestionsChecked,
     SuggestionsListed,
     TargetDownloaded,
     TargetDownloading,
@@ -43,8 +37,9 @@ from engine.messages.events import (
     TargetReady,
 )
 from engine.messages.forms import FormSpeed
-from engine.messages.targets import HubFile, HubModel, Purpose, Suggestion
-from tests.fakes.bridge import FakeBridge
+from engine.messages.targets import HubFile, HubFiles, HubModel, Purpose, Suggestion
+from engine.services.hub_service import HubService
+from tests.fakes.bridge import Asked, FakeBridge
 from tests.unit.app.library_samples import Q4, Q8
 
 MODELS = (HubModel("owner/model", 12_345, 67, None), HubModel("other/thing", 1, 1, None))
@@ -72,6 +67,14 @@ class Desk:
     def search(self, words: str) -> None:
         self.page.search.setText(words)
         QTest.keyClick(self.page.search, Qt.Key.Key_Return)
+
+    @property
+    def hub(self) -> HubService:
+        return self.bridge.engine.hub
+
+    def asked(self, method: object) -> Asked:
+        """The latest."""
+        return self.bridge.asked(method)[-1]
 
     def latest(self) -> Command:
         return self.bridge.posted[-1]
@@ -116,18 +119,18 @@ def test_nothing_is_asked_of_the_network_until_something_is_pressed(desk: Desk) 
 
 def test_a_search_leads_to_files_and_one_of_them_to_a_download(desk: Desk) -> None:
     desk.search("  model ")
-    assert desk.latest() == SearchHub("model")
+    assert desk.asked(desk.hub.search).args == ("model",)
     assert desk.page.models.words.text() == "Searching…"
-    desk.tell(HubSearched("model", MODELS))
+    desk.asked(desk.hub.search).answer(MODELS)
     assert [row.subtitle for row in desk.page.models_view.rows.rows] == [
         "owner · 12.3k downloads · 67 likes",
         "other · 1 download · 1 like",
     ]
     assert desk.page.models_view.hasFocus()
-    assert ListHubFiles("owner/model") not in desk.bridge.posted, "pointing at it asks nothing"
+    assert not desk.bridge.asked(desk.hub.files), "pointing at it asks nothing"
     QTest.keyClick(desk.page.models_view, Qt.Key.Key_Return)
-    assert desk.latest() == ListHubFiles("owner/model")
-    desk.tell(HubFilesListed("other/thing", (Q8,)), HubFilesListed("owner/model", (Q4, Q8)))
+    assert desk.asked(desk.hub.files).args == ("owner/model",)
+    desk.asked(desk.hub.files).answer(HubFiles((Q4, Q8)))
     assert [row.key for row in desk.page.files_view.rows.rows] == [Q4, Q8]
     desk.page.files_view.point_at(Q4)
     assert desk.page.download_button.text() == "Download 4.0 GB"
@@ -138,29 +141,30 @@ def test_a_search_leads_to_files_and_one_of_them_to_a_download(desk: Desk) -> No
 
 def test_files_in_the_form_that_was_fastest_here_are_marked(desk: Desk) -> None:
     desk.page.files_requested.emit("owner/model")
-    desk.tell(HubFilesListed("owner/model", (Q4, Q8)))
+    desk.asked(desk.hub.files).answer(HubFiles((Q4, Q8)))
     assert not any("fast" in row.tag for row in desk.page.files_view.rows.rows)
-    desk.tell(HubFilesListed("owner/model", (Q4, Q8), (FormSpeed("Q4_K_M", 1.0), FormSpeed("Q8_0", 0.6))))
+    desk.page.files_requested.emit("owner/model")
+    desk.asked(desk.hub.files).answer(HubFiles((Q4, Q8), (FormSpeed("Q4_K_M", 1.0), FormSpeed("Q8_0", 0.6))))
     assert [row.tag.startswith("fast here, ") for row in desk.page.files_view.rows.rows] == [True, False]
 
 
 def test_only_the_latest_search_is_shown(desk: Desk) -> None:
     desk.search("first")
+    first = desk.asked(desk.hub.search)
     desk.search("second")
-    assert desk.bridge.stops[-2].is_set()
-    first = desk.bridge.posted[-2]
-    desk.tell(HubSearched("first", MODELS), Failed("No connection.", first))
+    assert first.request.signal.is_set()
+    first.answer(MODELS)
     assert desk.page.models.words.text() == "Searching…"
-    desk.tell(HubSearched("second", ()))
+    desk.asked(desk.hub.search).answer(())
     assert desk.page.models.words.text() == "No results for “second”. Try fewer words."
 
 
 def test_failures_stand_where_the_answer_was_awaited(desk: Desk) -> None:
     desk.search("x")
-    desk.tell(Failed("There is no connection.", desk.latest()))
+    desk.asked(desk.hub.search).fail("There is no connection.")
     assert desk.page.models.words.text() == "There is no connection."
     desk.page.files_requested.emit("owner/model")
-    desk.tell(Failed("It is gone.", desk.latest()))
+    desk.asked(desk.hub.files).fail("It is gone.")
     assert desk.page.files.words.text() == "It is gone."
     assert desk.window.toasts.shown == ()
 
@@ -275,13 +279,12 @@ def test_a_stale_suggestion_says_so_on_its_row_after_a_check(desk: Desk) -> None
     view = desk.page.suggestions
     desk.tell(SuggestionsListed(SUGGESTIONS))
     desk.press(view.check_button)
-    assert desk.latest() == CheckSuggestions()
     assert not view.check_button.isEnabled()
-    desk.tell(Failed("hub.example cannot be reached.", desk.latest()))
+    desk.asked(desk.hub.check_suggestions).fail("hub.example cannot be reached.")
     assert (view.state.text(), view.check_button.text()) == ("hub.example cannot be reached.", "Retry")
     desk.press(view.check_button)
     larger = replace(Q8, size_bytes=9_000_000_000)
-    desk.tell(SuggestionsChecked(((Q4, None), (Q8, larger))))
+    desk.asked(desk.hub.check_suggestions).answer(((Q4, None), (Q8, larger)))
     assert [(row.title, row.tag) for row in view.view.rows.rows] == [
         ("Slow", "file has changed"),
         ("Quick", "no longer offered"),
@@ -293,7 +296,8 @@ def test_a_stale_suggestion_says_so_on_its_row_after_a_check(desk: Desk) -> None
     assert "(9.0 GB)" in view.details.text()
     desk.press(view.download_button)
     assert desk.latest() == DownloadTarget(larger)
-    desk.tell(SuggestionsChecked(((Q4, Q4), (Q8, Q8))))
+    desk.press(view.check_button)
+    desk.asked(desk.hub.check_suggestions).answer(((Q4, Q4), (Q8, Q8)))
     assert [row.tag for row in view.view.rows.rows] == ["best here", "slow here"]
     assert view.state.text() == "The list was checked."
 
@@ -301,15 +305,15 @@ def test_a_stale_suggestion_says_so_on_its_row_after_a_check(desk: Desk) -> None
 def test_without_a_network_what_was_wanted_can_be_tried_again(desk: Desk) -> None:
     desk.search("qwen")
     assert not desk.page.models.retry_button.isVisible()
-    desk.tell(Failed("hub.example cannot be reached.", desk.latest()))
+    desk.asked(desk.hub.search).fail("hub.example cannot be reached.")
     desk.press(desk.page.models.retry_button)
-    assert desk.latest() == SearchHub("qwen")
+    assert desk.asked(desk.hub.search).args == ("qwen",)
     assert not desk.page.models.retry_button.isVisible()
-    desk.tell(HubSearched("qwen", MODELS))
+    desk.asked(desk.hub.search).answer(MODELS)
     QTest.keyClick(desk.page.models_view, Qt.Key.Key_Return)
-    desk.tell(Failed("hub.example cannot be reached.", desk.latest()))
+    desk.asked(desk.hub.files).fail("hub.example cannot be reached.")
     desk.press(desk.page.files.retry_button)
-    assert desk.latest() == ListHubFiles("owner/model")
+    assert desk.asked(desk.hub.files).args == ("owner/model",)
     desk.press(desk.page.back_button)
     assert desk.page.suggestions.isVisible()
     assert not desk.page.back_button.isVisible()
@@ -319,10 +323,10 @@ def test_beside_a_large_model_the_small_one_of_its_family_is_named(desk: Desk) -
     large = HubFile("Qwen/Qwen2.5-7B-Instruct-GGUF", "q4.gguf", 4_430_000_000, "Q4_0")
     desk.search("")
     desk.page.files_requested.emit(large.repository)
-    desk.tell(HubFilesListed(large.repository, (large,)))
+    desk.asked(desk.hub.files).answer(HubFiles((large,)))
     assert desk.page.hint.isVisible()
     assert desk.page.hint.text().startswith("Qwen 2.5 0.5B (429 MB) is a small model of this family")
     desk.page.files_requested.emit("owner/model")
     assert not desk.page.hint.isVisible()
-    desk.tell(HubFilesListed("owner/model", (Q4,)))
+    desk.asked(desk.hub.files).answer(HubFiles((Q4,)))
     assert not desk.page.hint.isVisible()

@@ -19,8 +19,7 @@ from engine.hub.download import download_target
 from engine.hub.saved import SavedDownloads
 from engine.hub.search import list_files, search_models
 from engine.library.suggestions import read_suggestions
-from engine.messages.commands import CheckSuggestions, SearchHub
-from engine.messages.events import Event, SuggestionsChecked, TargetDownloading
+from engine.messages.events import TargetDownloading
 from engine.messages.targets import HubFile
 from engine.services.hub_service import HubService
 from engine.stop_signal import StopSignal
@@ -361,21 +360,16 @@ def test_long_names_in_long_folders_can_be_downloaded(hub: FakeHub, kept: SavedD
 def test_a_search_that_was_stopped_asks_nobody(hub: FakeHub, kept: SavedDownloads, tmp_path: Path) -> None:
     stop = StopSignal()
     stop.set()
-    told: list[Event] = []
-    service = HubService(EngineConfig(tmp_path), kept, lambda: pytest.fail("it needs no library"), told.append)
-    service.handle(SearchHub("tiny"), stop)
-    assert told == []
+    service = HubService(EngineConfig(tmp_path), kept, lambda: pytest.fail("it needs no library"), print)
+    with pytest.raises(Cancelled):
+        service.search("tiny", stop)
     assert hub.asked == []
 
 
 def test_suggestions_are_checked_and_what_is_gone_or_another_is_told(hub: FakeHub) -> None:
     def check() -> dict[HubFile, HubFile | None]:
-        told: list[Event] = []
-        service = HubService(EngineConfig(Path()), SavedDownloads(Path()), lambda: pytest.fail("asked"), told.append)
-        service.handle(CheckSuggestions(), StopSignal())
-        (event,) = told
-        assert isinstance(event, SuggestionsChecked)
-        return dict(event.found)
+        service = HubService(EngineConfig(Path()), SavedDownloads(Path()), lambda: pytest.fail("asked"), print)
+        return dict(service.check_suggestions())
 
     same, changed, renamed, gone, gated, *others = [each.file for each in read_suggestions()]
     for file in (same, changed, *others):

@@ -1,0 +1,18 @@
+"""Which services there are, and on which thread each of them works."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.requests import door_to
+
+if TYPE_CHECKING:
+    from engine.factory import Services
+    from engine.services.hub_service import HubService
+
+
+class Doors:
+    """See `engine/requests.py`. The first request to a service has its thread build it."""
+
+    def __init__(self, services: Services) -> None:
+        self.hub: HubService = door_to("search", services.hub)
