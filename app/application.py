@@ -150,7 +150,10 @@ def _show(start: _Start, watch: CrashWatch) -> int:
     if start.smoke:
         save_settings(start.folder)
     wired = WiredWindow(
-        *(opened, start.folder, start.speculation, start.target),
+        opened,
+        folder=start.folder,
+        speculation=start.speculation,
+        target=start.target,
         has_tour=start.smoke is None,
         watch=None if start.lock is None else watch,
     )

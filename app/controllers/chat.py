@@ -20,7 +20,7 @@ from app.settings.keeper import SettingsKeeper
 from app.text.places import host_words
 from app.text.tool_calls import CallPhase
 from app.widgets.answers import Siblings
-from app.widgets.virtual_column import Place
+from app.widgets.virtual_column import RowPlace
 from engine import ChatSampling, Command, ContinueReply, EditPrompt, OwnSampling, Regenerate, ReplySettings, Send
 from engine.messages.conversations import Conversation, Message
 from engine.messages.events import (
@@ -90,7 +90,7 @@ class _Kept:
     messages: tuple[Message, ...]
     siblings: Siblings
     revisions: Mapping[int, str]
-    place: Place | None  # in the chat
+    place: RowPlace | None  # in the chat
 
 
 class ChatController(Controller):

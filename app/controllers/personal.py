@@ -13,7 +13,7 @@ from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
 from app.text.amounts import size_words
-from app.text.learned import Loaded, kept_words, model_views, ordinal_of, outcome_words, profile_view
+from app.text.learned import ModelInUse, kept_words, model_views, ordinal_of, outcome_words, profile_view
 from app.text.learning_progress import progress_view
 from app.text.numbers import whole
 from engine import (
@@ -207,8 +207,8 @@ class PersonalController(Controller):
                 self._read_again()
 
     @property
-    def _loaded(self) -> Loaded:
-        return Loaded(self._target, self._learned.vocabulary, self._learned.in_use)
+    def _loaded(self) -> ModelInUse:
+        return ModelInUse(self._target, self._learned.vocabulary, self._learned.in_use)
 
     def _show(self) -> None:
         """Nothing before it was read."""

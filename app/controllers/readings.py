@@ -10,7 +10,7 @@ from app.controllers.settings import SettingsController
 from app.dialogs.settings_dialog import SettingsDialog
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
-from app.settings.declaration import Group
+from app.settings.declaration import SettingsPage
 from app.settings.keeper import SettingsKeeper
 from app.text.amounts import size_words
 from app.theme import ThemeKeeper
@@ -44,7 +44,7 @@ class ReadingsController(Controller):
 
     @Slot(object)
     def _add_row(self, dialog: SettingsDialog) -> None:
-        self._row = LinkRow(self._theme, Group.GENERAL, self._delete, "", button_words=self.tr("Delete now"))
+        self._row = LinkRow(self._theme, SettingsPage.GENERAL, self._delete, "", button_words=self.tr("Delete now"))
         dialog.add_link(self._row)
         self._show()
 

@@ -14,7 +14,7 @@ from app.dialogs.parts import show_in_front
 from app.dialogs.settings_dialog import DialogState, SettingsDialog
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
-from app.settings.declaration import Group, SettingValue, shown_settings
+from app.settings.declaration import SettingsPage, SettingValue, shown_settings
 from app.settings.keeper import SettingsKeeper
 from app.settings.look import TEXT_SIZE
 from app.settings.shortcuts import Shortcuts
@@ -75,12 +75,12 @@ class SettingsController(WindowPart):
         dialog = SettingsDialog(self._theme, shown_settings(AppSettings), self._window)
         about_drafter = translate("Settings", "The small model that guesses ahead, so that replies come faster.")
         about_learning = translate("Settings", "What was learned from your chats, and how to export or forget it.")
-        dialog.add_link(LinkRow(self._theme, Group.MODELS, self._window.drafter_action, about_drafter))
-        dialog.add_link(LinkRow(self._theme, Group.MODELS, self._window.personal_action, about_learning))
+        dialog.add_link(LinkRow(self._theme, SettingsPage.MODELS, self._window.drafter_action, about_drafter))
+        dialog.add_link(LinkRow(self._theme, SettingsPage.MODELS, self._window.personal_action, about_learning))
         about_presets = translate("Settings", "Settings to apply to a chat at once, and prompts to use again.")
-        dialog.add_link(LinkRow(self._theme, Group.CHAT, self._window.library_of_presets_action, about_presets))
+        dialog.add_link(LinkRow(self._theme, SettingsPage.CHAT, self._window.library_of_presets_action, about_presets))
         about_tools = translate("Settings", "Servers whose tools models may ask for, and what they are allowed.")
-        dialog.add_link(LinkRow(self._theme, Group.CHAT, self._window.tools_action, about_tools))
+        dialog.add_link(LinkRow(self._theme, SettingsPage.CHAT, self._window.tools_action, about_tools))
         dialog.rows["check_updates"].describe(update_description(update_url()))
         dialog.rows["check_updates"].control.setEnabled(bool(update_url()))
         dialog.chosen.connect(self._change)
@@ -100,7 +100,7 @@ class SettingsController(WindowPart):
     @Slot()
     def _open_shortcuts(self) -> None:
         self._open()
-        self.dialog.show_page(Group.SHORTCUTS)
+        self.dialog.show_page(SettingsPage.SHORTCUTS)
 
     @Slot(str, object)
     def _change(self, name: str, value: SettingValue) -> None:

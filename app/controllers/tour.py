@@ -9,7 +9,7 @@ from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
 from app.theme import ThemeKeeper
-from app.widgets.tour import Step, Tour
+from app.widgets.tour import Tour, TourStep
 from engine.messages.events import ConversationsListed, Event
 
 
@@ -68,10 +68,10 @@ class TourController(Controller):
         if is_shown:
             QTimer.singleShot(0, self, self.show_tour)  # in the window, which is shown first
 
-    def _steps(self) -> tuple[Step, ...]:
+    def _steps(self) -> tuple[TourStep, ...]:
         window = self._window
         return (
-            Step(
+            TourStep(
                 lambda: window.prompt_box.frame,
                 self.tr("Write here"),
                 self.tr(
@@ -79,7 +79,7 @@ class TourController(Controller):
                     "anywhere on the window."
                 ),
             ),
-            Step(
+            TourStep(
                 lambda: window.meter,
                 self.tr("See how fast it is"),
                 self.tr(
@@ -87,7 +87,7 @@ class TourController(Controller):
                     "what it brings, and switches it on or off."
                 ),
             ),
-            Step(
+            TourStep(
                 lambda: window.target_bar.name,
                 self.tr("Choose a model"),
                 self.tr(

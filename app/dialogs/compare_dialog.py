@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QPlainTextEdit, QWidget
 from app.dialogs.compared_sides import ComparedSides
 from app.dialogs.parts import Dialog, fill_dialog
 from app.text.translation import QT_TRANSLATE_NOOP
-from app.widgets.flow import Flow
+from app.widgets.flow import FlowLayout
 from app.widgets.layouts import Part, Placed, Stretch, in_row
 from app.widgets.parts import button, set_up, words
 
@@ -89,7 +89,7 @@ class CompareDialog(Dialog):
         self._show_state()
 
     def _arrange(self) -> None:
-        ways = Flow([self.in_chat, self.own_sampling, self.length], spacing=16)
+        ways = FlowLayout([self.in_chat, self.own_sampling, self.length], spacing=16)
         chosen = in_row([Placed(ways, 1), self.start_button], spacing=16)
         buttons: list[Part] = [Stretch(), self.close_button]
         fill_dialog(

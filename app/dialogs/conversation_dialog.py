@@ -53,7 +53,7 @@ class ConversationDialog(Dialog):
         self.system_prompt = set_up(prompt, kind="field", name=self.tr("System prompt"))
         self.system_prompt.setFixedHeight(_PROMPT_PX)
         self.rows = {parameter.name: _Row(parameter, self) for parameter in OWN_PARAMETERS}
-        self.texts = {parameter.name: _Text(parameter, self) for parameter in OWN_TEXTS}
+        self.texts = {parameter.name: _TextSetting(parameter, self) for parameter in OWN_TEXTS}
         self.more = MoreSection(self._special(), self)
         self._checked: tuple[str, str] = ("", "")  # the grammar that was looked at last, and what is wrong with it
         self._is_saving = False  # as soon as the grammar is looked at
@@ -207,7 +207,7 @@ class ConversationDialog(Dialog):
         self.accept()
 
 
-class _Text:
+class _TextSetting:
     """A text of several lines, with its name and what it is above, and what is wrong with it below."""
 
     def __init__(self, parameter: TextParameter, parent: QWidget) -> None:

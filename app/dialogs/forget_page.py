@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
-from app.dialogs.parts import Question
+from app.dialogs.parts import InlineQuestion
 from app.text.translation import QT_TRANSLATE_NOOP
 from app.widgets.layouts import Placed, Stretch, in_column
 from app.widgets.parts import button, line, words
@@ -45,10 +45,10 @@ class ForgetPage(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.learned_button = button(self.tr("Forget what was learned…"), "outlined", self, self._ask_learned)
-        self.learned_question = Question(self.tr("Forget what was learned"), self)
+        self.learned_question = InlineQuestion(self.tr("Forget what was learned"), self)
         self.everything_button = button(self.tr("Forget everything…"), "outlined", self, self._ask_everything)
         condition = self.tr("Yes, delete all my chats and everything learned")
-        self.everything_question = Question(self.tr("Forget everything"), self, condition)
+        self.everything_question = InlineQuestion(self.tr("Forget everything"), self, condition)
         self.kept = words("", self, kind="quiet")
         self.kept.hide()
         self.left = words("", self)

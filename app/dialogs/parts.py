@@ -156,7 +156,7 @@ class _Contents(ScrollArea):
         self.setVerticalScrollBarPolicy(policy.ScrollBarAlwaysOff if fits else policy.ScrollBarAsNeeded)
 
 
-class Question(QFrame):
+class InlineQuestion(QFrame):
     """A question within a page. Hidden until it is asked.
 
     Signals:

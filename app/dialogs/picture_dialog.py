@@ -24,7 +24,7 @@ class PictureDialog(Dialog):
         """`words` are what a screen reader says of it."""
         super().__init__((1, 1), parent)
         self.setWindowTitle(one_line(name))
-        self.view = set_up(_View(image, self), name=words)
+        self.view = set_up(_ImageView(image, self), name=words)
         self.close_button = button(self.tr("Close"), "outlined", self, self.close)
         fill_dialog(self, [], [Stretch(), self.close_button], spacing=12, below=[Placed(self.view, 1)])
         self.close_button.setFocus()
@@ -34,7 +34,7 @@ class PictureDialog(Dialog):
         return (shown + _AROUND_PX).expandedTo(_LEAST_PX)
 
 
-class _View(QWidget):
+class _ImageView(QWidget):
     """An image, whole and never larger than it is."""
 
     def __init__(self, image: QImage, parent: QWidget) -> None:

@@ -7,7 +7,7 @@ from datetime import date
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QWidget
 
-from app.dialogs.parts import Question
+from app.dialogs.parts import InlineQuestion
 from app.text.learned import ProfileView
 from app.text.translation import QT_TRANSLATE_NOOP
 from app.widgets.dropped_files import PROFILE_SUFFIX
@@ -64,7 +64,7 @@ class ProfilePage(QWidget):
         )
         self.replace_button = button(self.tr("Replace…"), "outlined", self.preview, self._on_replace, tip=replaces)
         self.cancel_button = button(self.tr("Cancel"), "", self.preview, self.close_preview)
-        self.question = Question(self.tr("Replace"), self.preview)
+        self.question = InlineQuestion(self.tr("Replace"), self.preview)
         self.question.confirmed.connect(self._on_replace_confirmed)
         self.question.refused.connect(self._show_buttons)
         self._replaced = ""

@@ -11,7 +11,7 @@ from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QLabel, QListWidget, QVBoxLayout, QWidget
 
 from app.dialogs.parts import Dialog, ask, fill_dialog, question_box
-from app.settings.declaration import Group, Setting, SettingValue
+from app.settings.declaration import Setting, SettingsPage, SettingValue
 from app.settings.shortcuts import KeyProblem, Shortcut
 from app.text.translation import translate
 from app.theme import ThemeKeeper
@@ -29,7 +29,7 @@ class DialogState:
     """What the user sees of the settings, for a window in another language."""
 
     position: QPoint
-    group: Group
+    group: SettingsPage
     search: str
     scrolled_px: int
     setting: str  # that has the keyboard; empty: none
@@ -59,8 +59,8 @@ class SettingsDialog(Dialog):
         self.rows: dict[str, SettingRow] = {}
         self.shortcut_rows: dict[str, ShortcutRow] = {}
         self._all: list[OptionRow] = []
-        self._headings: dict[Group, QLabel] = {}
-        self._columns: dict[Group, QVBoxLayout] = {}
+        self._headings: dict[SettingsPage, QLabel] = {}
+        self._columns: dict[SettingsPage, QVBoxLayout] = {}
         self.search = search_line(self.tr("Search settings"), self, self._filter)
         self.pages = set_up(QListWidget(self), kind="pages", name=self.tr("Pages"))
         self.pages.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -76,7 +76,7 @@ class SettingsDialog(Dialog):
         for setting in settings:
             self._add_setting(setting)
         self.show_loading_needed(False)
-        self.show_page(Group.GENERAL)
+        self.show_page(SettingsPage.GENERAL)
         keeper.changed.connect(self._fit)
         self._fit()
 
@@ -107,15 +107,15 @@ class SettingsDialog(Dialog):
         self._add(row)
         self._filter()
 
-    def show_page(self, group: Group) -> None:
+    def show_page(self, group: SettingsPage) -> None:
         self.search.clear()
-        self.pages.setCurrentRow(list(Group).index(group))
+        self.pages.setCurrentRow(list(SettingsPage).index(group))
         self._filter()
 
     @property
     def state(self) -> DialogState:
         focused = next((name for name, row in self.rows.items() if row.control.hasFocus()), "")
-        group = list(Group)[max(0, self.pages.currentRow())]
+        group = list(SettingsPage)[max(0, self.pages.currentRow())]
         return DialogState(self.pos(), group, self.search.text(), self.area.verticalScrollBar().value(), focused)
 
     def restore(self, state: DialogState) -> None:
@@ -147,7 +147,7 @@ class SettingsDialog(Dialog):
     def _arrange(self) -> None:
         inside = QWidget(self)
         parts: list[Part] = []
-        for group in Group:
+        for group in SettingsPage:
             title = translate("Settings", group.value)
             self.pages.addItem(title)
             self._headings[group] = set_up(QLabel(title, inside, indent=0), kind="group")
@@ -195,7 +195,7 @@ class SettingsDialog(Dialog):
     def _filter(self) -> None:
         """Shows the rows of all pages that match the search, or without one the chosen page."""
         typed = self.search.text().strip()
-        page = list(Group)[max(0, self.pages.currentRow())]
+        page = list(SettingsPage)[max(0, self.pages.currentRow())]
         if typed:
             self.pages.clearSelection()
         else:

@@ -15,7 +15,7 @@ ROOT = QModelIndex()
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DrawnRow:
     """What is drawn of one thing; `key` identifies it."""
 
     key: Hashable
@@ -43,9 +43,9 @@ class RowsModel(QAbstractListModel):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.rows: tuple[Row, ...] = ()
+        self.rows: tuple[DrawnRow, ...] = ()
 
-    def set_rows(self, rows: Sequence[Row]) -> None:
+    def set_rows(self, rows: Sequence[DrawnRow]) -> None:
         """If the things are the same as before, only their lines change."""
         if [row.key for row in rows] == [row.key for row in self.rows]:
             self.rows = tuple(rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from app.models.rows import Row
+from app.models.rows import DrawnRow
 from app.text.numbers import whole
 from app.text.places import host_words, kind_words, place_words
 from app.text.translation import Words
@@ -32,10 +32,10 @@ class Sighting:
 
 def server_rows(
     servers: Sequence[RemoteServer], sightings: Mapping[str, Sighting], in_use: str, words: str = ""
-) -> tuple[Row, ...]:
+) -> tuple[DrawnRow, ...]:
     """Those with models that match all the words, each above these; without words, all. `sightings` by address;
     `in_use` is a reference, or empty."""
-    rows: list[Row] = []
+    rows: list[DrawnRow] = []
     for server in servers:
         found = [each for each in server.models if _fits(server, each, words)]
         if found or not words.strip():
@@ -59,11 +59,11 @@ def sighting_words(sighting: Sighting | None) -> str:
     return Servers.tr("answered") if sighting.is_there else Servers.tr("did not answer")
 
 
-def _server_row(server: RemoteServer, sighting: Sighting | None) -> Row:
+def _server_row(server: RemoteServer, sighting: Sighting | None) -> DrawnRow:
     none = "" if server.models else Servers.tr("no models known")
     facts = (place_words(server.address), kind_words(server.kind), none, sighting_words(sighting))
     again = Servers.tr("Asks {server} once more which models it has.", server=server.name)
-    return Row(
+    return DrawnRow(
         key=ServerKey(server.address),
         title=server.name,
         subtitle=" · ".join(filter(None, facts)),
@@ -74,8 +74,8 @@ def _server_row(server: RemoteServer, sighting: Sighting | None) -> Row:
     )
 
 
-def _model_row(server: RemoteServer, model: RemoteModel, is_in_use: bool) -> Row:
-    return Row(
+def _model_row(server: RemoteServer, model: RemoteModel, is_in_use: bool) -> DrawnRow:
+    return DrawnRow(
         key=model.reference,
         title=model.name,
         subtitle=" · ".join(model_facts(server, model)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.models.rows import Row
+from app.models.rows import DrawnRow
 from app.text.amounts import count_words, day_words, size_words
 from app.text.hub_files import ABOUT_FIT, FileAdvice, Fit
 from app.text.numbers import decimal
@@ -21,16 +21,16 @@ Hub = Words("Hub")
 Library = Words("Library")
 
 
-def target_rows(targets: Sequence[LibraryTarget], in_use: str, words: str = "") -> tuple[Row, ...]:
+def target_rows(targets: Sequence[LibraryTarget], in_use: str, words: str = "") -> tuple[DrawnRow, ...]:
     """Those that match all the words, in their order; their keys are references. `in_use` is one, or empty."""
     return tuple(target_row(target, target.reference == in_use) for target in targets if _fits(target, words))
 
 
-def target_row(target: LibraryTarget, is_in_use: bool = False) -> Row:
+def target_row(target: LibraryTarget, is_in_use: bool = False) -> DrawnRow:
     can_draft = target.details is None or target.details.can_speculate
     tag, token = (Library.tr("In use"), "accent") if is_in_use else ("", "quiet")
     no_drafts = [] if can_draft else [Library.tr("no speed-up")]
-    return Row(
+    return DrawnRow(
         key=target.reference,
         title=target_title(target),
         subtitle=target.problem or " · ".join([*_kinds(target), *no_drafts]),
@@ -66,12 +66,12 @@ def _fits(target: LibraryTarget, words: str) -> bool:
     return all(word in known for word in words.casefold().split())
 
 
-def hub_model_row(model: HubModel) -> Row:
+def hub_model_row(model: HubModel) -> DrawnRow:
     owner, _, name = model.repository.partition("/")
     downloads = Hub.tr("{number} download(s)", "", model.num_downloads, number=count_words(model.num_downloads))
     likes = Hub.tr("{number} like(s)", "", model.num_likes, number=count_words(model.num_likes))
     updated = Hub.tr("updated {day}", day=day_words(model.updated_at)) if model.updated_at else ""
-    return Row(
+    return DrawnRow(
         key=model.repository,
         title=name or owner,
         subtitle=" · ".join(filter(None, (owner, downloads, likes, updated))),
@@ -79,13 +79,13 @@ def hub_model_row(model: HubModel) -> Row:
     )
 
 
-def hub_file_row(advice: FileAdvice) -> Row:
+def hub_file_row(advice: FileAdvice) -> DrawnRow:
     file = advice.file
     parts = Hub.tr("%n parts", "", file.num_parts) if file.num_parts > 1 else ""
     sight = Hub.tr("sees pictures") if file.projector else ""
     fit = _RECOMMENDED[advice.fit] if advice.is_recommended else advice.fit.value
     how = Hub.tr("Estimated from the file's size and this computer's memory.")
-    return Row(
+    return DrawnRow(
         key=file,
         title=" · ".join(filter(None, (file.quantization or file.name, size_words(file.download_bytes), parts, sight))),
         subtitle=file.name,
@@ -95,12 +95,12 @@ def hub_file_row(advice: FileAdvice) -> Row:
     )
 
 
-def suggestion_row(advice: SuggestionAdvice) -> Row:
+def suggestion_row(advice: SuggestionAdvice) -> DrawnRow:
     suggestion = advice.suggestion
     size = size_words((advice.file or suggestion.file).download_bytes)
     parts = translate("Suggestions", PURPOSES[suggestion.purpose]), speed_words(suggestion.tokens_per_s), size
     tag, token = _suggestion_tag(advice)
-    return Row(
+    return DrawnRow(
         key=suggestion.file,
         title=suggestion.name,
         subtitle=" · ".join(filter(None, parts)),

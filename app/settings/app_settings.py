@@ -21,7 +21,7 @@ from pydantic import (
 from pydantic_core import PydanticSerializationError
 from PySide6.QtCore import QSettings
 
-from app.settings.declaration import Group, Shown
+from app.settings.declaration import SettingsPage, Shown
 from app.settings.look import TEXT_SIZE, Look, Spoken, Theme
 from app.text.languages import LANGUAGES, SYSTEM
 from app.text.translation import translate
@@ -63,7 +63,9 @@ class AppSettings(BaseModel):
     drafter: str = Field(default=AUTOMATIC, min_length=1)  # a choice in words, see `engine/drafter/choice.py`
     speed_up: Annotated[
         bool,
-        Shown(Group.MODELS, "Speed-up", "Parts of a reply are guessed ahead and checked: the same words, sooner."),
+        Shown(
+            SettingsPage.MODELS, "Speed-up", "Parts of a reply are guessed ahead and checked: the same words, sooner."
+        ),
     ] = ReplySettings().speculate
     drafters_offered: tuple[str, ...] = ()  # identities of the models that a small one was offered for, once each
     learning: bool = LearningSettings().enabled
@@ -76,19 +78,19 @@ class AppSettings(BaseModel):
     language: Annotated[
         Spoken,
         Shown(
-            Group.GENERAL,
+            SettingsPage.GENERAL,
             "Language",
             "For all windows. Models answer in whatever language you use.",
             ((SYSTEM, "Like the system"), *((each.code, each.own_name) for each in LANGUAGES)),
         ),
     ] = Look().language
     open_last_chat: Annotated[
-        bool, Shown(Group.GENERAL, "Open the last chat at start", "When off, a new chat begins.")
+        bool, Shown(SettingsPage.GENERAL, "Open the last chat at start", "When off, a new chat begins.")
     ] = False
     notify: Annotated[
         bool,
         Shown(
-            Group.GENERAL,
+            SettingsPage.GENERAL,
             "Notify me when a long reply is ready",
             "Shows a system notification while you work in another window.",
         ),
@@ -103,33 +105,33 @@ class AppSettings(BaseModel):
             about="Counted from your message to the end of the reply.",
             unit="s",
         ),
-        Shown(Group.GENERAL),
+        Shown(SettingsPage.GENERAL),
     ] = 15
     check_updates: Annotated[
         bool,
         Shown(
-            Group.GENERAL,
+            SettingsPage.GENERAL,
             "Check for updates",
             "Asks for the newest version once a day. When off, nothing is asked.",
         ),
     ] = False
-    readings_gb: Annotated[float, parameter(ReadingSettings, "gigabytes"), Shown(Group.GENERAL)] = (
+    readings_gb: Annotated[float, parameter(ReadingSettings, "gigabytes"), Shown(SettingsPage.GENERAL)] = (
         ReadingSettings().gigabytes
     )
     theme: Annotated[
         Theme,
         Shown(
-            Group.APPEARANCE,
+            SettingsPage.APPEARANCE,
             "Theme",
             "Colours of all windows.",
             (("system", "Like the system"), ("light", "Light"), ("dark", "Dark")),
         ),
     ] = Look().theme
-    text_size: Annotated[int, TEXT_SIZE, Shown(Group.APPEARANCE)] = Look().text_size
+    text_size: Annotated[int, TEXT_SIZE, Shown(SettingsPage.APPEARANCE)] = Look().text_size
     send_with: Annotated[
         Literal["enter", "ctrl+enter"],
         Shown(
-            Group.CHAT,
+            SettingsPage.CHAT,
             "Send messages with",
             "Shift+Enter always starts a new line; so does Enter if it does not send.",
             (("enter", "Enter"), ("ctrl+enter", "Ctrl+Enter")),
@@ -138,16 +140,16 @@ class AppSettings(BaseModel):
     system_prompt: Annotated[
         str,
         Shown(
-            Group.CHAT,
+            SettingsPage.CHAT,
             "System prompt for new chats",
             "What the model is told first in every new chat. Existing chats keep their own.",
         ),
     ] = ""
-    sampling: Annotated[SamplingSettings, Shown(Group.CHAT)] = SamplingSettings()
-    reply_length: Annotated[int | None, parameter(ReplySettings, "max_tokens"), Shown(Group.CHAT)] = None
-    thought_length: Annotated[int | None, parameter(ReplySettings, "max_thought"), Shown(Group.CHAT)] = None
-    context_size: Annotated[int | None, parameter(TargetSettings, "context_size"), Shown(Group.MODELS)] = None
-    threads: Annotated[int | None, parameter(TargetSettings, "threads"), Shown(Group.MODELS)] = None
+    sampling: Annotated[SamplingSettings, Shown(SettingsPage.CHAT)] = SamplingSettings()
+    reply_length: Annotated[int | None, parameter(ReplySettings, "max_tokens"), Shown(SettingsPage.CHAT)] = None
+    thought_length: Annotated[int | None, parameter(ReplySettings, "max_thought"), Shown(SettingsPage.CHAT)] = None
+    context_size: Annotated[int | None, parameter(TargetSettings, "context_size"), Shown(SettingsPage.MODELS)] = None
+    threads: Annotated[int | None, parameter(TargetSettings, "threads"), Shown(SettingsPage.MODELS)] = None
     server: bool = False  # whether other programs may use the model
     server_port: int = Field(default=ServerSettings().port, ge=1024, le=65_535)
     server_needs_key: bool = False

@@ -26,7 +26,7 @@ from engine.parameters import NO_NUMBER, Parameter, Scope, parameters
 SettingValue = bool | int | float | str | None
 
 
-class Group(StrEnum):
+class SettingsPage(StrEnum):
     """A page of the settings; the value is its title."""
 
     GENERAL = "General"
@@ -51,7 +51,7 @@ class Shown:
     """In the annotation of a field that is to be shown. A number has its words from the `Parameter` beside it, a
     dataclass of the engine from those of its fields."""
 
-    group: Group
+    group: SettingsPage
     label: str = ""
     about: str = ""
     choices: tuple[tuple[str, str], ...] = ()  # values, and the words for them
@@ -66,7 +66,7 @@ class Setting:
     """One setting as the window of settings needs it."""
 
     name: str
-    group: Group
+    group: SettingsPage
     label: str
     description: str
     kind: Kind
@@ -118,7 +118,7 @@ def _shown_settings(model: type[BaseModel]) -> Iterator[Setting]:
             yield Setting(name, shown.group, shown.label, shown.about, _kind(field, shown), default, shown.choices)
 
 
-def _number(number: Parameter, group: Group) -> Setting:
+def _number(number: Parameter, group: SettingsPage) -> Setting:
     kind = Kind.WHOLE_NUMBER if number.is_whole else Kind.NUMBER
     return Setting(number.name, group, number.title, number.explanation, kind, number.default, number=number)
 

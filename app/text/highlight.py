@@ -28,7 +28,7 @@ _REST_S = 0.002
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class ColouredSpan:
     """A part of one line; positions count UTF-16 units, as Qt does."""
 
     start: int
@@ -36,7 +36,7 @@ class Span:
     kind: str  # a colour of the theme, such as "code_keyword"
 
 
-Line = tuple[Span, ...]
+Line = tuple[ColouredSpan, ...]
 
 # Pygments' token types by the beginning of their names; the first match counts.
 _KINDS = (
@@ -68,7 +68,7 @@ def lex(language: str, code: str, rest: Callable[[], object] | None = None) -> t
     lexer = _lexer(language)
     if lexer is None or len(code) > LONGEST_CODE:
         return ()
-    lines: list[list[Span]] = [[]]
+    lines: list[list[ColouredSpan]] = [[]]
     column = 0
     for number, (_, token_type, text) in enumerate(lexer.get_tokens_unprocessed(code), 1):
         if rest is not None and number % _TOKENS_BETWEEN_RESTS == 0:
@@ -80,7 +80,7 @@ def lex(language: str, code: str, rest: Callable[[], object] | None = None) -> t
                 column = 0
             length = len(part) if part.isascii() else len(part.encode("utf-16-le", "surrogatepass")) // 2
             if kind and length and len(lines[-1]) < _MOST_SPANS:
-                lines[-1].append(Span(column, length, kind))
+                lines[-1].append(ColouredSpan(column, length, kind))
             column += length
     return tuple(map(tuple, lines))
 

@@ -24,7 +24,7 @@ Learned = Words("Learned")
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class ModelInUse:
     """The model in use, where this computer runs it, and its drafter."""
 
     name: str = ""
@@ -75,14 +75,16 @@ class ProfileView:
     replaced: str  # what is deleted if it replaces what was learned here
 
 
-def model_views(summary: LearnedSummary, loaded: Loaded, progress: ProgressView | None = None) -> tuple[ModelView, ...]:
+def model_views(
+    summary: LearnedSummary, loaded: ModelInUse, progress: ProgressView | None = None
+) -> tuple[ModelView, ...]:
     """The loaded model first, also where nothing is learned of it yet; `progress` is its own."""
     known = {*summary.vocabularies, *filter(None, [loaded.vocabulary])}
     views = [_model_view(summary, vocabulary, loaded, progress) for vocabulary in known]
     return tuple(sorted(views, key=lambda view: (not view.is_loaded, view.name == _unknown(), view.name)))
 
 
-def profile_view(profile: ProfileSummary, here: LearnedSummary, loaded: Loaded) -> ProfileView:
+def profile_view(profile: ProfileSummary, here: LearnedSummary, loaded: ModelInUse) -> ProfileView:
     learned = profile.learned
     contents = [
         Learned.tr(
@@ -124,7 +126,7 @@ def outcome_words(outcome: ImportOutcome) -> str:
     return Learned.tr("New: {amounts}.", amounts=", ".join((_ngrams(outcome.num_ngrams), adapters, texts)))
 
 
-def kept_words(summary: LearnedSummary, loaded: Loaded) -> str:
+def kept_words(summary: LearnedSummary, loaded: ModelInUse) -> str:
     """What is reused of chats as long as they are kept; empty where that is nothing."""
     sizes = [size for size in summary.recall.values() if size.num_chats]
     if not sizes:
@@ -136,14 +138,14 @@ def kept_words(summary: LearnedSummary, loaded: Loaded) -> str:
     )
 
 
-def _name(summary: LearnedSummary, vocabulary: str, loaded: Loaded) -> str:
+def _name(summary: LearnedSummary, vocabulary: str, loaded: ModelInUse) -> str:
     names = list(summary.target_names.get(vocabulary, ()))
     if loaded.name and loaded.vocabulary == vocabulary:
         names = [loaded.name, *(name for name in names if name != loaded.name)]
     return ", ".join(names) or _unknown()
 
 
-def _place(vocabulary: str, here: LearnedSummary, loaded: Loaded) -> str:
+def _place(vocabulary: str, here: LearnedSummary, loaded: ModelInUse) -> str:
     if vocabulary == loaded.vocabulary:
         return Learned.tr("loaded now")
     return Learned.tr("used here") if vocabulary in here.used_here else Learned.tr("not used here yet")
@@ -153,7 +155,9 @@ def _unknown() -> str:
     return Learned.tr("A model that was not used here")
 
 
-def _model_view(summary: LearnedSummary, vocabulary: str, loaded: Loaded, progress: ProgressView | None) -> ModelView:
+def _model_view(
+    summary: LearnedSummary, vocabulary: str, loaded: ModelInUse, progress: ProgressView | None
+) -> ModelView:
     in_use, is_loaded = loaded.pair, vocabulary == loaded.vocabulary
     drafters = sorted(
         (drafter for target, drafter in summary.adapters if target == vocabulary),
@@ -296,7 +300,7 @@ def _amounts(learned: LearnedSummary, vocabulary: str) -> Iterator[str]:
         yield Learned.tr("{number} text(s) to reuse, of {tokens}", "", texts.num_texts, tokens=tokens)
 
 
-def _misfits(learned: LearnedSummary, here: LearnedSummary, loaded: Loaded) -> Iterator[str]:
+def _misfits(learned: LearnedSummary, here: LearnedSummary, loaded: ModelInUse) -> Iterator[str]:
     in_use = loaded.pair
     if not {*learned.vocabularies} <= here.used_here | {loaded.vocabulary}:
         yield Learned.tr(

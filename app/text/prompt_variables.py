@@ -15,7 +15,7 @@ _VARIABLE = re.compile(rf"\{{\{{({_INNER}(?::[^{{}}\n]*)?)\}}\}}|\{{({_INNER})(?
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class PromptPiece:
     """A part of a prompt as it is put into the message box."""
 
     text: str
@@ -28,24 +28,24 @@ def has_clipboard(text: str) -> bool:
     return any(piece.name == CLIPBOARD for piece in pieces(text))
 
 
-def pieces(text: str, clipboard: str = "") -> tuple[Piece, ...]:
+def pieces(text: str, clipboard: str = "") -> tuple[PromptPiece, ...]:
     """The prompt, part by part. What was copied is asked for where there is nothing."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return tuple(piece for piece in _pieces(text, clipboard) if piece.text or piece.name)
 
 
-def _pieces(text: str, clipboard: str) -> Iterator[Piece]:
+def _pieces(text: str, clipboard: str) -> Iterator[PromptPiece]:
     place = 0
     for found in islice(_VARIABLE.finditer(text), MOST_VARIABLES):
-        yield Piece(text[place : found.start()])
+        yield PromptPiece(text[place : found.start()])
         place = found.end()
         plain, name, default = found.groups()
         if plain is not None:
-            yield Piece(f"{{{plain}}}")
+            yield PromptPiece(f"{{{plain}}}")
         elif name == CLIPBOARD and clipboard:
-            yield Piece(clipboard, name)
+            yield PromptPiece(clipboard, name)
         elif default is None or not default.strip():
-            yield Piece(f"{{{name}}}", name, is_open=True)
+            yield PromptPiece(f"{{{name}}}", name, is_open=True)
         else:
-            yield Piece(default.strip(), name)
-    yield Piece(text[place:])
+            yield PromptPiece(default.strip(), name)
+    yield PromptPiece(text[place:])

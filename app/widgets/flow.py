@@ -8,7 +8,7 @@ from PySide6.QtCore import QPoint, QRect, QSize, Qt
 from PySide6.QtWidgets import QLayout, QLayoutItem, QWidget
 
 
-class Flow(QLayout):
+class FlowLayout(QLayout):
     """Its widgets from left to right, each as large as it likes; those of a line stand in its middle."""
 
     def __init__(self, widgets: Sequence[QWidget], spacing: int = 8, line_spacing: int = 6) -> None:

@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QWidget
 
-from app.models.rows import Row
+from app.models.rows import DrawnRow
 from app.text.numbers import whole
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, in_column
@@ -81,12 +81,12 @@ class FolderPicker(SearchedPopup):
     def _show_rows(self) -> None:
         sought = self.search.text().split()
         rows = [
-            Row(folder.id, folder.name, self.tr("{number} chat(s)", "", number).format(number=whole(number)))
+            DrawnRow(folder.id, folder.name, self.tr("{number} chat(s)", "", number).format(number=whole(number)))
             for folder, number in self._folders
             if all(word.casefold() in folder.name.casefold() for word in sought)
         ]
         if self._has_out and not sought:
-            rows.insert(0, Row(_OUT, self.tr("No folder"), self.tr("Out of its folder")))
+            rows.insert(0, DrawnRow(_OUT, self.tr("No folder"), self.tr("Out of its folder")))
         self.view.set_rows(rows)
         self.view.setVisible(bool(rows))
         if self.isVisible():

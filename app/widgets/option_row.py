@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QAction, QWheelEvent
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QPlainTextEdit, QWidget
 
-from app.settings.declaration import Group, Kind, Setting, SettingValue
+from app.settings.declaration import Kind, Setting, SettingsPage, SettingValue
 from app.settings.shortcuts import KeyProblem, Shortcut
 from app.text.numbers import formatted, whole
 from app.text.translation import translate
@@ -33,7 +33,7 @@ class OptionRow(QWidget):
     reset_requested = Signal()
 
     def __init__(
-        self, keeper: ThemeKeeper, group: Group, name: str, description: str, parent: QWidget | None = None
+        self, keeper: ThemeKeeper, group: SettingsPage, name: str, description: str, parent: QWidget | None = None
     ) -> None:
         super().__init__(parent)
         self.group = group
@@ -137,7 +137,7 @@ class SettingRow(OptionRow):
             switch.toggled.connect(self.chosen.emit)
             return switch
         if setting.kind is Kind.CHOICE:
-            choice = Choice(self)
+            choice = ChoiceBox(self)
             for value, words in setting.choices:
                 choice.addItem(translate("Settings", words), value)
             choice.activated.connect(lambda: self.chosen.emit(choice.currentData()))
@@ -183,7 +183,7 @@ class ShortcutRow(OptionRow):
     swap_requested = Signal(str, str)
 
     def __init__(self, keeper: ThemeKeeper, shortcut: Shortcut, parent: QWidget | None = None) -> None:
-        super().__init__(keeper, Group.SHORTCUTS, shortcut.words, "", parent)
+        super().__init__(keeper, SettingsPage.SHORTCUTS, shortcut.words, "", parent)
         self._wanted = ""
         self._owner = ""
         tip = self.tr("Press this, then the new keys. Backspace: no keys. Esc: cancel.")
@@ -226,7 +226,7 @@ class LinkRow(OptionRow):
     def __init__(
         self,
         keeper: ThemeKeeper,
-        group: Group,
+        group: SettingsPage,
         action: QAction,
         description: str,
         parent: QWidget | None = None,
@@ -259,7 +259,7 @@ def _unset(setting: Setting) -> str:
     return words[:1].upper() + words[1:]
 
 
-class Choice(QComboBox):
+class ChoiceBox(QComboBox):
     """As wide as the longest of what it offers, in whatever language."""
 
     def __init__(self, parent: QWidget) -> None:

@@ -8,7 +8,7 @@ from PySide6.QtCore import QEvent, QObject, Qt, Signal, SignalInstance
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QPushButton, QWidget
 
-from app.models.rows import Row
+from app.models.rows import DrawnRow
 from app.text.presets import preset_words
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, in_column
@@ -92,7 +92,7 @@ class PresetPicker(Popup):
                 return True
         return super().eventFilter(watched, event)
 
-    def _row_of(self, digit: str) -> Row | None:
+    def _row_of(self, digit: str) -> DrawnRow | None:
         if len(digit) != 1 or digit not in "0123456789":
             return None
         rows = self.view.rows.rows
@@ -105,12 +105,12 @@ class PresetPicker(Popup):
         rows += [self._row(each.id, n, each.name, preset_words(each)) for n, each in enumerate(self._presets, 1)]
         self.view.set_rows(rows)
 
-    def _row(self, key: int, number: int, name: str, about: str) -> Row:
+    def _row(self, key: int, number: int, name: str, about: str) -> DrawnRow:
         digit = str(number) if number <= _MOST_DIGITS else ""
         if key != self._in_use:
-            return Row(key, name, about, digit)
+            return DrawnRow(key, name, about, digit)
         in_use = self.tr("In use · {key}").format(key=digit) if digit else self.tr("In use")
-        return Row(key, name, about, in_use, "accent")
+        return DrawnRow(key, name, about, in_use, "accent")
 
     def _button(self, text: str, signal: SignalInstance) -> QPushButton:
         made = set_up(button(text, "menu", self, self.close))

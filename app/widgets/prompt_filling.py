@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtGui import QColor, QTextCursor
 from PySide6.QtWidgets import QTextEdit
 
-from app.text.prompt_variables import Piece
+from app.text.prompt_variables import PromptPiece
 from app.theme import ThemeKeeper
 from app.widgets.prompt_editor import PromptEditor
 
@@ -43,7 +43,7 @@ class PromptFilling(QObject):
     def is_under_way(self) -> bool:
         return bool(self._blanks)
 
-    def put_in(self, cursor: QTextCursor, prompt: Iterable[Piece]) -> None:
+    def put_in(self, cursor: QTextCursor, prompt: Iterable[PromptPiece]) -> None:
         """In place of what the cursor has selected, as one step that can be undone; selects the first variable."""
         prompt = tuple(prompt)
         begin = cursor.selectionStart()
@@ -152,7 +152,7 @@ class PromptFilling(QObject):
 class _Blank:
     """The place of one variable, which grows and moves with what is typed."""
 
-    def __init__(self, editor: PromptEditor, piece: Piece, begin: int, end: int) -> None:
+    def __init__(self, editor: PromptEditor, piece: PromptPiece, begin: int, end: int) -> None:
         self.name = piece.name
         self._open = piece.text if piece.is_open else None  # what stands there until a value does
         self._begin, self._end = _at(editor, begin), _at(editor, end)

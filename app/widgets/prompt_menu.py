@@ -9,7 +9,7 @@ from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
 from PySide6.QtWidgets import QFrame, QWidget
 
-from app.models.rows import Row
+from app.models.rows import DrawnRow
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, in_column
 from app.widgets.parts import set_up, words
@@ -49,10 +49,10 @@ class PromptMenu(QFrame):
 
     def show_prompts(self, prompts: Sequence[LibraryPrompt], sought: str, box: QWidget) -> None:
         """Those that fit what was typed after the slash, above `box`; hidden where none does."""
-        rows = [Row(each.id, each.name, _preview(each.text)) for each in matching(prompts, sought)]
+        rows = [DrawnRow(each.id, each.name, _preview(each.text)) for each in matching(prompts, sought)]
         if not sought:
             about = self.tr("Write prompts, or add examples") if not prompts else self.tr("Write, change, import")
-            rows.append(Row(MANAGE, self.tr("Manage prompts…"), about))
+            rows.append(DrawnRow(MANAGE, self.tr("Manage prompts…"), about))
         self.view.set_rows(rows)
         if not rows:
             self.hide()

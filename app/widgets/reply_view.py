@@ -31,7 +31,7 @@ from app.widgets.message_view import (
 from app.widgets.origin_legend import OriginLegend
 from app.widgets.parts import discard, set_up
 from app.widgets.prose import Prose, WideTable
-from app.widgets.row_view import Waiting
+from app.widgets.row_view import WaitingDots
 from app.widgets.thought_view import ThoughtBlock, ThoughtView
 from engine.messages.conversations import Message
 from engine.messages.prompts import Attachment
@@ -92,7 +92,7 @@ class ReplyView(MessageView):
         self._more: Callable[[], None] = _nothing
         self._later = QTimer(self, singleShot=True, interval=0)
         self._later.timeout.connect(self._go_on)
-        self.waiting: Waiting | None = None  # while nothing new is written
+        self.waiting: WaitingDots | None = None  # while nothing new is written
         self.legend: OriginLegend | None = None
         self.sources: AttachedFiles | None = None
         self.footer: ReplyFooter | None = None
@@ -124,7 +124,7 @@ class ReplyView(MessageView):
     def show_waiting(self, words: str) -> None:
         """Shows below what is there of the reply that it is being prepared."""
         if self.waiting is None:
-            self.waiting = Waiting(self._keeper, self)
+            self.waiting = WaitingDots(self._keeper, self)
             self.waiting.show()
             self.height_changed.emit()
         self.waiting.set_words(words)

@@ -53,7 +53,7 @@ class NoteView(RowView):
         return height + 20
 
 
-class Waiting(QWidget):
+class WaitingDots(QWidget):
     """Three pulsing dots in place of a reply, and maybe a few words."""
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.models.rows import Index, Row, RowsModel
+from app.models.rows import DrawnRow, Index, RowsModel
 from app.text.unseen import one_line
 from app.theme import Theme, ThemeKeeper
 from app.widgets.appearance import KeyboardFrame
@@ -74,7 +74,7 @@ class RowsView(KeyboardFrame, ListView):
         self.selectionModel().currentChanged.connect(self._on_current_changed)
         keeper.changed.connect(self.viewport().update)
 
-    def set_rows(self, rows: Sequence[Row]) -> None:
+    def set_rows(self, rows: Sequence[DrawnRow]) -> None:
         """The current row stays the current one while it is there."""
         before = self.current_key
         self._is_filling = True
@@ -112,14 +112,14 @@ class RowsView(KeyboardFrame, ListView):
     @Slot(QModelIndex)
     def _use(self, index: QModelIndex) -> None:
         row = index.data(RowsModel.RowRole)
-        if isinstance(row, Row) and not row.dimmed:
+        if isinstance(row, DrawnRow) and not row.dimmed:
             self.used.emit(row.key)
 
     @Slot(QModelIndex, QModelIndex)
     def _on_current_changed(self, current: QModelIndex, _previous: QModelIndex) -> None:
         if not self._is_filling:
             row = current.data(RowsModel.RowRole)
-            self._note(row.key if isinstance(row, Row) else None)
+            self._note(row.key if isinstance(row, DrawnRow) else None)
 
     def _note(self, key: Hashable | None) -> None:
         if key != self.current_key:
@@ -138,7 +138,7 @@ class _RowDelegate(QStyledItemDelegate):
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         row = index.data(RowsModel.RowRole)
-        if not isinstance(row, Row):
+        if not isinstance(row, DrawnRow):
             return
         theme = self._keeper.theme
         area: QRect = option.rect
@@ -219,7 +219,7 @@ class RowsOrWords(QStackedWidget):
         self.addWidget(view)
         self.addWidget(page)
 
-    def show_rows(self, rows: Sequence[Row], words_without: str) -> None:
+    def show_rows(self, rows: Sequence[DrawnRow], words_without: str) -> None:
         self.view.set_rows(rows)
         if rows:
             self.setCurrentWidget(self.view)

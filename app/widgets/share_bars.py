@@ -20,7 +20,7 @@ _LEAST_PX = 2  # of a part that is not empty
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Share:
     size: float
     colour: str  # a token of the theme
     words: str
@@ -29,7 +29,7 @@ class Part:
 @dataclass(frozen=True, slots=True)
 class Bar:
     name: str
-    parts: tuple[Part, ...]
+    parts: tuple[Share, ...]
     about: str  # of its tooltip
 
 

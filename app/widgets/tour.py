@@ -32,7 +32,7 @@ _SHADE = 0.38
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TourStep:
     part: Callable[[], QWidget]  # of the window, that it is about
     title: str
     text: str
@@ -47,14 +47,14 @@ class Tour(QFrame):
 
     ended = Signal(bool)
 
-    def __init__(self, keeper: ThemeKeeper, window: QWidget, steps: Callable[[], Sequence[Step]]) -> None:
+    def __init__(self, keeper: ThemeKeeper, window: QWidget, steps: Callable[[], Sequence[TourStep]]) -> None:
         """`steps` are asked for whenever one is shown: what they point at may be another by then."""
         super().__init__(window)
         self._keeper = keeper
         self._window = window
         self._steps = steps
         self._number = 0
-        self._step: Step | None = None  # that is shown
+        self._step: TourStep | None = None  # that is shown
         self._light = _Spotlight(keeper, window)
         self.setProperty("kind", "toast")
         self.count = words("", self, kind="faint")

@@ -30,7 +30,7 @@ OPENED_S = 0.015  # when a chat is opened, after which what else is in sight com
 REST_MS = 40  # after which a dragged bar counts as resting
 
 
-class Row(Protocol):
+class ColumnRow(Protocol):
     """What the column needs of a row that may have no widget yet."""
 
     def estimate(self, width: int) -> int:
@@ -41,7 +41,7 @@ class Row(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RowPlace:
     """A row in sight, and where its top is."""
 
     index: int
@@ -50,7 +50,7 @@ class Place:
 
 @dataclass(slots=True, eq=False)
 class _Slot:
-    row: Row
+    row: ColumnRow
     height: int
     view: RowView | None = None
     arranged_width: int | None = None  # None = the height is an estimate, or out of date
@@ -98,7 +98,7 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
     def num_views(self) -> int:
         return sum(slot.view is not None for slot in self._slots)
 
-    def set_rows(self, rows: Iterable[Row]) -> None:
+    def set_rows(self, rows: Iterable[ColumnRow]) -> None:
         """Shows other rows, from their end."""
         for slot in self._slots:
             self._drop(slot)
@@ -110,7 +110,7 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
         self._placing = False
         self._place(build_s=OPENED_S)
 
-    def change_rows(self, rows: Iterable[Row]) -> None:
+    def change_rows(self, rows: Iterable[ColumnRow]) -> None:
         """Shows other rows without scrolling: those that stay keep their widgets, and those in sight their place."""
         width = self._column_width()
         known = {id(slot.row): slot for slot in self._slots}
@@ -123,12 +123,12 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
         self._follow(self._is_at_end())
 
     @property
-    def place(self) -> Place | None:
+    def place(self) -> RowPlace | None:
         """Of what is in sight; None while following the end."""
         anchor = self._anchor(self._column_width())
-        return None if anchor is None else Place(self._slots.index(anchor[0]), anchor[1])
+        return None if anchor is None else RowPlace(self._slots.index(anchor[0]), anchor[1])
 
-    def go_to(self, place: Place | None) -> None:
+    def go_to(self, place: RowPlace | None) -> None:
         """Another column of the same rows was there: takes effect when this one is shown."""
         if place is not None and place.index < len(self._slots):
             self._follow(False)
@@ -153,31 +153,31 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
             slot.height = slot.row.estimate(width)
         self._place()
 
-    def append(self, row: Row) -> None:
+    def append(self, row: ColumnRow) -> None:
         self._slots.append(_Slot(row, row.estimate(self._column_width())))
         self._place()
 
-    def insert_before(self, row: Row, other: Row) -> None:
+    def insert_before(self, row: ColumnRow, other: ColumnRow) -> None:
         self._slots.insert(self._index(row), _Slot(other, other.estimate(self._column_width())))
         self._place()
 
-    def remove(self, row: Row) -> None:
+    def remove(self, row: ColumnRow) -> None:
         index = self._index(row)
         self._drop(self._slots.pop(index))
         self._place()
 
-    def replace(self, row: Row, other: Row) -> None:
+    def replace(self, row: ColumnRow, other: ColumnRow) -> None:
         """Gives the place and the widget of a row to another one: a growing reply has become a finished one."""
         self._slots[self._index(row)].row = other
 
-    def view_of(self, row: Row) -> RowView | None:
+    def view_of(self, row: ColumnRow) -> RowView | None:
         return self._slots[self._index(row)].view
 
-    def built_rows(self) -> Sequence[tuple[Row, RowView]]:
+    def built_rows(self) -> Sequence[tuple[ColumnRow, RowView]]:
         """The rows that have a widget."""
         return [(slot.row, slot.view) for slot in self._slots if slot.view is not None]
 
-    def show_row(self, row: Row) -> RowView | None:
+    def show_row(self, row: ColumnRow) -> RowView | None:
         """Brings the row into sight, unless it is; its widget, while the column itself is shown."""
         index = self._index(row)
         bar = self.verticalScrollBar()
@@ -192,7 +192,7 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
         self._follow(True)
         self._place()
 
-    def reveal(self, row: Row) -> None:
+    def reveal(self, row: ColumnRow) -> None:
         """Scrolls to the beginning of a row."""
         slot = self._slots[self._index(row)]
         bar = self.verticalScrollBar()
@@ -211,7 +211,7 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
             self._follow(False)
             bar.setValue(bar.value() + top - REVEALED_PX - self._covered_px)
 
-    def visible_rows(self) -> Sequence[tuple[Row, int]]:
+    def visible_rows(self) -> Sequence[tuple[ColumnRow, int]]:
         """The rows in sight, each with the position of its top within the viewport."""
         return [(slot.row, top) for slot, top in self._in_sight()]
 
@@ -401,7 +401,7 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
         beside = max(MARGIN_PX, self.verticalScrollBar().sizeHint().width() + 1)
         return max(120, min(self._widest_px, self.width() - 2 * beside))
 
-    def _index(self, row: Row) -> int:
+    def _index(self, row: ColumnRow) -> int:
         for index in range(len(self._slots) - 1, -1, -1):
             if self._slots[index].row is row:
                 return index

@@ -34,7 +34,7 @@ _LEADER = re.compile(r"(\. ?){4}")
 
 
 @dataclass(frozen=True, slots=True)
-class _Cell:
+class _PdfCell:
     left: float
     right: float
     text: str
@@ -42,7 +42,7 @@ class _Cell:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    cells: tuple[_Cell, ...]
+    cells: tuple[_PdfCell, ...]
     middle: float  # how high it stands
     first_width: float  # of its first word
     is_broken: bool  # in the middle of a word
@@ -110,7 +110,7 @@ def _lines(page: pypdfium2.PdfTextPage) -> Iterator[_Line]:
 
 
 def _line(handle: object, codes: Sequence[int], words: Sequence[tuple[int, int]], is_broken: bool) -> _Line:
-    cells: list[_Cell] = []
+    cells: list[_PdfCell] = []
     height = middle = first_width = 0.0
     for begin, end in words:
         left, right, bottom, top = (c_double() for _ in range(4))
@@ -124,9 +124,9 @@ def _line(handle: object, codes: Sequence[int], words: Sequence[tuple[int, int]]
         before = cells[-1] if cells else None
         is_apart = before is not None and word_left - before.right > _WIDE * height
         if before is None or (is_apart and not (len(cells) == 1 and _POINT.fullmatch(before.text))):
-            cells.append(_Cell(word_left, right.value, text))
+            cells.append(_PdfCell(word_left, right.value, text))
         else:
-            cells[-1] = _Cell(before.left, right.value, f"{before.text} {text}")
+            cells[-1] = _PdfCell(before.left, right.value, f"{before.text} {text}")
     return _Line(tuple(cells), middle, first_width, is_broken)
 
 

@@ -34,7 +34,7 @@ class TooLarge(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Node(Generic[_Key]):
+class FileNode(Generic[_Key]):
     """What a file says of one message. Without a role it only joins its children to its parent."""
 
     key: _Key
@@ -49,7 +49,7 @@ class Node(Generic[_Key]):
 
 
 def grow(
-    nodes: Sequence[Node[_Key]], head: _Key | None, joins_turns: bool = False
+    nodes: Sequence[FileNode[_Key]], head: _Key | None, joins_turns: bool = False
 ) -> tuple[list[TreeMessage], int | None]:
     """The messages, numbered from 1 on, parents first, and the number of the head: the node's own, or that of its
     nearest ancestor that is a message. Without a head it is the last message.
@@ -115,15 +115,15 @@ def title_of(title: str | None, messages: Iterable[TreeMessage]) -> str:
     return line if len(line) <= _TITLE_LENGTH else line[:_TITLE_LENGTH].rsplit(" ", 1)[0] + "…"
 
 
-def _parents_first(nodes: Sequence[Node[_Key]], by_key: Mapping[_Key, Node[_Key]]) -> list[Node[_Key]]:
+def _parents_first(nodes: Sequence[FileNode[_Key]], by_key: Mapping[_Key, FileNode[_Key]]) -> list[FileNode[_Key]]:
     if len(by_key) < len(nodes):
         raise Unsound("two messages have the same name")
-    children: dict[_Key | None, list[Node[_Key]]] = {}
+    children: dict[_Key | None, list[FileNode[_Key]]] = {}
     for node in nodes:
         if node.parent is not None and node.parent not in by_key:
             raise Unsound("a message answers one that is not there")
         children.setdefault(node.parent, []).append(node)
-    ordered: list[Node[_Key]] = []
+    ordered: list[FileNode[_Key]] = []
     waiting = deque(children.get(None, ()))
     while waiting:
         node = waiting.popleft()

@@ -33,9 +33,9 @@ from typing import Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, Field, StrictInt
 
-from engine.exchange.grown_tree import Node, grow, sound_time, tree
+from engine.exchange.grown_tree import FileNode, grow, sound_time, tree
 from engine.exchange.json_stream import PIECES
-from engine.exchange.kept import Piece
+from engine.exchange.kept import PicturePiece
 from engine.messages.conversations import ConversationTree, Role
 from engine.messages.pictures import Picture
 from engine.messages.replies import Thought
@@ -72,7 +72,7 @@ class _Result(BaseModel):
     left_out: StrictInt = Field(0, ge=0)
 
 
-class _Message(BaseModel):
+class _JsonMessage(BaseModel):
     id: StrictInt
     parent: StrictInt | None = None
     role: Role
@@ -84,7 +84,7 @@ class _Message(BaseModel):
     result: _Result | None = None
 
 
-class _Conversation(BaseModel):
+class _JsonConversation(BaseModel):
     title: str = ""
     system_prompt: str = ""
     created_at: AwareDatetime | None = None
@@ -93,23 +93,29 @@ class _Conversation(BaseModel):
     folder: str = ""
     pinned: bool = False
     archived: bool = False
-    messages: list[_Message]
+    messages: list[_JsonMessage]
 
 
 FIELDS = frozenset({"conversations"}).union(
-    *(each.model_fields for each in (Header, _Conversation, _Message, _Thought, _Call, _Result)),
+    *(each.model_fields for each in (Header, _JsonConversation, _JsonMessage, _Thought, _Call, _Result)),
     ("pictures", "digest", PIECES),
 )
 
 
 def read(element: dict[str, Any]) -> ConversationTree:
     """Raises ValueError."""
-    found = _Conversation.model_validate(element)
+    found = _JsonConversation.model_validate(element)
     nodes = [
-        Node(
-            *(each.id, each.parent, each.role, each.text, sound_time(each.created_at), each.model, _thoughts(each)),
-            tuple(map(_call, each.calls)),
-            None if each.result is None else _result(each.result),
+        FileNode(
+            key=each.id,
+            parent=each.parent,
+            role=each.role,
+            text=each.text,
+            created_at=sound_time(each.created_at),
+            target_name=each.model,
+            thoughts=_thoughts(each),
+            calls=tuple(map(_call, each.calls)),
+            result=None if each.result is None else _result(each.result),
         )
         for each in found.messages
     ]
@@ -117,12 +123,14 @@ def read(element: dict[str, Any]) -> ConversationTree:
     return replace(grown, folder=found.folder, is_pinned=found.pinned, is_archived=found.archived)
 
 
-def pictures_of(element: dict[str, Any]) -> dict[str, list[Piece]]:
+def pictures_of(element: dict[str, Any]) -> dict[str, list[PicturePiece]]:
     """The pieces of each, by its digest."""
     pictures = {}
     for each in found if isinstance(found := element.get("pictures"), list) else ():
         match each:
-            case {"digest": str(digest), "base64": list(pieces)} if all(isinstance(piece, Piece) for piece in pieces):
+            case {"digest": str(digest), "base64": list(pieces)} if all(
+                isinstance(piece, PicturePiece) for piece in pieces
+            ):
                 pictures[digest] = pieces
     return pictures
 
@@ -173,7 +181,7 @@ def _element(each: ConversationTree) -> dict[str, Any]:
     }
 
 
-def _thoughts(message: _Message) -> tuple[Thought, ...]:
+def _thoughts(message: _JsonMessage) -> tuple[Thought, ...]:
     found = sorted(message.thoughts, key=lambda each: each.place)
     length = len(message.text)
     return tuple(

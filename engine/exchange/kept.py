@@ -28,7 +28,7 @@ _MOST_PICTURES = 5_000  # that are looked at, which takes minutes; others count 
 SizesOf = Callable[[Iterable[bytes]], Sequence[tuple[int, int] | None]]
 
 
-class Piece(NamedTuple):
+class PicturePiece(NamedTuple):
     """Of a picture, where it is kept."""
 
     place: int
@@ -53,14 +53,14 @@ class KeptTrees:
     def __init__(self) -> None:
         self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 (closed by the next line)
         weakref.finalize(self, self._file.close)
-        self._trees: list[Piece] = []
-        self._pictures: dict[str, Sequence[Piece]] = {}  # by digest
+        self._trees: list[PicturePiece] = []
+        self._pictures: dict[str, Sequence[PicturePiece]] = {}  # by digest
         self._sizes: dict[str, tuple[int, int]] = {}  # widths and heights of those that are sound
 
     def __len__(self) -> int:
         return len(self._trees)
 
-    def add(self, tree: ConversationTree, pictures: Mapping[str, Sequence[Piece]]) -> None:
+    def add(self, tree: ConversationTree, pictures: Mapping[str, Sequence[PicturePiece]]) -> None:
         """`pictures`: by digest, in pieces that `put_aside` returned. Raises FileUnusable where the disk is full."""
         self._trees.append(self._written(marshal.dumps(_packed(tree))))
         for digest in pictures_in(message.text for message in tree.messages):
@@ -68,7 +68,7 @@ class KeptTrees:
             if 0 < sum(piece.size for piece in pieces) <= MOST_BYTES and len(self._pictures) < _MOST_PICTURES:
                 self._pictures.setdefault(digest, pieces)
 
-    def put_aside(self, text: str) -> Piece | None:
+    def put_aside(self, text: str) -> PicturePiece | None:
         """Part of a picture, in base 64; None for what is not. Raises FileUnusable where the disk is full."""
         try:
             return self._written(base64.b64decode(text, validate=True))
@@ -94,13 +94,13 @@ class KeptTrees:
         data = b"".join(map(self._read, self._pictures[digest]))
         return data if sha256(data).hexdigest() == digest else b""
 
-    def _read(self, piece: Piece) -> bytes:
+    def _read(self, piece: PicturePiece) -> bytes:
         self._file.seek(piece.place)
         return self._file.read(piece.size)
 
-    def _written(self, data: bytes) -> Piece:
+    def _written(self, data: bytes) -> PicturePiece:
         try:
-            return Piece(self._file.seek(0, os.SEEK_END), self._file.write(data))
+            return PicturePiece(self._file.seek(0, os.SEEK_END), self._file.write(data))
         except OSError as error:
             raise FileUnusable(
                 "The disk for temporary files is full ({reason}); free some space and try again.",
@@ -134,16 +134,26 @@ def _unpacked(
 ) -> ConversationTree:
     unpacked = tuple(
         TreeMessage(
-            *(number, parent, Role(role), said, _moment(written), target_name),
-            tuple(Thought(place, text, seconds, num, True) for place, text, seconds, num in thoughts),
-            tuple(ToolCall(*call) for call in calls),
-            None if result is None else _unpacked_result(*result),
+            number=number,
+            parent=parent,
+            role=Role(role),
+            text=said,
+            created_at=_moment(written),
+            target_name=target_name,
+            thoughts=tuple(Thought(place, text, seconds, num, True) for place, text, seconds, num in thoughts),
+            calls=tuple(ToolCall(*call) for call in calls),
+            result=None if result is None else _unpacked_result(*result),
         )
         for number, parent, role, said, written, target_name, thoughts, calls, result in messages
     )
     folder, is_pinned, is_archived = order
     return ConversationTree(
-        *(title, system_prompt, _moment(began), _moment(used), unpacked, head),
+        title=title,
+        system_prompt=system_prompt,
+        created_at=_moment(began),
+        updated_at=_moment(used),
+        messages=unpacked,
+        head=head,
         folder=folder,
         is_pinned=is_pinned,
         is_archived=is_archived,

@@ -26,7 +26,7 @@ _PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # of others, Python unpack
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, struct.error)
 
 
-class _Watched(io.BufferedReader):
+class _WatchedFile(io.BufferedReader):
     """For zipfile, which takes the directory of an archive into memory, however large it says it is."""
 
     def __init__(self, path: Path, check: Callable[[], None]) -> None:
@@ -51,7 +51,7 @@ def open_files(path: Path, check: Callable[[], None] = lambda: None) -> Iterator
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):  # reading a pipe might never end
             raise FileUnusable("{name} is not a file; choose a file with chats.", name=path.name)
-        with _Watched(path, check) as file:
+        with _WatchedFile(path, check) as file:
             is_archive = file.read(4) == b"PK\x03\x04"
             file.seek(0)
             if is_archive:
@@ -74,7 +74,7 @@ def open_files(path: Path, check: Callable[[], None] = lambda: None) -> Iterator
         ) from error
 
 
-def _members(file: _Watched, path: Path) -> Iterator[Bytes]:
+def _members(file: _WatchedFile, path: Path) -> Iterator[Bytes]:
     """The files of conversations in ChatGPT's archive, one after the other; nothing is unpacked.
 
     Raises FileUnusable, and what zipfile raises.

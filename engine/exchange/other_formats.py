@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from engine.exchange.grown_tree import Node, grow, time_from, tree
+from engine.exchange.grown_tree import FileNode, grow, time_from, tree
 from engine.messages.conversations import ConversationTree, Role
 
 _ROLES = {"user": Role.USER, "human": Role.USER, "assistant": Role.ASSISTANT}
@@ -73,14 +73,14 @@ def read_chatgpt(element: dict[str, Any]) -> ConversationTree:
     return tree(found.title, _system_prompt(found), times, grow(nodes, found.current_node, joins_turns=True))
 
 
-def _node(name: str, found: _Node) -> Node[str]:
+def _node(name: str, found: _Node) -> FileNode[str]:
     message = found.message
     role = None if message is None else _ROLES.get(message.author.role)
     text = "" if message is None else _text(message.content)
     if message is None or role is None or _is_hidden(message) or not text.strip():
-        return Node(name, found.parent, None, "")
+        return FileNode(name, found.parent, None, "")
     model = (message.metadata or {}).get(_MODEL) if role is Role.ASSISTANT else None
-    return Node(
+    return FileNode(
         name,
         found.parent,
         role,
@@ -125,14 +125,14 @@ def read_message_list(element: dict[str, Any]) -> ConversationTree:
     """Raises ValueError."""
     found = _MessageList.model_validate(element)
     system_prompt = ""
-    nodes: list[Node[int]] = []
+    nodes: list[FileNode[int]] = []
     for place, each in enumerate(found.messages):
         text = _listed_text(each.content)
         role = _ROLES.get(each.role) if text.strip() else None
         if each.role in _SYSTEM and not system_prompt and all(node.role is None for node in nodes):
             system_prompt = text
         model = found.model if role is Role.ASSISTANT else None
-        nodes.append(Node(place, place - 1 if place else None, role, text, None, model))
+        nodes.append(FileNode(place, place - 1 if place else None, role, text, None, model))
     grown = grow(nodes, nodes[-1].key if nodes else None, joins_turns=True)
     return tree(found.title, system_prompt, (None, None), grown)
 

@@ -103,7 +103,7 @@ class Bets:
 
 
 @dataclass(slots=True)
-class Comparison:
+class RoundCounts:
     """The rounds of the same replies with one adapter and with another one."""
 
     num_replies: int = 0
@@ -146,7 +146,7 @@ class Comparison:
         return Gain(before, after, error, self.num_replies, self.num_chats, self.num_tokens)
 
     @classmethod
-    def of(cls, gain: Gain) -> Comparison:
+    def of(cls, gain: Gain) -> RoundCounts:
         """It goes on from what is known of these replies."""
         if not (gain.num_tokens and gain.num_chats):
             return cls()
@@ -211,11 +211,11 @@ class Judge:
     So each conversation is evidence as far as one long reply would be, and no further.
     """
 
-    def __init__(self, capital: Capital | None = None, since: Comparison | None = None) -> None:
+    def __init__(self, capital: Capital | None = None, since: RoundCounts | None = None) -> None:
         """It goes on from these: what is known of candidates, and of what is in use beside the original drafter."""
         self.capital = capital or Capital()
-        self.since = since or Comparison()
-        self._since_earlier = Comparison()
+        self.since = since or RoundCounts()
+        self._since_earlier = RoundCounts()
         self._told: dict[int, int] = {}  # tokens of each conversation that candidates could have learned from
 
     def know(self, conversation: int, num_tokens: int) -> None:
@@ -243,6 +243,6 @@ class Judge:
     def _began_anew(self, ruling: Ruling) -> Ruling:
         """Something else is in use from here on."""
         self.capital = Capital(usual=self.capital.usual, weight=self.capital.weight)
-        self.since, self._since_earlier = Comparison(), Comparison()
+        self.since, self._since_earlier = RoundCounts(), RoundCounts()
         self._told.clear()
         return ruling

@@ -19,8 +19,8 @@ from engine.drafter.adapter import Adapter
 from engine.drafter.model import LlamaWeights
 from engine.drafter.shape import LlamaShape
 from engine.learning.adapting import Check
-from engine.learning.judge import Capital, Comparison, Judge, Ruling, Score, expected_rounds
-from engine.learning.remembered import Memory, Remembered
+from engine.learning.judge import Capital, Judge, RoundCounts, Ruling, Score, expected_rounds
+from engine.learning.remembered import RecentTexts, Remembered
 from engine.learning.samples import CorpusLesson, Labels, LabelTable, Sample, SampleMaker
 from engine.learning.training import Example, Training, TrainingSettings
 from engine.memory import return_free_memory
@@ -106,7 +106,7 @@ class Learner:
         self._unscored: deque[_Unscored] = deque()
         self._examples: dict[int, Example] = {}  # to learn from, oldest first
         self._practised: dict[int, Example] = {}  # likewise, with negative numbers
-        self._memory = Memory()  # of replies that were scored, and those that need not be
+        self._memory = RecentTexts()  # of replies that were scored, and those that need not be
         self._to_remember: list[Example] = []  # that came after one which is yet to be scored without them
         self._prompts: set[tuple[int, int]] = set()  # that were answered: conversations and digests of the turns
         self._ruled: tuple[int, Score, Ruling] | None = None  # of the reply with that number; not carried out yet
@@ -135,7 +135,7 @@ class Learner:
         training = Training(shape, weights, settings.training, adapter)
         if candidate is not None and candidate.rank == training.adapter.rank:
             training.start_from(candidate)
-        return cls(training, maker, settings, adapter, Judge(Capital.of(capital), Comparison.of(gain)))
+        return cls(training, maker, settings, adapter, Judge(Capital.of(capital), RoundCounts.of(gain)))
 
     @property
     def has_work(self) -> bool:

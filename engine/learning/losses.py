@@ -28,7 +28,7 @@ class Loss(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class TrainingPlaces:
     """What a drafter should predict at n places of one or more samples."""
 
     places: torch.Tensor  # int64 [n], of the tokens before
@@ -39,13 +39,13 @@ class Wanted:
     top_tokens: torch.Tensor  # int64 [m, k]
     distribution: torch.Tensor  # float32 [m, k]
 
-    def to(self, device: str) -> Wanted:
-        return Wanted(*(getattr(self, field.name).to(device) for field in fields(self)))
+    def to(self, device: str) -> TrainingPlaces:
+        return TrainingPlaces(*(getattr(self, field.name).to(device) for field in fields(self)))
 
-    def part(self, rows: slice) -> Wanted:
+    def part(self, rows: slice) -> TrainingPlaces:
         """What is wanted at some of the n places."""
         chosen = (self.known >= rows.start) & (self.known < rows.stop)
-        return Wanted(
+        return TrainingPlaces(
             self.places[rows],
             self.tokens[rows],
             self.guessable[rows],
@@ -62,7 +62,7 @@ def wanted(
     rows: npt.NDArray[np.int32],
     table: LabelTable,
     num_outputs: int,
-) -> Wanted:
+) -> TrainingPlaces:
     """Of one sample, or of several of the same length [samples, length]; then `places` count through the samples,
     without the last token of each."""
     tokens, weights, rows = tokens[..., 1:].ravel(), weights[..., 1:].ravel(), rows[..., 1:].ravel()
@@ -70,7 +70,7 @@ def wanted(
     rows = rows[places]
     known = np.flatnonzero(rows >= 0)
     chosen = torch.from_numpy(tokens[places].astype(np.int64))
-    return Wanted(
+    return TrainingPlaces(
         places=torch.from_numpy(places),
         tokens=torch.where(chosen < num_outputs, chosen, 0),
         guessable=chosen < num_outputs,
@@ -81,7 +81,7 @@ def wanted(
     )
 
 
-def losses(kind: Loss, logits: torch.Tensor, want: Wanted, token_share: float) -> torch.Tensor:
+def losses(kind: Loss, logits: torch.Tensor, want: TrainingPlaces, token_share: float) -> torch.Tensor:
     """[n], one for each place; `logits` are the drafter's there, float32 [n, outputs]."""
     sums = logits.logsumexp(-1)
     written = (sums - logits.gather(1, want.tokens[:, None])[:, 0]) * want.guessable

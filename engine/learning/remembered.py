@@ -71,7 +71,7 @@ class _Block:
         return self.index
 
 
-class Memory:
+class RecentTexts:
     """The latest texts, in the drafter's tokens."""
 
     def __init__(self) -> None:

@@ -32,7 +32,7 @@ _LARGEST = 1 << 40  # bytes or numbers; a header with more is invalid
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class MemoryNeeds:
     """What a target needs beside its weights; see `estimate.py`."""
 
     token_bytes: int  # of the context, for each of its tokens
@@ -91,7 +91,7 @@ def speculation_of(header: GgufHeader) -> tuple[bool, str]:
     return True, together(say("Supports speed-up."), more)
 
 
-def memory_of(header: GgufHeader) -> Memory | None:
+def memory_of(header: GgufHeader) -> MemoryNeeds | None:
     """None where the header has too little, or impossible numbers."""
     architecture = header.text("general.architecture")
 
@@ -112,7 +112,7 @@ def memory_of(header: GgufHeader) -> Memory | None:
     interval = of("full_attention_interval")
     if interval > 1:  # the layers between keep a running state instead
         key_heads = tuple(count if (layer + 1) % interval == 0 else 0 for layer, count in enumerate(key_heads))
-    memory = Memory(
+    memory = MemoryNeeds(
         token_bytes=0 if architecture in _RECURRENT else sum(key_heads) * num_stored * _NUMBER_BYTES,
         state_bytes=state_bytes(of),
         keeps_states=architecture in _KEEPING_STATES,

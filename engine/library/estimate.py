@@ -11,7 +11,7 @@ from __future__ import annotations
 import psutil
 
 from engine.config import TargetSettings
-from engine.library.architecture import Memory
+from engine.library.architecture import MemoryNeeds
 from engine.library.facts import TargetFacts
 from engine.messages.targets import GpuShare, GpuSupport, MemoryEstimate
 from engine.numerics.draft_length import MAX_LENGTH
@@ -90,7 +90,7 @@ def room_on(support: GpuSupport, leaving_bytes: int = 0) -> int:
 
 
 def _share_of(
-    memory: Memory, context_bytes: int, work_bytes: int, wanted: int | None, support: GpuSupport, room: int
+    memory: MemoryNeeds, context_bytes: int, work_bytes: int, wanted: int | None, support: GpuSupport, room: int
 ) -> GpuShare:
     """With as many layers as are `wanted`; None: as many as there is room for."""
     if not support.devices:
@@ -111,23 +111,23 @@ def _share_of(
     return GpuShare(support, num_layers, all_layers, taken(num_layers), room, twice)
 
 
-def _states(memory: Memory, weights_bytes: int) -> int:
+def _states(memory: MemoryNeeds, weights_bytes: int) -> int:
     copies = num_copies(memory.state_bytes, weights_bytes, MAX_LENGTH) if memory.keeps_states else 0
     return memory.state_bytes * (1 + copies)
 
 
-def _work(memory: Memory, size: int) -> int:
+def _work(memory: MemoryNeeds, size: int) -> int:
     return _work_inside(memory, size) + _logits(memory) + memory.vocabulary_size * _TOKEN_BYTES
 
 
-def _work_inside(memory: Memory, size: int) -> int:
+def _work_inside(memory: MemoryNeeds, size: int) -> int:
     """Where it is computed; the logits are copied from there to where they are read."""
     inside = _PASS_TOKENS * (4 * memory.width + 2 * memory.inner_width) * _FLOAT_BYTES
     mask = _PASS_TOKENS * size * _MASK_BYTES
     return _logits(memory) + inside + mask
 
 
-def _logits(memory: Memory) -> int:
+def _logits(memory: MemoryNeeds) -> int:
     return _PASS_ROWS * memory.vocabulary_size * _FLOAT_BYTES
 
 

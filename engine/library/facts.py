@@ -10,7 +10,7 @@ from gguf.constants import GGMLQuantizationType, LlamaFileType
 from pydantic import TypeAdapter, ValidationError
 
 from engine.errors import MendableError, TargetMissing, TargetUnusable
-from engine.library.architecture import Memory, memory_of, no_chat, speculation_of
+from engine.library.architecture import MemoryNeeds, memory_of, no_chat, speculation_of
 from engine.library.gguf_header import GgufHeader, read_header
 from engine.messages.targets import TargetDetails
 from engine.sentences import Told
@@ -36,7 +36,7 @@ class TargetFacts:
     stamp: Stamp
     identity: str  # as in `TargetSource`
     details: TargetDetails | None  # None where the header cannot be read
-    memory: Memory | None
+    memory: MemoryNeeds | None
     problem: Told  # why it cannot be loaded, in a sentence; else empty
 
 

@@ -47,7 +47,7 @@ import numpy.typing as npt
 from engine.numerics.draft import Draft, DraftPath, Verdict
 from engine.numerics.likeliest import Ids
 from engine.numerics.sampling import Dice, Distribution, Probabilities
-from engine.numerics.string_trie import Node, StringTrie
+from engine.numerics.string_trie import StringTrie, TrieNode
 
 # The target's distribution: at 0 the one before the draft, at n + 1 the one after its token at place n.
 DistributionAt = Callable[[int], Distribution]
@@ -229,7 +229,7 @@ class _Walk:
         assert node.token is not None
         return node.token, start + depth
 
-    def _read_on(self, node: Node, place: int) -> tuple[Node, int]:
+    def _read_on(self, node: TrieNode, place: int) -> tuple[TrieNode, int]:
         """Follows the draft along nodes that are no tokens. Returns the last one (or `node` itself) and the place after
         it; all before that place is known then."""
         while place < len(self._path.tokens):
@@ -241,8 +241,8 @@ class _Walk:
         return node, place
 
     def _test_node(
-        self, node: Node, inner: Node, candidates: _Candidates, depth: int, read: Sequence[int], place: int
-    ) -> Node | None:
+        self, node: TrieNode, inner: TrieNode, candidates: _Candidates, depth: int, read: Sequence[int], place: int
+    ) -> TrieNode | None:
         """Tests the draft's outcome at `node`, from where it was `read` on to `inner`: a child of `inner`, or a stop.
         Returns the child, None for a stop."""
         proposed, outside = self._proposed(inner, place)
@@ -260,7 +260,7 @@ class _Walk:
             self._excluded[place] = {*self._excluded.get(place, ()), *inner.children}
         return child
 
-    def _test_stop_at_end(self, node: Node, candidates: _Candidates, depth: int) -> None:
+    def _test_stop_at_end(self, node: TrieNode, candidates: _Candidates, depth: int) -> None:
         """The draft ends here, so that it is certain to stop; at a node that is no token nothing was proposed."""
         if node.token is None:
             raise _Recovered(candidates.draw(candidates.probabilities, self._dice))
@@ -286,7 +286,7 @@ class _Walk:
         if residual.sum() >= _ROUNDING:
             raise _Recovered(candidates.draw(residual, self._dice))
 
-    def _proposed(self, node: Node, place: int) -> tuple[dict[int, float], float]:
+    def _proposed(self, node: TrieNode, place: int) -> tuple[dict[int, float], float]:
         """The draft token at `place` of the path, given what is known of it, as an outcome at `node`: the probabilities
         of the children that are tokens, and of no child at all. They are not normalised."""
         if place < self._num_known:

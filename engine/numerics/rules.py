@@ -25,7 +25,7 @@ _LONGEST_REPEAT = 256  # tokens beyond `dry_length`; the penalty of a longer pas
 _LARGEST_PENALTY = 1e30
 
 
-class Spelling:
+class TokenLetters:
     """The letters of the tokens of a vocabulary, to look tokens up by."""
 
     def __init__(self, pieces: Sequence[bytes], silent: frozenset[int]) -> None:
@@ -97,7 +97,7 @@ class _Bias:
 class Rules:
     """Those of one reply. `num_looked_at`: how many tokens before a row they look at."""
 
-    def __init__(self, settings: SamplingSettings, spelling: Spelling) -> None:
+    def __init__(self, settings: SamplingSettings, spelling: TokenLetters) -> None:
         self._settings = settings
         self._spelling = spelling
         self._bans = [*_bans(settings.banned_words, spelling)]
@@ -161,7 +161,7 @@ def repeated(history: Sequence[int], least: int, breakers: frozenset[int]) -> tu
     return tokens, longest[tokens]
 
 
-def _bans(words: str, spelling: Spelling) -> Iterator[_Ban]:
+def _bans(words: str, spelling: TokenLetters) -> Iterator[_Ban]:
     for word in filter(str.strip, words.splitlines()):
         letters = word.encode("utf-8", "replace")
         yield _Ban(b"", spelling.holding(letters))
@@ -171,7 +171,7 @@ def _bans(words: str, spelling: Spelling) -> Iterator[_Ban]:
                 yield ban
 
 
-def _biases(text: str, spelling: Spelling) -> Iterator[_Bias]:
+def _biases(text: str, spelling: TokenLetters) -> Iterator[_Bias]:
     for word, bias in read_biases(text):
         quoted = len(word) > 1 and word[0] == word[-1] == '"'
         forms = {

@@ -19,18 +19,18 @@ from engine.numerics.vocabulary_map import MAX_STRING, NO_TOKEN, Strings, Vocabu
 _FEW = 32  # rows, for which numpy's cost per call is larger than that of a loop
 
 
-class Node:
+class TrieNode:
     """A place in the trie. `token` is the target token whose string ends here, if one does."""
 
     __slots__ = ("_children", "_make_children", "token")
 
-    def __init__(self, token: int | None = None, make_children: Callable[[], dict[int, Node]] = dict) -> None:
+    def __init__(self, token: int | None = None, make_children: Callable[[], dict[int, TrieNode]] = dict) -> None:
         self.token = token
         self._make_children = make_children
-        self._children: dict[int, Node] | None = None
+        self._children: dict[int, TrieNode] | None = None
 
     @property
-    def children(self) -> dict[int, Node]:
+    def children(self) -> dict[int, TrieNode]:
         """By draft token. Every one of them leads to a target token. A live view, which only the trie changes."""
         if self._children is None:
             self._children = self._make_children()
@@ -47,11 +47,11 @@ class _SortedRows:
         self._columns = np.full((MAX_STRING + 1, len(rows)), NO_TOKEN, dtype=np.int32)  # shape (MAX_STRING + 1, n)
         self._columns[:MAX_STRING] = rows.T
 
-    def node(self, token: int | None, depth: int, start: int, end: int) -> Node:
+    def node(self, token: int | None, depth: int, start: int, end: int) -> TrieNode:
         """A node of that depth whose longer strings are the rows start … end."""
-        return Node(token, partial(self._children, depth, start, end) if start < end else dict)
+        return TrieNode(token, partial(self._children, depth, start, end) if start < end else dict)
 
-    def _children(self, depth: int, start: int, end: int) -> dict[int, Node]:
+    def _children(self, depth: int, start: int, end: int) -> dict[int, TrieNode]:
         column = self._columns[depth, start:end]
         if len(column) <= _FEW:
             borders = [place for place, (one, two) in enumerate(pairwise(column.tolist()), 1) if one != two]
@@ -88,8 +88,8 @@ class StringTrie:
         """A trie of the same map, whatever was assigned in this one."""
         return StringTrie(self._map)
 
-    def node(self, path: Sequence[int]) -> Node | None:
-        found: Node | None = self.root
+    def node(self, path: Sequence[int]) -> TrieNode | None:
+        found: TrieNode | None = self.root
         for draft_token in path:
             found = found.children.get(draft_token) if found is not None else None
         return found
@@ -138,7 +138,7 @@ class StringTrie:
     def _insert(self, token: int, string: Sequence[int]) -> None:
         place = self.root
         for draft_token in string:
-            place = place.children.setdefault(draft_token, Node())
+            place = place.children.setdefault(draft_token, TrieNode())
         if place.token is not None:
             self._rows[place.token] = NO_TOKEN
         place.token = token

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from engine.numerics.string_trie import Node, StringTrie
+from engine.numerics.string_trie import StringTrie, TrieNode
 
 Spell = Callable[[int], tuple[int, ...] | None]
 _LONGEST_PIECE = 4096  # bytes of a draft token; the longest known are runs of some hundred spaces
@@ -179,13 +179,13 @@ def align(
 
 def _first_segment(
     trie: StringTrie, path: Sequence[int], start: int, spell: Spell
-) -> tuple[Segment | None, Node | None]:
+) -> tuple[Segment | None, TrieNode | None]:
     """The segment at `start`, None where nothing matches; and the node where the path ended, if the node has children:
     a longer match may still come."""
-    node: Node = trie.root
+    node: TrieNode = trie.root
     token: int | None = None
     num_draft = 0
-    still_open: Node | None = None
+    still_open: TrieNode | None = None
     for end in range(start, len(path)):
         child = node.children.get(path[end])
         if child is None:

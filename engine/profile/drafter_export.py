@@ -69,7 +69,7 @@ def export_drafter(
         samples = [opened.encode(text) for text in TEXTS]
     record = _learned(repository, (vocabulary.fingerprint, opened.fingerprint), order, opened.source.name)
     adapter = None if record is None else opened.read_adapter(record.weights)
-    written = _Writing(order, target, opened, vocabulary if is_shared else None, record)
+    written = _Export(order, target, opened, vocabulary if is_shared else None, record)
     with _beside(out) as new:
         check = written.write(new, adapter, samples)
         size_bytes = sum(file.stat().st_size for file in [new, *new.rglob("*")] if file.is_file())
@@ -105,7 +105,7 @@ def command_for(order: ExportOrder, target: TargetSource, out: Path, is_shared: 
 
 
 @dataclass(frozen=True, slots=True)
-class _Writing:
+class _Export:
     order: ExportOrder
     target: TargetSource
     opened: OpenedDrafter

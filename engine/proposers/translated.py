@@ -18,7 +18,7 @@ from engine.numerics.acceptance import acceptance_chance
 from engine.numerics.draft import Draft, DraftPath
 from engine.numerics.ngram_cache import NgramCache
 from engine.numerics.sampling import Distribution, make_distribution
-from engine.numerics.string_trie import Node, StringTrie
+from engine.numerics.string_trie import StringTrie, TrieNode
 from engine.numerics.translation import Segment, Speller, Translation
 from engine.proposers.blending import Hopes, hopes_at
 from engine.proposers.drafted import DrafterProposer, Ending, Guess, drafting
@@ -232,7 +232,7 @@ class TranslatedDrafter(DrafterProposer):
     def _most_steps(self, limit: int) -> int:
         return min(limit * _MOST_STEPS_PER_TOKEN, self._drafter.max_held - len(self._held))
 
-    def _masked(self, logits: LogitRow, node: Node) -> LogitRow | None:
+    def _masked(self, logits: LogitRow, node: TrieNode) -> LogitRow | None:
         """The logits of those tokens that begin a string or go on with the open one, minus infinity for all others;
         None when there are none."""
         masked = logits + self._trie.root_mask
@@ -242,7 +242,7 @@ class TranslatedDrafter(DrafterProposer):
         return masked if masked.max() > -np.inf else None
 
 
-def _likeliest(logits: LogitRow, node: Node) -> int:
+def _likeliest(logits: LogitRow, node: TrieNode) -> int:
     """The draft token of the likeliest outcome at `node`: a child, which makes the open token longer, or all others
     together, which end it."""
     token = int(logits.argmax())

@@ -20,7 +20,7 @@ from engine.remote.certificates import OtherCertificate, context_for, usual_cont
 from engine.remote.failures import TooLong, Unsent, lost, not_reached, reason_of, refused, silent, too_much, unreadable
 from engine.remote.heads import BoundedHeads
 from engine.remote.lines import Lines
-from engine.remote.waiting import OutOfTime, Waiting
+from engine.remote.waiting import EventLoopThread, OutOfTime
 from engine.sentences import say
 from engine.stop_signal import StopSignal
 
@@ -31,7 +31,7 @@ _MOST_WAIT_S = 120.0  # that a server can ask for
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ServerLimits:
     connect_s: float = 10.0
     answer_s: float = 30.0  # for an answer that is no reply
     first_s: float = 1800.0  # before a reply begins: a long prompt takes long to read on a slow machine
@@ -42,7 +42,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ServerAnswer:
     """Of a server, as it is: any status, and a body that may be anything."""
 
     status: int
@@ -64,13 +64,13 @@ class Streamed:
 
 
 @dataclass(frozen=True)
-class Connection:
+class ServerConnection:
     """How to reach a server. Every method raises RemoteFailed, and Stopped where it is stopped."""
 
     address: str  # normal form
     key: str = field(default="", repr=False)
     certificate: str = ""  # as in `RemoteServer`
-    limits: Limits = Limits()
+    limits: ServerLimits = ServerLimits()
 
     @property
     def host(self) -> str:
@@ -82,10 +82,10 @@ class Connection:
         parts = urlsplit(self.address)
         return f"{parts.scheme}://{parts.netloc}"
 
-    def get(self, path: str, stop: StopSignal, at_root: bool = False) -> Answer:
+    def get(self, path: str, stop: StopSignal, at_root: bool = False) -> ServerAnswer:
         return self._ask("GET", path, None, stop, at_root)
 
-    def post(self, path: str, body: Mapping[str, Any], stop: StopSignal, at_root: bool = False) -> Answer:
+    def post(self, path: str, body: Mapping[str, Any], stop: StopSignal, at_root: bool = False) -> ServerAnswer:
         return self._ask("POST", path, body, stop, at_root)
 
     @contextmanager
@@ -95,13 +95,15 @@ class Connection:
         with self._response("POST", path, body, stop, False, limits.first_s) as (response, waiting):
             if response.status_code != httpx2.codes.OK:
                 whole = self._whole(response, waiting, limits.answer_s)
-                raise self.refusal(Answer(response.status_code, dict(response.headers), whole), str(body.get("model")))
+                raise self.refusal(
+                    ServerAnswer(response.status_code, dict(response.headers), whole), str(body.get("model"))
+                )
             kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
             if kind not in ("text/event-stream", "application/json"):
                 raise unreadable(self.host)
             yield Streamed(kind == "text/event-stream", self._lines(response, waiting))
 
-    def refusal(self, answer: Answer, model: str = "") -> Exception:
+    def refusal(self, answer: ServerAnswer, model: str = "") -> Exception:
         """What an answer that is no success means."""
         told = answer.json
         error = told.get("error", told) if isinstance(told, dict) else ""
@@ -114,10 +116,12 @@ class Connection:
             return TooLong(sentence, _fitting(error))
         return refused(self.host, answer.status, reason_of(words), _wait_of(answer.headers), model)
 
-    def _ask(self, method: str, path: str, body: Mapping[str, Any] | None, stop: StopSignal, at_root: bool) -> Answer:
+    def _ask(
+        self, method: str, path: str, body: Mapping[str, Any] | None, stop: StopSignal, at_root: bool
+    ) -> ServerAnswer:
         with self._response(method, path, body, stop, at_root, self.limits.answer_s) as (response, waiting):
             whole = self._whole(response, waiting, self.limits.answer_s)
-            return Answer(response.status_code, dict(response.headers), whole)
+            return ServerAnswer(response.status_code, dict(response.headers), whole)
 
     @contextmanager
     def _response(
@@ -128,12 +132,12 @@ class Connection:
         stop: StopSignal,
         at_root: bool,
         limit_s: float,
-    ) -> Iterator[tuple[httpx2.Response, Waiting]]:
+    ) -> Iterator[tuple[httpx2.Response, EventLoopThread]]:
         headers = {"Accept-Encoding": "identity", "User-Agent": "Slipstream", "Connection": "close"}
         if self.key:
             headers["Authorization"] = f"Bearer {self.key}"
         context = context_for(self.certificate) if self.certificate else self._usual
-        waiting = Waiting(stop)
+        waiting = EventLoopThread(stop)
         client = httpx2.AsyncClient(
             headers=headers,
             transport=BoundedHeads(context, lambda: too_much(self.host)),
@@ -163,7 +167,7 @@ class Connection:
         """Reading what the system trusts takes long, and is not needed without encryption."""
         return usual_context() if self.address.startswith("https:") else False
 
-    def _whole(self, response: httpx2.Response, waiting: Waiting, limit_s: float) -> bytes:
+    def _whole(self, response: httpx2.Response, waiting: EventLoopThread, limit_s: float) -> bytes:
         found = bytearray()
 
         async def read() -> None:
@@ -178,7 +182,7 @@ class Connection:
             raise self._explained(error) from error
         return bytes(found)
 
-    def _lines(self, response: httpx2.Response, waiting: Waiting) -> Iterator[bytes]:
+    def _lines(self, response: httpx2.Response, waiting: EventLoopThread) -> Iterator[bytes]:
         """Whole lines, each within the time that the server may be silent; the last one may have no end."""
         lines = Lines(self.limits.line_bytes, self.limits.reply_bytes, self.host)
         pieces = response.aiter_raw()
@@ -229,9 +233,9 @@ class Connection:
         return lost(self.host)
 
 
-def shown_certificate(address: str, stop: StopSignal, limits: Limits = Limits()) -> str:
+def shown_certificate(address: str, stop: StopSignal, limits: ServerLimits = ServerLimits()) -> str:
     """The SHA-256 of the certificate that a server shows; nothing is sent to it. Raises RemoteFailed and Stopped."""
-    probe = Connection(address, certificate="none", limits=limits)
+    probe = ServerConnection(address, certificate="none", limits=limits)
     try:
         probe.get("/models", stop)
     except CertificateUntrusted as error:

@@ -21,7 +21,7 @@ _MOST_COUNTED = 10**9  # tokens; no server counts more
 _MOST_RATIO = 100.0
 
 
-class Ending(Enum):
+class EndReason(Enum):
     """Why a server has ended a reply."""
 
     STOP = auto()
@@ -31,12 +31,12 @@ class Ending(Enum):
 
 
 _ENDINGS = {
-    "stop": Ending.STOP,
-    "eos": Ending.STOP,
-    "length": Ending.LENGTH,
-    "tool_calls": Ending.CALLS,
-    "function_call": Ending.CALLS,
-    "content_filter": Ending.FILTERED,
+    "stop": EndReason.STOP,
+    "eos": EndReason.STOP,
+    "length": EndReason.LENGTH,
+    "tool_calls": EndReason.CALLS,
+    "function_call": EndReason.CALLS,
+    "content_filter": EndReason.FILTERED,
 }
 
 
@@ -88,7 +88,7 @@ class Deltas:
         self._num_left = _MOST_TEXT
         self.calls: dict[int, GrowingCall] = {}  # by their number in the reply
         self.counts = Counts()
-        self.ending: Ending | None = None
+        self.ending: EndReason | None = None
         self.is_done = False  # the server has said that nothing follows
 
     def read(self, streamed: Streamed) -> Iterator[Delta]:
@@ -115,7 +115,7 @@ class Deltas:
             return Delta()
         reason = choice.get("finish_reason")
         if isinstance(reason, str) and reason:
-            self.ending = _ENDINGS.get(reason.lower(), Ending.STOP)
+            self.ending = _ENDINGS.get(reason.lower(), EndReason.STOP)
         told = choice.get("delta") or choice.get("message")
         if not isinstance(told, dict):
             return Delta()

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from engine.errors import RemoteFailed
 from engine.messages.remote import RemoteModel, RemoteServer, ServerKind, reference_of
-from engine.remote.connection import Answer, Connection
+from engine.remote.connection import ServerAnswer, ServerConnection
 from engine.remote.failures import unreadable
 from engine.remote.servers import MOST_MODELS
 from engine.stop_signal import StopSignal
@@ -29,12 +29,12 @@ _NO_CHAT = ("embed", "rerank", "whisper", "tts-")  # in the names of models that
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _FoundServer:
     kind: ServerKind
     models: tuple[RemoteModel, ...]
 
 
-def look_at(connection: Connection, stop: StopSignal) -> RemoteServer:
+def look_at(connection: ServerConnection, stop: StopSignal) -> RemoteServer:
     """The server with its models, named after its address. Raises RemoteFailed and Stopped."""
     answer = connection.get("/models", stop)
     if answer.status != _OK:
@@ -44,7 +44,7 @@ def look_at(connection: Connection, stop: StopSignal) -> RemoteServer:
     kinds = {_OWNERS.get(str(each.get("owned_by")), ServerKind.OTHER) for each in listed}
     kind = kinds.pop() if len(kinds) == 1 else ServerKind.OTHER
     models = tuple(_model(each, connection.address) for each in listed)
-    found = _Found(kind, models)
+    found = _FoundServer(kind, models)
     if kind in (ServerKind.LLAMA_SERVER, ServerKind.SLIPSTREAM):
         found = _with_props(found, connection, stop)
     elif kind is ServerKind.OTHER:
@@ -53,7 +53,7 @@ def look_at(connection: Connection, stop: StopSignal) -> RemoteServer:
     return replace(server, models=tuple(each for each in found.models if not _is_no_chat(each)))
 
 
-def _listed(answer: Answer, connection: Connection) -> list[dict[str, Any]]:
+def _listed(answer: ServerAnswer, connection: ServerConnection) -> list[dict[str, Any]]:
     told = answer.json
     data = told.get("data") if isinstance(told, dict) else None
     if data is None and isinstance(told, dict) and told.get("object") == "list":
@@ -86,7 +86,9 @@ def _size(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST_CONTEXT else 0
 
 
-def _told(connection: Connection, path: str, stop: StopSignal, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def _told(
+    connection: ServerConnection, path: str, stop: StopSignal, body: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """Of what only one kind of server has; empty where this one has it not, or says nothing that makes sense."""
     try:
         if body is None:
@@ -99,14 +101,14 @@ def _told(connection: Connection, path: str, stop: StopSignal, body: Mapping[str
     return told if isinstance(told, dict) else {}
 
 
-def _with_props(found: _Found, connection: Connection, stop: StopSignal) -> _Found:
+def _with_props(found: _FoundServer, connection: ServerConnection, stop: StopSignal) -> _FoundServer:
     """Of llama-server, and of Slipstream, which tells it in the same way."""
     several = len(found.models) > 1
     models = found.models if several else tuple(_with(each, connection, stop) for each in found.models)
     return replace(found, models=models)
 
 
-def _with(model: RemoteModel, connection: Connection, stop: StopSignal) -> RemoteModel:
+def _with(model: RemoteModel, connection: ServerConnection, stop: StopSignal) -> RemoteModel:
     props = _told(connection, f"/props?model={quote(model.id, safe='')}", stop)
     settings, sights, caps = (
         each if isinstance(each := props.get(name), dict) else {}
@@ -126,7 +128,7 @@ def _bool(value: Any) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
-def _of_lm_studio(connection: Connection, stop: StopSignal) -> _Found | None:
+def _of_lm_studio(connection: ServerConnection, stop: StopSignal) -> _FoundServer | None:
     told = _told(connection, "/api/v0/models", stop).get("data")
     models = []
     for each in told[:MOST_MODELS] if isinstance(told, list) else ():
@@ -144,10 +146,10 @@ def _of_lm_studio(connection: Connection, stop: StopSignal) -> _Found | None:
                 calls_tools="tool_use" in able if isinstance(able, list) else None,
             )
         )
-    return _Found(ServerKind.LM_STUDIO, tuple(models)) if models else None
+    return _FoundServer(ServerKind.LM_STUDIO, tuple(models)) if models else None
 
 
-def _of_ollama(found: _Found, connection: Connection, stop: StopSignal) -> _Found | None:
+def _of_ollama(found: _FoundServer, connection: ServerConnection, stop: StopSignal) -> _FoundServer | None:
     if not isinstance(_told(connection, "/api/version", stop).get("version"), str):
         return None
     tags = _told(connection, "/api/tags", stop).get("models")
@@ -176,4 +178,4 @@ def _of_ollama(found: _Found, connection: Connection, stop: StopSignal) -> _Foun
                     thinks="thinking" in able or None,
                 )
             )
-    return _Found(ServerKind.OLLAMA, tuple(models))
+    return _FoundServer(ServerKind.OLLAMA, tuple(models))

@@ -21,7 +21,7 @@ from engine.remote.deltas import Delta, Deltas
 from engine.replies.calls import new_call_id
 from engine.replies.speed import ReplyPace
 from engine.replies.text import text_kind
-from engine.replies.thoughts import GrowingThoughts, Part, PartKind, ThoughtSplitter
+from engine.replies.thoughts import GrowingThoughts, PartKind, ReplyPart, ThoughtSplitter
 from engine.replies.writing import Prepared, Reply
 from engine.target.thinking import ThinkingMarks
 
@@ -100,11 +100,11 @@ class GrowingReply:
     def _answer(self, text: str) -> None:
         if text and self._is_told_apart:
             self._end_thought()
-            self._show([Part(text, PartKind.ANSWER)])
+            self._show([ReplyPart(text, PartKind.ANSWER)])
         elif text:
             self._show(self._splitter.feed(text))
 
-    def _show(self, parts: list[Part]) -> None:
+    def _show(self, parts: list[ReplyPart]) -> None:
         for part in parts:
             if part.kind is PartKind.ANSWER:
                 self._pieces.append(part.text)

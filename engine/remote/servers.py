@@ -16,7 +16,7 @@ from engine.errors import FileUnusable, NotPossible, SettingInvalid
 from engine.messages.remote import LONGEST_NAME, RemoteModel, RemoteServer, ServerKind, reference_of
 from engine.places import SERVERS
 from engine.remote.address import normalized
-from engine.remote.connection import Connection
+from engine.remote.connection import ServerConnection
 from engine.remote.keys import Keys, checked_key
 from engine.whole_file import plain_file, private_folder, whole_file
 
@@ -28,7 +28,7 @@ _UNREADABLE = ValueError, TypeError, AttributeError, RecursionError, SettingInva
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _StoredServer:
     server: RemoteServer
     key_name: str = ""  # of its key among all keys; empty: it has none
 
@@ -50,12 +50,12 @@ class Servers:
         found = self._find(address)
         return None if found is None else self._told(found)
 
-    def connection(self, address: str) -> Connection:
+    def connection(self, address: str) -> ServerConnection:
         """With the key and the certificate that are kept for it. Raises NotPossible for a server that is not there."""
         found = self._find(address)
         if found is None:
             raise _not_there(address)
-        return Connection(found.server.address, self._key(found), found.server.certificate)
+        return ServerConnection(found.server.address, self._key(found), found.server.certificate)
 
     def save(self, server: RemoteServer, key: str | None = None, replaces: str = "") -> RemoteServer:
         """As `SaveServer` says. Raises SettingInvalid and NotPossible, too."""
@@ -95,7 +95,7 @@ class Servers:
                 is_agreed=is_same and before is not None and before.server.is_agreed,
                 models=_models_at(address, server.models),
             )
-            self._write([*others, new := _Kept(kept, key_name)])
+            self._write([*others, new := _StoredServer(kept, key_name)])
             left = {each.key_name for each in known} - {each.key_name for each in (*others, new)} - {""}
         for name in left:
             self.keys.remove(name)
@@ -162,13 +162,13 @@ class Servers:
             return set()  # removing it tells why
         return set(itertools.islice((found[1] for found in _KEY_NAME.finditer(text)), _MOST_SERVERS))
 
-    def _told(self, kept: _Kept) -> RemoteServer:
+    def _told(self, kept: _StoredServer) -> RemoteServer:
         return replace(kept.server, has_key=kept.server.has_key or self.keys.holds(kept.key_name))
 
-    def _key(self, kept: _Kept) -> str:
+    def _key(self, kept: _StoredServer) -> str:
         return self.keys.get(kept.key_name) if kept.key_name else ""
 
-    def _find(self, written: str) -> _Kept | None:
+    def _find(self, written: str) -> _StoredServer | None:
         """However its address is written."""
         try:
             address = normalized(written)
@@ -176,7 +176,7 @@ class Servers:
             return None
         return next((each for each in self._read() if each.server.address == address), None)
 
-    def _read(self) -> list[_Kept]:
+    def _read(self) -> list[_StoredServer]:
         with self._lock:
             try:
                 with plain_file(self._path) as file:
@@ -190,7 +190,7 @@ class Servers:
                     path=self._path,
                 ) from error
 
-    def _write(self, servers: Iterable[_Kept]) -> None:
+    def _write(self, servers: Iterable[_StoredServer]) -> None:
         content = json.dumps([asdict(each) for each in servers], ensure_ascii=False).encode("utf-8", "replace")
         if len(content) > _MOST_BYTES:  # as much as is read again
             raise NotPossible("The servers in the list have too many models to store; remove one first.")
@@ -214,7 +214,7 @@ def _unwritable(path: Path, error: OSError) -> FileUnusable:
     return FileUnusable("{path} cannot be written: {reason}.", path=path, reason=error.strerror)
 
 
-def _kept(found: dict[str, Any]) -> _Kept:
+def _kept(found: dict[str, Any]) -> _StoredServer:
     """Raises what `_read` takes for a file that cannot be read."""
     told = found["server"]
     address = normalized(str(told["address"]))
@@ -236,7 +236,7 @@ def _kept(found: dict[str, Any]) -> _Kept:
         is_agreed=told["is_agreed"] is True,
         models=models,
     )
-    return _Kept(server, str(found["key_name"]))
+    return _StoredServer(server, str(found["key_name"]))
 
 
 def _known(value: Any) -> bool | None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from engine.errors import Cancelled, NotPossible, RemoteFailed, ServerNotAgreed
 from engine.messages.remote import RemoteModel, RemoteServer, split_reference
 from engine.remote.address import normalized, way_notice
-from engine.remote.connection import Connection, shown_certificate
+from engine.remote.connection import ServerConnection, shown_certificate
 from engine.remote.discovery import look_at
 from engine.remote.failures import Stopped
 from engine.remote.servers import Servers
@@ -32,7 +32,7 @@ class RemoteTargets:
         found = chosen_model(seen, model)
         server = self._servers.note(address, seen.kind, seen.models)
 
-        def connect() -> Connection:
+        def connect() -> ServerConnection:
             self.check_agreed(address)  # the certificate may be another one than when the command began
             return self._servers.connection(address)
 
@@ -47,7 +47,7 @@ class RemoteTargets:
             raise ServerNotAgreed(ask_to_agree(server))
 
 
-def looked_at(connection: Connection, stop: StopSignal) -> RemoteServer:
+def looked_at(connection: ServerConnection, stop: StopSignal) -> RemoteServer:
     """Raises RemoteFailed and Cancelled."""
     with _asking(connection.host):
         return look_at(connection, stop)

@@ -46,7 +46,7 @@ class _Loop(asyncio.SelectorEventLoop):
         return await found
 
 
-class Waiting:
+class EventLoopThread:
     """One thread's own event loop, which runs one piece of work at a time."""
 
     def __init__(self, stop: StopSignal) -> None:

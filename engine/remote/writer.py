@@ -12,8 +12,8 @@ from engine.messages.conversations import ChatTurn, Role
 from engine.messages.remote import RemoteModel, RemoteServer, ServerKind
 from engine.messages.replies import ReplyListener, StopReason, Thought
 from engine.messages.tools import Tool
-from engine.remote.connection import Connection
-from engine.remote.deltas import Delta, Deltas, Ending
+from engine.remote.connection import ServerConnection
+from engine.remote.deltas import Delta, Deltas, EndReason
 from engine.remote.failures import Busy, Lost, NotReached, Stopped, TooLong, Unsent, halved
 from engine.remote.growing import GrowingReply
 from engine.remote.request import body_of
@@ -33,7 +33,7 @@ class RemoteWriter:
     """Implements `engine.replies.writing.Writer`. What it knows of the server is asked for with each reply: a key or a
     certificate that was changed meanwhile counts at once."""
 
-    def __init__(self, server: RemoteServer, model: RemoteModel, connect: Callable[[], Connection]) -> None:
+    def __init__(self, server: RemoteServer, model: RemoteModel, connect: Callable[[], ServerConnection]) -> None:
         self.server = server
         self.model = model
         self._connect = connect
@@ -87,13 +87,15 @@ class RemoteWriter:
         """Raises NotPossible, before it begins, for what such a server cannot do."""
         body_of(prepared, self.model.id, self.server.kind, settings)  # raises
         known, num_left_out = self._left_out
-        run = _Run(self, prepared, settings, stop, listener, num_left_out if known == prepared.conversation else 0)
+        run = _RemoteReply(
+            self, prepared, settings, stop, listener, num_left_out if known == prepared.conversation else 0
+        )
         reply = run.finish(self._connect)
         self._left_out = (prepared.conversation, reply.statistics.left_out_messages)
         return reply
 
 
-class _Run:
+class _RemoteReply:
     """One reply while it is being written."""
 
     def __init__(
@@ -116,7 +118,7 @@ class _Run:
         self._begun = prepared.begun if may_begin_anew else ""
         self._was_sent = False  # so that the server may have seen it
 
-    def finish(self, connect: Callable[[], Connection]) -> Reply:
+    def finish(self, connect: Callable[[], ServerConnection]) -> Reply:
         self._listener.on_prompt(0, self._turns.num_left_out)
         failure: Exception | None = None
         try:
@@ -129,7 +131,7 @@ class _Run:
             reason, failure = StopReason.FAILED, error
         return replace(self._grown.ended(reason, failure), was_sent=self._was_sent)
 
-    def _write(self, connection: Connection) -> StopReason:
+    def _write(self, connection: ServerConnection) -> StopReason:
         """Asks until the server begins to write. Raises RemoteFailed, PromptTooLong, NotPossible and Stopped."""
         num_tried = num_shortened = 0
         while True:
@@ -148,7 +150,7 @@ class _Run:
                     raise
                 self._rest(connection, error, _PAUSES_S[num_tried - 1])
 
-    def _rest(self, connection: Connection, error: NotReached | Busy, pause_s: float) -> None:
+    def _rest(self, connection: ServerConnection, error: NotReached | Busy, pause_s: float) -> None:
         if isinstance(error, Busy) and error.wait_s is not None:
             pause_s = max(error.wait_s, _PAUSES_S[0])
         seconds = math.ceil(pause_s)
@@ -161,7 +163,7 @@ class _Run:
         self._listener.on_waiting(told)
         rest(pause_s, self._stop)
 
-    def _read(self, connection: Connection) -> StopReason:
+    def _read(self, connection: ServerConnection) -> StopReason:
         prepared = replace(self._prepared, turns=self._turns.told)
         body = body_of(prepared, self._writer.model.id, self._writer.server.kind, self._settings)
         deltas = Deltas(connection.host)
@@ -187,13 +189,13 @@ class _Run:
             if deltas.ending is None:
                 raise
 
-    def _reason(self, deltas: Deltas, connection: Connection) -> StopReason:
+    def _reason(self, deltas: Deltas, connection: ServerConnection) -> StopReason:
         match deltas.ending:
-            case Ending.STOP | Ending.CALLS:
+            case EndReason.STOP | EndReason.CALLS:
                 return StopReason.END
-            case Ending.LENGTH:
+            case EndReason.LENGTH:
                 return self._full(deltas)
-            case Ending.FILTERED:
+            case EndReason.FILTERED:
                 raise RemoteFailed("{host} ended the reply because of its content.", host=connection.host)
         if deltas.is_done:
             return StopReason.END
@@ -240,7 +242,7 @@ def _size(turn: ChatTurn) -> int:
     return len(turn.text) + sum(len(call.arguments) for call in turn.calls) + 16
 
 
-def _too_long(connection: Connection) -> MendableError:
+def _too_long(connection: ServerConnection) -> MendableError:
     return PromptTooLong(
         "Your message alone does not fit into what the model on {host} can read at once; shorten it, or have the "
         "server load the model with a larger context.",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from engine.messages.replies import Thought
 from engine.messages.tools import Tool, ToolCall, told_names
 from engine.replies.text import overlap
-from engine.replies.thoughts import Part, PartKind
+from engine.replies.thoughts import PartKind, ReplyPart
 from engine.target.call_parsing import MARKS, WrittenCall, find_calls, find_unmarked
 from engine.target.tool_format import ToolFormat
 
@@ -51,29 +51,29 @@ class CallSplitter:
         form = self._form
         return "" if form is None else " ".join((form.open, form.middle, form.close, form.key_open, *self._marks))
 
-    def feed(self, text: str) -> list[Part]:
+    def feed(self, text: str) -> list[ReplyPart]:
         if self._form is None:
-            return [Part(text, PartKind.ANSWER)] if text else []
+            return [ReplyPart(text, PartKind.ANSWER)] if text else []
         self._waiting += text
         return self._released(is_last=False)
 
-    def finish(self) -> list[Part]:
+    def finish(self) -> list[ReplyPart]:
         """What waits for more."""
         return self._released(is_last=True) if self._waiting else []
 
-    def _released(self, is_last: bool) -> list[Part]:
-        parts: list[Part] = []
+    def _released(self, is_last: bool) -> list[ReplyPart]:
+        parts: list[ReplyPart] = []
         if not self.is_calling:
             text = self._waiting
             size, begins = self._answer_in(text, is_last)
             if size:
-                parts.append(Part(text[:size], PartKind.ANSWER))
+                parts.append(ReplyPart(text[:size], PartKind.ANSWER))
                 self._waiting = text[size:]
                 self._may_be_bare = self._may_be_bare and not text[:size].strip()
             self.is_calling = begins
         if self.is_calling and self._waiting:
             self._called.append(self._waiting)
-            parts.append(Part(self._waiting, PartKind.CALL))
+            parts.append(ReplyPart(self._waiting, PartKind.CALL))
             self._waiting = ""
         return parts
 

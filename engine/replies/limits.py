@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from engine.config import SamplingSettings
 from engine.messages.tools import Tool
-from engine.numerics.rules import Rules, Spelling, has_rules
+from engine.numerics.rules import Rules, TokenLetters, has_rules
 from engine.stop_signal import StopSignal
 from engine.target.call_grammar import CallGrammar, CallGrammars
 from engine.target.grammar import Grammar, Grammars
@@ -14,14 +14,14 @@ from engine.target.interface import PromptReader, Vocabulary
 from engine.target.tool_format import ToolFormat
 
 
-class Limits:
+class ReplyLimits:
     """Makes them, and keeps what takes long to make for the next reply. Where nothing is set, nothing is
     made or kept."""
 
     def __init__(self, vocabulary: Vocabulary, grammars: Grammars) -> None:
         self._vocabulary = vocabulary
         self._grammars = grammars
-        self._spelling: Spelling | None = None
+        self._spelling: TokenLetters | None = None
         self._rules: Rules | None = None
         self._known: SamplingSettings | None = None  # what the rules were made for
         self._calls: tuple[tuple[Tool, ...], CallGrammars] | None = None
@@ -52,5 +52,5 @@ class Limits:
             self._spelling = None
             return None
         known = self._vocabulary
-        self._spelling = self._spelling or Spelling(known.pieces, known.special | known.end_of_generation)
+        self._spelling = self._spelling or TokenLetters(known.pieces, known.special | known.end_of_generation)
         return Rules(settings, self._spelling)

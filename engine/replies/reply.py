@@ -19,7 +19,7 @@ from engine.messages.replies import ReplyListener, Thought
 from engine.messages.tools import Tool
 from engine.numerics.draft import common_prefix_length
 from engine.numerics.draft_length import PassCosts
-from engine.replies.limits import Limits
+from engine.replies.limits import ReplyLimits
 from engine.replies.prompt import Prompt, PromptBuilder
 from engine.replies.reopening import Reopening, UnkeptPart
 from engine.replies.run import PreparedReply, ReplyRun
@@ -47,7 +47,7 @@ class ReplyWriter:
         self._reopening = reopening  # of what the user's chats are kept of
         # Of the user and of programs: what a program makes of its process is no matter of the user's.
         self._grammars = Grammars(target.vocabulary), Grammars(target.vocabulary)
-        self._limits = Limits(target.vocabulary, self._grammars[0])  # of the user's replies
+        self._limits = ReplyLimits(target.vocabulary, self._grammars[0])  # of the user's replies
         self._limits_of_last = USER, self._limits  # and of the program that was answered last
         self._left_out: tuple[Hashable, int] = (None, 0)  # the last conversation, and turns left out of its prompt
 
@@ -105,7 +105,9 @@ class ReplyWriter:
 
         def built(held: Sequence[int]) -> Prompt:
             return self._prompts.build(
-                *(_told_apart(turns, owner), held, num_left_out),
+                _told_apart(turns, owner),
+                held=held,
+                num_left_out=num_left_out,
                 begun=begun,
                 thoughts=thoughts,
                 thinks=thinks,
@@ -206,12 +208,12 @@ class ReplyWriter:
         """Only the user's chats are kept."""
         return self._reopening if owner.is_user else None
 
-    def _limits_of(self, owner: Owner) -> Limits:
+    def _limits_of(self, owner: Owner) -> ReplyLimits:
         """How long a grammar takes to begin must not tell whether another owner's reply had it."""
         if owner.is_user:
             return self._limits
         if owner != self._limits_of_last[0]:
-            self._limits_of_last = owner, Limits(self._target.vocabulary, self._grammars[1])
+            self._limits_of_last = owner, ReplyLimits(self._target.vocabulary, self._grammars[1])
         return self._limits_of_last[1]
 
 

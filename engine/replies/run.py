@@ -34,7 +34,7 @@ from engine.replies.prompt import Prompt, PromptBuilder
 from engine.replies.reopening import Reopening
 from engine.replies.speed import ReplyClock
 from engine.replies.text import TextOrigins, TextStream, fitted_runs, num_whole, origin_of, text_kind
-from engine.replies.thoughts import GrowingThoughts, Part, PartKind, ThoughtSplitter, add_parts
+from engine.replies.thoughts import GrowingThoughts, PartKind, ReplyPart, ThoughtSplitter, add_parts
 from engine.replies.writing import Breaks, Prepared, Reply
 from engine.stop_signal import StopSignal
 from engine.target.call_grammar import CallGrammar
@@ -97,7 +97,11 @@ class ReplyRun:
         num_logs = settings.num_logs
         self._logs = None if num_logs is None else TokenLogs(num_logs, self._vocabulary.pieces)
         self._decoder = Decoder(
-            *(target, session, settings.sampling, prepared.turns, speculation),
+            target,
+            session,
+            sampling=settings.sampling,
+            turns=prepared.turns,
+            speculation=speculation,
             learns=settings.learns,
             notes=self._notes,
             rules=rules,
@@ -219,10 +223,10 @@ class ReplyRun:
                 self._take_break()
         return StopReason.STOP_STRING if self._decoder.is_over else None
 
-    def _take(self, tokens: Sequence[int]) -> tuple[list[Part], StopReason | None]:
+    def _take(self, tokens: Sequence[int]) -> tuple[list[ReplyPart], StopReason | None]:
         """The text of a round, and why the reply ends with it, if it does."""
         vocabulary, stream, verdict = self._vocabulary, self._stream, self._decoder.verdict
-        parts: list[Part] = []
+        parts: list[ReplyPart] = []
         places = verdict.places
         for place, token in enumerate(tokens):
             if token in vocabulary.end_of_generation:
@@ -287,13 +291,13 @@ class ReplyRun:
         pieces, hidden = self._vocabulary.pieces, self._hidden
         return num_whole([b"" if token in hidden else pieces[token] for token in self._tokens], num_characters)
 
-    def _show(self, parts: Sequence[Part]) -> None:
+    def _show(self, parts: Sequence[ReplyPart]) -> None:
         """As the reply is divided into thoughts and what it says."""
         for part in parts:
             said = self._calls.feed(part.text) if part.kind is PartKind.ANSWER else [*self._calls.finish(), part]
             self._show_parts(said)
 
-    def _show_parts(self, parts: Sequence[Part]) -> None:
+    def _show_parts(self, parts: Sequence[ReplyPart]) -> None:
         for part in parts:
             self._num_released += len(part.text)
             origins = self._origins.release(len(part.text), counts=part.kind is PartKind.ANSWER)

@@ -24,16 +24,16 @@ class PartKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ReplyPart:
     text: str
     kind: PartKind
 
 
-def add_parts(parts: list[Part], more: Sequence[Part]) -> None:
+def add_parts(parts: list[ReplyPart], more: Sequence[ReplyPart]) -> None:
     """At the end, as one with a part of the same kind: a round is told at once."""
     for part in more:
         before = parts.pop().text if parts and parts[-1].kind is part.kind else ""
-        parts.append(Part(before + part.text, part.kind))
+        parts.append(ReplyPart(before + part.text, part.kind))
 
 
 class ThoughtSplitter:
@@ -55,24 +55,24 @@ class ThoughtSplitter:
         self._line = ""  # of the answer so far, from its last line break on; its beginning and its end
         self._fence = ""  # that a block of code was opened with
 
-    def feed(self, text: str) -> list[Part]:
+    def feed(self, text: str) -> list[ReplyPart]:
         if self._marks is None:
-            return [Part(text, PartKind.ANSWER)] if text else []
+            return [ReplyPart(text, PartKind.ANSWER)] if text else []
         self._waiting += text
         return self._released(self._marks, is_last=False)
 
-    def finish(self) -> list[Part]:
+    def finish(self) -> list[ReplyPart]:
         """The rest of the text."""
         return [] if self._marks is None else self._released(self._marks, is_last=True)
 
-    def _released(self, marks: ThinkingMarks, is_last: bool) -> list[Part]:
-        parts: list[Part] = []
+    def _released(self, marks: ThinkingMarks, is_last: bool) -> list[ReplyPart]:
+        parts: list[ReplyPart] = []
         while self._waiting:
             size, kind = self._next(marks, is_last)
             if not size:
                 break
             text, self._waiting = self._waiting[:size], self._waiting[size:]
-            parts.append(Part(text, kind))
+            parts.append(ReplyPart(text, kind))
         return parts
 
     def _next(self, marks: ThinkingMarks, is_last: bool) -> tuple[int, PartKind]:

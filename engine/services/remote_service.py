@@ -16,7 +16,7 @@ from engine.messages.commands import (
 from engine.messages.events import Listener, ServerSeen, ServersListed, ServerUntrusted
 from engine.messages.remote import RemoteServer
 from engine.remote.address import normalized, way_notice
-from engine.remote.connection import Connection
+from engine.remote.connection import ServerConnection
 from engine.remote.keys import checked_key
 from engine.remote.servers import Servers
 from engine.remote.targets import certificate_at, looked_at
@@ -59,10 +59,10 @@ class RemoteService:
             seen = replace(seen, name=known.name, has_key=known.has_key, is_agreed=known.is_agreed)
         self._emit(ServerSeen(command, seen, way_notice(seen)))
 
-    def _connection(self, command: LookAtServer, address: str, known: RemoteServer | None) -> Connection:
+    def _connection(self, command: LookAtServer, address: str, known: RemoteServer | None) -> ServerConnection:
         certificate = command.certificate.lower()
         if known is not None:
             kept = self._servers.connection(address)
             key = kept.key if command.key is None else checked_key(command.key)
-            return Connection(address, key, certificate or kept.certificate)
-        return Connection(address, checked_key(command.key or ""), certificate)
+            return ServerConnection(address, key, certificate or kept.certificate)
+        return ServerConnection(address, checked_key(command.key or ""), certificate)

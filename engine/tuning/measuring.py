@@ -21,7 +21,7 @@ from engine.messages.forms import Distance, TuneStep
 from engine.numerics.divergence import LikeliestLogs, divergence, divergence_of_likeliest, likeliest_logs
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target
-from engine.tuning.passages import Passage, rows_along, write_passage
+from engine.tuning.passages import ReferencePassage, rows_along, write_passage
 from engine.tuning.passes import Turn, medians, ratios, time_turn
 from engine.tuning.prompts import PROMPTS
 
@@ -87,7 +87,7 @@ class Measuring:
         self._quietly = quietly
         self._on_step = on_step
         self._turns: list[Turn] = []  # all of the original's
-        self._passages: list[Passage] = []
+        self._passages: list[ReferencePassage] = []
         self._num_own = 0  # of the passages: those that begin with a prompt of the user's
         self._kept: list[list[LikeliestLogs]] = []  # the original's along each passage
 
@@ -191,7 +191,7 @@ def distance_of(looks: Sequence[Sequence[_Look]], num_likeliest: int = 0) -> Dis
     return Distance(mean, math.sqrt(spread), num_equal / len(divergences), len(divergences), num_likeliest)
 
 
-def _likeliest_along(original: Target, passage: Passage, stop: StopSignal) -> list[LikeliestLogs]:
+def _likeliest_along(original: Target, passage: ReferencePassage, stop: StopSignal) -> list[LikeliestLogs]:
     return [likeliest_logs(row, NUM_KEPT) for row in rows_along(original, passage, stop)]
 
 

@@ -18,14 +18,14 @@ _DRAWN = SamplingSettings(seed=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class ReferencePassage:
     """A prompt, and what the original wrote after it."""
 
     prompt: tuple[int, ...]
     reply: tuple[int, ...]
 
 
-def write_passage(target: Target, prompt: str, is_greedy: bool, num_tokens: int, stop: StopSignal) -> Passage:
+def write_passage(target: Target, prompt: str, is_greedy: bool, num_tokens: int, stop: StopSignal) -> ReferencePassage:
     """The reply to a prompt, of at most so many tokens, greedy or drawn as usual. Raises Interrupted."""
     target.roll_back(0)
     writer = ReplyWriter(target)
@@ -39,10 +39,10 @@ def write_passage(target: Target, prompt: str, is_greedy: bool, num_tokens: int,
         raise reply.failure
     if reply.statistics.stop_reason is StopReason.STOPPED:
         raise Interrupted
-    return Passage(tuple(prepared.prompt.tokens), tuple(reply.tokens))
+    return ReferencePassage(tuple(prepared.prompt.tokens), tuple(reply.tokens))
 
 
-def rows_along(target: Target, passage: Passage, stop: StopSignal) -> Iterator[LogitRow]:
+def rows_along(target: Target, passage: ReferencePassage, stop: StopSignal) -> Iterator[LogitRow]:
     """The row of logits before each token of the reply, which the next one may overwrite. Raises Interrupted."""
     target.roll_back(0)
     *before, last = passage.prompt

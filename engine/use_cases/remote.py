@@ -10,7 +10,7 @@ from engine.errors import ServerNotAgreed
 from engine.factory import open_servers
 from engine.messages.remote import RemoteServer, split_reference
 from engine.remote.address import normalized, way_notice
-from engine.remote.connection import Connection
+from engine.remote.connection import ServerConnection
 from engine.remote.keys import key_of_environment
 from engine.remote.targets import ask_to_agree, certificate_at, chosen_model, looked_at
 from engine.remote.writer import RemoteWriter
@@ -22,7 +22,7 @@ Agrees = Callable[[str], bool]  # asks the user this sentence
 def look_at_server(address: str, key: str, certificate: str, stop: StopSignal) -> tuple[RemoteServer, str]:
     """What answers there, and what the user should know of the way. An empty key is that of the environment. Keeps
     nothing. Raises SettingInvalid, RemoteFailed, CertificateUntrusted and Cancelled."""
-    connection = Connection(normalized(address), key or key_of_environment(), certificate)
+    connection = ServerConnection(normalized(address), key or key_of_environment(), certificate)
     seen = looked_at(connection, stop)
     return seen, way_notice(seen)
 
@@ -39,7 +39,7 @@ def open_remote_writer(config: EngineConfig, reference: str, agrees: Agrees, sto
     address = normalized(written)
     servers = open_servers(config)
     known = servers.of(address)
-    connection = Connection(address) if known is None else servers.connection(address)
+    connection = ServerConnection(address) if known is None else servers.connection(address)
     key = key_of_environment()
     connection = replace(connection, key=key) if key else connection
     seen = looked_at(connection, stop)

@@ -15,8 +15,8 @@ from pathlib import Path
 from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, StopSignal
 from engine.config import TargetSettings
 from engine.drafter.choice import BUILT_IN, drafter_source
-from engine.lab.measuring.modes import Answer, WriterMode
-from engine.lab.measuring.prompts import Question, read_prompts
+from engine.lab.measuring.modes import ModeAnswer, WriterMode
+from engine.lab.measuring.prompts import BenchQuestion, read_prompts
 from engine.loading import load_target
 from engine.numerics.sampling import RandomDice
 from engine.proposers.drafted import DrafterProposer
@@ -30,7 +30,7 @@ _GREEDY = SamplingSettings(temperature=0)
 
 
 def count(
-    proposer: DrafterProposer, question: Question, answer: Answer, asked: Counter[int], right: Counter[int]
+    proposer: DrafterProposer, question: BenchQuestion, answer: ModeAnswer, asked: Counter[int], right: Counter[int]
 ) -> None:
     """Counts, for the first, second, … token of a draft, how often those before it were right, and how often it was."""
     dice = RandomDice(0)

@@ -28,7 +28,7 @@ from engine.drafter.checkpoint import load_drafter
 from engine.drafter.choice import drafter_source
 from engine.factory import open_repository
 from engine.lab.distillation.corpus import read_lessons
-from engine.lab.measuring.bench import Bench, Comparison
+from engine.lab.measuring.bench import Bench, ModeComparison
 from engine.lab.measuring.modes import Mode, WriterMode
 from engine.lab.measuring.prompts import read_prompts
 from engine.learning.adapting import never_stop
@@ -98,7 +98,7 @@ def accepted_share(answers: Sequence[tuple[int, int]]) -> float:
     return sum(accepted for accepted, _ in answers) / max(1, sum(drafted for _, drafted in answers))
 
 
-def counts(comparisons: Sequence[Comparison], mode: str) -> list[tuple[int, int]]:
+def counts(comparisons: Sequence[ModeComparison], mode: str) -> list[tuple[int, int]]:
     figures = [each.answers[mode].figures for each in comparisons]
     return [(each.num_accepted, each.num_drafted) for each in figures]
 
@@ -163,7 +163,7 @@ def main() -> None:
         print(f"{same} of {len(comparisons)} replies have the same tokens")
 
 
-def print_reply(comparison: Comparison) -> None:
+def print_reply(comparison: ModeComparison) -> None:
     found = "".join(
         f"  {name} {accepted:>3} / {drafted:<4}"
         for name in (_OURS, _SERVER)

@@ -34,7 +34,7 @@ from engine.drafter.choice import built_in_source
 from engine.lab.measuring.prompts import read_prompts
 from engine.learning.adapting import never_stop
 from engine.learning.judge import Judge, Ruling, Score, expected_rounds
-from engine.learning.remembered import Memory
+from engine.learning.remembered import RecentTexts
 from engine.learning.samples import CorpusLesson, Labels, SampleMaker
 from engine.learning.training import Example, Training, TrainingSettings
 from engine.proposers.teachable import open_teachable
@@ -86,7 +86,7 @@ def score_replies(data: Path, num_replies: int) -> Scores:
     shape, weights = drafting._drafter.model.shape, drafting._own_weights
     trainings = [Training(shape, weights, _SETTINGS) for _ in range(3)]
     lessons: dict[int, list[Example]] = {}
-    memory, german = Memory(), foreign_tokens(target, random)
+    memory, german = RecentTexts(), foreign_tokens(target, random)
     rows = []
     for number, chat in enumerate(chats[:num_replies]):
         assert chat.response is not None

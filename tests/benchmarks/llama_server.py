@@ -32,10 +32,10 @@ import numpy as np
 from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, StopSignal
 from engine.config import TargetSettings
 from engine.decoding.figures import DecodingFigures
-from engine.lab.measuring.bench import Bench, Comparison
-from engine.lab.measuring.modes import Answer, Mode, WriterMode
+from engine.lab.measuring.bench import Bench, ModeComparison
+from engine.lab.measuring.modes import Mode, ModeAnswer, WriterMode
 from engine.lab.measuring.order import AUTO, PLAIN, PLAIN_AGAIN
-from engine.lab.measuring.prompts import Question, read_prompts
+from engine.lab.measuring.prompts import BenchQuestion, read_prompts
 from engine.loading import load_target, speculate
 from engine.proposers.supply import DrafterSupply
 from engine.replies.reply import ReplyWriter
@@ -131,7 +131,7 @@ class ServerMode:
         self._target = target
         self._max_tokens = max_tokens
 
-    def answer(self, question: Question, stop: StopSignal) -> Answer:  # noqa: ARG002
+    def answer(self, question: BenchQuestion, stop: StopSignal) -> ModeAnswer:  # noqa: ARG002
         prompt = ReplyWriter(self._target).prepare(question.turns).prompt.tokens
         answer = self._server.complete(prompt, self._max_tokens)
         timings = answer["timings"]
@@ -142,7 +142,7 @@ class ServerMode:
             num_accepted=int(timings.get("draft_n_accepted", 0)),
         )
         tokens = answer.get("tokens")
-        return Answer(
+        return ModeAnswer(
             text=str(answer.get("content", "")),
             prompt=tuple(prompt),
             tokens=tuple(tokens) if isinstance(tokens, list) else (),
@@ -166,7 +166,7 @@ class Row:
     num_same: int  # replies whose tokens are those of plain
 
     @classmethod
-    def of(cls, comparisons: Sequence[Comparison], name: str, plain: str) -> Row:
+    def of(cls, comparisons: Sequence[ModeComparison], name: str, plain: str) -> Row:
         pairs = [(each.answers[plain], each.answers[name]) for each in comparisons]
         pairs = [pair for pair in pairs if all(answer.figures.num_written and answer.wall_s for answer in pair)]
         ratios = [_s_per_token(theirs) / _s_per_token(ours) for theirs, ours in pairs] or [float("nan")]
@@ -191,11 +191,11 @@ class Row:
         )
 
 
-def _s_per_token(answer: Answer) -> float:
+def _s_per_token(answer: ModeAnswer) -> float:
     return answer.wall_s / answer.figures.num_written
 
 
-def print_tables(comparisons: Sequence[Comparison], ours: Sequence[str], servers: Sequence[str]) -> None:
+def print_tables(comparisons: Sequence[ModeComparison], ours: Sequence[str], servers: Sequence[str]) -> None:
     for title, names in (("ours", ours), ("llama-server", servers)):
         print(f"{title:16}    tok/s   median      p10    worst accepted/drafted   same   (over its own {names[0]})")
         for name in names:

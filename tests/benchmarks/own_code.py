@@ -18,10 +18,10 @@ from statistics import median
 
 from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, StopSignal
 from engine.config import TargetSettings
-from engine.lab.measuring.bench import Bench, Comparison
-from engine.lab.measuring.modes import Answer, Mode, WriterMode
+from engine.lab.measuring.bench import Bench, ModeComparison
+from engine.lab.measuring.modes import Mode, ModeAnswer, WriterMode
 from engine.lab.measuring.order import AUTO, PLAIN
-from engine.lab.measuring.prompts import Chat, read_prompts
+from engine.lab.measuring.prompts import ScriptedChat, read_prompts
 from engine.loading import load_target, speculate
 from engine.proposers.supply import DrafterSupply
 from engine.use_cases.chat import resolve
@@ -33,13 +33,13 @@ AUTO_BAR_MS = 0.10  # a round, more than plain
 LEARNING_BAR_MS = 0.05  # a round, more than without
 
 
-def own_ms(answer: Answer) -> float:
+def own_ms(answer: ModeAnswer) -> float:
     return (answer.wall_s - answer.figures.target_s - answer.figures.draft_s) * 1e3
 
 
-def per_round_ms(comparisons: Sequence[Comparison]) -> dict[str, float]:
+def per_round_ms(comparisons: Sequence[ModeComparison]) -> dict[str, float]:
     """By mode; the median over its replies."""
-    answers: dict[str, list[Answer]] = {}
+    answers: dict[str, list[ModeAnswer]] = {}
     for comparison in comparisons:
         for mode, answer in comparison.answers.items():
             if answer.figures.num_rounds:
@@ -58,7 +58,7 @@ def bars(round_ms: Mapping[str, float]) -> list[tuple[str, float, float]]:
     ]
 
 
-def print_table(comparisons: Sequence[Comparison]) -> bool:
+def print_table(comparisons: Sequence[ModeComparison]) -> bool:
     """Whether all is within its bar."""
     round_ms = per_round_ms(comparisons)
     for mode, spent_ms in round_ms.items():
@@ -80,7 +80,9 @@ def main() -> int:
     parser.add_argument("--max-tokens", type=int, default=128)
     parser.add_argument("--target", default=STARTER)
     arguments = parser.parse_args()
-    chats: Sequence[Chat] = [Chat(str(place), "", (), (prompt,)) for place, prompt in enumerate(PROMPTS)]
+    chats: Sequence[ScriptedChat] = [
+        ScriptedChat(str(place), "", (), (prompt,)) for place, prompt in enumerate(PROMPTS)
+    ]
     if arguments.prompts is not None:
         chats = read_prompts(arguments.prompts, arguments.limit)
     with tempfile.TemporaryDirectory() as folder:

@@ -28,10 +28,10 @@ import pytest
 
 from engine.config import ReplySettings, SamplingSettings
 from engine.decoding.speculation import Speculation, open_speculation
-from engine.lab.measuring.bench import Bench, Outcome
-from engine.lab.measuring.modes import Answer, Mode, ReplayMode
+from engine.lab.measuring.bench import Bench, BenchOutcome
+from engine.lab.measuring.modes import Mode, ModeAnswer, ReplayMode
 from engine.lab.measuring.order import AUTO, PLAIN, SimulatedCosts
-from engine.lab.measuring.prompts import Chat, Question, read_prompts
+from engine.lab.measuring.prompts import BenchQuestion, ScriptedChat, read_prompts
 from engine.lab.measuring.report import ratio_to_plain
 from engine.messages.speed import SLOWER
 from engine.numerics.draft_length import filled
@@ -137,7 +137,7 @@ class CountedMode:
         self._mode = mode
         self._body = body
 
-    def answer(self, question: Question, stop: StopSignal) -> Answer:
+    def answer(self, question: BenchQuestion, stop: StopSignal) -> ModeAnswer:
         answer = self._mode.answer(question, stop)
         pass_s: defaultdict[int, float] = defaultdict(float)
         for num_rows, seconds in self._body.passes[len(self._body.passes) - answer.figures.num_rounds :]:
@@ -153,8 +153,13 @@ def recalling(target: Target) -> Speculation:
 
 
 def simulate(
-    chats: Sequence[Chat], trace: TraceTarget, costs: Sequence[float], switch: float, noise: Noise, max_tokens: int
-) -> Outcome:
+    chats: Sequence[ScriptedChat],
+    trace: TraceTarget,
+    costs: Sequence[float],
+    switch: float,
+    noise: Noise,
+    max_tokens: int,
+) -> BenchOutcome:
     """All replies, by plain decoding and by `auto` with recall."""
     settings, stop = ReplySettings(SamplingSettings(temperature=0), max_tokens), StopSignal()
     with pytest.MonkeyPatch.context() as patch:
@@ -179,7 +184,7 @@ class Ratios:
     num: int
 
     @classmethod
-    def of(cls, outcomes: Sequence[Outcome], task: str | None = None) -> Ratios:
+    def of(cls, outcomes: Sequence[BenchOutcome], task: str | None = None) -> Ratios:
         compared = [
             each
             for outcome in outcomes
@@ -199,7 +204,7 @@ class Ratios:
         )
 
 
-def worst_replies(outcomes: Sequence[Outcome], count: int) -> list[tuple[float, str, Counter[int]]]:
+def worst_replies(outcomes: Sequence[BenchOutcome], count: int) -> list[tuple[float, str, Counter[int]]]:
     """Ratio, id, and rows of a pass -> passes, of those where `auto` did worst."""
     found = [
         (ratio, comparison.question.id, comparison.answers[AUTO].figures.passes)

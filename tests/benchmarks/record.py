@@ -22,8 +22,8 @@ from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, StopS
 from engine.clock import now
 from engine.config import TargetSettings
 from engine.errors import PromptTooLong
-from engine.lab.measuring.modes import Answer, WriterMode
-from engine.lab.measuring.prompts import Question, read_prompts
+from engine.lab.measuring.modes import ModeAnswer, WriterMode
+from engine.lab.measuring.prompts import BenchQuestion, read_prompts
 from engine.loading import load_target
 from engine.numerics.draft_length import filled
 from engine.target.interface import Target
@@ -70,7 +70,7 @@ class PassTimer:
         return seconds
 
 
-def recorded(question: Question, answer: Answer, source: str) -> dict[str, object]:
+def recorded(question: BenchQuestion, answer: ModeAnswer, source: str) -> dict[str, object]:
     """One line of a trace."""
     return {
         "id": question.id,

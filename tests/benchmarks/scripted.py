@@ -35,11 +35,11 @@ from engine.config import SamplingSettings, TargetSettings
 from engine.decoding.loop import Decoder
 from engine.decoding.session import Session
 from engine.decoding.speculation import Speculation
-from engine.lab.measuring.bench import Bench, Comparison
+from engine.lab.measuring.bench import Bench, ModeComparison
 from engine.lab.measuring.counted import acceptance, attainable, pass_means, ratio_by_counts
-from engine.lab.measuring.modes import Answer, Mode
+from engine.lab.measuring.modes import Mode, ModeAnswer
 from engine.lab.measuring.order import AUTO, PLAIN, SimulatedCosts
-from engine.lab.measuring.prompts import Chat, Question
+from engine.lab.measuring.prompts import BenchQuestion, ScriptedChat
 from engine.lab.measuring.report import ratio_to_plain
 from engine.numerics.draft_length import MAX_LENGTH, PassCosts
 from engine.stop_signal import StopSignal
@@ -157,7 +157,7 @@ class ScriptMode:
         self._speculation = speculation
         self.rounds_until_draft: dict[str, int] = {}  # by the script: rounds from the first copied token on
 
-    def answer(self, question: Question, stop: StopSignal) -> Answer:
+    def answer(self, question: BenchQuestion, stop: StopSignal) -> ModeAnswer:
         script = self._scripts[question.id]
         self._target.roll_back(0)
         self._script.play(script)
@@ -179,7 +179,7 @@ class ScriptMode:
         wall_s = now() - read
         if self._speculation is not None:
             self._speculation.end_reply()
-        return Answer("", script.prompt, tuple(tokens), read - began, wall_s, decoder.figures)
+        return ModeAnswer("", script.prompt, tuple(tokens), read - began, wall_s, decoder.figures)
 
 
 def allowed(script: Script, chance: float, costs: Mapping[int, float]) -> float:
@@ -218,7 +218,7 @@ class Result:
     @classmethod
     def of(
         cls,
-        comparisons: Sequence[Comparison],
+        comparisons: Sequence[ModeComparison],
         costs: Mapping[int, float],
         scripts: Sequence[Script],
         chance: float,
@@ -269,7 +269,7 @@ def play(
     by_name["warm-up"] = replace(scripts[0], reply=scripts[0].reply[:8])  # that a measurement begins with
     auto = ScriptMode(by_name, script, target, sampling, recalling(target))
     modes: dict[str, Mode] = {PLAIN: ScriptMode(by_name, script, target, sampling, None), AUTO: auto}
-    chats = [Chat(name, "", (), ("-",)) for name in by_name if name != "warm-up"]
+    chats = [ScriptedChat(name, "", (), ("-",)) for name in by_name if name != "warm-up"]
     if isinstance(body, SimulatedBody):
         modes = {name: CountedMode(mode, body) for name, mode in modes.items()}
         comparisons = Bench(modes).run(chats, StopSignal()).comparisons

@@ -35,7 +35,7 @@ from engine.learning.adapting import AdaptedModel, never_stop
 from engine.learning.evaluation import chances
 from engine.learning.judge import Score as JudgedScore
 from engine.learning.learner import Learner, Trial
-from engine.learning.remembered import Memory, Remembered
+from engine.learning.remembered import RecentTexts, Remembered
 from engine.learning.samples import MAX_TOKENS, CorpusLesson, LabelTable, Sample, SampleMaker, spellings
 from engine.learning.training import Example, Training, TrainingSettings
 from engine.messages.learned import VerifiedReply
@@ -106,7 +106,7 @@ class Course:
             self.samples += self._maker.make(self._lessons[-1:], {})[0]
         target.close()
         self._examples = [Example(number, sample, LabelTable.of((), 1)) for number, sample in enumerate(self.samples)]
-        memory = Memory()
+        memory = RecentTexts()
         self._remembered: dict[int, Remembered] = {}  # by the number of the reply
         for number, sample in enumerate(self.samples):
             self._remembered[number] = memory.of(sample, never_stop)

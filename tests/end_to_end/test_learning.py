@@ -28,7 +28,7 @@ from engine import (
 )
 from engine.config import LearningSettings
 from engine.learning.adapting import Check
-from engine.learning.remembered import Memory, Remembered
+from engine.learning.remembered import RecentTexts, Remembered
 from engine.learning.samples import Sample
 from engine.messages.events import DrafterLearned, ReplyFinished, SpeculationChanged, TargetInfo, TargetReady
 from tests.fakes.listener import EventQueue
@@ -77,13 +77,13 @@ def figures(folder: Path, profile: Path | None) -> dict[str, Any]:
     return {name: neural[name] for name in ("rounds", "drafted", "accepted", "tokens")}
 
 
-def nothing_remembered(_memory: Memory, sample: Sample, _check: Check) -> Remembered:
+def nothing_remembered(_memory: RecentTexts, sample: Sample, _check: Check) -> Remembered:
     return Remembered.nothing(len(sample.tokens) - sample.reply_start)
 
 
 def test_what_chats_teach_lasts_travels_and_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # What is written quickest to learn from is what recall copies, and the judge would see no use in learning it.
-    monkeypatch.setattr(Memory, "of", nothing_remembered)
+    monkeypatch.setattr(RecentTexts, "of", nothing_remembered)
     home, other = tmp_path / "home", tmp_path / "other"
     learned = chat_until_something_is_learned(home)
     assert learned.number == 1

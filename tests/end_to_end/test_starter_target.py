@@ -17,7 +17,7 @@ from engine.decoding.session import Session
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.replies import StopReason
 from engine.numerics.likeliest import RowScan
-from engine.numerics.rules import Rules, Spelling, has_rules
+from engine.numerics.rules import Rules, TokenLetters, has_rules
 from engine.numerics.sampling import distribution_of
 from engine.replies.reply import ReplyWriter
 from engine.replies.writing import Reply
@@ -158,7 +158,7 @@ def test_the_distribution_is_that_of_llama_cpps_own_samplers(fresh_starter: Targ
     row = fresh_starter.evaluate(tokens, 1, StopSignal())[0]
     theirs = llama_cpp_distribution(row, settings, tokens, fresh_starter)
     vocabulary = fresh_starter.vocabulary
-    spelling = Spelling(vocabulary.pieces, vocabulary.special | vocabulary.end_of_generation)
+    spelling = TokenLetters(vocabulary.pieces, vocabulary.special | vocabulary.end_of_generation)
     ours = distribution_of(RowScan(row), settings, tokens, Rules(settings, spelling) if has_rules(settings) else None)
     chances = dict(zip(ours.ids.tolist(), ours.probabilities.tolist(), strict=True))
     assert {token for token, chance in chances.items() if chance} == {

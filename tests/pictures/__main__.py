@@ -21,7 +21,7 @@ from PySide6.QtWidgets import QApplication, QMenu
 
 from app.dialogs.forms_dialog import FormsDialog
 from app.dialogs.shortcuts_dialog import ShortcutsDialog
-from app.settings.declaration import Group
+from app.settings.declaration import SettingsPage
 from app.text.translation import install_translations
 from engine import BUILT_IN, CreateFolder, DeleteFolder, PinConversations
 from engine.messages.events import (
@@ -319,7 +319,7 @@ def _personal(studio: Studio, _folder: Path) -> None:
 def _settings(studio: Studio, _folder: Path) -> None:
     studio.window.settings_action.trigger()
     dialog = studio.app.settings.dialog
-    for group in Group:
+    for group in SettingsPage:
         dialog.show_page(group)
         studio.shoot(f"settings-{group.name.lower()}", dialog)
     dialog.close()

@@ -16,7 +16,7 @@ from pathlib import Path
 import app
 import engine
 from app.settings.app_settings import AppSettings
-from app.settings.declaration import Group, shown_settings
+from app.settings.declaration import SettingsPage, shown_settings
 from app.text.languages import LANGUAGES
 from app.text.translation import ENGINE
 from engine import errors, origins
@@ -62,7 +62,7 @@ def collected() -> list[Message]:
 
 def declared_words() -> set[str]:
     """Those of settings and of the engine's parameters, which are in no call."""
-    words = {group.value for group in Group}
+    words = {group.value for group in SettingsPage}
     for setting in shown_settings(AppSettings):
         words |= {
             setting.label,

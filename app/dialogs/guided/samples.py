@@ -8,7 +8,7 @@ from app.text.translation import QT_TRANSLATE_NOOP
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class SamplePrompt:
     name: str
     prompt: str
 
@@ -51,11 +51,11 @@ Change the port to 9090 and write the whole file again:
 }
 ```"""
 SAMPLES = (
-    Sample(QT_TRANSLATE_NOOP("Guided", "A letter to correct"), _LETTER),
-    Sample(QT_TRANSLATE_NOOP("Guided", "Code to change"), _FILE),
+    SamplePrompt(QT_TRANSLATE_NOOP("Guided", "A letter to correct"), _LETTER),
+    SamplePrompt(QT_TRANSLATE_NOOP("Guided", "Code to change"), _FILE),
 )
 # What the user's own text is put behind.
-OWN = Sample(
+OWN = SamplePrompt(
     QT_TRANSLATE_NOOP("Guided", "A text of your own"),
     QT_TRANSLATE_NOOP("Guided", "Correct the spelling and write the whole text again:"),
 )

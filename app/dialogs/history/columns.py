@@ -7,7 +7,7 @@ import io
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from app.dialogs.history.figures import Row
+from app.dialogs.history.figures import HistoryRow
 from app.dialogs.history.wording import HOW_COMPARED, NOTHING, Speed, ratio_words
 from app.text.amounts import percent_words
 from app.text.benefits import kind_words
@@ -24,18 +24,18 @@ Figures = dict[str, str | float | None]  # under the names they have in a file; 
 class Column:
     title: str  # to be translated in the context `Speed`, as is `about`
     about: str
-    text: Callable[[Row], str]
-    figures: Callable[[Row], Figures]  # to be exported
+    text: Callable[[HistoryRow], str]
+    figures: Callable[[HistoryRow], Figures]  # to be exported
     is_words: bool = False
 
 
-def cells(row: Row) -> tuple[str, ...]:
+def cells(row: HistoryRow) -> tuple[str, ...]:
     return tuple(column.text(row) for column in COLUMNS)
 
 
-def csv_text(rows: Iterable[Row]) -> str:
+def csv_text(rows: Iterable[HistoryRow]) -> str:
     """The table with all its digits; a field is empty where nothing is known."""
-    lines = [_exported(row) for row in (Row("", None, Tally()), *rows)]  # the first for its names alone
+    lines = [_exported(row) for row in (HistoryRow("", None, Tally()), *rows)]  # the first for its names alone
     text = io.StringIO()
     writer = csv.DictWriter(text, [*dict.fromkeys(name for line in lines for name in line)], lineterminator="\n")
     writer.writeheader()
@@ -43,7 +43,7 @@ def csv_text(rows: Iterable[Row]) -> str:
     return text.getvalue()
 
 
-def _exported(row: Row) -> Figures:
+def _exported(row: HistoryRow) -> Figures:
     figures = {name: value for column in COLUMNS for name, value in column.figures(row).items()}
     return {name: f"{value:.6g}" if isinstance(value, float) else value for name, value in figures.items()}
 
@@ -60,7 +60,7 @@ def _tokens_per_round(tally: Tally) -> float | None:
     return tally.tokens_per_round if tally.num_rounds else None
 
 
-def _ratio(row: Row) -> Figures:
+def _ratio(row: HistoryRow) -> Figures:
     speedup = row.tally.speedup
     return {
         "ratio": None if speedup is None else speedup.ratio,
@@ -79,7 +79,7 @@ def _shares(tally: Tally) -> dict[Origin, float | None]:
     return {origin: accepted.get(origin.key, 0) / known if known else None for origin in proposers(accepted)}
 
 
-def _who_guessed(row: Row) -> str:
+def _who_guessed(row: HistoryRow) -> str:
     words = ""
     for origin, share in _shares(row.tally).items():
         if not share:

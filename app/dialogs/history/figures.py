@@ -23,7 +23,7 @@ class Grouping(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class HistoryFilter:
     """The part of the history that the user chose. None: all."""
 
     target_name: str | None = None
@@ -58,7 +58,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class HistoryRow:
     """Replies of one target and kind; kind None: of all kinds."""
 
     target_name: str
@@ -95,15 +95,15 @@ def marks(notes: Iterable[AdapterNote], portions: Sequence[Portion], grouping: G
     return tuple(Mark(sum(at < note.created_at for at in began.values()) + 0.5, note) for note in notes)
 
 
-def rows(portions: Iterable[Portion]) -> tuple[Row, ...]:
+def rows(portions: Iterable[Portion]) -> tuple[HistoryRow, ...]:
     """By target, most replies first, then by kind; a target that wrote several kinds has a row for all of them."""
     by_target: dict[str, dict[TextKind, list[Tally]]] = defaultdict(lambda: defaultdict(list))
     for portion in portions:
         by_target[portion.target_name][portion.kind].append(portion.tally)
-    found: list[tuple[int, list[Row]]] = []
+    found: list[tuple[int, list[HistoryRow]]] = []
     for name, kinds in by_target.items():
-        of_kinds = [Row(name, kind, total(kinds[kind])) for kind in TextKind if kind in kinds]
-        whole = Row(name, None, total(row.tally for row in of_kinds))
+        of_kinds = [HistoryRow(name, kind, total(kinds[kind])) for kind in TextKind if kind in kinds]
+        whole = HistoryRow(name, None, total(row.tally for row in of_kinds))
         found.append((whole.tally.num_replies, [whole, *of_kinds] if len(of_kinds) > 1 else of_kinds))
     return tuple(row for _, those in sorted(found, key=lambda each: -each[0]) for row in those)
 

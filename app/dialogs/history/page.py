@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QComboBox, QFileDialog, QLabel, QStackedLayout, QW
 
 from app.dialogs.history import figures
 from app.dialogs.history.columns import csv_text
-from app.dialogs.history.figures import Choice, Grouping, week_begins
+from app.dialogs.history.figures import Grouping, HistoryFilter, week_begins
 from app.dialogs.history.paying import PayingView
 from app.dialogs.history.table import FiguresTable
 from app.dialogs.history.wording import (
@@ -39,7 +39,7 @@ from app.theme import ThemeKeeper
 from app.widgets.layouts import Gap, Placed, ScrollingPage, Stretch, in_column, in_row
 from app.widgets.parts import button, set_up, words
 from app.widgets.plots import PlotMark, PlotPoint, RatioPlot
-from app.widgets.share_bars import Bar, Part, ShareBars
+from app.widgets.share_bars import Bar, Share, ShareBars
 from engine.home import expanded
 from engine.messages.history import History, Portion, Tally, TotalSpeedup, total
 from engine.messages.outlook import Outlook
@@ -90,7 +90,7 @@ class HistoryPage(Dialog):
         self.setWindowTitle(self.tr("Speed"))
         self._history = History()
         self._outlook: Outlook | None = None  # of the model in use
-        self._rows: tuple[figures.Row, ...] = ()
+        self._rows: tuple[figures.HistoryRow, ...] = ()
         compared = tool_tip(HOW_COMPARED)
         self.headline = set_up(words("", self), kind="heading", tip=compared)
         self.before = set_up(words("", self), kind="quiet", tip=compared)
@@ -127,11 +127,11 @@ class HistoryPage(Dialog):
             combo.currentIndexChanged.connect(self._show_chosen)
 
     @property
-    def choice(self) -> Choice:
+    def choice(self) -> HistoryFilter:
         """Qt returns plain strings in place of our enumerations."""
         kind = self.kinds.currentData()
         grouping = Grouping(self.groupings.currentData())
-        return Choice(self.targets.currentData(), None if kind is None else TextKind(kind), grouping)
+        return HistoryFilter(self.targets.currentData(), None if kind is None else TextKind(kind), grouping)
 
     def show_history(self, history: History) -> None:
         """The choice stays where the new history has replies of it."""
@@ -231,7 +231,7 @@ class HistoryPage(Dialog):
         self.thinking.setText(thinking_words(whole))
         self.thinking.setVisible(bool(self.thinking.text()))
 
-    def _show_plot(self, choice: Choice) -> None:
+    def _show_plot(self, choice: HistoryFilter) -> None:
         portions = self._history.chats if choice.grouping is Grouping.CHAT else self._history.days
         portions = tuple(filter(choice.keeps, portions))
         notes = tuple(filter(choice.keeps_note, self._history.adapters))
@@ -279,7 +279,7 @@ class HistoryPage(Dialog):
         part_words = self.tr("{name} {share}, {duration}")
         if parted > 0:
             shown = tuple(
-                Part(
+                Share(
                     seconds,
                     colour,
                     part_words.format(name=name, share=percent_words(seconds / parted), duration=duration(seconds)),
@@ -289,7 +289,7 @@ class HistoryPage(Dialog):
             bars.append(Bar(self.tr("Writing replies"), shown, tool_tip(HOW_TIME_IS_PARTED)))
         learning = sum(day.seconds for day in self._history.learning)
         if learning > 0:
-            part = Part(learning, "code_keyword", duration(learning))
+            part = Share(learning, "code_keyword", duration(learning))
             bars.append(
                 Bar(self.tr("Learning, while no reply was being written"), (part,), tool_tip(HOW_LEARNING_IS_TIMED))
             )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtWidgets import QWidget
 
 from app.dialogs.history.columns import COLUMNS, cells
-from app.dialogs.history.figures import Row
+from app.dialogs.history.figures import HistoryRow
 from app.dialogs.history.wording import tool_tip
 from app.text.translation import translate
 from app.widgets.table import Heading, Table
@@ -23,7 +23,7 @@ class FiguresTable(Table):
         super().__init__(headings, _MOST_ROWS_SHOWN, parent=parent)
         self.setAccessibleName(self.tr("Figures by model and kind of text"))
 
-    def show_rows(self, rows: Sequence[Row]) -> None:
+    def show_rows(self, rows: Sequence[HistoryRow]) -> None:
         self.clearSpans()
         self.setRowCount(0)
         name = ""

@@ -12,7 +12,7 @@ from app.dialogs.library.target_details import TargetDetailsView
 from app.models.target_rows import target_rows
 from app.text.translation import translate
 from app.theme import ThemeKeeper
-from app.widgets.flow import Flow
+from app.widgets.flow import FlowLayout
 from app.widgets.layouts import Placed, in_column, in_row
 from app.widgets.parts import button, search_line, words
 from app.widgets.popups import WindowMenu
@@ -140,7 +140,7 @@ class LibraryPage(QWidget):
 
     def _arrange(self) -> None:
         left = QWidget(self)
-        buttons = Flow([self.add_button, self.find_button, self.servers_button])
+        buttons = FlowLayout([self.add_button, self.find_button, self.servers_button])
         in_column(
             [self.search, Placed(self.list, 1), self.hint, buttons], inside=left, margins=(0, 0, 10, 0), spacing=8
         )

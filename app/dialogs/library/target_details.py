@@ -22,7 +22,7 @@ from app.text.drafters import drafted_by
 from app.text.translation import QT_TRANSLATE_NOOP, translate
 from app.text.unseen import in_tip, one_line, wrapped
 from app.widgets.appearance import restyle
-from app.widgets.flow import Flow
+from app.widgets.flow import FlowLayout
 from app.widgets.layouts import Placed, ScrollingPage, Stretch, in_column
 from app.widgets.parts import button, line, set_up, words
 from engine import SamplingSettings
@@ -62,7 +62,7 @@ class TargetDetailsView(ScrollingPage):
         self.use_button = button(self.tr("Use"), "primary", inside)
         self.folder_button = button(self.tr("Show in folder"), "outlined", inside)
         self.remove_button = button(self.tr("Remove…"), "outlined", inside)
-        buttons = Flow([self.use_button, self.folder_button, self.remove_button])
+        buttons = FlowLayout([self.use_button, self.folder_button, self.remove_button])
         self.values = [words("", inside) for _ in _NAMES]
         self.file = set_up(PathField(inside), name=self.tr("File"))
         self.drafter = words("", inside)

@@ -8,7 +8,7 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QFrame, QLabel, QLineEdit, QWidget
 
 from app.dialogs.model_servers.wording import found_words
-from app.dialogs.parts import Question
+from app.dialogs.parts import InlineQuestion
 from app.text.places import fingerprint_words
 from app.widgets.layouts import Gap, Placed, Stretch, in_column, in_grid, in_row
 from app.widgets.parts import Sentences, button, set_up, words
@@ -60,7 +60,7 @@ class ModelServerForm(QFrame):
         self.state = set_up(Sentences("", self), kind="quiet")
         self.warning = set_up(Sentences("", self), kind="warning")
         self.problem = set_up(Sentences("", self), kind="problem")
-        self.question = Question(self.tr("Trust this certificate"), self)
+        self.question = InlineQuestion(self.tr("Trust this certificate"), self)
         self.question.confirmed.connect(self._trust)
         self.question.refused.connect(self._show_possible)
         self.cancel_button = button(self.tr("Cancel"), "outlined", self, self.close_form)

@@ -9,7 +9,7 @@ from PySide6.QtCore import QEvent, QTimer, Signal, Slot
 from PySide6.QtGui import QHideEvent
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
-from app.models.rows import Row
+from app.models.rows import DrawnRow
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, ScrollArea, Stretch, in_column, in_row
 from app.widgets.parts import button, set_up, words
@@ -48,7 +48,7 @@ class KeptPage(QWidget):
     def __init__(self, keeper: ThemeKeeper, said: PageWords, parent: QWidget) -> None:
         super().__init__(parent)
         self._keeper = keeper
-        self._rows: tuple[Row, ...] = ()
+        self._rows: tuple[DrawnRow, ...] = ()
         self._awaits_new = False
         self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MS)
         self._pause.timeout.connect(self.flush)
@@ -112,7 +112,7 @@ class KeptPage(QWidget):
 
     # What happens
 
-    def set_rows(self, rows: Sequence[Row]) -> None:
+    def set_rows(self, rows: Sequence[DrawnRow]) -> None:
         before = [row.key for row in self._rows]
         place = next((n for n, key in enumerate(before) if key == self.view.current_key), 0)
         self._rows = tuple(rows)

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QPlainTextEdit, Q
 
 from app.dialogs.presets.kept_page import NEW, KeptPage, PageWords
 from app.dialogs.save_preset_dialog import LONGEST_NAME
-from app.models.rows import Row
+from app.models.rows import DrawnRow
 from app.text.presets import is_same_target, preset_words, sampling_words
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, Stretch, in_column
@@ -94,7 +94,7 @@ class PresetsPage(KeptPage):
 
     def set_presets(self, presets: Sequence[Preset]) -> None:
         self.presets = {each.id: each for each in presets}
-        self.set_rows([Row(each.id, each.name, preset_words(each)) for each in presets])
+        self.set_rows([DrawnRow(each.id, each.name, preset_words(each)) for each in presets])
         kept = None if self._shown is None else self.presets.get(self._shown.id)
         if kept is not None and kept != self._shown:
             self._take(kept)

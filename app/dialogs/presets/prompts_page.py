@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
 
 from app.dialogs.presets.kept_page import NEW, KeptPage, PageWords
 from app.dialogs.save_preset_dialog import LONGEST_NAME
-from app.models.rows import Row
+from app.models.rows import DrawnRow
 from app.text.translation import translate
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, in_column
@@ -62,7 +62,7 @@ class PromptsPage(KeptPage):
 
     def set_prompts(self, prompts: Sequence[LibraryPrompt]) -> None:
         self.prompts = {each.id: each for each in prompts}
-        self.set_rows([Row(each.id, each.name, " ".join(each.text[:_PREVIEW].split())) for each in prompts])
+        self.set_rows([DrawnRow(each.id, each.name, " ".join(each.text[:_PREVIEW].split())) for each in prompts])
         kept = None if self._shown is None else self.prompts.get(self._shown.id)
         if kept is not None and self._shown is not None and kept.text == self._shown.text:
             self._shown = kept  # a name that was taken has a number in the store

@@ -13,7 +13,7 @@ import numpy as np
 from engine.config import SamplingSettings
 from engine.errors import PromptTooLong, TemplateFailed
 from engine.lab.distillation.corpus import NUM_LIKELIEST
-from engine.lab.distillation.shards import Conversation
+from engine.lab.distillation.shards import LabelledConversation
 from engine.learning.samples import Labels
 from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.likeliest import likeliest
@@ -45,7 +45,7 @@ _TOO_LONG = "The chat template inside this model leaves no room for a conversati
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ReadingStep:
     """What the target is to read before it can say what comes next."""
 
     tokens: list[int]
@@ -75,7 +75,7 @@ class Inventor:
         self._seed = seed
         self._end_of_prompt = self._vocabulary.special | self._vocabulary.end_of_generation
 
-    def converse(self, number: int) -> Generator[Step, FloatRow, Conversation]:
+    def converse(self, number: int) -> Generator[ReadingStep, FloatRow, LabelledConversation]:
         """Raises TemplateFailed, PromptTooLong and TargetUnusable."""
         random = np.random.default_rng((self._seed, number))
         idea = _think_of(number, random)
@@ -86,15 +86,15 @@ class Inventor:
         tokens = self._tokens(self._template.render(turns))
         reply, looped, labels = yield from self._write_reply(tokens, idea, dice)
         ids = (*tokens, *reply)
-        return Conversation(number, idea.kind, idea.reply_temperature, turns, ids, len(tokens), looped, labels)
+        return LabelledConversation(number, idea.kind, idea.reply_temperature, turns, ids, len(tokens), looped, labels)
 
-    def _write_prompt(self, idea: _Idea, system: list[ChatTurn], dice: Dice) -> Generator[Step, FloatRow, str]:
+    def _write_prompt(self, idea: _Idea, system: list[ChatTurn], dice: Dice) -> Generator[ReadingStep, FloatRow, str]:
         """The user's turn, from its seed to where the target ends it, or to a sentence's end before its limit."""
         opening, marker = _open_turn(self._template, system)
         distribution_of = SamplingSettings(temperature=idea.user_temperature)
         tokens = self._tokens(opening + idea.seed)
         data = idea.seed.encode()
-        row = yield Step(tokens, begins=True)
+        row = yield ReadingStep(tokens, begins=True)
         for _ in range(min(_MAX_USER_TOKENS, self._target.limits.context_size - len(tokens))):
             token = make_distribution(row, distribution_of, ()).draw(dice)
             if token in self._end_of_prompt:
@@ -105,12 +105,12 @@ class Inventor:
             paragraph = _END_OF_PARAGRAPH.search(data) if idea.kind in _ONE_PARAGRAPH else None
             if paragraph:
                 return _text(data[: paragraph.end()])
-            row = yield Step([token], begins=False)
+            row = yield ReadingStep([token], begins=False)
         return _cut(_text(data))
 
     def _write_reply(
         self, prompt: list[int], idea: _Idea, dice: Dice
-    ) -> Generator[Step, FloatRow, tuple[list[int], bool, Labels]]:
+    ) -> Generator[ReadingStep, FloatRow, tuple[list[int], bool, Labels]]:
         """The tokens of the reply, with the end where the target wrote one; whether it looped; what the target
         thought."""
         room = min(_MAX_REPLY_TOKENS, self._target.limits.context_size - len(prompt))
@@ -118,7 +118,7 @@ class Inventor:
         reply: list[int] = []
         thoughts = []
         loops = _LoopWatch()
-        step = Step(prompt, begins=True)
+        step = ReadingStep(prompt, begins=True)
         looped = False
         while len(reply) < room and not looped and not (reply and self._ends(reply[-1])):
             row = yield step
@@ -126,7 +126,7 @@ class Inventor:
             thoughts.append(likeliest(row, NUM_LIKELIEST))
             reply.append(token)
             looped = loops.is_loop(reply)
-            step = Step([token], begins=False)
+            step = ReadingStep([token], begins=False)
         tokens, logs = zip(*thoughts, strict=True)
         return reply, looped, Labels(np.stack(tokens), np.stack(logs))
 

@@ -19,13 +19,13 @@ from engine.drafter.heads_folder import WEIGHTS, HeadsConfig
 from engine.errors import DrafterUnusable, FileUnusable, TargetUnsupported
 from engine.lab.distillation.corpus import corpus_files, read_lessons
 from engine.lab.distillation.folder import write_folder
-from engine.lab.distillation.heads_training import HeadsModel, Hits, Words, count_hits, train_heads
+from engine.lab.distillation.heads_training import HeadHits, HeadsModel, HeadVocabulary, count_hits, train_heads
 from engine.lab.distillation.progress import DistillProgress, Judgement, TextFigures
-from engine.lab.distillation.recipe import Part, begin, split
+from engine.lab.distillation.recipe import LabelledLessons, begin, split
 from engine.lab.distillation.target_side import TargetSide
 from engine.lab.distillation.teacher import Teacher
-from engine.lab.distillation.thoughts import Thoughts, ThoughtShards
-from engine.lab.distillation.training import TrainingSettings, TrainingState
+from engine.lab.distillation.thoughts import ReplyStates, ThoughtShards
+from engine.lab.distillation.training import DistillationSettings, TrainingState
 from engine.lab.distillation.work import WorkFolder
 from engine.learning.samples import CorpusLesson
 from engine.messages.targets import TargetSource
@@ -54,7 +54,7 @@ def distill_heads(
     if not settings.corpus:
         target.invent(work.corpus, on_progress)
     files = corpus_files(settings.corpus or (work.corpus,))
-    parts = [Part(list(read_lessons(path, target.vocabulary.pieces)), {}) for path in files]
+    parts = [LabelledLessons(list(read_lessons(path, target.vocabulary.pieces)), {}) for path in files]
     parts, held_back = split(settings, parts, target)
     lessons = list(chain.from_iterable(part.lessons for part in parts))
     if not lessons or not held_back:
@@ -66,14 +66,14 @@ def distill_heads(
         scale = float(thoughts.read(0).states.to(torch.float32).square().mean().sqrt())
         model = HeadsModel(settings.heads, matrices.hidden, scale)
 
-        def judge(seconds: float) -> tuple[Hits, Judgement]:
+        def judge(seconds: float) -> tuple[HeadHits, Judgement]:
             hits = count_hits(model, words, judged)
             judgement = _judgement(hits, model.weights(words.outputs), matrices, seconds)
             on_progress(judgement)
             return hits, judgement
 
         seconds, judge_every_s = 60 * settings.minutes, 60 * settings.judge_every_minutes
-        training = TrainingSettings(seconds, settings.learning_rate, settings.seed, judge_every_s=judge_every_s)
+        training = DistillationSettings(seconds, settings.learning_rate, settings.seed, judge_every_s=judge_every_s)
         state = train_heads(model, words, thoughts, judged, training, work.checkpoint, on_progress, judge)
     card = _card(settings, file, model.weights(words.outputs), lessons, held_back, state, *judge(state.seconds))
     config = HeadsConfig(file.identity, file.name, settings.heads, matrices.hidden, len(words.outputs), scale)
@@ -95,24 +95,24 @@ def _thoughts(
     lessons: Sequence[CorpusLesson],
     held_back: Sequence[CorpusLesson],
     on_progress: Callable[[DistillProgress], None],
-) -> tuple[ThoughtShards, Thoughts]:
+) -> tuple[ThoughtShards, ReplyStates]:
     """Those to learn from, and those to judge by, which are few."""
     judges = ThoughtShards(held_back, work.thoughts("held-back"), matrices.hidden, float("inf"), teacher)
     judges.prepare(on_progress)
     budget = _GIGABYTE * settings.states_gb
     thoughts = ThoughtShards(lessons, work.thoughts("lessons"), matrices.hidden, budget, teacher)
     thoughts.prepare(on_progress)
-    return thoughts, Thoughts.joined([judges.read(number) for number in range(len(judges))])
+    return thoughts, ReplyStates.joined([judges.read(number) for number in range(len(judges))])
 
 
 def _words(
     matrices: TargetMatrices, lessons: Sequence[CorpusLesson], held_back: Sequence[CorpusLesson], num_outputs: int
-) -> Words:
+) -> HeadVocabulary:
     """The most frequent tokens can be guessed."""
     tokens, counts = np.unique(np.concatenate([lesson.reply for lesson in lessons]), return_counts=True)
     outputs = np.sort(tokens[np.argsort(-counts, kind="stable")[:num_outputs]]).astype(np.int32)
     known = np.unique(np.concatenate([lesson.reply for lesson in (*lessons, *held_back)])).astype(np.int32)
-    return Words(
+    return HeadVocabulary(
         torch.from_numpy(outputs.astype(np.int64)),
         matrices.outputs(outputs).dense().to(torch.bfloat16),
         _places(outputs, matrices.num_tokens, -1),
@@ -127,7 +127,7 @@ def _places(tokens: np.ndarray, num_tokens: int, otherwise: int) -> torch.Tensor
     return torch.from_numpy(places)
 
 
-def _judgement(hits: Hits, weights: HeadWeights, matrices: TargetMatrices, seconds: float) -> Judgement:
+def _judgement(hits: HeadHits, weights: HeadWeights, matrices: TargetMatrices, seconds: float) -> Judgement:
     step_s = measure_guess(TorchHeads(weights, matrices))
     return Judgement(seconds / 60, step_s * 1e3, (TextFigures(_TEXT, hits.tokens_per_round, hits.by_place),))
 
@@ -139,7 +139,7 @@ def _card(
     lessons: Sequence[CorpusLesson],
     held_back: Sequence[CorpusLesson],
     state: TrainingState,
-    hits: Hits,
+    hits: HeadHits,
     judgement: Judgement,
 ) -> str:
     """In Markdown."""

@@ -18,10 +18,10 @@ from torch.nn import functional
 from engine.drafter.heads import HeadWeights
 from engine.drafter.matrices import Int8Rows
 from engine.lab.distillation.progress import TrainingProgress
-from engine.lab.distillation.thoughts import Thoughts, ThoughtShards
+from engine.lab.distillation.thoughts import ReplyStates, ThoughtShards
 from engine.lab.distillation.training import (
+    DistillationSettings,
     Stopwatch,
-    TrainingSettings,
     TrainingState,
     load_checkpoint,
     rate_at,
@@ -56,7 +56,7 @@ class HeadsModel(torch.nn.Module):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Words:
+class HeadVocabulary:
     """Of the target, for those tokens that matter."""
 
     outputs: torch.Tensor  # int64 [outputs]: the tokens that can be guessed
@@ -67,7 +67,7 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True)
-class Hits:
+class HeadHits:
     """What greedy drafts of heads come to, along replies that they did not learn from."""
 
     agreement: float  # share of the first guesses that are what the target thinks likeliest there
@@ -77,10 +77,10 @@ class Hits:
 
 def train_heads(
     model: HeadsModel,
-    words: Words,
+    words: HeadVocabulary,
     thoughts: ThoughtShards,
-    held_back: Thoughts,
-    settings: TrainingSettings,
+    held_back: ReplyStates,
+    settings: DistillationSettings,
     checkpoint: Path,
     on_progress: Callable[[TrainingProgress], None],
     judge: Callable[[float], object] = lambda _seconds: None,
@@ -123,7 +123,7 @@ def train_heads(
 
 
 @torch.no_grad()
-def count_hits(model: HeadsModel, words: Words, thoughts: Thoughts) -> Hits:
+def count_hits(model: HeadsModel, words: HeadVocabulary, thoughts: ReplyStates) -> HeadHits:
     guesses = torch.cat(
         [
             words.outputs[functional.linear(_states(model, words, thoughts, rows), words.matrix).argmax(-1)]
@@ -136,7 +136,7 @@ def count_hits(model: HeadsModel, words: Words, thoughts: Thoughts) -> Hits:
     hits = ((guesses == thoughts.written[places]) & is_there).numpy()
     agree = (guesses[:, 0] == thoughts.tokens[places[:, 0], 0])[is_there[:, 0]]
     checked, accepted, num_rounds = _count_rounds(hits, thoughts.ends.tolist())
-    return Hits(
+    return HeadHits(
         float(agree.to(torch.float32).mean()),
         tuple((accepted / np.maximum(1, checked)).tolist()),
         1 + float(accepted.sum()) / max(1, num_rounds),
@@ -159,7 +159,7 @@ def _count_rounds(
     return checked, accepted, num_rounds
 
 
-def _states(model: HeadsModel, words: Words, thoughts: Thoughts, rows: torch.Tensor) -> torch.Tensor:
+def _states(model: HeadsModel, words: HeadVocabulary, thoughts: ReplyStates, rows: torch.Tensor) -> torch.Tensor:
     """Of the heads, bfloat16 [rows, heads, hidden]."""
     with torch.autocast("cpu", torch.bfloat16):
         known = words.embeddings[words.known[thoughts.written[rows]]]
@@ -167,7 +167,7 @@ def _states(model: HeadsModel, words: Words, thoughts: Thoughts, rows: torch.Ten
     return found.to(torch.bfloat16)
 
 
-def _loss(model: HeadsModel, words: Words, thoughts: Thoughts, rows: torch.Tensor) -> torch.Tensor:
+def _loss(model: HeadsModel, words: HeadVocabulary, thoughts: ReplyStates, rows: torch.Tensor) -> torch.Tensor:
     states = _states(model, words, thoughts, rows)
     total = torch.zeros(())
     for head in range(model.num_heads):

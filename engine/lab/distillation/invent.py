@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
-from engine.lab.distillation.conversation import Inventor, Step
+from engine.lab.distillation.conversation import Inventor, ReadingStep
 from engine.lab.distillation.progress import InventProgress
-from engine.lab.distillation.shards import Conversation, Origin, Shards
+from engine.lab.distillation.shards import LabelledConversation, ShardOrigin, Shards
 from engine.target.chat_template import ChatTemplate
 from engine.target.interface import FloatRow, ParallelTarget
 
@@ -33,11 +33,11 @@ def invent(
     Raises FileUnusable when the folder holds another corpus or cannot be written, TemplateFailed, PromptTooLong,
     TargetUnusable and what the target raises.
     """
-    shards = Shards(folder, Origin(target.description.name, target.vocabulary.fingerprint, seed))
+    shards = Shards(folder, ShardOrigin(target.description.name, target.vocabulary.fingerprint, seed))
     missing = [number for number in range(num_conversations) if number not in shards.numbers]
     progress = _Progress(num_conversations, num_conversations - len(missing), on_progress)
     inventor = Inventor(target, template, seed)
-    finished: list[Conversation] = []
+    finished: list[LabelledConversation] = []
     try:
         for conversation in _write_side_by_side(target, inventor, missing, progress):
             finished.append(conversation)
@@ -53,11 +53,11 @@ def invent(
 
 def _write_side_by_side(
     target: ParallelTarget, inventor: Inventor, numbers: list[int], progress: _Progress
-) -> Iterator[Conversation]:
+) -> Iterator[LabelledConversation]:
     """Yields them as they end. When one ends, the next takes its slot."""
     waiting = iter(numbers)
-    running: dict[int, Generator[Step, FloatRow, Conversation]] = {}  # by slot
-    steps: dict[int, Step] = {}
+    running: dict[int, Generator[ReadingStep, FloatRow, LabelledConversation]] = {}  # by slot
+    steps: dict[int, ReadingStep] = {}
 
     def begin(slot: int) -> None:
         for number in waiting:
@@ -73,7 +73,7 @@ def _write_side_by_side(
             if step.begins:
                 target.drop(slot)
         rows = target.evaluate({slot: step.tokens for slot, step in steps.items()})
-        ended: list[Conversation] = []
+        ended: list[LabelledConversation] = []
         for slot, row in rows.items():
             try:
                 steps[slot] = running[slot].send(row)

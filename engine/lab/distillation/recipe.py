@@ -19,7 +19,7 @@ from engine.lab.distillation.folder import read_drafter, write_drafter
 from engine.lab.distillation.progress import DistillProgress, Judgement
 from engine.lab.distillation.target_side import MeasureStep, OpenBench, TargetSide
 from engine.lab.distillation.teacher import label_lessons
-from engine.lab.distillation.training import Lessons, TrainingSettings, train
+from engine.lab.distillation.training import DistillationSettings, Lessons, train
 from engine.lab.distillation.work import WorkFolder, write_whole, writing_to
 from engine.learning.samples import CorpusLesson, Labels, SampleMaker, join_samples, spellings
 from engine.messages.conversations import ChatTurn, Role
@@ -35,7 +35,7 @@ OnProgress = Callable[[DistillProgress], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class LabelledLessons:
     """The lessons of one file, with labels where these are known."""
 
     lessons: list[CorpusLesson]
@@ -67,7 +67,7 @@ def distill(
         write_drafter(work.drafter, cut, "")
     _write_held_back(work.held_back, held_back, target.vocabulary)
     lessons = _lessons(parts, held_back, work.drafter, target.vocabulary, cut.num_outputs)
-    training = TrainingSettings(
+    training = DistillationSettings(
         60 * settings.minutes, settings.learning_rate, settings.seed, judge_every_s=60 * settings.judge_every_minutes
     )
 
@@ -111,7 +111,9 @@ def _digest(file: Path) -> str:
         raise FileUnusable(f"{file} cannot be read ({error.strerror}); choose another file.") from error
 
 
-def _read(settings: DistillSettings, target: TargetSide, work: WorkFolder, on_progress: OnProgress) -> list[Part]:
+def _read(
+    settings: DistillSettings, target: TargetSide, work: WorkFolder, on_progress: OnProgress
+) -> list[LabelledLessons]:
     """Invented conversations come with labels; for given ones the target's teacher writes them."""
     parts = []
     for number, path in enumerate(corpus_files(settings.corpus or (work.corpus,))):
@@ -120,11 +122,13 @@ def _read(settings: DistillSettings, target: TargetSide, work: WorkFolder, on_pr
         files = [labels] if labels.is_file() else []
         if settings.labels and not files:
             files = label_lessons(lessons, target.open_teacher, work.labels(number), on_progress)
-        parts.append(Part(lessons, read_labels(files, {lesson.line: lesson for lesson in lessons})))
+        parts.append(LabelledLessons(lessons, read_labels(files, {lesson.line: lesson for lesson in lessons})))
     return parts
 
 
-def split(settings: DistillSettings, parts: list[Part], target: TargetSide) -> tuple[list[Part], list[CorpusLesson]]:
+def split(
+    settings: DistillSettings, parts: list[LabelledLessons], target: TargetSide
+) -> tuple[list[LabelledLessons], list[CorpusLesson]]:
     """The lessons to learn from, and those held back to judge by."""
     if settings.held_back:
         files = corpus_files(settings.held_back)
@@ -132,7 +136,9 @@ def split(settings: DistillSettings, parts: list[Part], target: TargetSide) -> t
         return parts, held_back[:_MAX_HELD_BACK]
     held_back = [lesson for part in parts for lesson in part.lessons[::_HELD_BACK_EVERY]][:_MAX_HELD_BACK]
     taken = {id(lesson) for lesson in held_back}
-    rest = [Part([lesson for lesson in part.lessons if id(lesson) not in taken], part.labels) for part in parts]
+    rest = [
+        LabelledLessons([lesson for lesson in part.lessons if id(lesson) not in taken], part.labels) for part in parts
+    ]
     return rest, held_back
 
 
@@ -155,7 +161,11 @@ def _model_maker(settings: DistillSettings, target: TargetSide) -> Callable[[Seq
 
 
 def _lessons(
-    parts: Sequence[Part], held_back: Sequence[CorpusLesson], drafter: Path, vocabulary: Vocabulary, num_outputs: int
+    parts: Sequence[LabelledLessons],
+    held_back: Sequence[CorpusLesson],
+    drafter: Path,
+    vocabulary: Vocabulary,
+    num_outputs: int,
 ) -> Lessons:
     tokenizer = DrafterTokenizer.from_folder(drafter)
     strings = spellings(vocabulary, tokenizer, num_outputs)

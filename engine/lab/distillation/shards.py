@@ -23,7 +23,7 @@ _DIGITS = 5  # of a shard's name
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class ShardOrigin:
     """Of all conversations of a folder."""
 
     target: str
@@ -33,7 +33,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class LabelledConversation:
     number: int
     kind: str
     temperature: float  # of the reply
@@ -48,7 +48,7 @@ class Shards:
     """Raises FileUnusable from the constructor when the folder holds something else or is damaged, and
     FileUnusable when it cannot be written."""
 
-    def __init__(self, folder: Path, origin: Origin) -> None:
+    def __init__(self, folder: Path, origin: ShardOrigin) -> None:
         self._folder = folder
         files = sorted(folder.glob("*.jsonl"))
         with writing_to(folder):
@@ -58,7 +58,7 @@ class Shards:
         self.numbers = frozenset(number for file in files for number in _numbers(file))
         self._next = 1 + max((int(file.stem) for file in files), default=-1)
 
-    def add(self, conversations: Sequence[Conversation]) -> None:
+    def add(self, conversations: Sequence[LabelledConversation]) -> None:
         """Writes them as one shard, if there are any. Raises FileUnusable."""
         if not conversations:
             return
@@ -68,7 +68,7 @@ class Shards:
         write_whole(path, "".join(f"{_line(conversation)}\n" for conversation in conversations).encode())
         self._next += 1
 
-    def _check(self, origin: Origin, is_begun: bool) -> None:
+    def _check(self, origin: ShardOrigin, is_begun: bool) -> None:
         path = self._folder / _ABOUT
         if not path.exists():
             if is_begun:
@@ -76,7 +76,7 @@ class Shards:
             write_whole(path, (json.dumps(asdict(origin), indent=2) + "\n").encode())
             return
         try:
-            found = Origin(**json.loads(path.read_text("utf-8")))
+            found = ShardOrigin(**json.loads(path.read_text("utf-8")))
         except (OSError, ValueError, TypeError) as error:
             raise FileUnusable(f"{path} is not in a format known here; choose another folder.") from error
         if found != origin:
@@ -86,7 +86,7 @@ class Shards:
             )
 
 
-def _difference(found: Origin, wanted: Origin) -> str:
+def _difference(found: ShardOrigin, wanted: ShardOrigin) -> str:
     if found.format != wanted.format:
         return "another version wrote them"
     if found.target != wanted.target:
@@ -104,7 +104,7 @@ def _numbers(path: Path) -> list[int]:
         raise FileUnusable(f"{path} is damaged; remove it, and it is written anew.") from error
 
 
-def _line(conversation: Conversation) -> str:
+def _line(conversation: LabelledConversation) -> str:
     record: dict[str, object] = {
         "n": conversation.number,
         "kind": conversation.kind,

@@ -27,7 +27,7 @@ _BYTES_OF_LABEL = 6 * NUM_LIKELIEST
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Thoughts:
+class ReplyStates:
     """Row by row, along the replies of some lessons."""
 
     states: torch.Tensor  # bfloat16 [rows, hidden], of what the written token was drawn from
@@ -40,14 +40,14 @@ class Thoughts:
     def __len__(self) -> int:
         return len(self.written)
 
-    def first(self, num_rows: int) -> Thoughts:
+    def first(self, num_rows: int) -> ReplyStates:
         """Of the first replies, up to so many rows."""
         end = int(self.ends[min(num_rows, len(self)) - 1])
         parts = self.states, self.written, self.ends, self.weights, self.tokens, self.log_probabilities
-        return Thoughts(*(part[:end] for part in parts))
+        return ReplyStates(*(part[:end] for part in parts))
 
     @classmethod
-    def joined(cls, parts: Sequence[Thoughts]) -> Thoughts:
+    def joined(cls, parts: Sequence[ReplyStates]) -> ReplyStates:
         starts = np.cumsum([0, *map(len, parts)]).tolist()
         return cls(
             torch.cat([part.states for part in parts]),
@@ -94,7 +94,7 @@ class ThoughtShards:
             num_done += len(shard)
             on_progress(LabelProgress(num_done, num_lessons))
 
-    def read(self, number: int) -> Thoughts:
+    def read(self, number: int) -> ReplyStates:
         """Raises FileUnusable, and what the teacher raises."""
         shard, path = self._shards[number], self._path(number)
         if number >= self._num_kept:
@@ -126,14 +126,14 @@ class ThoughtShards:
 
 def _joined(
     lessons: Sequence[CorpusLesson], states: torch.Tensor, tokens: torch.Tensor, logs: torch.Tensor
-) -> Thoughts:
+) -> ReplyStates:
     """Raises ValueError where these are of other lessons."""
     replies = [lesson.reply.astype(np.int64) for lesson in lessons]
     lengths = np.array([len(reply) for reply in replies])
     if not lengths.sum() == len(states) == len(tokens) == len(logs):
         raise ValueError("the thoughts are of other conversations")
     weights = np.concatenate([np.array(loop_weights(reply.tolist()), np.float32) for reply in replies])
-    return Thoughts(
+    return ReplyStates(
         states,
         torch.from_numpy(np.concatenate(replies)),
         torch.from_numpy(np.repeat(lengths.cumsum(), lengths)),

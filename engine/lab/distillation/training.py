@@ -77,7 +77,7 @@ _NUM_MEASURED = 48  # replies held back
 
 
 @dataclass(frozen=True, slots=True)
-class TrainingSettings:
+class DistillationSettings:
     seconds: float  # of training, with those before a kill
     learning_rate: float
     seed: int = 0
@@ -103,7 +103,7 @@ def train(
     model: Any,
     num_outputs: int,
     lessons: Lessons,
-    settings: TrainingSettings,
+    settings: DistillationSettings,
     checkpoint: Path | None,
     on_progress: Callable[[TrainingProgress], None],
     judge: Callable[[float], object] = lambda _seconds: None,
@@ -214,7 +214,7 @@ def _loss(model: Any, num_outputs: int, batch: _Batch, labels: LabelTable, token
     return (each * want.weights).sum() / want.weights.sum()
 
 
-def _batches(samples: Sequence[Sample], settings: TrainingSettings, state: TrainingState) -> Iterator[_Batch]:
+def _batches(samples: Sequence[Sample], settings: DistillationSettings, state: TrainingState) -> Iterator[_Batch]:
     """The rest of an epoch: batches of samples of similar length, in an order that seed and epoch determine."""
     random = np.random.default_rng((settings.seed, state.epoch))
     lengths = np.array([len(sample.tokens) for sample in samples])

@@ -12,9 +12,9 @@ from typing import Protocol
 from engine.decoding.session import Session
 from engine.errors import PromptTooLong
 from engine.lab.measuring.machine import memory_mb
-from engine.lab.measuring.modes import Answer, Mode
+from engine.lab.measuring.modes import Mode, ModeAnswer
 from engine.lab.measuring.order import PLAIN
-from engine.lab.measuring.prompts import Chat, Question
+from engine.lab.measuring.prompts import BenchQuestion, ScriptedChat
 from engine.numerics.draft import common_prefix_length
 from engine.stop_signal import StopSignal
 from engine.target.interface import Interrupted, Target
@@ -54,7 +54,7 @@ class LogitGauge:
         return float(row.max() - row[others].max()) if others else None
 
 
-def find_fork(plain: Answer, other: Answer, gauge: Gauge, stop: StopSignal) -> Fork | None:
+def find_fork(plain: ModeAnswer, other: ModeAnswer, gauge: Gauge, stop: StopSignal) -> Fork | None:
     """None where both wrote the same. Raises Interrupted."""
     if plain.tokens == other.tokens:
         return None
@@ -64,7 +64,7 @@ def find_fork(plain: Answer, other: Answer, gauge: Gauge, stop: StopSignal) -> F
 
 
 # Of nobody's file, so that no mode has seen a question before it counts.
-_WARM_UP = Chat(
+_WARM_UP = ScriptedChat(
     "warm-up",
     "",
     (),
@@ -74,17 +74,17 @@ _WARM_UP = Chat(
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ModeComparison:
     """One question, answered by all."""
 
-    question: Question
-    answers: Mapping[str, Answer]  # by mode
+    question: BenchQuestion
+    answers: Mapping[str, ModeAnswer]  # by mode
     forks: Mapping[str, Fork]  # by mode: of those that parted from plain's text, where that was looked at
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    comparisons: tuple[Comparison, ...]
+class BenchOutcome:
+    comparisons: tuple[ModeComparison, ...]
     skipped: tuple[str, ...]  # ids of questions too long for the context
     memory_mb: Mapping[str, float]  # by mode: the most that this process held after an answer of it
     interrupted: bool  # whether it was ended early; what had been compared until then counts
@@ -105,10 +105,13 @@ class Bench:
         self._memory_mb = dict.fromkeys(modes, 0.0)
 
     def run(
-        self, chats: Sequence[Chat], stop: StopSignal, on_compared: Callable[[Comparison], None] = lambda _: None
-    ) -> Outcome:
+        self,
+        chats: Sequence[ScriptedChat],
+        stop: StopSignal,
+        on_compared: Callable[[ModeComparison], None] = lambda _: None,
+    ) -> BenchOutcome:
         """Raises what an answer raises; a question that is too long ends its chat only."""
-        comparisons: list[Comparison] = []
+        comparisons: list[ModeComparison] = []
         skipped: list[str] = []
         interrupted = False
         try:
@@ -127,23 +130,23 @@ class Bench:
                     replies.append(self._continued(comparison))
         except Interrupted:
             interrupted = True
-        return Outcome(tuple(comparisons), tuple(skipped), dict(self._memory_mb), interrupted)
+        return BenchOutcome(tuple(comparisons), tuple(skipped), dict(self._memory_mb), interrupted)
 
-    def _ask(self, question: Question, number: int, stop: StopSignal) -> Comparison:
+    def _ask(self, question: BenchQuestion, number: int, stop: StopSignal) -> ModeComparison:
         names = list(self._modes)
         first = number % len(names)
         answers = {}
         for name in names[first:] + names[:first]:
             answers[name] = self._modes[name].answer(question, stop)
             self._memory_mb[name] = max(self._memory_mb[name], self._read_memory_mb())
-        return Comparison(question, answers, self._forks(answers, stop))
+        return ModeComparison(question, answers, self._forks(answers, stop))
 
-    def _forks(self, answers: Mapping[str, Answer], stop: StopSignal) -> dict[str, Fork]:
+    def _forks(self, answers: Mapping[str, ModeAnswer], stop: StopSignal) -> dict[str, Fork]:
         if self._gauge is None or PLAIN not in answers:
             return {}
         forks = {name: find_fork(answers[PLAIN], answer, self._gauge, stop) for name, answer in answers.items()}
         return {name: fork for name, fork in forks.items() if fork is not None}
 
-    def _continued(self, comparison: Comparison) -> str:
+    def _continued(self, comparison: ModeComparison) -> str:
         """The reply that a chat goes on with, the same for all modes: else their next questions would differ."""
         return comparison.answers[PLAIN if PLAIN in self._modes else next(iter(self._modes))].text

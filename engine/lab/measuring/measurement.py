@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from engine.decoding.speculation import Speculation
-from engine.lab.measuring.bench import Bench, Comparison, LogitGauge
+from engine.lab.measuring.bench import Bench, LogitGauge, ModeComparison
 from engine.lab.measuring.machine import describe_machine
 from engine.lab.measuring.modes import Mode, ReplayMode, SimulatedMode, WriterMode
 from engine.lab.measuring.order import PASS_S, WAYS, BenchOrder
 from engine.lab.measuring.passes import NUM_ROWS, PassProbe
-from engine.lab.measuring.prompts import Chat
+from engine.lab.measuring.prompts import ScriptedChat
 from engine.lab.measuring.report import Json, Preparation, Subject, make_report
 from engine.lab.measuring.windows import Schooling, trials, windows
 from engine.messages.drafters import DrafterSource
@@ -34,7 +34,7 @@ class Measurement:
     def __init__(
         self,
         order: BenchOrder,
-        chats: Sequence[Chat],
+        chats: Sequence[ScriptedChat],
         target: Target,
         speculations: Speculations,
         memories: Mapping[str, RecallTexts] | None = None,
@@ -65,7 +65,7 @@ class Measurement:
         """The report, also when `stop` gets set: it then says so. `on_answered` is told each question's id. Raises what
         writing a reply raises."""
 
-        def tell(comparison: Comparison) -> None:
+        def tell(comparison: ModeComparison) -> None:
             self._remember(comparison)
             if not self._order.is_simulated:
                 self._probe.measure(stop)
@@ -84,7 +84,7 @@ class Measurement:
     def close(self) -> None:
         self._target.close()
 
-    def _remember(self, comparison: Comparison) -> None:
+    def _remember(self, comparison: ModeComparison) -> None:
         """As the app keeps the messages of a chat."""
         prompt = self._target.tokenize(PromptText(comparison.question.turns[-1].text))
         for mode, memory in self._memories.items():

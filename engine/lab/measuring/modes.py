@@ -14,7 +14,7 @@ from engine.decoding.loop import Decoder
 from engine.decoding.session import Session
 from engine.decoding.speculation import Speculation
 from engine.lab.measuring.order import SimulatedCosts
-from engine.lab.measuring.prompts import Question
+from engine.lab.measuring.prompts import BenchQuestion
 from engine.messages.conversations import ChatTurn
 from engine.messages.learned import VerifiedReply
 from engine.messages.replies import ReplyListener, StopReason
@@ -26,7 +26,7 @@ from engine.target.trace import TraceTarget
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ModeAnswer:
     """Tokens are the target's."""
 
     text: str
@@ -48,7 +48,7 @@ class Answer:
 class Mode(Protocol):
     """One way of decoding."""
 
-    def answer(self, question: Question, stop: StopSignal) -> Answer:
+    def answer(self, question: BenchQuestion, stop: StopSignal) -> ModeAnswer:
         """Answers with nothing held from before. Raises Interrupted when `stop` gets set, and what ended the reply."""
         ...
 
@@ -61,7 +61,7 @@ class WriterMode:
         self._settings = settings
         self._speculation = speculation
 
-    def answer(self, question: Question, stop: StopSignal) -> Answer:
+    def answer(self, question: BenchQuestion, stop: StopSignal) -> ModeAnswer:
         self._target.roll_back(0)
         writer = ReplyWriter(self._target, self._speculation)  # knows nothing of what was held
         prepared = writer.prepare(question.turns)
@@ -70,7 +70,7 @@ class WriterMode:
             raise reply.failure
         if reply.statistics.stop_reason is StopReason.STOPPED:
             raise Interrupted
-        return Answer(
+        return ModeAnswer(
             text=reply.text,
             prompt=prepared.prompt.tokens,
             tokens=reply.tokens,
@@ -93,7 +93,7 @@ class ReplayMode:
         self._settings = settings
         self._speculation = speculation
 
-    def answer(self, question: Question, stop: StopSignal) -> Answer:
+    def answer(self, question: BenchQuestion, stop: StopSignal) -> ModeAnswer:
         assert question.response is not None
         self._target.roll_back(0)
         context_size = self._target.limits.context_size
@@ -111,7 +111,7 @@ class ReplayMode:
         if self._speculation is not None:
             self._speculation.end_reply()
         pieces = self._target.vocabulary.pieces
-        return Answer(
+        return ModeAnswer(
             text=b"".join(pieces[token] for token in tokens).decode("utf-8", "replace"),
             prompt=tuple(prompt),
             tokens=tuple(tokens),
@@ -147,7 +147,7 @@ class SimulatedMode:
         self._mode = mode
         self._costs = costs
 
-    def answer(self, question: Question, stop: StopSignal) -> Answer:
+    def answer(self, question: BenchQuestion, stop: StopSignal) -> ModeAnswer:
         answer = self._mode.answer(question, stop)
         measured, costs = answer.figures, self._costs
         draft_s = costs.draft_s(measured.num_steps, measured.draft_s - measured.reading_s)

@@ -32,7 +32,7 @@ from engine.target.interface import Target, TargetFeature, TokenizingVocabulary
 from engine.target.trace import TraceTarget
 
 
-class Drafting(Protocol):
+class MeasuredDrafting(Protocol):
     """What `engine.proposers.drafting.Drafting` is to a measurement."""
 
     @property
@@ -45,7 +45,7 @@ class Drafting(Protocol):
 
 # For a target, at these costs of passes and of a step where that is given; where it is always to draft one whether that
 # pays or not, or else None where none pays.
-MakeDrafting = Callable[[Target, PassCosts, GivenStep, Way], Drafting | None]
+MakeDrafting = Callable[[Target, PassCosts, GivenStep, Way], MeasuredDrafting | None]
 
 # Keys of origins in modes of which a drafter, or heads, may draft.
 _WITH_SUPPLIED = ("", *(listed.origin.key for listed in catalogue.SUPPLIED))
@@ -75,7 +75,7 @@ def open_measurement(
             target = BodyTarget(target, load_target(str(order.body)))
         memories = {mode: RecallTexts(remembered(target)) for mode in order.modes if WAYS[mode].drafts}
         # Each mode has its own drafter, so that none learns from another.
-        draftings: dict[str, Drafting] = {}
+        draftings: dict[str, MeasuredDrafting] = {}
         speculations: dict[str, Speculation] = {}
         preparations: dict[str, Preparation] = {}
         for mode, memory in memories.items():
@@ -104,7 +104,7 @@ def open_measurement(
         raise
 
 
-def _supplies(target: Target, memory: RecallTexts, drafting: Drafting | None) -> Supplies:
+def _supplies(target: Target, memory: RecallTexts, drafting: MeasuredDrafting | None) -> Supplies:
     load = None if drafting is None else lambda _is_cancelled: drafting.proposer
     return Supplies(target, lambda _owner: memory.indexes, load)
 

@@ -17,7 +17,7 @@ from engine.messages.conversations import ChatTurn, Role
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class BenchQuestion:
     """What is answered in one go."""
 
     id: str
@@ -27,7 +27,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Chat:
+class ScriptedChat:
     """One line of a file: prompts of a user that are asked one after the other."""
 
     id: str
@@ -36,20 +36,20 @@ class Chat:
     prompts: tuple[str, ...]  # at least one
     response: str | None = None  # recorded, to the only prompt
 
-    def question(self, replies: Sequence[str]) -> Question:
+    def question(self, replies: Sequence[str]) -> BenchQuestion:
         """The prompt that is asked after so many `replies` to those before it."""
         turns = list(self.before)
         for prompt, reply in zip(self.prompts, replies, strict=False):
             turns += [ChatTurn(Role.USER, prompt), ChatTurn(Role.ASSISTANT, reply)]
         turns.append(ChatTurn(Role.USER, self.prompts[len(replies)]))
         id_of_turn = self.id if len(self.prompts) == 1 else f"{self.id}-t{len(replies) + 1}"
-        return Question(id_of_turn, self.task, tuple(turns), self.response)
+        return BenchQuestion(id_of_turn, self.task, tuple(turns), self.response)
 
 
-def read_prompts(path: Path, limit: int | None = None, recorded: bool = False) -> tuple[Chat, ...]:
+def read_prompts(path: Path, limit: int | None = None, recorded: bool = False) -> tuple[ScriptedChat, ...]:
     """The first `limit` chats of a file; `recorded` asks for a recorded reply in every line. Raises
     FileUnusable."""
-    chats: list[Chat] = []
+    chats: list[ScriptedChat] = []
     try:
         with path.open(encoding="utf-8") as lines:
             for number, line in enumerate(lines, 1):
@@ -64,7 +64,7 @@ def read_prompts(path: Path, limit: int | None = None, recorded: bool = False) -
     return tuple(chats)
 
 
-def _chat(line: str, place: str, recorded: bool) -> Chat:
+def _chat(line: str, place: str, recorded: bool) -> ScriptedChat:
     try:
         record = json.loads(line)
     except ValueError as error:
@@ -76,12 +76,12 @@ def _chat(line: str, place: str, recorded: bool) -> Chat:
         prompts = record["turns"]
         if not isinstance(prompts, list) or not prompts or not all(map(_is_said, prompts)):
             raise FileUnusable(f"{place} has no “turns” with text in them; write them as a list of prompts.")
-        return Chat(name, task, (), tuple(prompts))
+        return ScriptedChat(name, task, (), tuple(prompts))
     if not _is_said(record.get("prompt")) or not _is_said(record.get("response")):
         wanted = "“prompt” and “response”" if recorded else "“turns”, or “prompt” and “response”,"
         raise FileUnusable(f"{place} has no {wanted} as text; add them, or choose another file.")
     *before, last = _messages(record, place)
-    return Chat(name, task, tuple(before), (last.text,), record["response"])
+    return ScriptedChat(name, task, tuple(before), (last.text,), record["response"])
 
 
 def _messages(record: dict[str, object], place: str) -> list[ChatTurn]:

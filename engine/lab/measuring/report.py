@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.decoding.figures import ProposerFigures
-from engine.lab.measuring.bench import Comparison, Outcome
+from engine.lab.measuring.bench import BenchOutcome, ModeComparison
 from engine.lab.measuring.counted import PassMeans, attainable, mean_s, pass_means, ratio_by_counts
-from engine.lab.measuring.modes import Answer
+from engine.lab.measuring.modes import ModeAnswer
 from engine.lab.measuring.order import PLAIN
 
 Json = dict[str, object]
@@ -37,7 +37,7 @@ class Preparation:
 
 
 def make_report(
-    subject: Subject, modes: Sequence[str], outcome: Outcome, preparations: Mapping[str, Preparation] = {}
+    subject: Subject, modes: Sequence[str], outcome: BenchOutcome, preparations: Mapping[str, Preparation] = {}
 ) -> Json:
     answers = [answer for comparison in outcome.comparisons for answer in comparison.answers.values()]
     means = pass_means(answer.figures for answer in answers)
@@ -62,7 +62,7 @@ def make_report(
     }
 
 
-def ratio_to_plain(comparison: Comparison, mode: str, with_reading: bool = False) -> float | None:
+def ratio_to_plain(comparison: ModeComparison, mode: str, with_reading: bool = False) -> float | None:
     """How much faster than plain: seconds per token of plain over the mode's, `with_reading` those too that a
     simulation leaves out. None where nothing can be compared."""
     plain = comparison.answers.get(PLAIN)
@@ -70,7 +70,7 @@ def ratio_to_plain(comparison: Comparison, mode: str, with_reading: bool = False
     return theirs / ours if ours and theirs else None
 
 
-def _s_per_token(answer: Answer, with_reading: bool = False) -> float | None:
+def _s_per_token(answer: ModeAnswer, with_reading: bool = False) -> float | None:
     wall_s = answer.wall_s + (answer.uncounted_s if with_reading else 0.0)
     return wall_s / answer.figures.num_written if answer.figures.num_written else None
 
@@ -79,7 +79,7 @@ def _costs(pass_costs: Mapping[int, float]) -> Json:
     return {str(num_rows): round(cost, 4) for num_rows, cost in pass_costs.items()}
 
 
-def _mode(mode: str, outcome: Outcome, pass_costs: Mapping[int, float], means: PassMeans) -> Json:
+def _mode(mode: str, outcome: BenchOutcome, pass_costs: Mapping[int, float], means: PassMeans) -> Json:
     comparisons = outcome.comparisons
     answers = [comparison.answers[mode] for comparison in comparisons]
     with_plain = [comparison for comparison in comparisons if PLAIN in comparison.answers]
@@ -121,7 +121,7 @@ def _prepared(preparation: Preparation) -> Json:
     return {"prepare_s": round(preparation.seconds, 2), "prepared_mb": round(preparation.memory_mb, 1)}
 
 
-def _counts(answers: Sequence[Answer]) -> Json:
+def _counts(answers: Sequence[ModeAnswer]) -> Json:
     """`tokens` are those of the replies. `written` are those of the rounds, that is without the first token of each
     reply, which comes out of the prompt pass, and with the one that ends it: speeds count these."""
     figures = [answer.figures for answer in answers]
@@ -143,13 +143,13 @@ def _counts(answers: Sequence[Answer]) -> Json:
     }
 
 
-def _ms(answers: Sequence[Answer]) -> Json:
+def _ms(answers: Sequence[ModeAnswer]) -> Json:
     """Totals of the rounds."""
     parts = _parts_s(answers)
     return {name: round(seconds * 1e3, 3) + 0.0 for name, seconds in parts.items()}  # + 0.0: no “-0.0”
 
 
-def _parts_s(answers: Sequence[Answer]) -> dict[str, float]:
+def _parts_s(answers: Sequence[ModeAnswer]) -> dict[str, float]:
     figures = [answer.figures for answer in answers]
     parts = {
         "draft": sum(each.draft_s for each in figures),
@@ -160,13 +160,13 @@ def _parts_s(answers: Sequence[Answer]) -> dict[str, float]:
     return {**parts, "other": sum(answer.wall_s for answer in answers) - sum(parts.values())}
 
 
-def _overhead_share(answers: Sequence[Answer]) -> float:
+def _overhead_share(answers: Sequence[ModeAnswer]) -> float:
     """Of the wall time, what is neither the target's nor the drafter's."""
     wall_s = sum(answer.wall_s for answer in answers)
     return round(_own_s(answers) / wall_s, 6) if wall_s > 0 else 0.0
 
 
-def _own_work(answers: Sequence[Answer]) -> Json:
+def _own_work(answers: Sequence[ModeAnswer]) -> Json:
     """The same in milliseconds."""
     own_ms = _own_s(answers) * 1e3
     written = sum(answer.figures.num_written for answer in answers)
@@ -177,26 +177,26 @@ def _own_work(answers: Sequence[Answer]) -> Json:
     }
 
 
-def _own_s(answers: Sequence[Answer]) -> float:
+def _own_s(answers: Sequence[ModeAnswer]) -> float:
     parts = _parts_s(answers)
     return parts["translate"] + parts["accept"] + parts["other"]
 
 
-def _own_ms(answers: Sequence[Answer]) -> float:
+def _own_ms(answers: Sequence[ModeAnswer]) -> float:
     return round(sum(answer.own_s or 0.0 for answer in answers) * 1e3, 3)
 
 
-def _ratios(mode: str, comparisons: Iterable[Comparison], with_reading: bool = False) -> Json | None:
+def _ratios(mode: str, comparisons: Iterable[ModeComparison], with_reading: bool = False) -> Json | None:
     ratios = [ratio_to_plain(comparison, mode, with_reading) for comparison in comparisons]
     return _spread([ratio for ratio in ratios if ratio is not None])
 
 
-def _ratios_by_counts(mode: str, comparisons: Iterable[Comparison], means: PassMeans) -> Json | None:
+def _ratios_by_counts(mode: str, comparisons: Iterable[ModeComparison], means: PassMeans) -> Json | None:
     ratios = [_ratio_by_counts(mode, comparison, means) for comparison in comparisons]
     return _spread([ratio for ratio in ratios if ratio is not None])
 
 
-def _ratio_by_counts(mode: str, comparison: Comparison, means: PassMeans) -> float | None:
+def _ratio_by_counts(mode: str, comparison: ModeComparison, means: PassMeans) -> float | None:
     plain = comparison.answers.get(PLAIN)
     return None if plain is None else ratio_by_counts(plain.figures, comparison.answers[mode].figures, means)
 
@@ -209,11 +209,11 @@ def _spread(ratios: Sequence[float]) -> Json | None:
     return {name: round(float(ratio), 4) for name, ratio in figures.items()}
 
 
-def _is_identical(comparison: Comparison, mode: str) -> bool:
+def _is_identical(comparison: ModeComparison, mode: str) -> bool:
     return comparison.answers[mode].tokens == comparison.answers[PLAIN].tokens
 
 
-def _by_proposer(answers: Iterable[Answer]) -> Json:
+def _by_proposer(answers: Iterable[ModeAnswer]) -> Json:
     totals: dict[str, ProposerFigures] = {}
     for answer in answers:
         for name, figures in answer.figures.by_proposer.items():
@@ -227,7 +227,7 @@ def _by_proposer(answers: Iterable[Answer]) -> Json:
     }
 
 
-def _by_place(answers: Iterable[Answer]) -> list[Json]:
+def _by_place(answers: Iterable[ModeAnswer]) -> list[Json]:
     """Of the first, second, … token of a draft: how many were reached, and how many of these stood."""
     checked: Counter[int] = Counter()
     stood: Counter[int] = Counter()
@@ -251,7 +251,7 @@ class _DraftStep:
         return {name: round(figure, 4) for name, figure in times.items()}
 
 
-def _draft_step(answers: Sequence[Answer], comparisons: Sequence[Comparison]) -> _DraftStep | None:
+def _draft_step(answers: Sequence[ModeAnswer], comparisons: Sequence[ModeComparison]) -> _DraftStep | None:
     steps = sum(answer.figures.num_steps - answer.figures.num_readings for answer in answers)
     single_s = mean_s([each.answers[PLAIN].figures for each in comparisons if PLAIN in each.answers], 1)
     if not steps or not single_s:
@@ -260,7 +260,7 @@ def _draft_step(answers: Sequence[Answer], comparisons: Sequence[Comparison]) ->
 
 
 def _attainable(
-    mode: str, comparisons: Sequence[Comparison], step: _DraftStep | None, pass_costs: Mapping[int, float]
+    mode: str, comparisons: Sequence[ModeComparison], step: _DraftStep | None, pass_costs: Mapping[int, float]
 ) -> Json | None:
     compared = [comparison.answers for comparison in comparisons if PLAIN in comparison.answers]
     best = attainable(
@@ -284,7 +284,7 @@ def _attainable(
     }
 
 
-def _passes(answers: Iterable[Answer]) -> Json:
+def _passes(answers: Iterable[ModeAnswer]) -> Json:
     """Rows of a pass -> how many such passes."""
     passes: Counter[int] = Counter()
     for answer in answers:
@@ -292,7 +292,7 @@ def _passes(answers: Iterable[Answer]) -> Json:
     return {str(num_rows): passes[num_rows] for num_rows in sorted(passes)}
 
 
-def _task(mode: str, comparisons: Sequence[Comparison], means: PassMeans) -> Json:
+def _task(mode: str, comparisons: Sequence[ModeComparison], means: PassMeans) -> Json:
     counts = _counts([comparison.answers[mode] for comparison in comparisons])
     return {
         **counts,
@@ -301,7 +301,7 @@ def _task(mode: str, comparisons: Sequence[Comparison], means: PassMeans) -> Jso
     }
 
 
-def _prompt(comparison: Comparison, mode: str, means: PassMeans) -> Json:
+def _prompt(comparison: ModeComparison, mode: str, means: PassMeans) -> Json:
     answer, plain = comparison.answers[mode], comparison.answers.get(PLAIN)
     ratio, counted = ratio_to_plain(comparison, mode), _ratio_by_counts(mode, comparison, means)
     return {

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from engine.lab.measuring.bench import Comparison
-from engine.lab.measuring.modes import Answer
+from engine.lab.measuring.bench import ModeComparison
+from engine.lab.measuring.modes import ModeAnswer
 from engine.lab.measuring.order import PLAIN
 from engine.learning.judge import Ruling
 from engine.learning.learner import Trial
@@ -49,7 +49,7 @@ def _go_on() -> None: ...
 Window = dict[str, object]
 
 
-def windows(mode: str, comparisons: Sequence[Comparison], size: int) -> list[Window]:
+def windows(mode: str, comparisons: Sequence[ModeComparison], size: int) -> list[Window]:
     """For each `size` replies, counted from 1: what stood of the guesses that were checked, by all and by each
     proposer; tokens written for each pass; the share of the tokens that were guessed; and how much faster than plain
     they came, all tokens together."""
@@ -73,7 +73,7 @@ def trials(schooling: Schooling) -> list[dict[str, object]]:
     return found
 
 
-def _window(mode: str, comparisons: Sequence[Comparison], first: int) -> Window:
+def _window(mode: str, comparisons: Sequence[ModeComparison], first: int) -> Window:
     answers = [comparison.answers[mode] for comparison in comparisons]
     figures = [answer.figures for answer in answers]
     checked = sum(sum(each.checked.values()) for each in figures)
@@ -96,6 +96,6 @@ def _window(mode: str, comparisons: Sequence[Comparison], first: int) -> Window:
     }
 
 
-def _s_per_token(answers: Sequence[Answer]) -> float:
+def _s_per_token(answers: Sequence[ModeAnswer]) -> float:
     written = sum(answer.figures.num_written for answer in answers)
     return sum(answer.wall_s for answer in answers) / written if written else 0.0

@@ -26,7 +26,7 @@ _CLOSED = -32000
 _TIMED_OUT = -32001
 
 
-class Connection:
+class ToolConnection:
     """Between `start` and the end of its task. One that has ended is not used again."""
 
     def __init__(

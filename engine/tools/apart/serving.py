@@ -12,7 +12,7 @@ import anyio
 from anyio.abc import TaskGroup
 from anyio.from_thread import start_blocking_portal
 
-from engine.tools.apart.connection import Connection
+from engine.tools.apart.connection import ToolConnection
 from engine.tools.apart.descendants import Descendants
 from engine.tools.apart.failures import ServerFailed, first_failure
 
@@ -47,7 +47,7 @@ class _Serving:
         self._pipe = pipe
         self._descendants = Descendants(mark)
         self._writing = threading.Lock()
-        self._connections: dict[str, Connection] = {}  # by name, with those that are being started
+        self._connections: dict[str, ToolConnection] = {}  # by name, with those that are being started
         self._scopes: dict[int, anyio.CancelScope] = {}  # of what is being done, by the number of the question
         self._tasks: TaskGroup | None = None
         self._closing = anyio.Event()
@@ -114,11 +114,11 @@ class _Serving:
             return connection.tools
         return await connection.call(question["tool"], question["arguments"], question["seconds"])
 
-    def _known(self, server: dict[str, Any]) -> Connection | None:
+    def _known(self, server: dict[str, Any]) -> ToolConnection | None:
         found = self._connections.get(server["name"])
         return found if found is not None and found.is_usable and found.given == server else None
 
-    async def _connected(self, server: dict[str, Any], seconds: float) -> Connection:
+    async def _connected(self, server: dict[str, Any], seconds: float) -> ToolConnection:
         """The one that runs, or a new one. Raises ServerFailed."""
         assert self._tasks is not None
         if (found := self._known(server)) is not None:
@@ -131,9 +131,11 @@ class _Serving:
             before.end()
             while not before.is_over:
                 await anyio.sleep(0.01)
-        connection = self._connections[server["name"]] = Connection(
-            *(server, self._tell, lambda number: self._send({"server": server["name"], "process": number})),
-            self._descendants,
+        connection = self._connections[server["name"]] = ToolConnection(
+            given=server,
+            tell=self._tell,
+            on_start=lambda number: self._send({"server": server["name"], "process": number}),
+            descendants=self._descendants,
         )
         await connection.start(self._tasks, seconds)
         return connection

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from app.text.learned import Loaded
+from app.text.learned import ModelInUse
 from engine.messages.learned import (
     AdapterSummary,
     Benefit,
@@ -17,7 +17,7 @@ from engine.messages.replies import TextKind
 
 WHEN = datetime(2026, 3, 3, 12, tzinfo=UTC)
 IN_USE = ("v0", "d")  # the pair that is loaded
-TINY = Loaded("Tiny", "v0", IN_USE)
+TINY = ModelInUse("Tiny", "v0", IN_USE)
 NOTHING = LearnedSummary({}, {}, {}, {}, {}, ())
 
 

@@ -19,7 +19,7 @@ from app.controllers.chat import NextChat
 from app.dialogs.guide_dialog import GuideDialog
 from app.language_change import LanguageChange
 from app.main_window import MainWindow
-from app.settings.declaration import Group
+from app.settings.declaration import SettingsPage
 from app.startup.first_paint import OpenedWindow
 from app.text.languages import ENGLISH
 from app.text.numbers import use_locale
@@ -192,11 +192,11 @@ def test_the_settings_stay_open_on_their_page(desk: Desk) -> None:
     desk.change_to("de")
     dialog = desk.app.settings.dialog
     assert dialog.rows["language"].control.hasFocus()
-    dialog.show_page(Group.CHAT)
+    dialog.show_page(SettingsPage.CHAT)
     dialog.search.setText("text")
     desk.app.keeper.change("language", "fr")
     desk.until(lambda: desk.app.settings.dialog is not dialog and desk.app.settings.dialog.isVisible())
-    assert desk.app.settings.dialog.state.group is Group.CHAT
+    assert desk.app.settings.dialog.state.group is SettingsPage.CHAT
     assert desk.app.settings.dialog.search.text() == "text"
 
 

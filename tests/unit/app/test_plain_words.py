@@ -33,7 +33,7 @@ from pytestqt.qtbot import QtBot
 
 from app.dialogs.parts import question_box
 from app.main_window import MainWindow
-from app.models.rows import Row
+from app.models.rows import DrawnRow
 from app.theme import ThemeKeeper
 from app.widgets.parts import ElidedLabel
 from engine.messages.conversations import ConversationSummary
@@ -109,7 +109,7 @@ def test_no_tooltip_opens_a_file(qtbot: QtBot, keeper: ThemeKeeper, tmp_path: Pa
     window.conversations.set_conversations((ConversationSummary(1, picture, datetime.now(UTC)),))
     window.target_bar.set_target(TargetInfo(picture, picture, picture, 8192, 10, 2))
     row = window.conversations.model.index(0)
-    for words in (row.data(Qt.ItemDataRole.ToolTipRole), Row(1, picture, picture, tooltip=picture).about, picture):
+    for words in (row.data(Qt.ItemDataRole.ToolTipRole), DrawnRow(1, picture, picture, tooltip=picture).about, picture):
         QToolTip.showText(QPoint(5, 5), words, window)
         (tip,) = (each for each in QApplication.topLevelWidgets() if each.inherits("QTipLabel"))
         assert isinstance(tip, QLabel)

@@ -36,7 +36,7 @@ from app.main_window import MainWindow
 from app.models.chat_filter import ChatFilter
 from app.models.server_rows import Sighting
 from app.settings.app_settings import AppSettings
-from app.settings.declaration import Group, shown_settings
+from app.settings.declaration import SettingsPage, shown_settings
 from app.settings.shortcuts import KeyProblem, Shortcuts, fixed_keys
 from app.text.guide import read_guide
 from app.text.learned import model_views
@@ -50,7 +50,7 @@ from app.widgets.meter_text import Readiness
 from app.widgets.option_row import LinkRow
 from app.widgets.pictures import picture_words
 from app.widgets.signs import SignButton
-from app.widgets.tour import Step, Tour
+from app.widgets.tour import Tour, TourStep
 from engine import LearningSettings, OwnSampling, ReplySettings, SamplingSettings, write_tool_servers
 from engine.library.suggestions import read_suggestions
 from engine.messages.conversations import ConversationSummary
@@ -188,12 +188,12 @@ def _loading(keeper: ThemeKeeper) -> QWidget:
     return window
 
 
-def _settings(keeper: ThemeKeeper, group: Group) -> SettingsDialog:
+def _settings(keeper: ThemeKeeper, group: SettingsPage) -> SettingsDialog:
     dialog = SettingsDialog(keeper, shown_settings(AppSettings))
     window = MainWindow(keeper)
     window.setParent(dialog)
     window.hide()
-    dialog.add_link(LinkRow(keeper, Group.MODELS, window.personal_action, "Whether the drafter learns."))
+    dialog.add_link(LinkRow(keeper, SettingsPage.MODELS, window.personal_action, "Whether the drafter learns."))
     changed = AppSettings(sampling=SamplingSettings(temperature=0.3), context_size=4096, theme="dark", notify=False)
     dialog.show_values(changed.model_dump())
     dialog.show_shortcuts(Shortcuts(window).shown())
@@ -288,8 +288,8 @@ def _save_preset(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
 def _tour(keeper: ThemeKeeper) -> QWidget:
     window = main_window(keeper)
     steps = (
-        Step(lambda: window.prompt_box.frame, "Write here", "Type a message and press Enter. " * 3),
-        Step(lambda: window.meter, "See how fast it is", "Parts of a reply are guessed and checked."),
+        TourStep(lambda: window.prompt_box.frame, "Write here", "Type a message and press Enter. " * 3),
+        TourStep(lambda: window.meter, "See how fast it is", "Parts of a reply are guessed and checked."),
     )
     tour = Tour(keeper, window, lambda: steps)
     tour.begin()
@@ -399,6 +399,6 @@ TOP_LEVELS: dict[str, Callable[[ThemeKeeper], QWidget]] = {
     "model servers": _model_servers,
     "model servers, certificate": lambda keeper: _model_servers(keeper, True),
     "user guide": lambda keeper: GuideDialog(keeper, read_guide()),
-    "settings, chat": lambda keeper: _settings(keeper, Group.CHAT),
-    "settings, shortcuts": lambda keeper: _settings(keeper, Group.SHORTCUTS),
+    "settings, chat": lambda keeper: _settings(keeper, SettingsPage.CHAT),
+    "settings, shortcuts": lambda keeper: _settings(keeper, SettingsPage.SHORTCUTS),
 }

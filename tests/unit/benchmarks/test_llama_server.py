@@ -9,7 +9,7 @@ import pytest
 from engine.config import ReplySettings, SamplingSettings
 from engine.lab.measuring.bench import Bench
 from engine.lab.measuring.modes import Mode, WriterMode
-from engine.lab.measuring.prompts import Chat
+from engine.lab.measuring.prompts import ScriptedChat
 from engine.stop_signal import StopSignal
 from tests.benchmarks.llama_server import Row, ServerFailed, ServerMode, print_tables, running, spec_types
 from tests.fakes import llama_server
@@ -45,7 +45,9 @@ def test_every_server_is_compared_with_the_plain_one_and_ours_with_ours(
         for name in TYPES:
             server = stack.enter_context(running(binary, tmp_path / "m.gguf", name, 2, 512, tmp_path / f"{name}.log"))
             modes[name] = ServerMode(server, target, 6)
-        outcome = Bench(modes).run([Chat("a", "", (), ("Hi",)), Chat("b", "", (), ("Ho", "He"))], StopSignal())
+        outcome = Bench(modes).run(
+            [ScriptedChat("a", "", (), ("Hi",)), ScriptedChat("b", "", (), ("Ho", "He"))], StopSignal()
+        )
     assert len(outcome.comparisons) == 3
     row = Row.of(outcome.comparisons, "ngram-simple", "none")
     assert (row.median, row.worst, row.num_drafted, row.num_accepted, row.num_same) == (1.25, 1.25, 12, 6, 3)

@@ -3,21 +3,23 @@ from __future__ import annotations
 import pytest
 
 from engine.decoding.figures import DecodingFigures
-from engine.lab.measuring.bench import Comparison
-from engine.lab.measuring.modes import Answer
-from engine.lab.measuring.prompts import Question
+from engine.lab.measuring.bench import ModeComparison
+from engine.lab.measuring.modes import ModeAnswer
+from engine.lab.measuring.prompts import BenchQuestion
 from tests.benchmarks.own_code import bars, own_ms, per_round_ms, print_table
 
 MODES = {"plain": 0.001, "plain, learning": 0.002, "auto": 0.004, "auto, learning": 0.0045}  # s of own code a round
 
 
-def answer(own_s: float, num_rounds: int = 10) -> Answer:
+def answer(own_s: float, num_rounds: int = 10) -> ModeAnswer:
     figures = DecodingFigures(num_rounds=num_rounds, num_written=2 * num_rounds, target_s=0.5, draft_s=0.25)
-    return Answer("", (), (), 0.0, 0.75 + own_s * num_rounds, figures)
+    return ModeAnswer("", (), (), 0.0, 0.75 + own_s * num_rounds, figures)
 
 
-def comparison(factor: float = 1.0) -> Comparison:
-    return Comparison(Question("a", "", ()), {mode: answer(factor * own_s) for mode, own_s in MODES.items()}, {})
+def comparison(factor: float = 1.0) -> ModeComparison:
+    return ModeComparison(
+        BenchQuestion("a", "", ()), {mode: answer(factor * own_s) for mode, own_s in MODES.items()}, {}
+    )
 
 
 def test_own_is_what_neither_target_nor_drafter_took() -> None:

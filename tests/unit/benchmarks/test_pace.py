@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.lab.measuring.bench import Outcome
+from engine.lab.measuring.bench import BenchOutcome
 from engine.lab.measuring.order import AUTO, PLAIN
-from engine.lab.measuring.prompts import Chat
+from engine.lab.measuring.prompts import ScriptedChat
 from engine.numerics.draft_length import filled
 from engine.target.trace import TraceTarget
 from tests.benchmarks.pace import Noise, Ratios, simulate, worst_replies
@@ -15,11 +15,11 @@ from tests.unit.engine.target.test_trace import FakeVocabulary
 QUIET = Noise()
 FLAT = (1.0, *(1.05,) * 15)
 STEEP = tuple(float(rows) for rows in range(1, 17))
-COPYING = Chat("copy", "repetition", (), ("Say it.",), "the cat sat on the mat. " * 6)
-PROSE = Chat("prose", "prose", (), ("Speak.",), "Quick zephyrs blow, vexing daft Jim.")
+COPYING = ScriptedChat("copy", "repetition", (), ("Say it.",), "the cat sat on the mat. " * 6)
+PROSE = ScriptedChat("prose", "prose", (), ("Speak.",), "Quick zephyrs blow, vexing daft Jim.")
 
 
-def outcome(costs: tuple[float, ...], noise: Noise = QUIET, switch: float = 0.0) -> Outcome:
+def outcome(costs: tuple[float, ...], noise: Noise = QUIET, switch: float = 0.0) -> BenchOutcome:
     return simulate([COPYING, PROSE], TraceTarget(FakeVocabulary(), Path("fake.gguf")), costs, switch, noise, 512)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from engine.config import ReplySettings, SamplingSettings
 from engine.lab.measuring.modes import WriterMode
-from engine.lab.measuring.prompts import Chat, read_prompts
+from engine.lab.measuring.prompts import ScriptedChat, read_prompts
 from engine.stop_signal import StopSignal
 from tests.benchmarks.record import PassTimer, recorded
 from tests.fakes.clock import FakeClock
@@ -22,7 +22,7 @@ def clock() -> Iterator[FakeClock]:
 
 
 def test_what_was_recorded_can_be_replayed(tmp_path: Path) -> None:
-    question = Chat("a", "chat", (), ("Hi", "Go on.")).question(["Hello"])
+    question = ScriptedChat("a", "chat", (), ("Hi", "Go on.")).question(["Hello"])
     mode = WriterMode(FakeTarget(says("Yes.")), ReplySettings(SamplingSettings(temperature=0)), None)
     line = recorded(question, mode.answer(question, StopSignal()), "fake")
     path = tmp_path / "trace.jsonl"

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from app.commands.bench_table import print_report
-from engine.lab.measuring.bench import Comparison, Outcome
-from engine.lab.measuring.prompts import Question
+from engine.lab.measuring.bench import BenchOutcome, ModeComparison
+from engine.lab.measuring.prompts import BenchQuestion
 from engine.lab.measuring.report import Subject, make_report
 from tests.unit.engine.lab.measuring.made import answer, drafted
 
@@ -17,7 +17,9 @@ def report(pass_costs: dict[int, float], simulated: bool = False) -> dict[str, A
     auto.checked[1], auto.accepted[1] = 8, 6
     plain = replace(answer(2.0, tuple(range(10))), own_s=0.0)
     answers = {"plain": plain, "auto": replace(answer(1.0, tuple(range(10)), auto), own_s=0.0, uncounted_s=0.25)}
-    outcome = Outcome((Comparison(Question("a", "", ()), answers, {}),), (), dict.fromkeys(answers, 1.0), False)
+    outcome = BenchOutcome(
+        (ModeComparison(BenchQuestion("a", "", ()), answers, {}),), (), dict.fromkeys(answers, 1.0), False
+    )
     return make_report(Subject("body", simulated, {}, {}, pass_costs), list(answers), outcome)
 
 
@@ -47,7 +49,9 @@ def test_a_simulation_says_what_the_drafters_reading_would_cost(capsys: pytest.C
 
 def test_every_mode_has_its_ratios_as_measured_and_by_counts(capsys: pytest.CaptureFixture[str]) -> None:
     answers = {"plain": answer(2.0), "plain-2": answer(4.0)}
-    outcome = Outcome((Comparison(Question("a", "chat", ()), answers, {}),), (), dict.fromkeys(answers, 1.0), False)
+    outcome = BenchOutcome(
+        (ModeComparison(BenchQuestion("a", "chat", ()), answers, {}),), (), dict.fromkeys(answers, 1.0), False
+    )
     print_report(make_report(Subject("body", False, {}, {}, {}), list(answers), outcome))
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["plain-2", *["0.500"] * 4, *["1.000"] * 4] in rows

@@ -20,7 +20,7 @@ from app.widgets.icon_button import IconButton
 from app.widgets.prompt_view import PromptView
 from app.widgets.prose import Prose
 from app.widgets.reply_view import ReplyView
-from app.widgets.row_view import Waiting
+from app.widgets.row_view import WaitingDots
 from engine import (
     STARTER,
     Command,
@@ -138,7 +138,7 @@ def ready(desk: Desk) -> Desk:
 
 def waiting_words(desk: Desk) -> str:
     """Beside the dots of the reply that is awaited."""
-    (waiting,) = desk.window.transcript.findChildren(Waiting)
+    (waiting,) = desk.window.transcript.findChildren(WaitingDots)
     return waiting.words
 
 

@@ -18,7 +18,7 @@ from app.controllers.personal import PersonalController
 from app.controllers.settings import SettingsController
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings, SettingsFile
-from app.settings.declaration import Group
+from app.settings.declaration import SettingsPage
 from app.settings.keeper import SettingsKeeper
 from app.theme import ThemeKeeper
 from engine import (
@@ -191,7 +191,7 @@ def test_the_search_finds_names_and_descriptions_on_all_pages(desk: Desk) -> Non
     assert {"text_size", "larger", "smaller"} <= set(desk.shown())
     desk.controller.dialog.search.setText("xyzzy")
     assert not desk.controller.dialog.nothing.isHidden()
-    desk.controller.dialog.show_page(Group.APPEARANCE)
+    desk.controller.dialog.show_page(SettingsPage.APPEARANCE)
     assert desk.shown() == ["theme", "text_size"]
 
 

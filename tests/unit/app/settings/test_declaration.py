@@ -9,18 +9,20 @@ import pytest
 from pydantic import BaseModel
 
 from app.settings.app_settings import AppSettings
-from app.settings.declaration import Group, Kind, NotInRange, Setting, Shown, shown_settings
+from app.settings.declaration import Kind, NotInRange, Setting, SettingsPage, Shown, shown_settings
 from engine.parameters import Parameter
 
 
 class Tea(BaseModel):
     hidden: int = 3
-    sugar: Annotated[int | None, Parameter("Sugar", 1, 8, step=2, unset="None", about="Lumps."), Shown(Group.CHAT)] = (
-        None
+    sugar: Annotated[
+        int | None, Parameter("Sugar", 1, 8, step=2, unset="None", about="Lumps."), Shown(SettingsPage.CHAT)
+    ] = None
+    warmth: Annotated[float, Parameter("Warmth", 0, 1, step=0.1), Shown(SettingsPage.GENERAL)] = 0.5
+    milk: Annotated[bool, Shown(SettingsPage.GENERAL, "Milk")] = False
+    kind: Annotated[str, Shown(SettingsPage.GENERAL, "Kind", choices=(("green", "Green"), ("black", "Black")))] = (
+        "green"
     )
-    warmth: Annotated[float, Parameter("Warmth", 0, 1, step=0.1), Shown(Group.GENERAL)] = 0.5
-    milk: Annotated[bool, Shown(Group.GENERAL, "Milk")] = False
-    kind: Annotated[str, Shown(Group.GENERAL, "Kind", choices=(("green", "Green"), ("black", "Black")))] = "green"
 
 
 def of(name: str) -> Setting:

@@ -6,18 +6,22 @@ import sys
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.text.highlight import SHORT_CODE, Lexing, Span, formats, lex
+from app.text.highlight import SHORT_CODE, ColouredSpan, Lexing, formats, lex
 from app.theme import load_theme
 
 
 def test_spans_name_colours_of_the_theme() -> None:
     (line,) = lex("python", "return 1  # why")
-    assert line == (Span(0, 6, "code_keyword"), Span(7, 1, "code_number"), Span(10, 5, "code_comment"))
+    assert line == (
+        ColouredSpan(0, 6, "code_keyword"),
+        ColouredSpan(7, 1, "code_number"),
+        ColouredSpan(10, 5, "code_comment"),
+    )
 
 
 def test_positions_count_as_qt_counts() -> None:
     (line,) = lex("python", 'x = "😀" + 1')
-    assert line[-1] == Span(11, 1, "code_number")
+    assert line[-1] == ColouredSpan(11, 1, "code_number")
 
 
 def test_strings_over_several_lines_colour_each_line() -> None:
@@ -39,8 +43,8 @@ def test_the_rest_of_a_line_with_thousands_of_parts_stays_plain() -> None:
     """Qt takes all parts of a line at once."""
     first, second = lex("python", "1 " * 5_000 + "\n2")
     assert 1_000 <= len(first) <= 2_000
-    assert first[0] == Span(0, 1, "code_number")
-    assert second == (Span(0, 1, "code_number"),)
+    assert first[0] == ColouredSpan(0, 1, "code_number")
+    assert second == (ColouredSpan(0, 1, "code_number"),)
 
 
 def test_long_code_leaves_time_to_others() -> None:

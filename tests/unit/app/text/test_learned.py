@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from app.text.amounts import day_words
-from app.text.learned import Loaded, kept_words, model_views, ordinal_of, outcome_words, profile_view
+from app.text.learned import ModelInUse, kept_words, model_views, ordinal_of, outcome_words, profile_view
 from app.text.learning_progress import ProgressView
 from engine.messages.learned import ImportOutcome, PairBenefit, ProfileSummary, RecallSize
 from tests.unit.app.learned_made import IN_USE, NOTHING, TINY, WHEN, adapters, benefit, learned
@@ -104,7 +104,7 @@ def test_the_drafter_as_it_came_is_in_use_where_no_adapter_is() -> None:
 
 def test_what_is_only_begun_is_told_too() -> None:
     begun = replace(learned(num_adapters=0), since={}, ngrams={}, num_bytes={})
-    (view,) = model_views(begun, Loaded())
+    (view,) = model_views(begun, ModelInUse())
     assert view.sentences == "Earlier text ready to be reused: 41 chats, about 48,000 words."
     assert view.pairs == ()
     assert view.name == "Model v0"
@@ -112,7 +112,7 @@ def test_what_is_only_begun_is_told_too() -> None:
 
 def test_a_model_that_was_just_loaded_is_named_before_anything_is_learned_and_shows_its_progress() -> None:
     progress = ProgressView("1 of about 36 replies until a first result.", share=1 / 36)
-    mine, other = model_views(learned(), Loaded("New", "v7"), progress)
+    mine, other = model_views(learned(), ModelInUse("New", "v7"), progress)
     assert (mine.name, mine.is_loaded, mine.progress) == ("New", True, progress)
     assert mine.sentences == "Earlier text is reused from the first chat on."
     assert (other.name, other.is_loaded, other.progress) == ("Model v0", False, None)
@@ -131,7 +131,7 @@ def test_what_stays_reused_after_forgetting_is_told_with_the_way_to_erase_it() -
 def test_the_loaded_model_comes_first_and_strangers_last() -> None:
     four = learned(4)
     names = {vocabulary: name for vocabulary, name in four.target_names.items() if vocabulary != "v1"}
-    views = model_views(replace(four, target_names=names), Loaded("Tiny", "v3", ("v3", "d")))
+    views = model_views(replace(four, target_names=names), ModelInUse("Tiny", "v3", ("v3", "d")))
     assert [view.vocabulary for view in views] == ["v3", "v0", "v2", "v1"]
     assert views[-1].name == "A model that was not used here"
     assert [view.is_loaded for view in views] == [True, False, False, False]
@@ -149,7 +149,7 @@ def test_adapters_of_several_drafters_are_told_apart() -> None:
 
 
 def test_nothing_makes_no_cards() -> None:
-    assert model_views(NOTHING, Loaded()) == ()
+    assert model_views(NOTHING, ModelInUse()) == ()
 
 
 def test_a_profile_is_told_with_what_does_not_fit_here() -> None:
@@ -174,15 +174,15 @@ def test_a_profile_is_told_with_what_does_not_fit_here() -> None:
 def test_a_profile_that_fits_has_no_misfits_and_an_empty_one_says_so() -> None:
     fits = profile_view(ProfileSummary(WHEN, "0.1.0", learned()), NOTHING, TINY)
     assert fits.misfits == ()
-    (before,) = profile_view(ProfileSummary(WHEN, "0.1.0", learned()), learned(), Loaded()).contents[:-1]
+    (before,) = profile_view(ProfileSummary(WHEN, "0.1.0", learned()), learned(), ModelInUse()).contents[:-1]
     assert before.startswith("Model v0 (used here): 2 snapshots")
-    empty = profile_view(ProfileSummary(WHEN, "0.1.0", NOTHING), NOTHING, Loaded())
+    empty = profile_view(ProfileSummary(WHEN, "0.1.0", NOTHING), NOTHING, ModelInUse())
     assert empty.contents == ("Nothing had been learned when it was created.",)
 
 
 def test_counts_are_short() -> None:
     texts = replace(learned(), recall={"v0": RecallSize(1, 2)})
-    assert model_views(texts, Loaded())[0].sentences.endswith("Earlier text ready to be reused: about 2 words.")
+    assert model_views(texts, ModelInUse())[0].sentences.endswith("Earlier text ready to be reused: about 2 words.")
 
 
 def test_an_outcome_is_a_sentence() -> None:

@@ -4,33 +4,37 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.text.prompt_variables import MOST_VARIABLES, Piece, has_clipboard, pieces
+from app.text.prompt_variables import MOST_VARIABLES, PromptPiece, has_clipboard, pieces
 
 
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
         ("", ()),
-        ("plain", (Piece("plain"),)),
-        ("{a}", (Piece("{a}", "a", is_open=True),)),
-        ("{a:b c}", (Piece("b c", "a"),)),
-        ("{a: }", (Piece("{a}", "a", is_open=True),)),
-        ("x {my word} y", (Piece("x "), Piece("{my word}", "my word", is_open=True), Piece(" y"))),
-        ("{ä-1}", (Piece("{ä-1}", "ä-1", is_open=True),)),
-        ("{{a}} {{a:b}}", (Piece("{a}"), Piece(" "), Piece("{a:b}"))),
-        ('{"a": {"b": 1}}', (Piece('{"a": {"b": 1}}'),)),
-        ("{} {1} { a } {a", (Piece("{} {1} { a } {a"),)),
-        ("{a:\n}", (Piece("{a:\n}"),)),
-        ("one\r\ntwo\rthree", (Piece("one\ntwo\nthree"),)),
-        ("{clipboard}", (Piece("{clipboard}", "clipboard", is_open=True),)),
+        ("plain", (PromptPiece("plain"),)),
+        ("{a}", (PromptPiece("{a}", "a", is_open=True),)),
+        ("{a:b c}", (PromptPiece("b c", "a"),)),
+        ("{a: }", (PromptPiece("{a}", "a", is_open=True),)),
+        ("x {my word} y", (PromptPiece("x "), PromptPiece("{my word}", "my word", is_open=True), PromptPiece(" y"))),
+        ("{ä-1}", (PromptPiece("{ä-1}", "ä-1", is_open=True),)),
+        ("{{a}} {{a:b}}", (PromptPiece("{a}"), PromptPiece(" "), PromptPiece("{a:b}"))),
+        ('{"a": {"b": 1}}', (PromptPiece('{"a": {"b": 1}}'),)),
+        ("{} {1} { a } {a", (PromptPiece("{} {1} { a } {a"),)),
+        ("{a:\n}", (PromptPiece("{a:\n}"),)),
+        ("one\r\ntwo\rthree", (PromptPiece("one\ntwo\nthree"),)),
+        ("{clipboard}", (PromptPiece("{clipboard}", "clipboard", is_open=True),)),
     ],
 )
-def test_variables_are_told_from_other_braces(text: str, parts: tuple[Piece, ...]) -> None:
+def test_variables_are_told_from_other_braces(text: str, parts: tuple[PromptPiece, ...]) -> None:
     assert pieces(text) == parts
 
 
 def test_what_was_copied_is_put_in_as_it_is() -> None:
-    assert pieces("Say {clipboard}!", "{a} so") == (Piece("Say "), Piece("{a} so", "clipboard"), Piece("!"))
+    assert pieces("Say {clipboard}!", "{a} so") == (
+        PromptPiece("Say "),
+        PromptPiece("{a} so", "clipboard"),
+        PromptPiece("!"),
+    )
     assert has_clipboard("Say {clipboard}!")
     assert not has_clipboard("Say {{clipboard}} and {clip}!")
 

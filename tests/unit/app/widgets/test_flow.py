@@ -3,14 +3,14 @@ from __future__ import annotations
 from PySide6.QtWidgets import QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.widgets.flow import Flow
+from app.widgets.flow import FlowLayout
 
 
 def test_a_row_goes_on_in_the_next_line(qtbot: QtBot) -> None:
     inside = QWidget()
     qtbot.addWidget(inside)
     buttons = [QPushButton(words, inside) for words in ("Use", "Show in folder", "Remove…")]
-    inside.setLayout(flow := Flow(buttons, spacing=8, line_spacing=6))
+    inside.setLayout(flow := FlowLayout(buttons, spacing=8, line_spacing=6))
     all_px = sum(each.sizeHint().width() for each in buttons) + 16
     height = max(each.sizeHint().height() for each in buttons)
     assert flow.sizeHint().width() == all_px

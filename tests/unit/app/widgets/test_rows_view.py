@@ -5,11 +5,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from app.models.rows import Row
+from app.models.rows import DrawnRow
 from app.theme import ThemeKeeper
 from app.widgets.rows_view import RowsView
 
-ROWS = (Row("a", "A", "first"), Row("b", "B", "second", dimmed=True), Row("c", "C", "third"))
+ROWS = (DrawnRow("a", "A", "first"), DrawnRow("b", "B", "second", dimmed=True), DrawnRow("c", "C", "third"))
 
 
 @pytest.fixture
@@ -46,11 +46,11 @@ def test_what_is_pointed_at_stays_when_rows_change_around_it(view: RowsView) -> 
     view.point_at("c")
     told: list[object] = []
     view.pointed_at.connect(told.append)
-    view.set_rows((Row("z", "Z", ""), Row("c", "C", "told anew")))
+    view.set_rows((DrawnRow("z", "Z", ""), DrawnRow("c", "C", "told anew")))
     assert view.current_key == "c"
     assert view.currentIndex().row() == 1
     assert told == []
-    view.set_rows((Row("z", "Z", ""),))
+    view.set_rows((DrawnRow("z", "Z", ""),))
     assert told == [None]
 
 

@@ -25,7 +25,7 @@ from engine.numerics.draft import NO_DRAFT, Draft
 from engine.numerics.draft_length import FixedCosts
 from engine.numerics.habits import NUM_KINDS, Expected
 from engine.numerics.likeliest import RowScan
-from engine.numerics.rules import Rules, Spelling, has_rules
+from engine.numerics.rules import Rules, TokenLetters, has_rules
 from engine.numerics.sampling import Dice, Distribution, distribution_of
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.chooser import Chooser
@@ -63,7 +63,7 @@ class Limited:
 
     @cached_property
     def rules(self) -> Rules | None:
-        return Rules(self.sampling, Spelling(PIECES, frozenset({START, END}))) if has_rules(self.sampling) else None
+        return Rules(self.sampling, TokenLetters(PIECES, frozenset({START, END}))) if has_rules(self.sampling) else None
 
     def grammar(self) -> Grammar | None:
         if not self.texts:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine.learning import judge as judges
 from engine.learning.evaluation import rounds_of
-from engine.learning.judge import ERROR, Bets, Capital, Comparison, Judge, Ruling, Score, expected_rounds
+from engine.learning.judge import ERROR, Bets, Capital, Judge, RoundCounts, Ruling, Score, expected_rounds
 from engine.messages.learned import Gain
 
 
@@ -106,14 +106,14 @@ def test_what_is_published_is_returned_from_where_it_does_worse_and_not_before_t
 
 def test_a_gain_is_known_with_its_error_and_goes_on_after_a_restart() -> None:
     random = np.random.default_rng(2)
-    whole, first = Comparison(), Comparison()
+    whole, first = RoundCounts(), RoundCounts()
     saved = 4.0 + 3.0 * random.standard_normal(40)
     for chat, each in enumerate(saved):
         at = score(chat, 60.0 - each, 0.0)
         whole.add(at, at.original, at.published)
         first.add(at, at.original, at.published)
         if chat == 20:
-            first = Comparison.of(first.gain)
+            first = RoundCounts.of(first.gain)
     assert whole.gain.before == pytest.approx(100 / 60 - 1)
     assert whole.gain.after == pytest.approx(4000 / (2400 - saved.sum()) - 1)
     assert whole.error == pytest.approx(saved.std(ddof=1) * 40**0.5)
@@ -121,7 +121,7 @@ def test_a_gain_is_known_with_its_error_and_goes_on_after_a_restart() -> None:
     for name in ("before", "after", "error", "num_replies", "num_chats", "num_tokens"):
         assert getattr(first.gain, name) == pytest.approx(getattr(whole.gain, name)), name
     for unknown in (Gain(), Gain(0.9, 1.0, 0.1, 24, 0, 900)):
-        assert Comparison.of(unknown).gain == Gain()
+        assert RoundCounts.of(unknown).gain == Gain()
 
 
 def test_capital_is_stored_in_a_few_numbers_and_without_it_betting_begins_anew() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine.learning import remembered
 from engine.learning.adapting import never_stop
-from engine.learning.remembered import NOT_COPIED, Memory, Remembered
+from engine.learning.remembered import NOT_COPIED, RecentTexts, Remembered
 from engine.learning.samples import Sample
 from engine.numerics.habits import expected
 from engine.numerics.suffix_index import LONGEST_MATCH, GrowingText, SuffixIndex
@@ -24,8 +24,8 @@ def sample(tokens: Sequence[int], reply_start: int = 1) -> Sample:
     return Sample(np.array(tokens, np.int32), np.ones(size, np.float32), np.full(size, -1, np.int32), reply_start)
 
 
-def memory_of(*earlier: Sequence[int]) -> Memory:
-    memory = Memory()
+def memory_of(*earlier: Sequence[int]) -> RecentTexts:
+    memory = RecentTexts()
     for number, text in enumerate(earlier):
         memory.add(number, np.array(text, np.int32))
     return memory

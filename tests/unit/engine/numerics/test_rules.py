@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from engine.config import SamplingSettings
 from engine.errors import SettingInvalid
 from engine.numerics.likeliest import RowScan
-from engine.numerics.rules import Rules, Spelling, repeated
+from engine.numerics.rules import Rules, TokenLetters, repeated
 from engine.numerics.sampling import distribution_of
 
 LETTERS = tuple(bytes((byte,)) for byte in range(128))
 PIECES = (*LETTERS, b"the", b" the", b"he", b"ther", b" a", b"<|end|>", "ä".encode(), b"\xc3")
 END = PIECES.index(b"<|end|>")
-SPELLING = Spelling(PIECES, frozenset({END}))
+SPELLING = TokenLetters(PIECES, frozenset({END}))
 
 
 def after(text: tuple[bytes, ...], **settings: object) -> np.ndarray:

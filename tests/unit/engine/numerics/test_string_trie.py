@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.numerics.string_trie import Node, StringTrie
+from engine.numerics.string_trie import StringTrie, TrieNode
 from engine.numerics.vocabulary_map import MAX_STRING, NO_TOKEN, VocabularyMap
 
 NUM_DRAFT = 4
@@ -45,7 +45,7 @@ class Naive:
 
 
 def check(trie: StringTrie, naive: Naive) -> None:
-    def walk(node: Node, path: String) -> None:
+    def walk(node: TrieNode, path: String) -> None:
         assert node.token == naive.strings.get(path)
         assert set(node.children) == naive.children(path)
         for draft_token, child in node.children.items():

@@ -9,13 +9,13 @@ import pytest
 from engine.errors import CertificateUntrusted, RemoteFailed
 from engine.messages.remote import RemoteModel, RemoteServer, ServerKind
 from engine.remote import connection as connecting
-from engine.remote.connection import Connection, Limits, shown_certificate
+from engine.remote.connection import ServerConnection, ServerLimits, shown_certificate
 from engine.remote.discovery import look_at
 from engine.stop_signal import StopSignal
 from tests.fakes.remote import CERTIFICATE, FakeServer, refusing, serving
 
 NEVER = StopSignal()
-LIMITS = Limits(answer_bytes=1 << 20)
+LIMITS = ServerLimits(answer_bytes=1 << 20)
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def server() -> Iterator[FakeServer]:
 
 
 def seen(server: FakeServer, key: str = "") -> RemoteServer:
-    return look_at(Connection(server.address, key, limits=LIMITS), NEVER)
+    return look_at(ServerConnection(server.address, key, limits=LIMITS), NEVER)
 
 
 def the_model(server: FakeServer) -> RemoteModel:
@@ -126,7 +126,7 @@ def test_what_is_no_list_of_models_is_told(server: FakeServer, page: object, sen
 def test_a_server_that_says_nothing_is_not_waited_for_for_ever(server: FakeServer) -> None:
     server.pages["/v1/models"] = lambda visit: visit.server.over.wait()
     with pytest.raises(RemoteFailed, match="stopped answering"):
-        look_at(Connection(server.address, limits=Limits(answer_s=0.2)), NEVER)
+        look_at(ServerConnection(server.address, limits=ServerLimits(answer_s=0.2)), NEVER)
 
 
 def test_absurd_values_count_as_not_told(server: FakeServer) -> None:
@@ -139,32 +139,32 @@ def test_absurd_values_count_as_not_told(server: FakeServer) -> None:
 
 def test_where_nobody_listens_nothing_is_reached() -> None:
     with pytest.raises(RemoteFailed, match="cannot be reached"):
-        look_at(Connection("http://127.0.0.1:1/v1", limits=LIMITS), NEVER)
+        look_at(ServerConnection("http://127.0.0.1:1/v1", limits=LIMITS), NEVER)
 
 
 def test_a_certificate_that_nobody_vouches_for_is_looked_at_and_trusted_alone() -> None:
     with serving(is_encrypted=True) as server:
         with pytest.raises(CertificateUntrusted, match="Nobody vouches for the certificate"):
-            look_at(Connection(server.address, "sk-1"), NEVER)
+            look_at(ServerConnection(server.address, "sk-1"), NEVER)
         shown = shown_certificate(server.address, NEVER)
         assert not server.asked, "nothing was sent before the certificate was known"
-        assert look_at(Connection(server.address, "sk-1", shown), NEVER).models
+        assert look_at(ServerConnection(server.address, "sk-1", shown), NEVER).models
         asked = len(server.asked)
         with pytest.raises(CertificateUntrusted, match="presents a different certificate from the one you"):
-            look_at(Connection(server.address, "sk-1", "ab" * 32), NEVER)
+            look_at(ServerConnection(server.address, "sk-1", "ab" * 32), NEVER)
         assert len(server.asked) == asked
 
 
 def test_a_server_that_does_not_speak_https_is_told(server: FakeServer) -> None:
     with pytest.raises(RemoteFailed, match="does not speak https"):
-        look_at(Connection(server.address.replace("http:", "https:")), NEVER)
+        look_at(ServerConnection(server.address.replace("http:", "https:")), NEVER)
 
 
 def test_a_certificate_that_an_authority_vouches_for_needs_no_choice(monkeypatch: pytest.MonkeyPatch) -> None:
     vouched = ssl.create_default_context(cafile=str(CERTIFICATE))
     monkeypatch.setattr(connecting, "usual_context", lambda: vouched)
     with serving(is_encrypted=True) as server:
-        assert look_at(Connection(server.address, "sk-1", limits=LIMITS), NEVER).models
+        assert look_at(ServerConnection(server.address, "sk-1", limits=LIMITS), NEVER).models
         elsewhere = server.address.replace("127.0.0.1", "localhost")  # which is not its name
         with pytest.raises(CertificateUntrusted):
-            look_at(Connection(elsewhere, "sk-1", limits=LIMITS), NEVER)
+            look_at(ServerConnection(elsewhere, "sk-1", limits=LIMITS), NEVER)

@@ -10,13 +10,13 @@ from contextlib import suppress
 import pytest
 
 from engine.errors import RemoteFailed
-from engine.remote.connection import Connection, Limits
+from engine.remote.connection import ServerConnection, ServerLimits
 from engine.remote.failures import Stopped
 from engine.stop_signal import StopSignal
 
 _ANNOUNCED = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"
 _ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
-_LIMITS = Limits(answer_s=60.0, first_s=60.0)
+_LIMITS = ServerLimits(answer_s=60.0, first_s=60.0)
 
 
 class Announcer:
@@ -55,18 +55,18 @@ def endless() -> Iterator[Announcer]:
     server.close()
 
 
-def _look(connection: Connection) -> None:
+def _look(connection: ServerConnection) -> None:
     connection.get("/models", StopSignal())
 
 
-def _begin_reply(connection: Connection) -> None:
+def _begin_reply(connection: ServerConnection) -> None:
     with connection.stream("/chat/completions", {}, StopSignal()):
         raise AssertionError("there is no reply")
 
 
 @pytest.mark.parametrize("method", ["get", "stream"])
 def test_announcements_without_end_are_refused(endless: Announcer, method: str) -> None:
-    connection = Connection(endless.address, limits=_LIMITS)
+    connection = ServerConnection(endless.address, limits=_LIMITS)
     ask = _begin_reply if method == "stream" else _look
     with pytest.raises(RemoteFailed, match="sends more than a reply can be"):
         ask(connection)
@@ -76,7 +76,7 @@ def test_announcements_without_end_are_refused(endless: Announcer, method: str) 
 
 def test_stop_ends_them_too(endless: Announcer) -> None:
     stop = StopSignal()
-    connection = Connection(endless.address, limits=_LIMITS)
+    connection = ServerConnection(endless.address, limits=_LIMITS)
 
     def stop_it() -> None:
         endless.is_asked.wait(10)
@@ -89,5 +89,5 @@ def test_stop_ends_them_too(endless: Announcer) -> None:
 
 def test_a_few_announcements_are_passed_over() -> None:
     server = Announcer(300)
-    assert Connection(server.address, limits=_LIMITS).get("/models", StopSignal()).json == {}
+    assert ServerConnection(server.address, limits=_LIMITS).get("/models", StopSignal()).json == {}
     server.close()

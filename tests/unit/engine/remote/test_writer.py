@@ -27,7 +27,7 @@ from engine.messages.replies import (
 from engine.messages.speed import LiveFigures
 from engine.messages.tools import Tool, ToolCall
 from engine.remote import writer as writing
-from engine.remote.connection import Connection, Limits
+from engine.remote.connection import ServerConnection, ServerLimits
 from engine.remote.writer import RemoteWriter
 from engine.replies.writing import Reply
 from engine.stop_signal import StopSignal
@@ -48,8 +48,8 @@ from tests.fakes.remote import (
 
 ASKED = (ChatTurn(Role.SYSTEM, "Be kind."), ChatTurn(Role.USER, "Hello?"))
 GREEDY = ReplySettings(SamplingSettings(temperature=0))
-LIMITS = Limits(line_bytes=10_000, reply_bytes=300_000)
-IMPATIENT = Limits(silence_s=0.3)
+LIMITS = ServerLimits(line_bytes=10_000, reply_bytes=300_000)
+IMPATIENT = ServerLimits(silence_s=0.3)
 FORECAST = Tool("weather", "forecast", "Tells the weather.", '{"type": "object", "properties": {}}')
 
 
@@ -94,10 +94,12 @@ def server() -> Iterator[FakeServer]:
         yield server
 
 
-def writer_of(server: FakeServer, kind: ServerKind = ServerKind.LLAMA_SERVER, limits: Limits = LIMITS) -> RemoteWriter:
+def writer_of(
+    server: FakeServer, kind: ServerKind = ServerKind.LLAMA_SERVER, limits: ServerLimits = LIMITS
+) -> RemoteWriter:
     found = RemoteModel(MODEL, server.reference)
     at = RemoteServer("Desk", server.address, kind, models=(found,))
-    return RemoteWriter(at, found, lambda: Connection(server.address, "sk-1", limits=limits))
+    return RemoteWriter(at, found, lambda: ServerConnection(server.address, "sk-1", limits=limits))
 
 
 def write(
@@ -108,7 +110,7 @@ def write(
     settings: ReplySettings = GREEDY,
     stop: StopSignal | None = None,
     turns: tuple[ChatTurn, ...] = ASKED,
-    limits: Limits = LIMITS,
+    limits: ServerLimits = LIMITS,
     **more: Any,
 ) -> Reply:
     server.replies = [*replies] or server.replies

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from engine.messages.replies import Thought
-from engine.replies.thoughts import Part, PartKind, ThoughtSplitter, joined_replies
+from engine.replies.thoughts import PartKind, ReplyPart, ThoughtSplitter, joined_replies
 from engine.target.thinking import ThinkingMarks
 
 MARKS = ThinkingMarks("<think>", "</think>", "\n</think>\n\n")
@@ -19,15 +19,15 @@ _LETTERS = st.sampled_from(["<think>", "</think>", "<|c|>final<|m|>", "<|c|>anal
 _TEXTS = st.lists(_LETTERS | st.sampled_from([" ", "\n", "a", "so ", "<", "é"]), max_size=14).map("".join)
 
 
-def split(pieces: Sequence[str], marks: ThinkingMarks | None = MARKS, is_inside: bool = False) -> list[Part]:
+def split(pieces: Sequence[str], marks: ThinkingMarks | None = MARKS, is_inside: bool = False) -> list[ReplyPart]:
     """With neighbours of one kind joined."""
     splitter = ThoughtSplitter(marks, is_inside)
     parts = [part for piece in pieces for part in splitter.feed(piece)] + splitter.finish()
     groups = groupby(parts, lambda part: part.kind)
-    return [Part("".join(part.text for part in group), kind) for kind, group in groups]
+    return [ReplyPart("".join(part.text for part in group), kind) for kind, group in groups]
 
 
-def seen(parts: Sequence[Part]) -> list[tuple[str, str]]:
+def seen(parts: Sequence[ReplyPart]) -> list[tuple[str, str]]:
     names = {PartKind.ANSWER: "answer", PartKind.THOUGHT: "thought"}
     return [(names[part.kind], part.text) for part in parts if part.kind in names]
 

@@ -18,7 +18,7 @@ from engine.target.forms import make_form
 from engine.target.interface import FloatRows, Interrupted, Target
 from engine.target.llama_cpp import LlamaCppTarget
 from engine.tuning.measuring import NUM_KEPT, Extent, Measuring, distance_of
-from engine.tuning.passages import Passage, rows_along, write_passage
+from engine.tuning.passages import ReferencePassage, rows_along, write_passage
 from engine.tuning.passes import NUM_TOKENS, ratios, time_turn
 from tests.fakes.clock import FakeClock
 from tests.fakes.target import FakeTarget
@@ -172,7 +172,7 @@ def test_some_replies_are_greedy_and_others_drawn(forms: tuple[Path, Path]) -> N
 
 def test_rows_are_those_before_each_token_whatever_a_pass_can_hold() -> None:
     target = FakeTarget(lambda tokens: 65 + len(tokens) % 7, max_tokens=4)
-    passage = Passage(tuple(range(97, 107)), tuple(range(65, 74)))
+    passage = ReferencePassage(tuple(range(97, 107)), tuple(range(65, 74)))
     rows = [int(row.argmax()) for row in rows_along(target, passage, StopSignal())]
     assert rows == [65 + num_held % 7 for num_held in range(10, 19)]
 

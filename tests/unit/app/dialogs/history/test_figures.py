@@ -5,7 +5,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from app.dialogs.history.figures import Choice, Grouping, Point, marks, points, rows, since, week_begins
+from app.dialogs.history.figures import Grouping, HistoryFilter, Point, marks, points, rows, since, week_begins
 from engine.messages.history import Tally, TotalSpeedup
 from engine.messages.learned import Benefit, ScoredReplies
 from engine.messages.replies import TextKind
@@ -21,12 +21,12 @@ def ratio(point: Point) -> float:
 
 def test_a_choice_keeps_what_it_names() -> None:
     days = history().days
-    assert len([day for day in days if Choice().keeps(day)]) == 4
-    assert [day.conversation_id for day in days if Choice("Tiny").keeps(day)] == [1, 2, 4]
-    assert [day.conversation_id for day in days if Choice("Tiny", TextKind.CODE).keeps(day)] == [2]
-    assert Choice("Tiny").keeps_note(note())
-    assert Choice("Big").keeps_note(note(targets=()))
-    assert not Choice("Big").keeps_note(note())
+    assert len([day for day in days if HistoryFilter().keeps(day)]) == 4
+    assert [day.conversation_id for day in days if HistoryFilter("Tiny").keeps(day)] == [1, 2, 4]
+    assert [day.conversation_id for day in days if HistoryFilter("Tiny", TextKind.CODE).keeps(day)] == [2]
+    assert HistoryFilter("Tiny").keeps_note(note())
+    assert HistoryFilter("Big").keeps_note(note(targets=()))
+    assert not HistoryFilter("Big").keeps_note(note())
 
 
 def test_each_day_is_a_point_of_all_that_was_written_on_it() -> None:

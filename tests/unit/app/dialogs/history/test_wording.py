@@ -8,7 +8,7 @@ from datetime import date
 import pytest
 
 from app.dialogs.history.columns import cells, csv_text
-from app.dialogs.history.figures import Grouping, Row, by_text, points, rows
+from app.dialogs.history.figures import Grouping, HistoryRow, by_text, points, rows
 from app.dialogs.history.wording import (
     duration,
     exceptions_words,
@@ -124,14 +124,16 @@ def test_a_point_tells_when_and_how_many() -> None:
 
 @pytest.mark.usefixtures("drafter_and_recall")
 def test_the_cells_of_a_row() -> None:
-    row = Row("Tiny", TextKind.CODE, tally())
+    row = HistoryRow("Tiny", TextKind.CODE, tally())
     who = "Drafter 75\u00a0%, earlier text 25\u00a0%"
     assert cells(row) == ("Code", "2", "200", "3.3", "1.50× ± 0.03", "1.67", "50\u00a0%", who)
-    assert cells(Row("Tiny", None, Tally())) == ("All kinds", "0", "0", "–", "–", "–", "–", "–")
+    assert cells(HistoryRow("Tiny", None, Tally())) == ("All kinds", "0", "0", "–", "–", "–", "–", "–")
 
 
 def test_the_table_is_exported_with_its_digits() -> None:
-    text = csv_text([*rows([portion(date(2026, 3, 1), target='A "b", c')]), Row("Old", None, Tally(num_replies=1))])
+    text = csv_text(
+        [*rows([portion(date(2026, 3, 1), target='A "b", c')]), HistoryRow("Old", None, Tally(num_replies=1))]
+    )
     first, second = csv.DictReader(io.StringIO(text))
     assert first["model"] == 'A "b", c'
     assert (first["kind"], first["replies"], first["tokens"], first["seconds"]) == ("prose", "2", "200", "60")

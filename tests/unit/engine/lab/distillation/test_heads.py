@@ -16,10 +16,10 @@ from engine.drafter.heads import load_heads
 from engine.errors import DrafterUnusable, FileUnusable
 from engine.lab.distillation.corpus import read_lessons
 from engine.lab.distillation.heads import distill_heads
-from engine.lab.distillation.heads_training import HeadsModel, Words, count_hits
+from engine.lab.distillation.heads_training import HeadsModel, HeadVocabulary, count_hits
 from engine.lab.distillation.progress import DistillProgress, Judgement, TrainingProgress
 from engine.lab.distillation.teacher import TargetTeacher
-from engine.lab.distillation.thoughts import Thoughts, ThoughtShards
+from engine.lab.distillation.thoughts import ReplyStates, ThoughtShards
 from engine.stop_signal import StopSignal
 from engine.target.llama_cpp import LlamaCppTarget
 from engine.target.sources import file_source
@@ -124,14 +124,14 @@ def test_hits_are_counted_round_by_round_and_not_beyond_a_reply() -> None:
     """Every head says what the state says; of two replies the second begins where the first ends."""
     written = torch.tensor([0, 1, 1, 2, 0, 0])
     said = torch.tensor([1, 1, 1, 0, 0, 0])  # by the states
-    words = Words(
+    words = HeadVocabulary(
         torch.arange(3),
         torch.eye(3, dtype=torch.bfloat16),
         torch.arange(3),
         torch.zeros((3, 3), dtype=torch.bfloat16),
         torch.arange(3),
     )
-    thoughts = Thoughts(
+    thoughts = ReplyStates(
         torch.eye(3, dtype=torch.bfloat16)[said],
         written,
         torch.tensor([4, 4, 4, 4, 6, 6]),

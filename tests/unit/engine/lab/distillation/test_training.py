@@ -14,13 +14,13 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from engine.errors import FileUnusable
 from engine.lab.distillation.progress import TrainingProgress
-from engine.lab.distillation.training import Lessons, TrainingSettings, train
+from engine.lab.distillation.training import DistillationSettings, Lessons, train
 from engine.learning.evaluation import count_hits
 from engine.learning.samples import LabelTable, Sample
 
 VOCABULARY = 24
 NO_LABELS = LabelTable(np.zeros((0, 1), np.int32), np.zeros((0, 1), np.float16))
-BRIEF = TrainingSettings(seconds=60, learning_rate=2e-2, steps=30)
+BRIEF = DistillationSettings(seconds=60, learning_rate=2e-2, steps=30)
 
 
 def model() -> LlamaForCausalLM:

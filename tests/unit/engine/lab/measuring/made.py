@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 
 from engine.decoding.figures import DecodingFigures, ProposerFigures
-from engine.lab.measuring.modes import Answer
-from engine.lab.measuring.prompts import Chat, Question
+from engine.lab.measuring.modes import ModeAnswer
+from engine.lab.measuring.prompts import BenchQuestion, ScriptedChat
 from engine.stop_signal import StopSignal
 
 TOKENS = (5, 6, 7)
@@ -19,12 +19,12 @@ def answer(
     figures: DecodingFigures | None = None,
     prompt: tuple[int, ...] = (1, 2),
     text: str = "said",
-) -> Answer:
+) -> ModeAnswer:
     """As many tokens in the rounds as in the reply, and as many passes, unless figures say otherwise."""
     if figures is None:
         figures = DecodingFigures(num_rounds=2, num_written=len(tokens), passes=Counter({1: len(tokens)}))
         figures.pass_s[1] = wall_s
-    return Answer(text, prompt, tokens, 0.5, wall_s, figures)
+    return ModeAnswer(text, prompt, tokens, 0.5, wall_s, figures)
 
 
 def drafted() -> DecodingFigures:
@@ -47,17 +47,17 @@ def drafted() -> DecodingFigures:
 class FakeMode:
     """Implements `engine.lab.measuring.modes.Mode`; writes down what it is asked."""
 
-    def __init__(self, name: str, log: list[tuple[str, str]], answers: Callable[[Question], Answer]) -> None:
+    def __init__(self, name: str, log: list[tuple[str, str]], answers: Callable[[BenchQuestion], ModeAnswer]) -> None:
         self._name = name
         self._log = log
         self._answers = answers
-        self.questions: list[Question] = []
+        self.questions: list[BenchQuestion] = []
 
-    def answer(self, question: Question, stop: StopSignal) -> Answer:  # noqa: ARG002
+    def answer(self, question: BenchQuestion, stop: StopSignal) -> ModeAnswer:  # noqa: ARG002
         self._log.append((self._name, question.id))
         self.questions.append(question)
         return self._answers(question)
 
 
-def chat(name: str, *prompts: str, task: str = "") -> Chat:
-    return Chat(name, task, (), prompts or ("Hello?",))
+def chat(name: str, *prompts: str, task: str = "") -> ScriptedChat:
+    return ScriptedChat(name, task, (), prompts or ("Hello?",))

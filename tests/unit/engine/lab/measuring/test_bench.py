@@ -3,9 +3,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.errors import PromptTooLong
-from engine.lab.measuring.bench import Bench, Comparison, Fork
-from engine.lab.measuring.modes import Answer
-from engine.lab.measuring.prompts import Question
+from engine.lab.measuring.bench import Bench, Fork, ModeComparison
+from engine.lab.measuring.modes import ModeAnswer
+from engine.lab.measuring.prompts import BenchQuestion
 from engine.messages.conversations import Role
 from engine.stop_signal import StopSignal
 from engine.target.interface import Interrupted
@@ -78,7 +78,7 @@ def test_without_a_gauge_nothing_is_said_about_forks() -> None:
 
 
 def test_a_question_that_is_too_long_ends_its_chat_only() -> None:
-    def refuse_b(question: Question) -> Answer:
+    def refuse_b(question: BenchQuestion) -> ModeAnswer:
         if question.id == "b-t2":
             raise PromptTooLong("Too long.")
         return answer()
@@ -92,12 +92,12 @@ def test_a_question_that_is_too_long_ends_its_chat_only() -> None:
 
 
 def test_what_was_compared_before_an_interruption_counts() -> None:
-    def stop_at_c(question: Question) -> Answer:
+    def stop_at_c(question: BenchQuestion) -> ModeAnswer:
         if question.id == "c":
             raise Interrupted
         return answer()
 
-    seen: list[Comparison] = []
+    seen: list[ModeComparison] = []
     modes = {"plain": FakeMode("plain", [], lambda _question: answer()), "auto": FakeMode("auto", [], stop_at_c)}
     outcome = Bench(modes).run([chat(name) for name in "abcd"], StopSignal(), seen.append)
     assert outcome.interrupted

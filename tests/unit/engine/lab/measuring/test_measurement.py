@@ -9,7 +9,7 @@ import pytest
 from engine.decoding.speculation import Speculation
 from engine.lab.measuring.measurement import Measurement
 from engine.lab.measuring.order import BenchOrder, SimulatedCosts
-from engine.lab.measuring.prompts import Chat
+from engine.lab.measuring.prompts import ScriptedChat
 from engine.stop_signal import StopSignal
 from engine.target.trace import TraceTarget
 from tests.fakes.proposers import drafting
@@ -18,7 +18,7 @@ from tests.unit.engine.lab.measuring.test_modes import Foreteller
 from tests.unit.engine.target.test_trace import FakeVocabulary
 
 REPLY = "abcdefg"
-CHATS = (Chat("one", "chat", (), ("Hi",), REPLY), Chat("two", "chat", (), ("Hello",), REPLY))
+CHATS = (ScriptedChat("one", "chat", (), ("Hi",), REPLY), ScriptedChat("two", "chat", (), ("Hello",), REPLY))
 
 
 def speculations() -> dict[str, Speculation]:

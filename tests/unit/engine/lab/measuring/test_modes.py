@@ -9,7 +9,7 @@ from engine.decoding.speculation import Speculation
 from engine.errors import TargetUnusable
 from engine.lab.measuring.modes import ReplayMode, SimulatedMode, WriterMode
 from engine.lab.measuring.order import PASS_S, SimulatedCosts
-from engine.lab.measuring.prompts import Question
+from engine.lab.measuring.prompts import BenchQuestion
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.origins import Origin
 from engine.numerics.draft import NO_DRAFT, Draft
@@ -58,7 +58,7 @@ def replay_mode(speculation: Speculation | None, max_tokens: int, costs: Simulat
 
 def test_a_recorded_reply_costs_one_pass_for_each_token_but_the_first_and_one_for_its_end() -> None:
     mode = replay_mode(None, 128, SimulatedCosts())
-    answer = mode.answer(Question("a", "", TURNS, "abcd"), StopSignal())
+    answer = mode.answer(BenchQuestion("a", "", TURNS, "abcd"), StopSignal())
     assert (answer.text, answer.tokens) == ("abcd", tuple(b"abcd"))
     assert answer.figures.num_written == 4
     assert answer.wall_s == pytest.approx(4 * PASS_S)
@@ -78,7 +78,7 @@ def test_a_recorded_reply_costs_one_pass_for_each_token_but_the_first_and_one_fo
 def test_drafts_cost_their_steps_and_longer_passes(wrong_second: bool, passes: dict[int, int], wall: float) -> None:
     speculation = drafting(Foreteller(b"abcdefg", wrong_second), length=2)
     mode = replay_mode(speculation, 128, SimulatedCosts(0.1, (1.0, 1.2, 1.5)))
-    answer = mode.answer(Question("a", "", TURNS, "abcdefg"), StopSignal())
+    answer = mode.answer(BenchQuestion("a", "", TURNS, "abcdefg"), StopSignal())
     assert answer.text == "abcdefg"
     assert answer.figures.passes == passes
     assert answer.wall_s == pytest.approx(wall * PASS_S)
@@ -91,7 +91,7 @@ def test_a_step_may_cost_what_it_really_took() -> None:
     drafter = FakeSlow(0.5, step_s=0.25)
     drafter.reading_s = 3.0
     mode = replay_mode(drafting(drafter, length=1), 128, SimulatedCosts(step=None))
-    answer = mode.answer(Question("a", "", TURNS, "abcd"), StopSignal())
+    answer = mode.answer(BenchQuestion("a", "", TURNS, "abcd"), StopSignal())
     num_steps = answer.figures.num_steps - 1  # the reading is one of them
     assert num_steps >= 3
     assert answer.figures.draft_s == pytest.approx(num_steps * 0.25)
@@ -102,14 +102,14 @@ def test_a_step_may_cost_what_it_really_took() -> None:
 def test_a_replay_ends_at_its_length() -> None:
     speculation = drafting(Foreteller(b"abcdefg", wrong_second=False), length=2)
     mode = replay_mode(speculation, 5, SimulatedCosts())
-    answer = mode.answer(Question("a", "", TURNS, "abcdefg"), StopSignal())
+    answer = mode.answer(BenchQuestion("a", "", TURNS, "abcdefg"), StopSignal())
     assert answer.text == "abcde"
     assert answer.figures.num_written == 4
 
 
 def test_every_replay_begins_anew() -> None:
     mode = replay_mode(None, 128, SimulatedCosts())
-    texts = [mode.answer(Question("a", "", TURNS, text), StopSignal()).text for text in ("one", "two", "one")]
+    texts = [mode.answer(BenchQuestion("a", "", TURNS, text), StopSignal()).text for text in ("one", "two", "one")]
     assert texts == ["one", "two", "one"]
 
 
@@ -120,7 +120,7 @@ def test_with_a_body_a_replay_takes_the_bodys_time(monkeypatch: pytest.MonkeyPat
     body.on_evaluate = lambda: clock.spend(0.25)
     mode = ReplayMode(trace, BodyTarget(trace, body), ReplySettings(GREEDY, 128), None)
     for _ in range(2):
-        answer = mode.answer(Question("a", "", TURNS, "abcd"), StopSignal())
+        answer = mode.answer(BenchQuestion("a", "", TURNS, "abcd"), StopSignal())
         assert answer.text == "abcd"
         assert (answer.prompt_s, answer.wall_s) == (0.25, 4 * 0.25)
         assert answer.figures.pass_s == {1: 1.0}
@@ -132,7 +132,7 @@ def test_a_replay_keeps_its_prompt_within_the_bodys_context() -> None:
     target = BodyTarget(trace, FakeTarget(context_size=200, max_tokens=64))
     turns = (ChatTurn(Role.USER, "long " * 100),)
     answer = ReplayMode(trace, target, ReplySettings(GREEDY, 128), None).answer(
-        Question("a", "", turns, "abcd"), StopSignal()
+        BenchQuestion("a", "", turns, "abcd"), StopSignal()
     )
     assert answer.text == "abcd"
     assert 100 < len(answer.prompt) < 200
@@ -142,14 +142,14 @@ def test_what_a_replay_taught_is_told_to_the_proposers() -> None:
     proposer = FakeSlow(0.5)
     trace = TraceTarget(FakeVocabulary(), Path("fake-vocab.gguf"))
     mode = ReplayMode(trace, trace, ReplySettings(GREEDY, 128), drafting(proposer))
-    mode.answer(Question("a", "", TURNS, "abcd"), StopSignal())
+    mode.answer(BenchQuestion("a", "", TURNS, "abcd"), StopSignal())
     assert proposer.num_replies == 1
 
 
 def test_a_writers_answer_has_its_text_tokens_and_figures() -> None:
     mode = WriterMode(FakeTarget(says("yes")), ReplySettings(GREEDY), None)
-    first = mode.answer(Question("a", "", TURNS), StopSignal())
-    again = mode.answer(Question("b", "", TURNS), StopSignal())
+    first = mode.answer(BenchQuestion("a", "", TURNS), StopSignal())
+    again = mode.answer(BenchQuestion("b", "", TURNS), StopSignal())
     assert (first.text, first.tokens) == ("yes", tuple(b"yes"))
     assert again.tokens == first.tokens
     assert first.figures.num_written == 3
@@ -160,9 +160,9 @@ def test_a_writers_answer_has_its_text_tokens_and_figures() -> None:
 def test_an_answer_reads_its_whole_prompt_again() -> None:
     target = FakeTarget(says("yes"))
     mode = WriterMode(target, ReplySettings(GREEDY), None)
-    mode.answer(Question("a", "", TURNS), StopSignal())
+    mode.answer(BenchQuestion("a", "", TURNS), StopSignal())
     evaluated = target.num_evaluated
-    mode.answer(Question("a", "", TURNS), StopSignal())
+    mode.answer(BenchQuestion("a", "", TURNS), StopSignal())
     assert target.num_evaluated == 2 * evaluated
 
 
@@ -172,11 +172,11 @@ def test_a_stop_interrupts_and_a_failure_is_raised() -> None:
     target = FakeTarget(says("yes"))
     mode = WriterMode(target, ReplySettings(GREEDY), None)
     with pytest.raises(Interrupted):
-        mode.answer(Question("a", "", TURNS), stop)
+        mode.answer(BenchQuestion("a", "", TURNS), stop)
 
     def fail() -> None:
         raise TargetUnusable("Broken.")
 
     target.on_evaluate = fail
     with pytest.raises(TargetUnusable, match="Broken"):
-        mode.answer(Question("a", "", TURNS), StopSignal())
+        mode.answer(BenchQuestion("a", "", TURNS), StopSignal())

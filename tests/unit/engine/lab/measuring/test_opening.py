@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from engine.errors import DrafterUnusable, FileUnusable, TargetUnusable
-from engine.lab.measuring.opening import Drafting, MakeDrafting, open_measurement
+from engine.lab.measuring.opening import MakeDrafting, MeasuredDrafting, open_measurement
 from engine.lab.measuring.order import WAYS, BenchOrder, SimulatedCosts, Way
 from engine.messages.drafters import DrafterRunner, DrafterSource
 from engine.messages.learned import VerifiedReply
@@ -44,11 +44,11 @@ class FakeDrafting:
     teachable: Teachable | None = None
 
 
-def foreteller(_target: Target, _passes: PassCosts, _given_step: GivenStep, _way: Way) -> Drafting:
+def foreteller(_target: Target, _passes: PassCosts, _given_step: GivenStep, _way: Way) -> MeasuredDrafting:
     return FakeDrafting(Foreteller(REPLY.encode(), wrong_second=False))
 
 
-def no_drafter(_target: Target, _passes: PassCosts, _given_step: GivenStep, _way: Way) -> Drafting:
+def no_drafter(_target: Target, _passes: PassCosts, _given_step: GivenStep, _way: Way) -> MeasuredDrafting:
     raise AssertionError("recall needs no drafter")
 
 
@@ -164,7 +164,7 @@ def test_a_chat_is_remembered_and_the_drafter_is_taught_where_that_is_asked_for(
     path.write_text("".join(json.dumps(chat) + "\n" for chat in chats))
     pupil = FakePupil()
 
-    def silent(_target: Target, _passes: PassCosts, _given_step: GivenStep, _way: Way) -> Drafting:
+    def silent(_target: Target, _passes: PassCosts, _given_step: GivenStep, _way: Way) -> MeasuredDrafting:
         return FakeDrafting(Foreteller(b"", wrong_second=False), teachable=cast("Teachable", pupil))
 
     modes = ("plain", "auto")
@@ -187,7 +187,7 @@ def test_a_target_that_cannot_roll_back_is_measured_without_drafts(prompts: Path
 
 
 def test_a_target_is_closed_when_its_drafter_cannot_be_used(prompts: Path) -> None:
-    def refuse(_target: Target, _passes: PassCosts, _given_step: GivenStep, _way: Way) -> Drafting:
+    def refuse(_target: Target, _passes: PassCosts, _given_step: GivenStep, _way: Way) -> MeasuredDrafting:
         raise DrafterUnusable("There is no drafter.")
 
     target = FakeTarget()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import FileUnusable
-from engine.lab.measuring.prompts import Question, read_prompts
+from engine.lab.measuring.prompts import BenchQuestion, read_prompts
 from engine.messages.conversations import ChatTurn, Role
 
 
@@ -18,7 +18,7 @@ def written(folder: Path, *lines: object) -> Path:
 
 def test_a_chat_of_one_turn_is_one_question_with_its_own_id(tmp_path: Path) -> None:
     (chat,) = read_prompts(written(tmp_path, {"id": "a", "turns": ["Hi."], "task": "chat"}))
-    assert chat.question(()) == Question("a", "chat", (ChatTurn(Role.USER, "Hi."),))
+    assert chat.question(()) == BenchQuestion("a", "chat", (ChatTurn(Role.USER, "Hi."),))
 
 
 def test_a_later_turn_has_the_replies_before_it(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_a_recorded_reply_comes_with_its_conversation(tmp_path: Path) -> None:
         {"id": "b", "prompt": "User: One. …", "response": "No.", "messages": messages},
     )
     first, second = read_prompts(path, recorded=True)
-    assert first.question(()) == Question("a", "", (ChatTurn(Role.USER, "Hi."),), "Hello.")
+    assert first.question(()) == BenchQuestion("a", "", (ChatTurn(Role.USER, "Hi."),), "Hello.")
     assert [turn.text for turn in second.question(()).turns] == ["One.", "Yes.", "Two."]
     assert second.response == "No."
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from engine.decoding.figures import DecodingFigures
-from engine.lab.measuring.bench import Comparison, Fork, Outcome
-from engine.lab.measuring.modes import Answer
-from engine.lab.measuring.prompts import Question
+from engine.lab.measuring.bench import BenchOutcome, Fork, ModeComparison
+from engine.lab.measuring.modes import ModeAnswer
+from engine.lab.measuring.prompts import BenchQuestion
 from engine.lab.measuring.report import Subject, make_report, ratio_to_plain
 from engine.messages.conversations import ChatTurn, Role
 from tests.unit.engine.lab.measuring.made import answer, drafted
@@ -19,14 +19,14 @@ SUBJECT = Subject("starter", simulated=False, machine={"cpu": "a"}, settings={"s
 
 
 def comparison(
-    name: str, answers: dict[str, Answer], task: str = "", forks: dict[str, Fork] | None = None
-) -> Comparison:
-    return Comparison(Question(name, task, (ChatTurn(Role.USER, "Hi."),)), answers, forks or {})
+    name: str, answers: dict[str, ModeAnswer], task: str = "", forks: dict[str, Fork] | None = None
+) -> ModeComparison:
+    return ModeComparison(BenchQuestion(name, task, (ChatTurn(Role.USER, "Hi."),)), answers, forks or {})
 
 
-def report(*comparisons: Comparison) -> Any:
+def report(*comparisons: ModeComparison) -> Any:
     modes = list(comparisons[0].answers)
-    outcome = Outcome(comparisons, ("long",), dict.fromkeys(modes, 123.44), interrupted=False)
+    outcome = BenchOutcome(comparisons, ("long",), dict.fromkeys(modes, 123.44), interrupted=False)
     return json.loads(json.dumps(make_report(SUBJECT, modes, outcome)))
 
 
@@ -158,7 +158,7 @@ def test_figures_are_grouped_by_task() -> None:
 
 
 def test_by_counts_a_pass_takes_what_such_passes_take_in_the_whole_run() -> None:
-    def of(wall_s: float, num_rows: int, num_passes: int) -> Answer:
+    def of(wall_s: float, num_rows: int, num_passes: int) -> ModeAnswer:
         figures = DecodingFigures(num_written=4, passes=Counter({num_rows: num_passes}))
         figures.pass_s[num_rows] = wall_s
         return answer(wall_s, (1, 2, 3, 4), figures)

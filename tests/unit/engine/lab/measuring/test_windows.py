@@ -7,9 +7,9 @@ from collections import Counter
 import pytest
 
 from engine.decoding.figures import DecodingFigures, ProposerFigures
-from engine.lab.measuring.bench import Comparison
-from engine.lab.measuring.modes import Answer
-from engine.lab.measuring.prompts import Question
+from engine.lab.measuring.bench import ModeComparison
+from engine.lab.measuring.modes import ModeAnswer
+from engine.lab.measuring.prompts import BenchQuestion
 from engine.lab.measuring.windows import windows
 from engine.messages.conversations import ChatTurn, Role
 from tests.unit.engine.lab.measuring.made import answer, drafted
@@ -27,10 +27,10 @@ def recalled(num_accepted: int) -> DecodingFigures:
     )
 
 
-def comparisons(*answers: Answer, plain: bool = True) -> list[Comparison]:
-    question = Question("a", "", (ChatTurn(Role.USER, "Hi."),))
+def comparisons(*answers: ModeAnswer, plain: bool = True) -> list[ModeComparison]:
+    question = BenchQuestion("a", "", (ChatTurn(Role.USER, "Hi."),))
     of_plain = {"plain": answer(2.0, tuple(range(10)))} if plain else {}
-    return [Comparison(question, {**of_plain, "auto": each}, {}) for each in answers]
+    return [ModeComparison(question, {**of_plain, "auto": each}, {}) for each in answers]
 
 
 def test_each_stretch_has_its_own_figures() -> None:
