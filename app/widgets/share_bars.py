@@ -20,7 +20,7 @@ _LEAST_PX = 2  # of a part that is not empty
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class BarShare:
     size: float
     colour: str  # a token of the theme
     words: str
@@ -29,7 +29,7 @@ class Share:
 @dataclass(frozen=True, slots=True)
 class Bar:
     name: str
-    parts: tuple[Share, ...]
+    parts: tuple[BarShare, ...]
     about: str  # of its tooltip
 
 

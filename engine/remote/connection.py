@@ -31,7 +31,7 @@ _MOST_WAIT_S = 120.0  # that a server can ask for
 
 
 @dataclass(frozen=True, slots=True)
-class ServerLimits:
+class ConnectionLimits:
     connect_s: float = 10.0
     answer_s: float = 30.0  # for an answer that is no reply
     first_s: float = 1800.0  # before a reply begins: a long prompt takes long to read on a slow machine
@@ -70,7 +70,7 @@ class ServerConnection:
     address: str  # normal form
     key: str = field(default="", repr=False)
     certificate: str = ""  # as in `RemoteServer`
-    limits: ServerLimits = ServerLimits()
+    limits: ConnectionLimits = ConnectionLimits()
 
     @property
     def host(self) -> str:
@@ -233,7 +233,7 @@ class ServerConnection:
         return lost(self.host)
 
 
-def shown_certificate(address: str, stop: StopSignal, limits: ServerLimits = ServerLimits()) -> str:
+def shown_certificate(address: str, stop: StopSignal, limits: ConnectionLimits = ConnectionLimits()) -> str:
     """The SHA-256 of the certificate that a server shows; nothing is sent to it. Raises RemoteFailed and Stopped."""
     probe = ServerConnection(address, certificate="none", limits=limits)
     try:

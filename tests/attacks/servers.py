@@ -18,7 +18,7 @@ from engine.config import EngineConfig, ReplySettings, SamplingSettings
 from engine.messages.commands import AgreeToServer, Command, LoadTarget, LookAtServer, SaveServer, Send
 from engine.messages.events import Event, Failed, Finished, PromptStored, ReplyFinished, ServerSeen
 from engine.remote import writer
-from engine.remote.connection import ServerConnection, ServerLimits
+from engine.remote.connection import ConnectionLimits, ServerConnection
 from engine.remote.keys import Keys
 from engine.remote.servers import Servers
 from engine.threads import Engine
@@ -29,7 +29,7 @@ from tests.fakes.remote import FakeServer, Reaction, Visit, delta, serving, stre
 
 _KEY = "sk-attack-0123456789abcdef"
 _PATIENCE_S = 60.0
-_LIMITS = ServerLimits(connect_s=5, answer_s=2, first_s=2, silence_s=0.5)
+_LIMITS = ConnectionLimits(connect_s=5, answer_s=2, first_s=2, silence_s=0.5)
 _GREEDY = ReplySettings(SamplingSettings(temperature=0))
 _NUMBERS = (10**400, -(10**18), 1e308, -0.0, True, 2**63, "1e999", float("nan"))
 _TYPES: tuple[Any, ...] = (None, 5, "x", [], {}, [[]], [None], {"a": 1}, True, 1.5)

@@ -39,7 +39,7 @@ from app.theme import ThemeKeeper
 from app.widgets.layouts import Gap, Placed, ScrollingPage, Stretch, in_column, in_row
 from app.widgets.parts import button, set_up, words
 from app.widgets.plots import PlotMark, PlotPoint, RatioPlot
-from app.widgets.share_bars import Bar, Share, ShareBars
+from app.widgets.share_bars import Bar, BarShare, ShareBars
 from engine.home import expanded
 from engine.messages.history import History, Portion, Tally, TotalSpeedup, total
 from engine.messages.outlook import Outlook
@@ -279,7 +279,7 @@ class HistoryPage(Dialog):
         part_words = self.tr("{name} {share}, {duration}")
         if parted > 0:
             shown = tuple(
-                Share(
+                BarShare(
                     seconds,
                     colour,
                     part_words.format(name=name, share=percent_words(seconds / parted), duration=duration(seconds)),
@@ -289,7 +289,7 @@ class HistoryPage(Dialog):
             bars.append(Bar(self.tr("Writing replies"), shown, tool_tip(HOW_TIME_IS_PARTED)))
         learning = sum(day.seconds for day in self._history.learning)
         if learning > 0:
-            part = Share(learning, "code_keyword", duration(learning))
+            part = BarShare(learning, "code_keyword", duration(learning))
             bars.append(
                 Bar(self.tr("Learning, while no reply was being written"), (part,), tool_tip(HOW_LEARNING_IS_TIMED))
             )

@@ -9,13 +9,13 @@ import pytest
 from engine.errors import CertificateUntrusted, RemoteFailed
 from engine.messages.remote import RemoteModel, RemoteServer, ServerKind
 from engine.remote import connection as connecting
-from engine.remote.connection import ServerConnection, ServerLimits, shown_certificate
+from engine.remote.connection import ConnectionLimits, ServerConnection, shown_certificate
 from engine.remote.discovery import look_at
 from engine.stop_signal import StopSignal
 from tests.fakes.remote import CERTIFICATE, FakeServer, refusing, serving
 
 NEVER = StopSignal()
-LIMITS = ServerLimits(answer_bytes=1 << 20)
+LIMITS = ConnectionLimits(answer_bytes=1 << 20)
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_what_is_no_list_of_models_is_told(server: FakeServer, page: object, sen
 def test_a_server_that_says_nothing_is_not_waited_for_for_ever(server: FakeServer) -> None:
     server.pages["/v1/models"] = lambda visit: visit.server.over.wait()
     with pytest.raises(RemoteFailed, match="stopped answering"):
-        look_at(ServerConnection(server.address, limits=ServerLimits(answer_s=0.2)), NEVER)
+        look_at(ServerConnection(server.address, limits=ConnectionLimits(answer_s=0.2)), NEVER)
 
 
 def test_absurd_values_count_as_not_told(server: FakeServer) -> None:

@@ -10,13 +10,13 @@ from contextlib import suppress
 import pytest
 
 from engine.errors import RemoteFailed
-from engine.remote.connection import ServerConnection, ServerLimits
+from engine.remote.connection import ConnectionLimits, ServerConnection
 from engine.remote.failures import Stopped
 from engine.stop_signal import StopSignal
 
 _ANNOUNCED = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"
 _ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
-_LIMITS = ServerLimits(answer_s=60.0, first_s=60.0)
+_LIMITS = ConnectionLimits(answer_s=60.0, first_s=60.0)
 
 
 class Announcer:

@@ -27,7 +27,7 @@ from engine.messages.replies import (
 from engine.messages.speed import LiveFigures
 from engine.messages.tools import Tool, ToolCall
 from engine.remote import writer as writing
-from engine.remote.connection import ServerConnection, ServerLimits
+from engine.remote.connection import ConnectionLimits, ServerConnection
 from engine.remote.writer import RemoteWriter
 from engine.replies.writing import Reply
 from engine.stop_signal import StopSignal
@@ -48,8 +48,8 @@ from tests.fakes.remote import (
 
 ASKED = (ChatTurn(Role.SYSTEM, "Be kind."), ChatTurn(Role.USER, "Hello?"))
 GREEDY = ReplySettings(SamplingSettings(temperature=0))
-LIMITS = ServerLimits(line_bytes=10_000, reply_bytes=300_000)
-IMPATIENT = ServerLimits(silence_s=0.3)
+LIMITS = ConnectionLimits(line_bytes=10_000, reply_bytes=300_000)
+IMPATIENT = ConnectionLimits(silence_s=0.3)
 FORECAST = Tool("weather", "forecast", "Tells the weather.", '{"type": "object", "properties": {}}')
 
 
@@ -95,7 +95,7 @@ def server() -> Iterator[FakeServer]:
 
 
 def writer_of(
-    server: FakeServer, kind: ServerKind = ServerKind.LLAMA_SERVER, limits: ServerLimits = LIMITS
+    server: FakeServer, kind: ServerKind = ServerKind.LLAMA_SERVER, limits: ConnectionLimits = LIMITS
 ) -> RemoteWriter:
     found = RemoteModel(MODEL, server.reference)
     at = RemoteServer("Desk", server.address, kind, models=(found,))
@@ -110,7 +110,7 @@ def write(
     settings: ReplySettings = GREEDY,
     stop: StopSignal | None = None,
     turns: tuple[ChatTurn, ...] = ASKED,
-    limits: ServerLimits = LIMITS,
+    limits: ConnectionLimits = LIMITS,
     **more: Any,
 ) -> Reply:
     server.replies = [*replies] or server.replies
