@@ -12,13 +12,11 @@ from app.dialogs.shortcuts_dialog import ShortcutsDialog
 from app.settings.shortcuts import Shortcuts, fixed_keys
 from app.theme import ThemeKeeper, app_icon
 from app.widgets.conversation_list import ConversationList
-from app.widgets.dropped_files import DroppedFiles
-from app.widgets.folder_banner import FolderBanner
+from app.widgets.dropped_files import DroppedFiles, Landing
 from app.widgets.icon_button import KeyHint
 from app.widgets.keyboard_home import KeyboardHome
-from app.widgets.landing import Landing
 from app.widgets.layouts import Placed, Stretch, in_column, in_row
-from app.widgets.notice_bar import IncognitoBanner, NoticeBars
+from app.widgets.notice_bar import FolderBanner, IncognitoBanner, NoticeBars
 from app.widgets.pictures import Pictures
 from app.widgets.popups import WindowMenu
 from app.widgets.prompt_box import PromptBox

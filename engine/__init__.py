@@ -61,8 +61,7 @@ _PUBLIC = {
     "tools.keys": "has_keys",
     "tools.servers": "read_tool_servers write_tool_servers",
     "use_cases.chat": "open_writer read_prompt",
-    "use_cases.exporting": "export_drafter",
-    "use_cases.lab": "distill open_bench",
+    "use_cases.lab": "distill export_drafter open_bench",
     "use_cases.remote": "certificate_of look_at_server",
     "use_cases.serving": "checked_embedder serving",
     "use_cases.store": """
@@ -97,7 +96,6 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.tools.keys import *
     from engine.tools.servers import *
     from engine.use_cases.chat import *
-    from engine.use_cases.exporting import *
     from engine.use_cases.lab import *
     from engine.use_cases.remote import *
     from engine.use_cases.serving import *

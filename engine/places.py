@@ -1,5 +1,5 @@
 """Every file that the program writes into its data folder, and what becomes of it when everything is forgotten. A file
-that is not declared here makes a test fail."""
+that is not declared here makes a test fail. Also paths below a home folder, as users write them."""
 
 from __future__ import annotations
 
@@ -91,3 +91,12 @@ def _is_cleared(file: Path, fate: Fate) -> bool:
     except OSError:
         return False
     return True
+
+
+def expanded(path: str | Path) -> Path:
+    """With the home folder in place of `~` and `~name`. Where the system knows none, it stays as it is: no file is
+    there."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)

@@ -14,7 +14,7 @@ from app.commands.terminal import download_bar, in_gib, stopped_by_ctrl_c, wide_
 from app.commands.tune import tune_model
 from engine.config import STARTER, EngineConfig, data_dir
 from engine.errors import FetchFailed, TargetMissing
-from engine.home import expanded
+from engine.places import expanded
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -12,8 +12,8 @@ import typer
 
 from engine.config import SamplingSettings
 from engine.errors import FileUnusable
-from engine.home import expanded
 from engine.parameters import Parameter, Scope, TextParameter, parameter, parameters, texts
+from engine.places import expanded
 
 TargetOption = Annotated[
     str, typer.Option("--target", "-t", help="`starter`, the name of a model used before, or the path of a GGUF file.")

@@ -15,7 +15,7 @@ import engine
 from app.commands.terminal import in_gib, json_line, progress_bar, stopped_by_ctrl_c, wide_console
 from engine.config import STARTER, EngineConfig, data_dir
 from engine.errors import TargetMissing
-from engine.home import expanded
+from engine.places import expanded
 
 if TYPE_CHECKING:
     from rich.table import Table

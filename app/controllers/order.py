@@ -16,7 +16,7 @@ from app.dialogs.folder_dialog import FolderDialog
 from app.dialogs.parts import ask, question_box
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
-from app.models.chat_filter import ChatFilter
+from app.models.conversation_rows import ChatFilter
 from app.settings.keeper import SettingsKeeper
 from app.text.numbers import whole
 from engine import (

@@ -16,11 +16,11 @@ from app.settings.keeper import SettingsKeeper
 from app.text.places import host_words, name_in
 from app.widgets.target_bar import model_files
 from engine import STARTER, LoadTarget, TargetSettings
-from engine.home import expanded
 from engine.messages.events import Event, Failed, TargetInfo, TargetLoading, TargetReady
 from engine.messages.order import TargetChoice
 from engine.messages.remote import RemoteServer, is_reference, split_reference
 from engine.messages.targets import LibraryTarget
+from engine.places import expanded
 
 _MISSING, _SUSPECT, _SILENT = "missing-model", "suspect-model", "silent-server"  # subjects of notices
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from app.crash.our_words import template_of, words_of_python
 from engine.errors import MendableError
-from engine.home import expanded
+from engine.places import expanded
 from engine.whole_file import plain_file, private_folder
 
 if TYPE_CHECKING:

@@ -7,11 +7,10 @@ from dataclasses import asdict
 from PySide6.QtCore import QTimer, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QPlainTextEdit, QWidget
 
-from app.dialogs.parts import Dialog, fill_dialog
+from app.dialogs.parts import Dialog, MoreSection, fill_dialog
 from app.text.translation import translate, translated
 from app.widgets.appearance import restyle
 from app.widgets.layouts import Gap, Part, Placed, Stretch, in_column, in_grid, in_row
-from app.widgets.more import MoreSection
 from app.widgets.number_field import number_box, show_number
 from app.widgets.parts import ElidedLabel, button, keep_place, set_up, words
 from engine import OwnSampling, ReplySettings

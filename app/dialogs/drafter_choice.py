@@ -13,8 +13,8 @@ from app.text.translation import QT_TRANSLATE_NOOP, translate
 from app.widgets.layouts import Placed, Stretch, in_column, in_grid, in_row
 from app.widgets.parts import button, set_up, words
 from engine import AUTOMATIC, BUILT_IN, STARTER, STARTER_TORCH
-from engine.home import expanded
 from engine.messages.targets import LibraryTarget
+from engine.places import expanded
 
 _ABOUT_HUB = QT_TRANSLATE_NOOP(
     "DrafterChoiceForm",

@@ -13,7 +13,7 @@ from app.text.translation import QT_TRANSLATE_NOOP
 from app.widgets.dropped_files import PROFILE_SUFFIX
 from app.widgets.layouts import Placed, Stretch, in_column, in_row
 from app.widgets.parts import button, line, set_up, words
-from engine.home import expanded
+from engine.places import expanded
 
 _INDENT_PX = 24
 _ABOUT_EXPORT = QT_TRANSLATE_NOOP(

@@ -10,8 +10,7 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractListModel, QObject, Qt, Signal
 
-from app.models.chat_filter import ChatFilter
-from app.models.conversation_rows import ChatEntry, Entry, FolderEntry, arranged
+from app.models.conversation_rows import ChatEntry, ChatFilter, Entry, FolderEntry, arranged
 from app.models.rows import ROOT, Index
 from app.text.numbers import whole
 from app.text.translation import QT_TRANSLATE_NOOP, translate

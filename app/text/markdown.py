@@ -15,14 +15,13 @@ import re
 from collections.abc import Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass
-from html import escape
-from itertools import accumulate, takewhile
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from app.text import formulas
-from app.text.links import opened_address, true_place
 from app.text.long_blocks import parts
-from app.text.origin_marks import MarkedSource, html_of
+from app.text.markdown_html import formula_html, html_of_blocks, marks_of_code, plain_html
+from app.text.origin_marks import MarkedSource
 
 if TYPE_CHECKING:  # slow to import, and not needed before the first reply
     from markdown_it import MarkdownIt
@@ -30,7 +29,6 @@ if TYPE_CHECKING:  # slow to import, and not needed before the first reply
     from markdown_it.token import Token
 
 PROSE_PIECE = 2_000  # characters of HTML after which a new prose block begins, so that no widget becomes slow
-KNOWN_INLINE = 2_000  # texts
 SLICE = 4_000  # characters of a finished text that are parsed at once …
 _LINES_OF_SLICE = 400
 _FIRST_SLICE = 1_000  # … and shown at once, too, unless …
@@ -45,11 +43,7 @@ _MOST_LOOKED_AT = 1_000_000  # characters, for the ends of all links in a paragr
 _LONGEST_LINE = 50_000  # characters of code
 _MOST_TABS = 500  # in a line of code
 _SIGNS = "[*_~`<&!\\"
-_DISPLAYED, _DISPLAYED_END = "<center>", "</center>"  # around a formula that stands alone, until it is known where
-_DISPLAYED_ENDS = re.compile(rf"{_DISPLAYED_END}([.,;:]?)")  # a sentence may end there
 PLAIN_PIECE = 4_000  # characters of a block that is shown as plain text
-
-_known_inline: dict[str, str] = {}  # a growing list or table is parsed again and again; used by one thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,15 +235,15 @@ class _Pieces:
         first = block.tokens[0]
         formula = formulas.of_fence(first)
         if formula is not None:
-            self._open += f"<p>{_formula(formula.source, block.marked())}</p>"
+            self._open += f"<p>{formula_html(formula.source, block.marked())}</p>"
         elif first.type in ("fence", "code_block"):
             self._close()
             language = first.info.split()[0].lower() if first.info.strip() else ""
             code = first.content.removesuffix("\n")
             if _is_slow_code(code):
-                self.add_plain(code, _marks_of_code(first, code, block.marked()))
+                self.add_plain(code, marks_of_code(first, code, block.marked()))
                 return
-            self._full.append(CodeBlock(language, code, _marks_of_code(first, code, block.marked())))
+            self._full.append(CodeBlock(language, code, marks_of_code(first, code, block.marked())))
         elif _is_heavy(block):
             self.add_plain(block.source, block.marks)
         else:
@@ -262,7 +256,7 @@ class _Pieces:
                 if index:
                     self._close()
                     self._joined, self._is_table = True, is_table
-                self._open += _html_of_blocks(tokens, parser, env, marked)
+                self._open += html_of_blocks(tokens, parser, env, marked)
         if len(self._open) >= PROSE_PIECE:
             self._close()
 
@@ -270,7 +264,7 @@ class _Pieces:
         for begin in range(0, len(text), PLAIN_PIECE):
             self._close()
             end = begin + PLAIN_PIECE
-            self._open = "<p>" + _plain(text[begin:end], marks[begin:end]) + "</p>"
+            self._open = "<p>" + plain_html(text[begin:end], marks[begin:end]) + "</p>"
 
     def blocks(self) -> tuple[Block, ...]:
         return (*self._full, self._block()) if self._open else tuple(self._full)
@@ -345,7 +339,7 @@ def _block_parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     parser.block.ruler.at("table", _narrow_table, {"alt": ["paragraph", "reference"]})
     formulas.enable(parser)
-    # Inline text is parsed by `_html_of_blocks`, without that of blocks that are too long.
+    # Inline text is parsed by `html_of_blocks`, without that of blocks that are too long.
     return parser.disable(["html_block", "html_inline", "inline", "text_join"])
 
 
@@ -370,139 +364,3 @@ def _top_level_blocks(parser: MarkdownIt, text: str, env: dict[str, Any], marks:
             blocks.append(_TopLevel(tokens[begin : index + 1], first, source, own_marks))
             begin = index + 1
     return blocks
-
-
-def _html_of_blocks(
-    tokens: list[Token], parser: MarkdownIt, env: dict[str, Any], marked: MarkedSource | None = None
-) -> str:
-    html: list[str] = []
-    for place, token in enumerate(tokens):
-        if token.type == "inline":
-            if marked is None:
-                inline = _inline(token.content, parser, env)
-            else:
-                marked.enter(token.map, token.content)
-                inline = _html_of_inline(_inline_tokens(token.content, parser, env), marked)
-            html.append(_with_displayed(inline, tokens[max(0, place - 2) : place]))
-        elif (formula := formulas.of_fence(token)) is not None:
-            html.append(f"<p>{_formula(formula.source, marked)}</p>")
-        elif token.type in ("fence", "code_block"):
-            code = token.content.removesuffix("\n")
-            html.append(f"<pre>{html_of(code, _marks_of_code(token, code, marked)) if marked else escape(code)}</pre>")
-        elif token.type in ("th_open", "td_open"):
-            side = str(token.attrs.get("style", "")).removeprefix("text-align:") or "left"
-            html.append(f'<{token.tag} align="{side}"{_attributes(token, "width")}>')
-        elif token.type == "ordered_list_open":
-            html.append(f'<ol start="{int(token.attrs.get("start", 1))}">')
-        elif token.type == "table_open":
-            html.append(f'<table cellspacing="0" cellpadding="7"{_attributes(token, "width", "style")}>')
-        elif token.hidden:  # the paragraph of a tight list item
-            continue
-        else:
-            html.append(f"</{token.tag}>" if token.nesting < 0 else f"<{token.tag}>")
-    return "".join(html).replace("<p></p>", "")  # beside a displayed formula
-
-
-def _attributes(token: Token, *names: str) -> str:
-    """Those that it has."""
-    return "".join(f' {name}="{token.attrs[name]}"' for name in names if token.attrs.get(name))
-
-
-def _with_displayed(html: str, before: list[Token]) -> str:
-    """Inline text whose displayed formulas stand alone, where there is room for lines of their own. `before`: the two
-    tokens before it, if there are two."""
-    is_hidden = before[-1].hidden  # of a tight list item
-    if _DISPLAYED not in html:
-        return f"<p>{html}</p>" if is_hidden and before[0].type == "paragraph_close" else html
-    if before[-1].type != "paragraph_open":  # a cell, or a heading
-        return html.replace(_DISPLAYED, "").replace(_DISPLAYED_END, "")
-    html = _DISPLAYED_ENDS.sub(r"\1</p><p>", html.replace(_DISPLAYED, "</p><p>"))
-    return f"<p>{html}</p>" if is_hidden else html
-
-
-def _inline(content: str, parser: MarkdownIt, env: dict[str, Any]) -> str:
-    """The HTML of inline text; without link definitions it depends on the text alone and is cached."""
-    if not env["references"] and content in _known_inline:
-        return _known_inline[content]
-    html = _html_of_inline(_inline_tokens(content, parser, env))
-    if not env["references"]:
-        if len(_known_inline) >= KNOWN_INLINE:
-            _known_inline.clear()
-        _known_inline[content] = html
-    return html
-
-
-def _inline_tokens(content: str, parser: MarkdownIt, env: dict[str, Any]) -> list[Token]:
-    children: list[Token] = []
-    parser.inline.parse(content, parser, env, children)
-    return children
-
-
-def _html_of_inline(tokens: list[Token], marked: MarkedSource | None = None) -> str:
-    """`marked` is read as far as these tokens go. A link whose text looks like another address says where it leads."""
-    html: list[str] = []
-    place = ""  # that the link leads to, where that must be said
-    depth = 0  # of emphasis and links
-    for index, token in enumerate(tokens):
-        depth += token.nesting
-        if token.type == "formula":
-            words = _formula(token.content, marked)
-            html.append(f"{_DISPLAYED}{words}{_DISPLAYED_END}" if _is_alone(token, depth) else words)
-        elif token.type == "softbreak" and any(_is_alone(each, depth) for each in tokens[index - 1 : index + 2]):
-            continue  # beside lines of its own
-        elif token.type in ("text", "text_special"):
-            written = token.markup if token.type == "text_special" else ""
-            html.append(marked.html(token.content, written) if marked else escape(token.content))
-        elif token.type in ("softbreak", "hardbreak"):  # models break lines where they mean it
-            html.append("<br>")
-        elif token.type == "code_inline":
-            html.append(f"<code>{marked.html(token.content) if marked else escape(token.content)}</code>")
-        elif token.type == "link_open":
-            address = opened_address(str(token.attrs.get("href", "")))
-            shown = takewhile(lambda each: each.type != "link_close", tokens[index:])
-            place = true_place("".join(each.content or "\n" for each in shown), address)
-            html.append(_link_open(address))
-        elif token.type == "image":
-            words = _html_of_inline(token.children or [], marked) or "image"
-            address = opened_address(str(token.attrs.get("src", "")))
-            html.append(f"{_link_open(address)}{words}</a>{_led_to(true_place(token.content, address))}")
-            if marked:
-                marked.end_link()
-        elif token.type == "link_close":
-            html.append(f"</a>{_led_to(place)}")
-            if marked and token.markup != "autolink":
-                marked.end_link()
-        elif token.tag in ("em", "strong", "s", "a"):
-            html.append(f"</{token.tag}>" if token.nesting < 0 else f"<{token.tag}>")
-        else:
-            html.append(escape(token.content))
-    return "".join(html)
-
-
-def _is_alone(token: Token, depth: int) -> bool:
-    """Whether it is a formula that gets lines of its own."""
-    return token.type == "formula" and not depth and formulas.Formula(token.content).is_displayed
-
-
-def _formula(source: str, marked: MarkedSource | None) -> str:
-    html = formulas.in_html(source)
-    return marked.whole(html, source) if marked else html
-
-
-def _link_open(address: str) -> str:
-    """The address is shown when the pointer rests on the link."""
-    return f'<a href="{escape(address)}" title="{escape(address)}">' if address else "<a>"
-
-
-def _led_to(place: str) -> str:
-    return f" (→\u00a0{escape(place)})" if place else ""
-
-
-def _marks_of_code(token: Token, code: str, marked: MarkedSource | None) -> str:
-    if marked is None or token.map is None:
-        return ""
-    return marked.lines(token.map[0] + (token.type == "fence"), code)
-
-
-def _plain(text: str, marks: str = "") -> str:
-    return (html_of(text, marks) if marks else escape(text)).replace("\n", "<br>")

@@ -9,7 +9,7 @@ from PySide6.QtCore import QDate, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QCheckBox, QComboBox, QDateEdit, QFrame, QWidget
 
-from app.models.chat_filter import ChatFilter
+from app.models.conversation_rows import ChatFilter
 from app.text.amounts import day_words
 from app.text.numbers import whole
 from app.text.translation import translate

@@ -8,11 +8,11 @@ from functools import partial
 from PySide6.QtCore import QModelIndex, QPoint, QSize, Qt, Signal, SignalInstance, Slot
 from PySide6.QtWidgets import QMenu, QStackedLayout, QWidget
 
-from app.models.chat_filter import ChatFilter
+from app.models.conversation_rows import ChatFilter
 from app.models.conversations import ConversationsModel
 from app.theme import ThemeKeeper
 from app.widgets.chat_filter import FilterLine, FilterPopup
-from app.widgets.conversation_menu import Act, chats_menu, empty_menu, folder_menu
+from app.widgets.conversation_menu import Act, SelectionBar, chats_menu, empty_menu, folder_menu
 from app.widgets.conversation_view import ConversationView
 from app.widgets.folder_picker import FolderPicker
 from app.widgets.icon_button import IconButton
@@ -20,7 +20,6 @@ from app.widgets.layouts import Part, Placed, in_column, in_row
 from app.widgets.parts import button
 from app.widgets.search_field import SearchField
 from app.widgets.search_results import SearchResults
-from app.widgets.selection_bar import SelectionBar
 from engine.messages.conversations import ConversationSummary, SearchHit
 from engine.messages.order import Folder
 

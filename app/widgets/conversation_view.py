@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -9,14 +10,17 @@ from PySide6.QtCore import (
     QEvent,
     QItemSelection,
     QItemSelectionModel,
+    QMimeData,
     QModelIndex,
     QPoint,
+    QRect,
     Qt,
     QTimer,
     Signal,
     Slot,
 )
 from PySide6.QtGui import (
+    QColor,
     QDrag,
     QDragEnterEvent,
     QDragLeaveEvent,
@@ -25,6 +29,8 @@ from PySide6.QtGui import (
     QKeyEvent,
     QKeySequence,
     QMouseEvent,
+    QPainter,
+    QPixmap,
 )
 from PySide6.QtWidgets import QAbstractItemDelegate, QAbstractItemView, QWidget
 
@@ -33,9 +39,51 @@ from app.models.conversations import ConversationsModel
 from app.theme import ThemeKeeper
 from app.widgets.appearance import KeyboardFrame
 from app.widgets.conversation_delegate import ConversationDelegate, cross_area
-from app.widgets.dragged_chats import CHATS, chats_data, dragged_ids, dragged_pixmap
 from app.widgets.parts import ENTER_KEYS
-from app.widgets.rows_view import ListView
+from app.widgets.rows_view import ListView, draw_line
+
+CHATS = "application/x-slipstream-chats"  # ids as JSON
+_MOST_BYTES = 1 << 20
+_SIZE_PX = (200, 32)
+_EDGE_PX = 12
+
+
+def chats_data(ids: Sequence[int]) -> QMimeData:
+    """What is dragged."""
+    data = QMimeData()
+    data.setData(CHATS, json.dumps(list(ids)).encode())
+    return data
+
+
+def dragged_ids(data: QMimeData) -> tuple[int, ...]:
+    """Of conversations; empty for anything else, as whatever is dropped may come from another program."""
+    raw = data.data(CHATS)
+    if not 0 < raw.size() <= _MOST_BYTES:
+        return ()
+    try:
+        found = json.loads(bytes(raw.data()))
+    except (ValueError, RecursionError):
+        return ()
+    return tuple(each for each in found if type(each) is int) if isinstance(found, list) else ()
+
+
+def dragged_pixmap(keeper: ThemeKeeper, words: str, widget: QWidget) -> QPixmap:
+    """What is under the pointer meanwhile, in the widget's font."""
+    theme, ratio = keeper.theme, widget.devicePixelRatioF()
+    width, height = map(keeper.px, _SIZE_PX)
+    pixmap = QPixmap(round(width * ratio), round(height * ratio))
+    pixmap.setDevicePixelRatio(ratio)
+    pixmap.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(pixmap)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setFont(widget.font())
+    painter.setBrush(QColor(theme.surface))
+    painter.setPen(QColor(theme.accent))
+    painter.drawRoundedRect(1, 1, width - 2, height - 2, 8, 8)
+    draw_line(painter, QRect(_EDGE_PX, 0, width - 2 * _EDGE_PX, height), theme.text, words)
+    painter.end()
+    return pixmap
+
 
 _HOVER_MS = 700  # over a closed folder, until it opens
 _FOLDER_KEYS = (*ENTER_KEYS, Qt.Key.Key_Space)

@@ -1,11 +1,11 @@
-"""The bar above the conversation: the target that answers, and a button to choose another one;
-beside it the settings of the chat."""
+"""The bar above the conversation: the target that answers, a button to choose another one, the settings of the chat,
+and signs of what is on."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QRect, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QRect, QSize, Qt, Signal, SignalInstance, Slot
 from PySide6.QtGui import QFont, QPaintEvent
 from PySide6.QtWidgets import (
     QFileDialog,
@@ -22,16 +22,82 @@ from app.text.places import host_words
 from app.text.translation import translate
 from app.text.unseen import in_tip, one_line
 from app.theme import ThemeKeeper
-from app.widgets.chat_settings_button import ChatSettingsButton
 from app.widgets.fitting_label import FittingLabel
 from app.widgets.icon_button import IconButton
 from app.widgets.layouts import Placed, in_column, in_row
 from app.widgets.parts import Button, ProgressLine, button, keep_place, set_up
-from app.widgets.signs import Signs
 from app.widgets.target_picker import TargetPicker
 
 if TYPE_CHECKING:  # needed only once there is a target
     from engine.messages.events import TargetInfo
+
+
+class SignButton(IconButton):
+    """Seen while there is something to tell."""
+
+    def __init__(
+        self, keeper: ThemeKeeper, icon: str, on_click: SignalInstance, parent: QWidget, token: str = "quiet"
+    ) -> None:
+        super().__init__(keeper, icon, "", on_click, icon_px=16, kind="sign", token=token, parent=parent)
+        self.hide()
+
+    def tell(self, words: str) -> None:
+        """In its tooltip; without words it is hidden."""
+        self.set_name(words)
+        self.setVisible(bool(words))
+
+
+class Signs(QWidget):
+    """Each leads to where what it tells can be changed.
+
+    Signals:
+        writing_requested(): show the chat in which a reply is being written.
+        measuring_requested(), server_requested(), settings_requested(), preset_requested(): show what is measured, the
+            server for other programs, the settings of the chat, or its preset.
+    """
+
+    writing_requested = Signal()
+    measuring_requested = Signal()
+    server_requested = Signal()
+    settings_requested = Signal()
+    preset_requested = Signal()
+
+    def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
+        self.writing = SignButton(keeper, "edit", self.writing_requested, self, "accent")
+        self.measuring = SignButton(keeper, "measure", self.measuring_requested, self)
+        self.server = SignButton(keeper, "server", self.server_requested, self)
+        self.form = SignButton(keeper, "form", self.settings_requested, self)
+        self.banned = SignButton(keeper, "banned", self.settings_requested, self)
+        self.preset = SignButton(keeper, "preset", self.preset_requested, self)
+        in_row(
+            [*(self.writing, self.measuring, self.server), *(self.form, self.banned, self.preset)],
+            inside=self,
+            spacing=0,
+        )
+
+
+class ChatSettingsButton(IconButton):
+    """In the colour of what is on while the chat differs from the defaults."""
+
+    def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
+        self._name = self._own = ""
+        super().__init__(keeper, "sliders", self.tr("Settings of this chat"), parent=parent)
+
+    def set_name(self, name: str) -> None:
+        self._name = name
+        super().set_name(name)
+        about = self.tr("Differs from the defaults: {own}").format(own=self._own) if self._own else ""
+        self.setAccessibleDescription(one_line(about))
+        self.setToolTip(in_tip("\n".join(filter(None, (name, about)))))
+
+    def show_own(self, own: str) -> None:
+        """What differs from the defaults; empty: nothing."""
+        self._own = own
+        self.set_name(self._name)
+        self.set_icon("sliders", "accent" if own else "quiet")
+
 
 _PADDING_PX = 8
 _GAP_PX = 5

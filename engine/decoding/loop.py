@@ -13,10 +13,9 @@ from engine.messages.conversations import ChatTurn
 from engine.messages.owner import USER, Owner
 from engine.numerics.acceptance import accept
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
-from engine.numerics.likeliest import NUM_NOTED, DistributionNotes, RowScan
+from engine.numerics.likeliest import NUM_NOTED, DistributionNotes, RowScan, TokenLogs
 from engine.numerics.rules import Rules
 from engine.numerics.sampling import Dice, Distribution, RandomDice, distribution_of
-from engine.numerics.token_logs import TokenLogs
 from engine.proposers.interface import Context
 from engine.stop_signal import StopSignal
 from engine.target.call_grammar import CallGrammar

@@ -76,8 +76,8 @@ def _read(file: BinaryIO, kind: str) -> str:
         codecs.lookup("cp437")  # for names in archives
         _shut_doors()
         return read_docx(file) if kind == "docx" else read_odt(file)
+    from engine.documents.flow import read_table
     from engine.documents.html import read_html
-    from engine.documents.table import read_table
 
     raw = file.read(MOST_TEXT_BYTES)
     text = _decoded(raw, kind)

@@ -1,10 +1,13 @@
-"""The text of a document as it is read: paragraphs, tables as Markdown, pages."""
+"""The text of a document as it is read: paragraphs, pages, and tables as Markdown, those of CSV files too."""
 
 from __future__ import annotations
 
+import csv
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from io import StringIO
 
 from engine.documents.limits import check_length, check_pages
 from engine.messages.passages import with_pages
@@ -117,3 +120,26 @@ def markdown_table(rows: Sequence[Sequence[str]]) -> str:
 
 def _row(cells: Sequence[str]) -> str:
     return "| " + " | ".join(_BREAKS.sub(" ", cell.strip()).replace("|", r"\|") for cell in cells) + " |"
+
+
+_SEPARATORS = ",;\t|"
+_LINES_TRIED = 20
+
+
+def read_table(text: str) -> str:
+    """Raises Unreadable where it is too much."""
+    check_length(len(text))
+    csv.field_size_limit(len(text) + 1)
+    return markdown_table(list(csv.reader(StringIO(text, newline=""), delimiter=_separator(text))))
+
+
+def _separator(text: str) -> str:
+    """What splits the first lines most evenly; a comma where nothing does."""
+    lines = [line for line in text[:100_000].split("\n", _LINES_TRIED)[:_LINES_TRIED] if line.strip()]
+
+    def evenness(separator: str) -> tuple[int, int]:
+        numbers = Counter(line.count(separator) for line in lines)
+        number, times = max(numbers.items(), key=lambda each: each[1], default=(0, 0))
+        return (times if number else 0), number
+
+    return max(_SEPARATORS, key=evenness)

@@ -13,9 +13,9 @@ from engine.config import AUTOMATIC, STARTER
 from engine.drafter.files import SAFETENSORS
 from engine.drafter.heads_folder import heads_source, is_heads
 from engine.errors import DrafterUnusable, FetchFailed, TargetMissing
-from engine.home import expanded
 from engine.messages.drafters import DrafterRunner, DrafterSource
 from engine.messages.targets import TargetRecord
+from engine.places import expanded
 from engine.sentences import say
 from engine.target.downloads import download_path, models_folder
 from engine.target.model_files import is_gguf, part_paths

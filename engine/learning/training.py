@@ -14,12 +14,44 @@ from engine.drafter.adapter import Adapter, LowRank, layer_of, matrix_sizes
 from engine.drafter.model import LlamaWeights
 from engine.drafter.shape import LlamaShape
 from engine.learning.acceptance_head import fit_head
-from engine.learning.adamw import AdamW
 from engine.learning.adapting import AdaptedModel, Check
 from engine.learning.evaluation import chances
 from engine.learning.losses import Loss, drift, losses, wanted
 from engine.learning.remembered import Remembered
 from engine.learning.samples import MAX_TOKENS, LabelTable, Sample
+
+
+class AdamW:
+    def __init__(
+        self,
+        parameters: Sequence[torch.Tensor],
+        learning_rate: float,
+        betas: tuple[float, float] = (0.9, 0.99),
+        decay: float = 0.01,
+        epsilon: float = 1e-8,
+    ) -> None:
+        self._parameters = list(parameters)
+        self._rate, self._betas, self._decay, self._epsilon = learning_rate, betas, decay, epsilon
+        self._means = [torch.zeros_like(each) for each in self._parameters]
+        self._squares = [torch.zeros_like(each) for each in self._parameters]
+        self._num_steps = 0
+
+    @torch.no_grad()
+    def step(self, gradients: Sequence[torch.Tensor], most: float) -> None:
+        """Gradients of a norm above `most` are scaled down to it."""
+        norm = float(torch.stack(torch._foreach_norm(list(gradients))).norm())
+        gradients = torch._foreach_mul(list(gradients), min(1.0, most / (norm + 1e-6)))
+        self._num_steps += 1
+        of_mean, of_square = self._betas
+        torch._foreach_mul_(self._parameters, 1 - self._rate * self._decay)
+        torch._foreach_lerp_(self._means, gradients, 1 - of_mean)
+        torch._foreach_mul_(self._squares, of_square)
+        torch._foreach_addcmul_(self._squares, gradients, gradients, 1 - of_square)
+        sizes = torch._foreach_sqrt(self._squares)
+        torch._foreach_div_(sizes, (1 - of_square**self._num_steps) ** 0.5)
+        torch._foreach_add_(sizes, self._epsilon)
+        torch._foreach_addcdiv_(self._parameters, self._means, sizes, -self._rate / (1 - of_mean**self._num_steps))
+
 
 _JUDGES_OF_HEAD = 4  # one of so many replies tells whether an acceptance head is better than none
 _MOST_USUAL = 8  # tokens at a place

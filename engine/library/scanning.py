@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.home import expanded
+from engine.places import expanded
 from engine.sentences import say
 from engine.target.model_files import is_gguf, no_model, part_names, part_of
 

@@ -1,14 +1,17 @@
-"""The likeliest tokens of a row of logits, at little cost beside the pass that computed it."""
+"""The likeliest tokens of a row of logits, at little cost compared to the pass that computed it, and exact logarithms
+of their probabilities for those who ask."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from engine.errors import TargetUnusable
 from engine.messages.learned import VerifiedReply
+from engine.messages.replies import TokenLog
 
 LogitRow = npt.NDArray[np.float32]
 Ids = npt.NDArray[np.int64]
@@ -175,3 +178,30 @@ class DistributionNotes:
             self._likeliest.append(ids)
             self._logits.append(values)
         self._outlines.clear()
+
+
+class TokenLogs:
+    """Natural logarithms of probabilities at temperature 1, before anything limits what may be written."""
+
+    def __init__(self, num_beside: int, pieces: Sequence[bytes]) -> None:
+        """`num_beside`: of the likeliest tokens that are told beside each token; `pieces`: of the vocabulary."""
+        self._num_beside = num_beside
+        self._pieces = pieces
+        self._logs: list[TokenLog | None] = []
+
+    def note(self, token: int, row: RowScan) -> None:
+        """`token` was written; its distribution was made of `row`."""
+        ids, values = row.largest(max(1, self._num_beside))
+        total = log_sum_exp(row.logits, values[0])
+        beside = tuple(
+            (self._pieces[each], min(0.0, float(value) - total))
+            for each, value in zip(ids[: self._num_beside].tolist(), values, strict=False)
+        )
+        self._logs.append(TokenLog(self._pieces[token], min(0.0, float(row.logits[token]) - total), beside))
+
+    def skip(self, num_tokens: int) -> None:
+        """These were written without the target."""
+        self._logs += [None] * num_tokens
+
+    def of(self, place: int) -> TokenLog | None:
+        return self._logs[place] if place < len(self._logs) else None

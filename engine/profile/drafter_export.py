@@ -17,11 +17,11 @@ from engine.config import EngineConfig
 from engine.drafter.choice import drafter_source
 from engine.drafter.torch_library import preload_torch
 from engine.errors import AdapterUnusable, DrafterUnusable, FileUnusable
-from engine.home import expanded
 from engine.messages.drafters import DrafterRunner
 from engine.messages.exports import DrafterExported, ExportCheck, ExportEngine, ExportOrder
 from engine.messages.learned import AdapterRecord, AdapterSummary
 from engine.messages.targets import TargetRecord, TargetSource
+from engine.places import expanded
 from engine.profile.opened_drafter import OpenedDrafter, candidates, open_drafter
 from engine.proposers.shared_vocabulary import shares_vocabulary
 from engine.storage import Repository

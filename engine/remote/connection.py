@@ -7,22 +7,106 @@ import json
 import math
 import re
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
+from hashlib import sha256
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
 
 from engine.errors import CertificateUntrusted, RemoteFailed
-from engine.remote.certificates import OtherCertificate, context_for, usual_context
 from engine.remote.failures import TooLong, Unsent, lost, not_reached, reason_of, refused, silent, too_much, unreadable
 from engine.remote.heads import BoundedHeads
-from engine.remote.lines import Lines
 from engine.remote.waiting import EventLoopThread, OutOfTime
 from engine.sentences import say
 from engine.stop_signal import StopSignal
+
+_BYTES_OF_LINE = 64  # that each counts for beside its own: empty ones take time as well
+
+
+class Lines:
+    def __init__(self, line_bytes: int, all_bytes: int, host: str) -> None:
+        self._line_bytes = line_bytes
+        self._left = all_bytes
+        self._host = host
+        self._begun = bytearray()
+
+    def feed(self, piece: bytes) -> list[bytes]:
+        """The lines that end in it. Raises RemoteFailed for a line, or a reply, beyond all bounds."""
+        self._left -= len(piece) + _BYTES_OF_LINE * piece.count(b"\n")
+        if self._left < 0:
+            raise too_much(self._host)
+        *ended, rest = piece.split(b"\n")
+        found: list[bytes] = []
+        for each in ended:
+            self._begun += each
+            self._check()
+            found.append(bytes(self._begun).removesuffix(b"\r"))
+            self._begun.clear()
+        self._begun += rest
+        self._check()
+        return found
+
+    def finish(self) -> list[bytes]:
+        return [bytes(self._begun)] if self._begun else []
+
+    def _check(self) -> None:
+        if len(self._begun) > self._line_bytes:
+            raise too_much(self._host)
+
+
+def event_data(lines: Iterable[bytes], most_lines: int, host: str) -> Iterator[bytes]:
+    """The data of each event. The kind of an event, and comments, say nothing that a reply needs. Raises RemoteFailed
+    for one of more lines."""
+    data: list[bytes] = []
+    for line in lines:
+        if not line:
+            if data:
+                yield b"\n".join(data)
+                data.clear()
+        elif line.startswith(b"data:"):
+            data.append(line[5:].removeprefix(b" "))
+            if len(data) > most_lines:
+                raise too_much(host)
+    if data:
+        yield b"\n".join(data)
+
+
+class OtherCertificate(ssl.SSLError):
+    """The server has shown this one."""
+
+    def __init__(self, digest: str) -> None:
+        super().__init__(digest)
+        self.digest = digest
+
+
+@cache
+def usual_context() -> ssl.SSLContext:
+    """Asks the authorities that this system trusts."""
+    return httpx2.create_ssl_context()
+
+
+def context_for(digest: str) -> ssl.SSLContext:
+    """Trusts the certificate with this SHA-256 alone; with an empty one, none: the handshake then tells which there
+    is."""
+
+    class Checked(ssl.SSLObject):
+        def do_handshake(self) -> None:
+            super().do_handshake()
+            shown = self.getpeercert(binary_form=True)
+            found = sha256(shown).hexdigest() if shown else ""
+            if not found or found != digest:
+                raise OtherCertificate(found)
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE  # the check is ours
+    context.sslobject_class = Checked
+    return context
+
 
 _DEEPEST_CAUSE = 10
 _TOO_LONG = re.compile(r"exceed_context_size|context[_ ](?:length|size)|maximum[_ ]context|n_ctx", re.IGNORECASE)

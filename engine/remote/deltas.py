@@ -9,9 +9,8 @@ from enum import Enum, auto
 from typing import Any
 
 from engine.errors import RemoteFailed
-from engine.remote.connection import Streamed, parsed
+from engine.remote.connection import Streamed, event_data, parsed
 from engine.remote.failures import reason_of, too_much, unreadable
-from engine.remote.lines import event_data
 
 _DONE = b"[DONE]"
 _MOST_LINES = 1_000  # of the data of one event

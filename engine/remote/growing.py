@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from engine.clock import now
+from engine.errors import NotPossible
 from engine.messages.origins import SERVER
 from engine.messages.remote import RemoteModel
 from engine.messages.replies import (
@@ -16,7 +17,6 @@ from engine.messages.replies import (
 )
 from engine.messages.speed import LiveFigures
 from engine.messages.tools import ToolCall, told_names
-from engine.remote.continuing import Continuation
 from engine.remote.deltas import Delta, Deltas
 from engine.replies.calls import new_call_id
 from engine.replies.speed import ReplyPace
@@ -24,6 +24,50 @@ from engine.replies.text import text_kind
 from engine.replies.thoughts import GrowingThoughts, PartKind, ReplyPart, ThoughtSplitter
 from engine.replies.writing import Prepared, Reply
 from engine.target.thinking import ThinkingMarks
+
+_FEWEST = 16  # characters that are the same by chance hardly ever
+
+
+class Continuation:
+    """Holds back what is written while it may be the beginning over again, which is then left out."""
+
+    def __init__(self, begun: str, host: str) -> None:
+        self._begun = begun.strip() if len(begun.strip()) >= _FEWEST else ""
+        self._host = host
+        self._waiting = ""
+        self._is_over = not self._begun
+
+    def feed(self, text: str) -> str:
+        """What is new. Raises NotPossible where the server begins anew, in other words."""
+        if self._is_over:
+            return text
+        self._waiting += text
+        told = self._waiting.lstrip()
+        if self._begun.startswith(told):
+            return self._released("") if told == self._begun else ""
+        if told.startswith(self._begun):
+            return self._released(told[len(self._begun) :])
+        self._check(told)
+        return self._released(self._waiting)
+
+    def finish(self) -> str:
+        """What still waits. Raises NotPossible, too."""
+        if not self._waiting or self._is_over:
+            return ""
+        self._check(self._waiting.lstrip())
+        return self._released(self._waiting)
+
+    def _released(self, text: str) -> str:
+        self._is_over, self._waiting = True, ""
+        return text
+
+    def _check(self, told: str) -> None:
+        if told[:_FEWEST] == self._begun[:_FEWEST]:
+            raise NotPossible(
+                "{host} cannot continue a reply; it starts over. Ask for more in a message, or regenerate the reply.",
+                host=self._host,
+            )
+
 
 _PART_S = 2.0  # from one part that is told to the next: so much of a reply may be lost, and some tenths of a second
 _MARKS = ThinkingMarks("<think>", "</think>", "</think>")  # of servers that leave thoughts in the answer

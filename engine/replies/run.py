@@ -25,10 +25,9 @@ from engine.messages.replies import (
     TokenLog,
 )
 from engine.messages.speed import Hindrance, LiveFigures
-from engine.numerics.likeliest import DistributionNotes
+from engine.numerics.likeliest import DistributionNotes, TokenLogs
 from engine.numerics.repetition import LOOK_EVERY, repeats
 from engine.numerics.rules import Rules
-from engine.numerics.token_logs import TokenLogs
 from engine.replies.calls import CallSplitter
 from engine.replies.prompt import Prompt, PromptBuilder
 from engine.replies.reopening import Reopening

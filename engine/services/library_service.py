@@ -12,10 +12,9 @@ from engine.errors import MendableError, NotPossible, StoreUnusable, TargetMissi
 from engine.hub.saved import SavedDownloads
 from engine.library.estimate import estimate
 from engine.library.facts import TargetFacts, encode, facts_of
-from engine.library.form_speeds import form_speeds
 from engine.library.projectors import is_needed, projector_of
 from engine.library.scanning import find_models
-from engine.library.suggestions import expected_speed, read_suggestions
+from engine.library.suggestions import expected_speed, form_speeds, read_suggestions
 from engine.messages.commands import (
     AddTargets,
     ChangeTargetOptions,

@@ -43,8 +43,7 @@ from engine.target.runtime import read_runtime
 from engine.target.sources import file_source, is_known, starter_in_use, starter_path, starter_source
 from engine.target.starter_form import StarterForm
 from engine.tuning.comparing import CONTEXT_SIZE, FormBench, LoadSource
-from engine.tuning.measuring import QUICK, USUAL, Extent
-from engine.tuning.prompts import PROMPTS
+from engine.tuning.measuring import PROMPTS, QUICK, USUAL, Extent
 
 _STARTER_FORMS = ("Q8_0",)  # that it may be used in: all smaller ones are further away than is allowed
 _WORKSHOP = ".forms-"

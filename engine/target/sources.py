@@ -11,8 +11,8 @@ from typing import Protocol
 
 from engine.config import STARTER
 from engine.errors import TargetMissing
-from engine.home import expanded
 from engine.messages.targets import TargetRecord, TargetSource
+from engine.places import expanded
 from engine.target.identity import file_identity, file_stamp
 from engine.target.model_files import model_name
 from engine.target.starter_form import StarterForm

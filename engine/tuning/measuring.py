@@ -8,22 +8,125 @@ the likeliest tokens are kept meanwhile.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from typing import Protocol, TypeVar
 
+from engine.config import ReplySettings, SamplingSettings
 from engine.errors import NotPossible
+from engine.messages.conversations import ChatTurn, Role
 from engine.messages.forms import Distance, TuneStep
+from engine.messages.replies import ReplyListener, StopReason
 from engine.numerics.divergence import LikeliestLogs, divergence, divergence_of_likeliest, likeliest_logs
+from engine.numerics.likeliest import LogitRow
+from engine.replies.reply import ReplyWriter
 from engine.stop_signal import StopSignal
-from engine.target.interface import Target
-from engine.tuning.passages import ReferencePassage, rows_along, write_passage
-from engine.tuning.passes import Turn, medians, ratios, time_turn
-from engine.tuning.prompts import PROMPTS
+from engine.target.interface import Interrupted, Target
+from engine.target.passes import sample_tokens, time_pass
+
+PROMPTS = (
+    "Explain to a child in a few sentences why the sky is blue.",
+    "Write a Python function that returns the n-th Fibonacci number, with a docstring.",
+    "Schreibe drei Sätze über einen Herbsttag am Meer.",
+    "List five things to check before renting a flat.",
+    "A train leaves at 14:35 and arrives at 17:10. How long does the journey take? Show your steps.",
+    "Écris un court message pour remercier une collègue de son aide.",
+    "Write a polite e-mail that asks to move a meeting from Tuesday to Thursday.",
+    "Write an SQL query that counts the orders of each customer in 2024, largest first.",
+    "Tell the beginning of a story about a lighthouse keeper who finds a letter.",
+    "Explica qué es la fotosíntesis en pocas frases.",
+    "Summarize in two sentences: Bees visit flowers to collect nectar. On the way they carry pollen from one flower to "
+    "the next, and so many plants can bear fruit. Where there are fewer bees, harvests shrink.",
+    "Write a small HTML page with a heading, a paragraph and a list of three links.",
+)
+
+
+NUM_TOKENS = (1, 2, 4, 8)
+_REPEATS = 2
+_FEWEST_TURNS = 3  # that tell how far they spread
+_TO_SIGMA = 1.4826  # of the median deviation from the median, for a normal distribution
+
+Turn = Mapping[int, float]  # V(n) in seconds, by n
+
+
+def time_turn(target: Target, stop: StopSignal) -> Turn:
+    """The target holds nothing before and after. Raises Interrupted."""
+    limits = target.limits
+    most = min(limits.max_rows, limits.max_tokens, limits.context_size)
+    tokens = sample_tokens(target, max(NUM_TOKENS))
+    turn: dict[int, float] = {}
+    target.roll_back(0)
+    for num_tokens in NUM_TOKENS:
+        if num_tokens <= most:
+            times = [time_pass(target, tokens[:num_tokens], stop) for _ in range(1 + _REPEATS)]
+            turn[num_tokens] = min(times[1:])  # the first one builds the graph of this size
+    return turn
+
+
+def medians(turns: Sequence[Turn]) -> dict[int, float]:
+    return {num_tokens: median(turn[num_tokens] for turn in turns) for num_tokens in turns[0]}
+
+
+def ratios(turns: Sequence[Turn], others: Sequence[Turn]) -> tuple[dict[int, float], float]:
+    """V(n) of `others` over that of the turns beside them, and the largest standard error of these ratios, as a share
+    of one."""
+    found: dict[int, float] = {}
+    worst = 0.0 if len(turns) >= _FEWEST_TURNS else 1.0
+    for num_tokens in turns[0]:
+        each = [other[num_tokens] / turn[num_tokens] for turn, other in zip(turns, others, strict=True)]
+        middle = median(each)
+        spread = _TO_SIGMA * median(abs(ratio - middle) for ratio in each)
+        found[num_tokens] = middle
+        worst = max(worst, spread / middle / math.sqrt(len(each)))
+    return found, worst
+
+
+_GREEDY = SamplingSettings(temperature=0.0)
+_DRAWN = SamplingSettings(seed=1)
+
+
+@dataclass(frozen=True, slots=True)
+class ReferencePassage:
+    """A prompt, and what the original wrote after it."""
+
+    prompt: tuple[int, ...]
+    reply: tuple[int, ...]
+
+
+def write_passage(target: Target, prompt: str, is_greedy: bool, num_tokens: int, stop: StopSignal) -> ReferencePassage:
+    """The reply to a prompt, of at most so many tokens, greedy or drawn as usual. Raises Interrupted."""
+    target.roll_back(0)
+    writer = ReplyWriter(target)
+    try:
+        prepared = writer.prepare([ChatTurn(Role.USER, prompt)])
+        sampling = _GREEDY if is_greedy else _DRAWN
+        reply = writer.write(prepared, ReplySettings(max_tokens=num_tokens, sampling=sampling), stop, ReplyListener())
+    finally:
+        writer.close()
+    if reply.failure is not None:
+        raise reply.failure
+    if reply.statistics.stop_reason is StopReason.STOPPED:
+        raise Interrupted
+    return ReferencePassage(tuple(prepared.prompt.tokens), tuple(reply.tokens))
+
+
+def rows_along(target: Target, passage: ReferencePassage, stop: StopSignal) -> Iterator[LogitRow]:
+    """The row of logits before each token of the reply, which the next one may overwrite. Raises Interrupted."""
+    target.roll_back(0)
+    *before, last = passage.prompt
+    for tokens in _pieces(before, target.limits.max_tokens):
+        target.evaluate(tokens, 1, stop)
+    for tokens in _pieces([last, *passage.reply[:-1]], min(target.limits.max_rows, target.limits.max_tokens)):
+        yield from target.evaluate(tokens, len(tokens), stop)
+
+
+def _pieces(tokens: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+    return (tokens[start : start + size] for start in range(0, len(tokens), size))
+
 
 _T = TypeVar("_T")
 NUM_KEPT = 64  # likeliest tokens of a distribution, where the whole of it cannot be kept

@@ -1,21 +1,25 @@
-"""The lab from the command line: measuring speed, and making a drafter."""
+"""The lab from the command line: measuring speed, and making and exporting a drafter."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 from engine.config import DistillSettings, EngineConfig, TargetSettings
 from engine.errors import Cancelled, DrafterUnusable
+from engine.factory import open_repository
 from engine.lab.distillation.progress import DistillProgress
 from engine.lab.measuring.measurement import Measurement
 from engine.lab.measuring.opening import open_measurement
 from engine.lab.measuring.order import BenchOrder, Way
 from engine.loading import load_target
 from engine.messages.drafters import DrafterChoice, DrafterRunner, DrafterSource
+from engine.messages.exports import DrafterExported, ExportOrder
 from engine.messages.learned import NgramRecord, RecallText
 from engine.numerics.draft_length import PassCosts
+from engine.profile import drafter_export
 from engine.profile.transfer import read_profile
 from engine.proposers.catalogue import HEADS
 from engine.proposers.drafted import measure_step
@@ -25,8 +29,17 @@ from engine.proposers.supply import DrafterSupply, Known
 from engine.stop_signal import StopSignal
 from engine.target.cpu import usable_cores
 from engine.target.interface import Interrupted, Target
+from engine.target.sources import resolve_target
 from engine.target.vocabulary import load_vocabulary
 from engine.use_cases.chat import list_library, resolve
+
+
+def export_drafter(config: EngineConfig, order: ExportOrder) -> DrafterExported:
+    """Writes a drafter with what it has learned about a target, as another program loads it, and checks it. Raises
+    what resolving the target raises, FileUnusable, DrafterUnusable, AdapterUnusable and StoreUnusable."""
+    with closing(open_repository(config)) as repository:
+        target = resolve_target(order.target, repository)
+        return drafter_export.export_drafter(config, order, target, repository, repository.list_targets())
 
 
 def open_bench(config: EngineConfig, order: BenchOrder, stop: StopSignal) -> Measurement:

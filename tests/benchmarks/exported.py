@@ -45,7 +45,7 @@ from engine.proposers.supply import DrafterSupply
 from engine.target.interface import Target
 from engine.target.vocabulary import load_vocabulary
 from engine.use_cases.chat import resolve
-from engine.use_cases.exporting import export_drafter
+from engine.use_cases.lab import export_drafter
 from tests.benchmarks.llama_server import ServerMode, running
 
 _MOST_APART = 0.05

@@ -11,7 +11,7 @@ from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QApplication
 
 from app.main_window import MainWindow
-from app.models.chat_filter import ChatFilter
+from app.models.conversation_rows import ChatFilter
 from engine.messages.conversations import ConversationSummary
 from engine.messages.order import Folder
 

@@ -17,7 +17,7 @@ from pytestqt.qtbot import QtBot
 
 from app.startup.first_paint import open_window
 from app.widgets.conversation_delegate import ROW_PX
-from app.widgets.dragged_chats import chats_data
+from app.widgets.conversation_view import chats_data
 from app.wiring import WiredWindow
 from engine import ForgetEverything
 from engine.config import SpeculationSettings

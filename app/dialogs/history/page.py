@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, datetime
 
@@ -9,16 +10,15 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QComboBox, QFileDialog, QLabel, QStackedLayout, QWidget
 
 from app.dialogs.history import figures
-from app.dialogs.history.columns import csv_text
+from app.dialogs.history.columns import FiguresTable, csv_text
 from app.dialogs.history.figures import Grouping, HistoryFilter, week_begins
-from app.dialogs.history.paying import PayingView
-from app.dialogs.history.table import FiguresTable
 from app.dialogs.history.wording import (
     EMPTY,
     HOW_COMPARED,
     HOW_LEARNING_IS_TIMED,
     HOW_SCORED,
     HOW_TIME_IS_PARTED,
+    WHERE_IT_PAYS,
     duration,
     exceptions_words,
     headline,
@@ -36,14 +36,42 @@ from app.text.benefits import KINDS, kind_words
 from app.text.numbers import whole
 from app.text.translation import QT_TRANSLATE_NOOP, translate
 from app.theme import ThemeKeeper
-from app.widgets.layouts import Gap, Placed, ScrollingPage, Stretch, in_column, in_row
-from app.widgets.parts import button, set_up, words
+from app.widgets.layouts import Gap, Placed, ScrollingPage, Stretch, add_row, in_column, in_grid, in_row
+from app.widgets.parts import button, discard, set_up, words
 from app.widgets.plots import PlotMark, PlotPoint, RatioPlot
 from app.widgets.share_bars import Bar, BarShare, ShareBars
-from engine.home import expanded
 from engine.messages.history import History, Portion, Tally, TotalSpeedup, total
 from engine.messages.outlook import Outlook
 from engine.messages.replies import TextKind
+from engine.places import expanded
+
+
+class PayingView(QWidget):
+    """Hidden while there is nothing to tell."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("inside")
+        self._grid = in_grid([], spacing=(18, 4), stretches=(0, 1))
+        self._shown: list[QLabel] = []
+        self.rows: tuple[tuple[str, str], ...] = ()
+        self.note = words(translate("Speed", WHERE_IT_PAYS), self, kind="faint")
+        in_column([self._grid, self.note], inside=self, spacing=8)
+        self.hide()
+
+    def show_rows(self, rows: Sequence[tuple[str, str]]) -> None:
+        """Names of kinds, and what is said of them."""
+        if tuple(rows) != self.rows:
+            self.rows = tuple(rows)
+            for each in self._shown:
+                self._grid.removeWidget(each)
+                discard(each)
+            self._shown = [words(text, self) for row in rows for text in row]
+            for name, figure in zip(self._shown[::2], self._shown[1::2], strict=True):
+                name.setWordWrap(False)
+                add_row(self._grid, [name, figure])
+        self.setVisible(bool(rows))
+
 
 _SIZE_PX = (900, 820)
 _PLOT_PX = 240

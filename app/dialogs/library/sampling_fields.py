@@ -8,9 +8,9 @@ from typing import Any
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QComboBox, QWidget
 
+from app.dialogs.parts import MoreSection
 from app.text.translation import QT_TRANSLATE_NOOP, translate
 from app.widgets.layouts import Placed, in_grid
-from app.widgets.more import MoreSection
 from app.widgets.number_field import label_of, number_box, show_number
 from app.widgets.parts import set_up
 from engine import SamplingSettings

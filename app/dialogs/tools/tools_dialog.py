@@ -13,7 +13,7 @@ from app.dialogs.tools.servers_page import ServersPage
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, ScrollingPage, in_column, in_row
 from app.widgets.parts import Tabs, button, words
-from engine.home import expanded
+from engine.places import expanded
 
 _SIZE_PX = (640, 600)
 

@@ -9,10 +9,9 @@ import numpy as np
 
 from engine.decoding.speculation import Speculation
 from engine.lab.measuring.bench import Bench, LogitGauge, ModeComparison
-from engine.lab.measuring.machine import describe_machine
+from engine.lab.measuring.machine import NUM_ROWS, PassProbe, describe_machine
 from engine.lab.measuring.modes import Mode, ReplayMode, SimulatedMode, WriterMode
 from engine.lab.measuring.order import PASS_S, WAYS, BenchOrder
-from engine.lab.measuring.passes import NUM_ROWS, PassProbe
 from engine.lab.measuring.prompts import ScriptedChat
 from engine.lab.measuring.report import Json, Preparation, Subject, make_report
 from engine.lab.measuring.windows import Schooling, trials, windows

@@ -10,9 +10,9 @@ from pathlib import Path
 from engine.config import ReplySettings, SamplingSettings, SpeculationSettings
 from engine.drafter.choice import BUILT_IN, SELF
 from engine.errors import SettingInvalid
-from engine.home import expanded
 from engine.messages.drafters import DrafterSource
 from engine.numerics.draft_length import USUAL_LENGTH
+from engine.places import expanded
 from engine.proposers.catalogue import DRAFTER, HEADS, LOOKAHEAD, SUPPLIED, origins
 
 PASS_S = 0.03  # of one pass over one row, as of an 8B model on a good machine; ratios do not depend on it

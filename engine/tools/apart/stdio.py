@@ -20,7 +20,7 @@ from mcp.os.win32.utilities import close_process_job, create_windows_process, te
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
-from engine.home import expanded
+from engine.places import expanded
 from engine.tools.apart.descendants import Descendants
 from engine.tools.apart.failures import ServerFailed
 from engine.tools.left_behind import MARK

@@ -33,7 +33,7 @@ from app.dialogs.shortcuts_dialog import ShortcutsDialog
 from app.dialogs.store_dialog import StoreDialog
 from app.dialogs.tools.tools_dialog import ToolsDialog
 from app.main_window import MainWindow
-from app.models.chat_filter import ChatFilter
+from app.models.conversation_rows import ChatFilter
 from app.models.server_rows import Sighting
 from app.settings.app_settings import AppSettings
 from app.settings.declaration import SettingsPage, shown_settings
@@ -49,7 +49,7 @@ from app.theme import ThemeKeeper
 from app.widgets.meter_text import Readiness
 from app.widgets.option_row import LinkRow
 from app.widgets.pictures import picture_words
-from app.widgets.signs import SignButton
+from app.widgets.target_bar import SignButton
 from app.widgets.tour import Tour, TourStep
 from engine import LearningSettings, OwnSampling, ReplySettings, SamplingSettings, write_tool_servers
 from engine.library.suggestions import read_suggestions

@@ -9,7 +9,7 @@ import pytest
 
 from engine.config import DATA_DIR_VARIABLE, PORTABLE_FOLDER, data_dir, update_url
 from engine.errors import FileUnusable
-from engine.home import expanded
+from engine.places import expanded
 
 USUAL = platformdirs.user_data_path("slipstream", appauthor=False)
 

@@ -18,7 +18,7 @@ from app.controllers.server import ServerController
 from app.main_window import MainWindow
 from app.models.conversations import ConversationsModel
 from app.theme import ThemeKeeper
-from app.widgets.signs import SignButton
+from app.widgets.target_bar import SignButton
 from engine import OwnSampling
 from engine.messages.conversations import Conversation, ConversationSummary, Message, Role
 from engine.messages.events import (

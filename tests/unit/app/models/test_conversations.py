@@ -10,8 +10,7 @@ from PySide6.QtCore import QModelIndex, Qt
 from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
-from app.models.chat_filter import ChatFilter
-from app.models.conversation_rows import FolderEntry, group_of
+from app.models.conversation_rows import ChatFilter, FolderEntry, group_of
 from app.models.conversations import ConversationsModel
 from engine.messages.conversations import ConversationSummary
 from engine.messages.order import Folder

@@ -10,12 +10,12 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit
 from pytestqt.qtbot import QtBot
 
-from app.models.chat_filter import ChatFilter
+from app.models.conversation_rows import ChatFilter
 from app.models.search_hits import SearchHitsModel
 from app.theme import ThemeKeeper
 from app.widgets.conversation_delegate import HEADING_PX, ROW_PX, cross_area
 from app.widgets.conversation_list import ConversationList
-from app.widgets.dragged_chats import CHATS, dragged_ids
+from app.widgets.conversation_view import CHATS, dragged_ids
 from engine.messages.conversations import ConversationSummary, SearchHit
 from engine.messages.order import Folder
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from engine.learning.adamw import AdamW
+from engine.learning.training import AdamW
 
 
 def test_it_steps_as_torch_does() -> None:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from engine.library.form_speeds import form_speeds
+from engine.library.suggestions import form_speeds
 from engine.messages.forms import FormFigures, TuneReport
 from engine.messages.targets import HubFile
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.numerics.likeliest import RowScan
-from engine.numerics.token_logs import TokenLogs
+from engine.numerics.likeliest import RowScan, TokenLogs
 
 PIECES = tuple(bytes([65 + token]) for token in range(6))
 

@@ -17,9 +17,18 @@ from engine.stop_signal import StopSignal
 from engine.target.forms import make_form
 from engine.target.interface import FloatRows, Interrupted, Target
 from engine.target.llama_cpp import LlamaCppTarget
-from engine.tuning.measuring import NUM_KEPT, Extent, Measuring, distance_of
-from engine.tuning.passages import ReferencePassage, rows_along, write_passage
-from engine.tuning.passes import NUM_TOKENS, ratios, time_turn
+from engine.tuning.measuring import (
+    NUM_KEPT,
+    NUM_TOKENS,
+    Extent,
+    Measuring,
+    ReferencePassage,
+    distance_of,
+    ratios,
+    rows_along,
+    time_turn,
+    write_passage,
+)
 from tests.fakes.clock import FakeClock
 from tests.fakes.target import FakeTarget
 from tests.fakes.tiny_models import tiny_llama, tiny_mamba

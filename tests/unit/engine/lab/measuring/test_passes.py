@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from engine.lab.measuring.passes import PassProbe
+from engine.lab.measuring.machine import PassProbe
 from engine.stop_signal import StopSignal
 from engine.target.interface import FloatRows
 from tests.fakes.clock import FakeClock
