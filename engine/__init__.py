@@ -23,7 +23,7 @@ _PUBLIC = {
         AUTOMATIC STARTER DistillSettings EngineConfig LearningSettings OwnSampling ReadingSettings ReplySettings
         SamplingSettings SpeculationSettings TargetOptions TargetSettings data_dir update_url
     """,
-    "drafter.choice": "BUILT_IN HUB_EXAMPLES SELF STARTER_TORCH built_in_drafter drafter_source hub_name",
+    "drafter.choice": "BUILT_IN HUB_EXAMPLES STARTER_TORCH built_in_drafter drafter_source hub_name",
     "drafter.heads_folder": "heads_folder",
     "factory": "open_repository open_servers",
     "lab.distillation.progress": "DistillProgress InventProgress Judgement LabelProgress TrainingProgress",

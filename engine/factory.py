@@ -83,7 +83,6 @@ if TYPE_CHECKING:
     from engine.tools.keys import ToolKeys
 
 _SAMPLED = 2_000  # characters of a text that is too long to count all its tokens
-_MOST_TRIED = 4096  # tokens of the user's texts, for trying shallow copies
 _T = TypeVar("_T")
 _Handle = Callable[[Any, StopSignal], object]  # carries out one kind of command
 
@@ -369,16 +368,11 @@ class Services:
         if drafter != AUTOMATIC:
             config = replace(config, speculation=replace(config.speculation, drafter=drafter))
         ngrams, repository = self._stored_ngrams(), self._repository()
-
-        def texts() -> list[list[int]]:
-            found = repository.load_recall(target.vocabulary.fingerprint, _MOST_TRIED)
-            return [[token for token in each.tokens.tolist() if token < len(target.vocabulary)] for each in found]
-
         supply = DrafterSupply(
             config,
             target,
             identity,
-            Known(ngrams, repository, repository.list_targets, texts),
+            Known(ngrams, repository, repository.list_targets),
             on_drafting=lambda drafting: self._use_drafting(drafting, ngrams.era),
             on_choice=lambda choice: self._emit(DrafterChosen(name, choice)),
         )

@@ -63,7 +63,7 @@ PLACES = (
     Place("crashes/*.txt", Fate.REMOVED),
     Place("adapters/*", Fate.REMOVED),  # there for as long as llama.cpp reads them, unless the process is killed
     Place("suspects/*", Fate.REMOVED),
-    Place("shallow/**/*", Fate.REMOVED),  # copies of targets that were fitted to the user's texts
+    Place("shallow/**/*", Fate.REMOVED),  # copies of targets with fewer layers, for `slipstream bench`
     Place("readings/*/*", Fate.REMOVED),  # what models have read of chats
     Place("running.lock", Fate.STAYS),
     Place("models/**/*", Fate.STAYS),

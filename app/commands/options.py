@@ -31,9 +31,8 @@ DrafterOption = Annotated[
     str,
     typer.Option(
         help="Who guesses ahead: `automatic` (whoever is quickest), `built-in`, `starter`, `starter-torch` (run "
-        "by torch), `self` (a copy of the model with fewer layers, made in a minute or two), a GGUF file, the name of "
-        "a model in the library, a folder, or a name on the Hugging Face hub (OWNER/NAME, or OWNER/NAME:FILE for a "
-        "GGUF), which is downloaded once."
+        "by torch), a GGUF file, the name of a model in the library, a folder, or a name on the Hugging Face hub "
+        "(OWNER/NAME, or OWNER/NAME:FILE for a GGUF), which is downloaded once."
     ),
 ]
 DrafterDeviceOption = Annotated[

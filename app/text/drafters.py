@@ -7,7 +7,7 @@ from pathlib import Path
 from app.text.amounts import percent_words, size_words
 from app.text.numbers import decimal
 from app.text.translation import QT_TRANSLATE_NOOP, Words, translate, translated
-from engine import AUTOMATIC, BUILT_IN, SELF, STARTER, STARTER_TORCH
+from engine import AUTOMATIC, BUILT_IN, STARTER, STARTER_TORCH
 from engine.messages.drafters import DrafterChoice, DrafterOffer, DrafterProspect
 from engine.sentences import capitalized
 
@@ -35,7 +35,6 @@ NAMES = {
     BUILT_IN: QT_TRANSLATE_NOOP("Drafters", "Built-in"),
     STARTER: QT_TRANSLATE_NOOP("Drafters", "Starter"),
     STARTER_TORCH: QT_TRANSLATE_NOOP("Drafters", "Starter in torch"),
-    SELF: QT_TRANSLATE_NOOP("Drafters", "Shallow copy"),
 }
 Drafters = Words("Drafters")
 

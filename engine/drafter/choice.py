@@ -24,8 +24,7 @@ from engine.whole_file import plain_file
 
 BUILT_IN = "built-in"
 STARTER_TORCH = "starter-torch"
-SELF = "self"  # a shallow copy of the target
-WORDS = (AUTOMATIC, BUILT_IN, STARTER, STARTER_TORCH, SELF)
+WORDS = (AUTOMATIC, BUILT_IN, STARTER, STARTER_TORCH)
 HUB_EXAMPLES = ("JackFram/llama-68m", "Felladrin/Llama-68M-Chat-v1")
 MARKER = "fetched.json"  # is written last, so a folder with it is complete
 
@@ -91,7 +90,7 @@ def downloaded_file(name: str, data_dir: Path) -> Path | None:
 
 
 def drafter_source(choice: str, data_dir: Path, library: Callable[[], Sequence[TargetRecord]] = tuple) -> DrafterSource:
-    """What a choice stands for: one of `WORDS` but `automatic` and `self`, a folder, a GGUF file, a name on the hub, or
+    """What a choice stands for: one of `WORDS` but `automatic`, a folder, a GGUF file, a name on the hub, or
     a file there, that was fetched, or the name of a model in the library. Uses no network. Raises DrafterUnusable."""
     if choice in _OURS:
         try:

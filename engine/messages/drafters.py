@@ -13,7 +13,6 @@ _OURS: dict[str, str] = {  # by their names: what sentences call them
     say("Built-in drafter"): say("the built-in drafter"),
     say("Starter"): say("the starter"),
     say("Starter in torch"): say("the starter in torch"),
-    say("Shallow copy"): say("the shallow copy"),
 }
 _MOST_COUNTED = 2000  # guesses: what was seen before weighs less and less
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from engine.config import AUTOMATIC, EngineConfig
-from engine.drafter import shallow
-from engine.drafter.choice import SELF, drafter_source
+from engine.drafter.choice import drafter_source
 from engine.drafter.torch_library import import_apart, preload_torch
 from engine.errors import Cancelled, DrafterUnusable, StoreUnusable, TargetMissing, TargetUnusable
 from engine.messages.drafters import DrafterChoice, DrafterRecord, DrafterRunner, DrafterSource
@@ -18,7 +17,7 @@ from engine.numerics.draft_length import PassCosts
 from engine.proposers.applicants import Applicants
 from engine.proposers.drafting import Drafting, NgramMemory
 from engine.proposers.gguf_drafting import open_gguf
-from engine.proposers.selection import GivenStep, Selection, expected_speedup, seen_again
+from engine.proposers.selection import GivenStep, Selection, seen_again
 from engine.proposers.supplied import SuppliedProposer
 from engine.sentences import say
 from engine.spare_time import SpareTime
@@ -48,7 +47,6 @@ class Known:
     ngrams: NgramMemory | None = None
     drafters: DrafterMemory = _Forgetful()
     library: Callable[[], Sequence[TargetRecord]] = tuple
-    texts: Callable[[], Sequence[Sequence[int]]] = tuple  # the user's, in the target's tokens; the latest last
 
 
 class DrafterSupply:
@@ -81,7 +79,9 @@ class DrafterSupply:
         """Decides who drafts at these costs of passes; `given_step` as for `Selection`. Raises DrafterUnusable where
         the user chose one that cannot be found."""
         wanted = self._config.speculation.drafter
-        fixed = None if wanted == AUTOMATIC else self._source(wanted, passes)
+        fixed = None
+        if wanted != AUTOMATIC:
+            fixed = drafter_source(wanted, self._config.data_dir, self._known.library)
         self._fixed = fixed
         records = self._known.drafters.drafter_records(self._identity) if self._identity else {}
         applicants = self._applicants.find(fixed, records, TargetFeature.STATES in self._target.features)
@@ -89,17 +89,6 @@ class DrafterSupply:
         found = self._find(self._selection)
         self._decide(found)
         return found
-
-    def _source(self, wanted: str, passes: PassCosts) -> DrafterSource:
-        """Of the user's choice. A shallow copy is made where there is none yet. Raises DrafterUnusable."""
-        if wanted != SELF:
-            return drafter_source(wanted, self._config.data_dir, self._known.library)
-
-        def worth(agreement: float, share: float) -> float:
-            return expected_speedup(passes, agreement, agreement, share * passes.of(1))
-
-        folder = self._config.data_dir / shallow.FOLDER
-        return shallow.shallow_source(self._target.description.path, folder, self._known.texts(), worth)
 
     def reject(self, reason: str) -> DrafterChoice:
         """The user chose a drafter that cannot be found, so nobody drafts."""

@@ -14,6 +14,7 @@ from engine.lab.distillation.progress import DistillProgress
 from engine.lab.measuring.measurement import Measurement
 from engine.lab.measuring.opening import open_measurement
 from engine.lab.measuring.order import BenchOrder, Way
+from engine.lab.measuring.shallow import FOLDER, shallow_copy
 from engine.loading import load_target
 from engine.messages.drafters import DrafterChoice, DrafterRunner, DrafterSource
 from engine.messages.exports import DrafterExported, ExportOrder
@@ -53,12 +54,12 @@ def open_bench(config: EngineConfig, order: BenchOrder, stop: StopSignal) -> Mea
         return load_target(resolve(config, name), TargetSettings(), lambda _progress: None, stop)
 
     def drafting_for(target: Target, passes: PassCosts, given_step: GivenStep, way: Way) -> Drafting | None:
-        speculation = replace(config.speculation, drafter=way.drafter or config.speculation.drafter)
-        supply = DrafterSupply(
-            replace(config, speculation=speculation), target, known=Known(profile, library=lambda: list_library(config))
-        )
-        choice = supply.choose(passes, given_step)
-        source = _always_drafting(choice, way) if way.always else choice.chosen
+        supply = DrafterSupply(config, target, known=Known(profile, library=lambda: list_library(config)))
+        if way.copies:
+            source: DrafterSource | None = shallow_copy(target.description.path, config.data_dir / FOLDER, passes)
+        else:
+            choice = supply.choose(passes, given_step)
+            source = _always_drafting(choice, way) if way.always else choice.chosen
         if source is None:
             return None
         drafting = supply.open(source)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.config import ReplySettings, SamplingSettings, SpeculationSettings
-from engine.drafter.choice import BUILT_IN, SELF
+from engine.drafter.choice import BUILT_IN
 from engine.errors import SettingInvalid
 from engine.messages.drafters import DrafterSource
 from engine.numerics.draft_length import USUAL_LENGTH
@@ -96,13 +96,14 @@ class Way:
     without: str = ""  # … but the one of this origin
     always: bool = False  # whether that one drafts in every round, however it fares
     branches: bool = True  # whether drafts may branch, where that pays
-    drafter: str = ""  # the choice of one, where it is not the user's
+    copies: bool = False  # whether a copy of the target with fewer layers drafts
 
 
 PLAIN = "plain"
 PLAIN_AGAIN = "plain-2"  # shows how far the machine's noise drives ratios of the same from 1
 AUTO = "auto"  # as the app does
 CHAIN = "chain"
+SELF = "self"
 ALWAYS_DRAFTING = "neural"
 _SUPPLIED = {listed.origin.key for listed in SUPPLIED}
 WAYS = {
@@ -114,7 +115,7 @@ WAYS = {
     "tree": Way(alone=DRAFTER.key, always=True),
     "medusa": Way(alone=HEADS.key, always=True, branches=False),
     "medusa-tree": Way(alone=HEADS.key, always=True),
-    SELF: Way(alone=DRAFTER.key, always=True, drafter=SELF),
+    SELF: Way(alone=DRAFTER.key, always=True, copies=True),
     **{origin.key: Way(alone=origin.key) for origin in origins() if origin.key not in _SUPPLIED},
     PLAIN_AGAIN: Way(drafts=False),
 }

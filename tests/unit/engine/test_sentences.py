@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 import engine
 from engine import errors
-from engine.drafter.shallow import _TEXT
 from engine.errors import FileUnusable, MendableError, TargetMissing
 from engine.sentences import Sentence, as_text, from_text, packed, placeholders, say, shortened, together, unpacked
 from engine.target.chat_template import CHATML
@@ -51,7 +50,7 @@ WORDS_NOT_TOLD = {
     **dict.fromkeys(("lexer error", "max is", "too many"), "found in what llguidance says"),
     "tool server {} {}": "a name in the keyring",
     "The tool {} of {} has changed; ask for this once more.": "read by models",
-    **dict.fromkeys((_TEXT, CHATML), "read by models"),
+    CHATML: "read by models",
     "{} switches this off.": "help of the command line",
     "slipstream distill": "a command",
     "{} by counts, {} tokens in passes by rows: {} ({} changes); guesses accepted: {}; {} s of drafting": "for the log",
