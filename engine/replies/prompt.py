@@ -20,7 +20,7 @@ from engine.stop_signal import StopSignal
 from engine.target.chat_template import ChatTemplate
 from engine.target.interface import PictureRun, PromptReader, SeenPicture, Vocabulary
 from engine.target.prompt_text import PromptText, around_pictures, joined, part
-from engine.target.template_values import Patience
+from engine.target.template_apart import Patience
 from engine.target.thinking import ThinkingMarks
 from engine.target.tool_format import ToolFormat
 from engine.target.tool_turns import num_told_of

@@ -28,6 +28,7 @@ from engine.services.practice import TargetAtHand
 from engine.services.recall import Recall
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
+from engine.target import template_apart
 from engine.target.interface import Interrupted, Target, TargetFeature
 from engine.target.prompt_text import PromptText
 from engine.target.readings import Readings
@@ -182,6 +183,8 @@ class TargetInUse:
                 )
             source = replace(source, trusted=False)
         self._emit(TargetLoading(source.name, 0.0))
+        if command.target != STARTER:  # whose own template needs none
+            template_apart.begin()
         self._leave_cards()
         with self._suspects.watched(source.identity):
             target = self._load_source(source, settings, _in_percents(source.name, self._emit), stop)

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import random
-import time
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
+from pathlib import Path
+
+import psutil
 
 from engine import LoadTarget
 from engine.errors import TemplateFailed
 from engine.messages.conversations import ChatTurn, Role
+from engine.target import template_apart
 from engine.target.chat_template import ChatTemplate
 from tests.attacks.attack import Memory, Outcome, Plan
 from tests.attacks.desk import Desk, Held
 from tests.fakes.tiny_models import tiny_llama
 
-_MOST_S = 1.0  # of the processor
-_MOST_BYTES = 200 << 20
+_MOST_S = 2.0  # of the processor: all renderings of one prompt, and the start of another process
+_MOST_BYTES = 20 << 20  # here
+_MOST_BYTES_APART = 150 << 20  # in the process that renders
 _SAMPLES = 3  # against the open window
 _MOST_IN_FILE = 1_000_000  # characters
 
@@ -181,20 +187,64 @@ def _chats(dice: random.Random) -> list[list[ChatTurn]]:
     return [short, [ChatTurn(Role.SYSTEM, "Be brief."), *[user, reply] * 10, ChatTurn(Role.USER, "A zebra.")]]
 
 
+def _processor_s() -> float:
+    """The time of this process and its children, those that have ended among them."""
+    process = psutil.Process()
+    own = process.cpu_times()
+    seconds = own.user + own.system + own.children_user + own.children_system
+    for child in process.children():
+        with suppress(psutil.Error):  # it has just ended
+            seconds += sum(child.cpu_times()[:2])
+    return seconds
+
+
+class _Peak:
+    """The most memory of the processes that render, looked up again and again, since they may end."""
+
+    def __init__(self) -> None:
+        self.most = 0  # bytes
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        over = threading.Event()
+        watch = threading.Thread(target=self._watch, args=(over,))
+        watch.start()
+        try:
+            yield
+        finally:
+            over.set()
+            watch.join()
+
+    def _watch(self, over: threading.Event) -> None:
+        while not over.wait(0.02):
+            for child in psutil.Process().children():
+                with suppress(OSError, StopIteration):  # it has just ended
+                    lines = Path(f"/proc/{child.pid}/status").read_text().splitlines()
+                    peak = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
+                    self.most = max(self.most, peak)
+
+
 def run(plan: Plan) -> Outcome:
-    outcome, most, longest_s, num_refused = Outcome(), Memory(), 0.0, 0
+    outcome, most, longest_s, num_refused, peak = Outcome(), Memory(), 0.0, 0, _Peak()
+    template_apart.check("x")  # starts the process
     for number in range(plan.count):
         dice, memory = plan.dice(number), Memory()
         source, chats = _hostile(dice), _chats(dice)
         about = f"try {number} ({source[:200]!r})"
-        with memory.watched():
+        with memory.watched(), peak.watched():
             refusals, seconds = _tried(source, chats, outcome, about)
         outcome.tried += 1
         outcome.check(seconds < _MOST_S, f"{about} took {seconds:.1f} s")
         outcome.check(memory.most < _MOST_BYTES, f"{about}: {memory}")
+        outcome.check(peak.most < _MOST_BYTES_APART, f"{about}: {peak.most >> 20} MB apart")
         most.most, longest_s = max(most.most, memory.most), max(longest_s, seconds)
         num_refused += bool(refusals)
-    outcome.figures = {"refused": str(num_refused), "longest": f"{longest_s:.2f} s", "memory": str(most)}
+    outcome.figures = {
+        "refused": str(num_refused),
+        "longest": f"{longest_s:.2f} s",
+        "memory": str(most),
+        "apart": f"{peak.most >> 20} MB",
+    }
     _against_window(plan, outcome)
     return outcome
 
@@ -226,7 +276,7 @@ def _tried(source: str, chats: list[list[ChatTurn]], outcome: Outcome, about: st
 
     def timed(step: Callable[[], object]) -> object:
         nonlocal longest
-        start = time.thread_time()
+        start = _processor_s()
         try:
             return step()
         except TemplateFailed as error:
@@ -237,7 +287,7 @@ def _tried(source: str, chats: list[list[ChatTurn]], outcome: Outcome, about: st
             outcome.check(False, f"{about} raised {error!r}")
             return None
         finally:
-            longest = max(longest, time.thread_time() - start)
+            longest = max(longest, _processor_s() - start)
 
     template = timed(lambda: ChatTemplate(source, "<s>", "</s>"))
     if isinstance(template, ChatTemplate):

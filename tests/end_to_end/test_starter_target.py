@@ -22,6 +22,7 @@ from engine.numerics.sampling import distribution_of
 from engine.replies.reply import ReplyWriter
 from engine.replies.writing import Reply
 from engine.stop_signal import StopSignal
+from engine.target.chat_template import OURS
 from engine.target.interface import Interrupted, Target, TargetFeature
 from engine.target.llama_cpp import LlamaCppTarget
 from tests.fakes.listener import RecordingListener
@@ -46,7 +47,7 @@ def test_it_describes_itself(fresh_starter: Target) -> None:
     assert fresh_starter.limits.context_size == 2048
     assert "Q4_1" in fresh_starter.description.summary
     assert fresh_starter.description.threads >= 1
-    assert fresh_starter.description.chat_template is not None
+    assert fresh_starter.description.chat_template in OURS, "it is rendered without a process of its own"
 
 
 def test_vocabulary_bytes_are_what_llama_cpp_writes(fresh_starter: LlamaCppTarget) -> None:

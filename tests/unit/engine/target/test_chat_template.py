@@ -1,15 +1,23 @@
 from __future__ import annotations
 
 import json
-import time
+from pathlib import Path
 
 import jinja2
 import pytest
 
-from engine.errors import TemplateFailed
+import engine
+from engine.errors import TemplateExhausted, TemplateFailed
 from engine.messages.conversations import ChatTurn, Role
-from engine.target.chat_template import ChatTemplate
+from engine.stop_signal import StopSignal
+from engine.target import template_apart
+from engine.target.chat_template import OURS, ChatTemplate
+from engine.target.child import Child
+from engine.target.interface import Interrupted
+from engine.target.template_apart import Patience
+from engine.target.template_child import HEAD
 
+ROOT = Path(engine.__file__).parent.parent
 USER = ChatTurn(Role.USER, "Hi")
 SYSTEM = ChatTurn(Role.SYSTEM, "Be brief.")
 REPLY = ChatTurn(Role.ASSISTANT, "Hello!")
@@ -23,6 +31,12 @@ GEMMA_LIKE = (
 )
 
 
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Less patience than usual, for templates that would use it up."""
+    monkeypatch.setattr("engine.target.template_apart._SECONDS_IN_ALL", 0.15)
+
+
 def render(source: str | None, *turns: ChatTurn) -> str:
     return ChatTemplate(source, begin="<s>", end="</s>").render(turns)
 
@@ -31,6 +45,13 @@ def test_a_model_without_template_speaks_chatml() -> None:
     assert render(None, SYSTEM, USER) == (
         "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
     )
+
+
+def test_templates_that_come_with_the_app_need_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(template_apart, "_shared", None)
+    assert {render(source, USER)[-22:] for source in OURS} == {"<|im_start|>assistant\n"}
+    drafter = json.loads((ROOT / "resources" / "drafter" / "tokenizer_config.json").read_text("utf-8"))
+    assert drafter["chat_template"] in OURS
 
 
 def test_a_system_prompt_joins_the_first_prompt_where_the_template_knows_no_system_role() -> None:
@@ -64,6 +85,7 @@ def test_helpers_that_templates_expect_are_there() -> None:
     assert render(source, USER, REPLY).startswith('{"role": "assistant", "content": "Hello!"}2')
 
 
+@pytest.mark.usefixtures("hasty")
 @pytest.mark.parametrize(
     "source",
     [
@@ -74,22 +96,13 @@ def test_helpers_that_templates_expect_are_there() -> None:
         "{{ ''.__class__.__mro__ }}",  # the way out of a sandbox
         "{{ messages.append(1) }}",
         "{{ 'a' * 10 ** 9 }}",
-        "{{ 10 ** 10 ** 8 }}",
+        "{% set n = 10 ** 9 %}{{ 7 ** n }}",
         "{% for a in range(99999) %}{% for b in range(99999) %}xxxxxxxxxx{% endfor %}{% endfor %}",
         "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",  # without a word
-        "{{ 'a'.center(10 ** 3) }}",
-        "{{ 'a' | center(10 ** 3) }}",
-        "{{ '%0999d' % 1 }}",
         "{{ '%s' % (1, 2) }}",
-        "{{ '%r' % 1 }}",
         "{{ '%(a)s%' % {'a': 1} }}",
-        "{{ 2 ** 65 }}",
-        "{{ (9 ** 9) ** 9 }}",
         "{{ [1] | batch(10 ** 5, 0) | list }}",
         "{{ [1] | slice(10 ** 5) | list }}",
-        "{% autoescape true %}a{% endautoescape %}",
-        "{{ 'a' | indent(10 ** 3, true) }}",
-        "{{ 'a' | indent(101, true) }}",
         "{% if false %}x{% endif %}",  # writes nothing
         "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
         "{% include '/etc/passwd' %}",
@@ -98,14 +111,13 @@ def test_helpers_that_templates_expect_are_there() -> None:
         "{{ ('a' * 90000) | replace('a', 'b' * 90000) | length }}",
         "{{ '{:>4000000000}'.format(1) }}",
         "{{ 2e7 | round(20000000, 'ceil') }}",
-        "{% set a = 9999999999 * 9999999999 %}{{ a }}",
         "{{ strftime_now('%4000000000Y') }}",
         "{{ ('a' * 90000).rfind('b' + 'a' * 40000) }}{{ ('a' * 90000).strip('b' * 90000 + 'a') }}" * 400,
         "{{ [1] | tojson(indent=100000000) }}",
         *(  # values that double
             "{% set ns = namespace(s=['a'], t='') %}{% for i in range(90) %}{% set ns.s = [ns.s, ns.s] %}{% set ns.t ="
             f" {look} %}}{{% endfor %}}x"
-            for look in ("ns.s | string", "ns.s == [ns.s]", "ns.s in [[ns.s]]", "ns.s | tojson", "{(ns.s, 1): 1}")
+            for look in ("ns.s | string", "ns.s | tojson", "{(ns.s, 1): 1}")
         ),
         "{{ " + "(" * 30_000 + "1" + ")" * 30_000 + " }}",  # syntax
         "{% if true %}" * 6_000 + "{% endif %}" * 6_000,
@@ -118,20 +130,65 @@ def test_helpers_that_templates_expect_are_there() -> None:
     ids=lambda source: source[:40],
 )
 def test_a_template_that_fails_or_does_harm_is_refused_with_a_sentence(source: str) -> None:
-    start = time.thread_time()
     with pytest.raises(
         TemplateFailed, match=r"^The chat template inside this model cannot be used \(.{1,150}\); choose another model"
     ):
         render(source, USER)
-    assert time.thread_time() - start < 1
 
 
+@pytest.mark.usefixtures("hasty")
 def test_a_template_that_behaves_at_first_is_bounded_later() -> None:
     loop = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
     template = ChatTemplate("{% if 'zebra' in messages[-1].content %}" + loop + "{% endif %}x", begin="", end="")
     assert template.render([USER]) == "x"
-    with pytest.raises(TemplateFailed, match="too long"):
+    with pytest.raises(TemplateExhausted, match="too long"):
         template.render([ChatTurn(Role.USER, "A zebra.")])
+    assert template.render([USER]) == "x"
+
+
+@pytest.mark.usefixtures("hasty")
+def test_a_step_that_ends_the_process_is_not_tried_again_for_the_same_prompt() -> None:
+    search = "('a' * 3000000).rfind('ab' + 'a' * 1500000)"
+    template = ChatTemplate(
+        "{% if 'zebra' in messages[-1].content %}{{ " + search + " }}{% endif %}x", begin="", end=""
+    )
+    patience = Patience()
+    with pytest.raises(TemplateExhausted, match="too much time or memory"):
+        template.render([ChatTurn(Role.USER, "A zebra.")], patience)
+    assert patience.is_over
+    assert template.render([USER]) == "x", "another process goes on"
+
+
+def test_a_rendering_ends_when_it_is_stopped() -> None:
+    template, stop = ChatTemplate(GEMMA_LIKE, begin="", end=""), StopSignal()
+    stop.set()
+    with pytest.raises(Interrupted):
+        template.render([USER], Patience(stop))
+
+
+def test_a_template_that_has_broken_out_ends_with_its_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    template = ChatTemplate(GEMMA_LIKE, begin="<s>", end="")
+    with monkeypatch.context() as broken:
+        broken.setattr(Child, "ask", lambda *_arguments: b"+")
+        with pytest.raises(TemplateFailed, match="too much time or memory"):
+            template.render([USER])
+    assert template.render([USER]) == "<s>[user]Hi", "another process goes on"
+
+
+@pytest.mark.parametrize(
+    ("kind", "length", "rest"),
+    [
+        (b"+", 2, b"\0\7ab"),
+        (b"+", 1, b"\0ab"),
+        (b"+", 1, b"\0\xff"),
+        (b"+", 0, bytes(200_000)),
+        (b"-", 0, b"[" * 9_000),
+        (b"!", 0, b'{"template": 3}'),
+    ],
+)
+def test_its_answer_is_data_from_a_stranger(kind: bytes, length: int, rest: bytes) -> None:
+    with pytest.raises((ValueError, RecursionError)):
+        template_apart._read(HEAD.pack(kind, 0.0, length) + rest, 100, Patience())
 
 
 def test_a_template_may_lengthen_one_text_with_every_message() -> None:

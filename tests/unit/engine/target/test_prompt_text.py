@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from itertools import groupby
 
 import pytest
@@ -9,12 +8,14 @@ from hypothesis import strategies as st
 
 from engine.messages.conversations import ChatTurn, Role
 from engine.target.chat_template import ChatTemplate
-from engine.target.prompt_text import PromptText, joined, part, recased, replaced, said_in, split, stripped
+from engine.target.prompt_text import PromptText, joined, said_in
+from engine.target.traced_text import TracedText, concatenated
 
 
-def mixed(text: str) -> str:
+def mixed(text: str) -> TracedText:
     """What is said is in small letters, what the template writes is not."""
-    return joined([PromptText(part) if small else part for small, part in pieces(text)])
+    made = joined([PromptText(part) if small else part for small, part in pieces(text)])
+    return TracedText(made, said_in(made))
 
 
 def pieces(text: str) -> list[tuple[bool, str]]:
@@ -25,23 +26,47 @@ TEXTS = st.text("abAB -\n", max_size=12).map(mixed)
 
 
 @given(TEXTS, TEXTS, st.sampled_from(["-", "A", " ", "a-"]))
-def test_it_is_known_of_each_character_who_wrote_it(text: str, other: str, separator: str) -> None:
-    made: list[str] = [joined([text, other]), replaced(text, separator, other), replaced(text, separator, "X", 1)]
-    made += [part(text, slice(1, -1)), part(text, slice(None, None, -1)), *(part(text, at) for at in range(len(text)))]
-    for strip in (str.strip, str.lstrip, str.rstrip):
-        made += [stripped(text, strip), stripped(text, strip, " aA")]
-    methods: list[Callable[..., Sequence[str]]] = [str.split, str.rsplit]
-    for method in methods:
-        made += [*split(text, method), *split(text, method, separator), *split(text, method, separator, 1)]
-    made += [
-        *split(text, str.splitlines, True),
-        *split(text, str.partition, separator),
-        *split(text, str.rpartition, "-"),
+def test_it_is_known_of_each_character_who_wrote_it(text: TracedText, other: str, separator: str) -> None:
+    made: list[str] = [
+        concatenated([text, other]),
+        text + other,
+        "A" + text,
+        text * 2,
+        2 * text,
+        mixed("-").join([text, other]),
     ]
+    made += [
+        text.replace(separator, other),
+        text.replace(separator, "X", 1),
+        text.removeprefix("a"),
+        text.removesuffix("A-"),
+    ]
+    made += [*text, text[1:-1], text[::-1], *(text[at] for at in range(len(text)))]
+    made += [text.strip(), text.lstrip(), text.rstrip(), text.strip(" aA"), text.lstrip(" aA"), text.rstrip(" aA")]
+    for split in (text.split, text.rsplit):
+        made += [*split(), *split(separator), *split(separator, 1), *split(None, 1)]
+    made += [*text.splitlines(True), *text.partition(separator), *text.rpartition("-")]
     for each in made:
         assert [bool(said) for said in said_in(each)] == [letter.islower() for letter in each]
-    assert said_in(recased(text, str.upper)) == said_in(text)
-    assert "".join(split(text, str.splitlines, True)) == text
+    assert said_in(text.upper()) == said_in(text)
+    assert "".join(text.splitlines(True)) == text
+
+
+@given(TEXTS, TEXTS, st.sampled_from(["-", "A", " ", "a-"]))
+def test_each_method_returns_what_that_of_str_does(text: TracedText, other: str, separator: str) -> None:
+    plain = str.__str__(text)
+    for name in ("split", "rsplit", "partition", "rpartition", "strip", "lstrip", "removeprefix", "removesuffix"):
+        assert getattr(text, name)(separator) == getattr(plain, name)(separator)
+    assert (text.split(), text.rsplit(None, 1), text.splitlines()) == (
+        plain.split(),
+        plain.rsplit(None, 1),
+        plain.splitlines(),
+    )
+    assert (text.replace("a", other), text.replace("", other, 2)) == (
+        plain.replace("a", other),
+        plain.replace("", other, 2),
+    )
+    assert (text.join("ab"), text.title(), text.zfill(9)) == (plain.join("ab"), plain.title(), plain.zfill(9))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,81 @@
+"""The process that renders chat templates. Imports little, so that it starts quickly."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import signal
+import struct
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from types import FrameType
+from typing import Any, NoReturn
+
+from engine.sentences import packed, say
+from engine.target import template_rendering
+from engine.target.child import take_at_most
+from engine.target.sandbox import shut_doors
+from engine.target.template_rendering import TOO_LARGE, Refused
+
+# The head of an answer: the verdict, the seconds taken, the number of characters. After it come a byte for each
+# character, whether it was said, and the text in UTF-8; or the reason of a refusal as JSON.
+HEAD = struct.Struct("=cdQ")
+RENDERED, REFUSED, EXHAUSTED = b"+", b"-", b"!"
+GRACE_S = 0.2  # a single call that goes on for this long after its time ends the process
+
+
+class _OutOfTime(BaseException):
+    """Not an Exception, because jinja2 catches some."""
+
+
+def serve(pipe: Connection) -> None:
+    """Answers questions until the pipe closes."""
+    # Imports what could not be opened later.
+    template_rendering.rendered("{{strftime_now('%c')~'\\N{BULLET}'}}", {}, 100)
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGVTALRM, _end_rendering)
+    shut_doors()
+    pipe.send_bytes(b"")
+    while True:
+        source, names, most, seconds = pickle.loads(pipe.recv_bytes())  # noqa: S301 (the app wrote it)
+        start = time.process_time()
+        kind, length, rest = _answered(source, names, most, seconds)
+        pipe.send_bytes(HEAD.pack(kind, time.process_time() - start, length) + rest)
+
+
+def _answered(source: str, names: Mapping[str, Any] | None, most: int, seconds: float) -> tuple[bytes, int, bytes]:
+    try:
+        with _at_most(seconds):
+            if names is None:
+                template_rendering.check(source)
+                return RENDERED, 0, b""
+            text = template_rendering.rendered(source, names, most)
+            return RENDERED, len(text), text.said + text.encode("utf-8", "surrogatepass")
+    except _OutOfTime:
+        refused = Refused(say("it takes too long"), is_exhausted=True)
+    except MemoryError:
+        refused = Refused(TOO_LARGE, is_exhausted=True)
+    except Refused as error:
+        refused = error
+    return EXHAUSTED if refused.is_exhausted else REFUSED, 0, json.dumps(packed(refused.reason)).encode()
+
+
+@contextmanager
+def _at_most(seconds: float) -> Iterator[None]:
+    """Limits the processor time inside: a signal raises _OutOfTime, and a single call that goes on ends the process."""
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
+    take_at_most(seconds + GRACE_S)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        take_at_most(0)
+
+
+def _end_rendering(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise _OutOfTime
