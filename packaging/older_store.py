@@ -22,8 +22,9 @@ FIRST = MIGRATIONS.revisions[0]
 ROWS = """
 INSERT INTO conversations (id, title, system_prompt, created_at, updated_at, head_message_id)
 VALUES (1, 'Of the older version', '', '2026-01-02 03:04:05', '2026-01-02 03:04:05', 2);
-INSERT INTO messages VALUES (1, 1, NULL, 'user', 'asked', '2026-01-02 03:04:05', NULL);
-INSERT INTO messages VALUES (2, 1, 1, 'assistant', 'answered', '2026-01-02 03:04:06', 'tiny');
+INSERT INTO messages (id, conversation_id, parent_id, role, text, created_at, target_name)
+VALUES (1, 1, NULL, 'user', 'asked', '2026-01-02 03:04:05', NULL),
+(2, 1, 1, 'assistant', 'answered', '2026-01-02 03:04:06', 'tiny');
 """
 
 

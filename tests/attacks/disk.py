@@ -39,7 +39,9 @@ from engine.numerics.vocabulary_map import VocabularyMap, open_map
 from engine.places import STORE
 from engine.profile.transfer import export_profile
 from engine.stop_signal import StopSignal
-from engine.storage import Repository
+from engine.storage import Repository, connections
+from engine.storage.failures import as_store_errors
+from engine.storage.upgrade import MIGRATIONS, Migrations, upgrade
 from engine.target.starter_form import StarterForm
 from tests.attacks.archives import carried_out
 from tests.attacks.attack import Outcome, Plan
@@ -47,9 +49,9 @@ from tests.attacks.desk import Desk
 from tests.fakes.gguf import TINY, gguf
 from tests.fakes.hub import FakeHub, serving
 from tests.fakes.listener import EventQueue
+from tests.fakes.older_store import with_next_revision, write_first_store
 
 _SIZE = 64 << 20
-_OLD_STORE = Path(__file__).parents[1] / "unit/engine/storage/store_0006.sql"
 _MODEL = "somebody/Tiny-GGUF"
 _KEPT = "what was there before"
 _LONG = "a text that needs room " * 2000
@@ -104,6 +106,7 @@ class Scene:
     ids: list[int] = field(default_factory=list)  # of the messages of `chat`
     chat: int = 0
     written: dict[int, str] = field(default_factory=dict)  # the first message of each chat that the store has taken
+    migrations: Migrations = MIGRATIONS  # with one more
 
     @property
     def store(self) -> Repository:
@@ -122,9 +125,8 @@ class Scene:
             self.ids.append(self.store.add_message(self.chat, self.ids[-1] if self.ids else None, role, text).id)
         self.store.add_target(TargetSource(self.folder / "t.gguf", "t", 1, "file:1"))
         SettingsFile(self.folder).save(AppSettings(draft=_KEPT))
-        (self.folder / "old").mkdir()
-        with closing(sqlite3.connect(self.folder / "old" / STORE)) as connection:
-            connection.executescript(_OLD_STORE.read_text("utf-8"))
+        write_first_store(self.folder / "old" / STORE, self.folder)
+        self.migrations = with_next_revision(self.folder / "migrations")
 
     def close(self) -> None:
         if self.opened is not None:
@@ -184,13 +186,16 @@ def _change(scene: Scene) -> None:
 
 def _migrate(scene: Scene) -> None:
     """A store of the first revision, copied and migrated."""
-    folder = scene.folder / "old"
+    path = scene.folder / "old" / STORE
+    engine = connections.engine_for(path)
     try:
-        repository = Repository.open(folder)
+        with as_store_errors(path):
+            upgrade(engine, path, scene.migrations)
     finally:
-        assert not list(folder.glob("*.part*")), "an unfinished copy stays"
-    assert repository.list_conversations()
-    repository.close()
+        engine.dispose()
+        assert not list(path.parent.glob("*.part*")), "an unfinished copy stays"
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT title, colour FROM conversations WHERE id = 1").fetchall()
 
 
 def _save_settings(scene: Scene) -> None:
