@@ -12,8 +12,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select, update
 
 from engine.messages.learned import AdapterRecord, AdapterSummary, CandidateRecord, FingerprintPair, Gain
+from engine.storage.columns import read_time
 from engine.storage.connections import raw_rows
-from engine.storage.schema import AdapterRow, CandidateRow, read_time
+from engine.storage.schema import AdapterRow, CandidateRow
 
 _COUNTERS = range(2**63)  # what SQLite can hold
 

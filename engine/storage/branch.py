@@ -18,7 +18,8 @@ from sqlalchemy import CTE, ColumnElement, Connection, Integer, Row, bindparam, 
 from engine.messages.conversations import Message
 from engine.messages.remote import server_of
 from engine.messages.replies import ProposerCounts, ReplyStatistics
-from engine.storage.schema import Heads, MessageRow, ReplyProposerRow, ReplyStatisticsRow
+from engine.storage.columns import Heads
+from engine.storage.schema import MessageRow, ReplyProposerRow, ReplyStatisticsRow
 
 _MOST_HEADS = 64  # that are stored for a conversation
 _FIGURES = tuple(field.name for field in fields(ReplyStatistics) if field.name != "proposers")

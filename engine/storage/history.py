@@ -18,8 +18,9 @@ from engine.messages.remote import SERVER_IDENTITY, host_of, server_of
 from engine.messages.replies import MOSTLY_REUSED, REUSE, ProposerCounts, TextKind
 from engine.messages.speed import SLOWER, Hindrance
 from engine.storage import adapters, ngrams, recall
+from engine.storage.columns import read_time
 from engine.storage.connections import raw_rows
-from engine.storage.schema import LearningDayRow, read_time
+from engine.storage.schema import LearningDayRow
 from engine.storage.scores import SOUND
 from engine.storage.texts import unique
 
@@ -50,7 +51,7 @@ _SUMS["num_repeating"] = "count(*) FILTER (WHERE repeats)"
 # Who wrote a reply: an identity, which may be empty, a sign that is in none, and a name.
 _BETWEEN = "\x1f"
 _WRITER = f"iif(typeof(target_identity) = 'text', target_identity, '') || char({ord(_BETWEEN)}) || target_name"
-# Of all thoughts of a reply, as `schema.Thoughts` writes them.
+# Of all thoughts of a reply, as `columns.Thoughts` writes them.
 _OF_THOUGHTS = """
 iif(thoughts <> '[]' AND json_valid(thoughts),
 (SELECT total(json_extract(value, '$[{place}]')) FROM json_each(thoughts)), 0)

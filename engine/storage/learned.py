@@ -26,9 +26,15 @@ from engine.messages.learned import (
 from engine.storage import adapters, scores, whole
 from engine.storage.erasing import Due, delete_all
 from engine.storage.history import add_learning, read_history
-from engine.storage.lessons import read_lessons, read_practice, write_lesson
+from engine.storage.lessons import (
+    read_exercise,
+    read_exercises,
+    read_lessons,
+    read_practice,
+    write_lesson,
+    write_practice,
+)
 from engine.storage.ngrams import read_ngrams, write_ngrams
-from engine.storage.practice import read_exercise, read_exercises, write_practice
 from engine.storage.recall import read_missing, read_recall, write_recall
 from engine.storage.schema import Holds, MessageRow, rows_holding
 from engine.storage.transactions import SHORT_PATIENCE_S, Transactions

@@ -1,4 +1,5 @@
-"""Reads and writes lessons, the replies that a drafter learns from. The repository opens the transactions.
+"""Reads and writes lessons, the replies that a drafter learns from: those of chats, and those that the target practised
+on stored prompts. The repository opens the transactions.
 
 A row has what its message lacks: the reply in the target's tokens, the distribution before each, and the system prompt
 of that time. Numbers are little-endian, so that a store can move to any machine.
@@ -6,22 +7,25 @@ of that time. Numbers are little-endian, so that a store can move to any machine
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, bindparam, delete, func, select
-from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy import Connection, bindparam, delete, func, insert, select
 
+from engine.config import OwnSampling
 from engine.messages.conversations import ChatTurn, Role
-from engine.messages.learned import Lesson, VerifiedReply
+from engine.messages.learned import Exercise, Lesson, VerifiedReply
 from engine.messages.prompts import with_names
 from engine.messages.replies import joined_thoughts
+from engine.storage.columns import read_time, thoughts_from, upsert
 from engine.storage.connections import raw_rows
 from engine.storage.recall import id_of
-from engine.storage.schema import ConversationRow, LessonRow, MessageRow, VocabularyRow, read_time, thoughts_from
+from engine.storage.schema import ConversationRow, LessonRow, MessageRow, PracticeRow, VocabularyRow
 from engine.storage.texts import encodable
 
 _TOKEN_BYTES = 4
@@ -76,14 +80,38 @@ _PROMPT_NOW = (
     .join(MessageRow, MessageRow.conversation_id == ConversationRow.id)
     .where(MessageRow.id == bindparam("message"))
 )
-_new = insert(LessonRow)
-_SAVE = _new.on_conflict_do_update(
-    index_elements=[LessonRow.vocabulary_id, LessonRow.message_id],
-    set_={
-        name: _new.excluded[name]
-        for name in ("width", "tokens", "law_tokens", "law_logs", "system_prompt", "temperature")
-    },
+_SAVE = upsert(LessonRow, "width", "tokens", "law_tokens", "law_logs", "system_prompt", "temperature")
+
+_MOST_PRACTISED_BYTES = (
+    2**16
+)  # of a message in a chat that is practised on: longer ones find no room, and decoding takes time
+_NUM_ANSWERS = """
+SELECT count(*) FROM practice WHERE practice.message_id = messages.id
+AND vocabulary_id = (SELECT id FROM vocabularies WHERE fingerprint = ?)
+"""
+_PROMPT_ROWS = f"""
+FROM messages JOIN conversations ON conversations.id = messages.conversation_id
+WHERE messages.role = '{Role.USER.value}' AND conversations.deleted_at IS NULL
+AND typeof(conversations.system_prompt) = 'text' AND typeof(messages.text) = 'text' AND messages.text != ''
+AND NOT EXISTS (SELECT 1 FROM pictures WHERE pictures.conversation_id = conversations.id)
+"""
+_LATEST_PROMPTS = (
+    f"SELECT messages.id, ({_NUM_ANSWERS}) AS num_answers {_PROMPT_ROWS} ORDER BY messages.id DESC LIMIT ?"
 )
+_FEWEST = f"SELECT id FROM ({_LATEST_PROMPTS}) WHERE num_answers < ? ORDER BY num_answers, id DESC"
+_PROMPTED_CHATS = f"""
+SELECT messages.id, conversations.id, conversations.system_prompt, conversations.sampling {_PROMPT_ROWS}
+AND messages.id IN (SELECT value FROM json_each(?))
+"""
+_BRANCHES_ABOVE = f"""
+WITH RECURSIVE branch(id) AS (
+    SELECT value FROM json_each(?)
+    UNION SELECT messages.parent_id FROM messages JOIN branch ON messages.id = branch.id
+)
+SELECT messages.id, messages.parent_id, messages.role, messages.text, messages.thoughts FROM messages
+JOIN branch ON branch.id = messages.id WHERE typeof(messages.text) = 'text'
+AND length(CAST(messages.text AS BLOB)) <= {_MOST_PRACTISED_BYTES}
+"""
 
 
 def read_lessons(connection: Connection, fingerprint: str, most: int | None) -> tuple[Lesson, ...]:
@@ -99,11 +127,11 @@ def read_practice(connection: Connection, fingerprint: str, most: int) -> tuple[
 
 def _read(connection: Connection, names: Mapping[str, str], fingerprint: str, most: int | None) -> tuple[Lesson, ...]:
     lessons = []
-    above = turns_by_id(raw_rows(connection, _BRANCHES.format_map(names), fingerprint))
+    above = _turns_by_id(raw_rows(connection, _BRANCHES.format_map(names), fingerprint))
     for message_id, found_in, created_at, parent_id, system_prompt, *values in raw_rows(
         connection, _READ.format_map(names), fingerprint, -1 if most is None else most
     ):
-        turns = turns_of(system_prompt, above, message_id, parent_id)
+        turns = _turns_of(system_prompt, above, message_id, parent_id)
         reply = _reply(*values)
         made = read_time(created_at)
         if turns is not None and reply is not None and made is not None:
@@ -111,7 +139,7 @@ def _read(connection: Connection, names: Mapping[str, str], fingerprint: str, mo
     return tuple(reversed(lessons))
 
 
-def turns_by_id(rows: Iterable[Any]) -> TurnsById:
+def _turns_by_id(rows: Iterable[Any]) -> TurnsById:
     """Rows of ids, parents, roles, texts and thoughts."""
     return {
         number: (parent, ChatTurn(_ROLES[role], with_names(text, _PICTURE), joined_thoughts(thoughts_from(thoughts))))
@@ -121,10 +149,19 @@ def turns_by_id(rows: Iterable[Any]) -> TurnsById:
 
 
 def count_lessons(connection: Connection) -> dict[str, int]:
-    """By vocabulary, including those of deleted conversations and damaged ones."""
+    """The lessons of each vocabulary, including damaged ones and those of deleted conversations."""
+    return _count(connection, LessonRow)
+
+
+def count_practice(connection: Connection) -> dict[str, int]:
+    """The practised replies of each vocabulary."""
+    return _count(connection, PracticeRow)
+
+
+def _count(connection: Connection, row: type[LessonRow] | type[PracticeRow]) -> dict[str, int]:
     counted = (
         select(VocabularyRow.fingerprint, func.count())
-        .join(LessonRow, LessonRow.vocabulary_id == VocabularyRow.id)
+        .join(row, row.vocabulary_id == VocabularyRow.id)
         .group_by(VocabularyRow.id)
     )
     return dict(connection.execute(counted).all())
@@ -139,7 +176,7 @@ def write_lesson(
     system_prompt: str | None,
 ) -> None:
     """Raises ValueError for an invalid lesson, and when none may be stored."""
-    row = row_of(reply)
+    row = _row_of(reply)
     if most < 1:
         raise ValueError("Of the lessons to be saved, there is room for none.")
     vocabulary_id = id_of(connection, VocabularyRow, fingerprint=fingerprint)
@@ -162,7 +199,56 @@ def _thin_out(connection: Connection, vocabulary_id: int, most: int, chance: ran
     connection.execute(delete(LessonRow).where(of_vocabulary, LessonRow.message_id.in_(gone)))
 
 
-def row_of(reply: VerifiedReply) -> dict[str, object]:
+def read_exercises(
+    connection: Connection, fingerprint: str, num_prompts: int, most_answers: int
+) -> tuple[Exercise, ...]:
+    found = raw_rows(connection, _FEWEST, fingerprint, num_prompts, most_answers)
+    return _exercises(connection, [number for (number,) in found])
+
+
+def read_exercise(connection: Connection, message_id: int) -> Exercise | None:
+    """None where there is no such prompt any more, or its chat was deleted."""
+    return next(iter(_exercises(connection, [message_id])), None)
+
+
+def _exercises(connection: Connection, ids: list[int]) -> tuple[Exercise, ...]:
+    above = _turns_by_id(raw_rows(connection, _BRANCHES_ABOVE, json.dumps(ids)))
+    exercises = {}
+    for number, found_in, system_prompt, sampling in raw_rows(connection, _PROMPTED_CHATS, json.dumps(ids)):
+        turns = _turns_of(system_prompt, above, -1, number)
+        if turns is not None:
+            exercises[number] = Exercise(number, found_in, turns, OwnSampling.from_json(sampling))
+    return tuple(exercises[number] for number in ids if number in exercises)
+
+
+def write_practice(
+    connection: Connection, fingerprint: str, exercise: Exercise, reply: VerifiedReply, most: int
+) -> Lesson:
+    """Raises ValueError for an invalid reply."""
+    row = _row_of(reply)
+    vocabulary_id = id_of(connection, VocabularyRow, fingerprint=fingerprint)
+    first, now = exercise.turns[0], datetime.now(UTC)
+    new = insert(PracticeRow).values(
+        vocabulary_id=vocabulary_id,
+        message_id=exercise.message_id,
+        created_at=now,
+        system_prompt=encodable(first.text) if first.role is Role.SYSTEM else "",
+        **row,
+    )
+    number = connection.execute(new).lastrowid
+    of_vocabulary = PracticeRow.vocabulary_id == vocabulary_id
+    latest = select(PracticeRow.id).where(of_vocabulary).order_by(PracticeRow.id.desc()).limit(most)
+    connection.execute(delete(PracticeRow).where(of_vocabulary, PracticeRow.id.not_in(latest)))
+    return Lesson(-number, exercise.conversation_id, now, exercise.turns, reply)
+
+
+def forget_practice(connection: Connection, conversation_id: int) -> None:
+    """Removes what was practised on the prompts of a conversation; it can be practised again."""
+    of_chat = select(MessageRow.id).where(MessageRow.conversation_id == conversation_id)
+    connection.execute(delete(PracticeRow).where(PracticeRow.message_id.in_(of_chat)))
+
+
+def _row_of(reply: VerifiedReply) -> dict[str, object]:
     """Its columns. Raises ValueError."""
     tokens, law_tokens, law_logs = reply.tokens, reply.top_tokens, reply.top_logs
     if law_tokens.shape != law_logs.shape or law_tokens.shape[:1] != tokens.shape or law_tokens.ndim != 2:
@@ -197,7 +283,7 @@ def _are_logs(logs: npt.NDArray[Any]) -> bool:
     return logs.dtype.kind == "f" and bool((logs < 0.01).all())
 
 
-def turns_of(
+def _turns_of(
     system_prompt: str, above: TurnsById, message_id: int, parent_id: int | None
 ) -> tuple[ChatTurn, ...] | None:
     """The turns that were rendered for the reply, without empty ones. `message_id`: of the reply; negative for one that

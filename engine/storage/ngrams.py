@@ -11,9 +11,9 @@ from dataclasses import replace
 from functools import lru_cache
 
 from sqlalchemy import Connection, bindparam, delete, func, select
-from sqlalchemy.dialects.sqlite import insert
 
 from engine.messages.learned import FingerprintPair, NgramRecord
+from engine.storage.columns import upsert
 from engine.storage.connections import raw_rows
 from engine.storage.recall import id_of
 from engine.storage.schema import NgramRow, VocabularyPairRow
@@ -34,11 +34,7 @@ AND typeof(last_use) = 'integer' AND last_use >= 0
 """
 _NUMBERS = ("token", "count", "doubts", "last_use")
 _REMOVE = delete(NgramRow).where(NgramRow.pair_id == bindparam("pair"), NgramRow.string == bindparam("bytes"))
-_new = insert(NgramRow)
-_SAVE = _new.on_conflict_do_update(
-    index_elements=[NgramRow.pair_id, NgramRow.string],
-    set_={name: _new.excluded[name] for name in _NUMBERS},
-)
+_SAVE = upsert(NgramRow, *_NUMBERS)
 
 
 def read_ngrams(connection: Connection, pair: FingerprintPair) -> tuple[NgramRecord, ...]:

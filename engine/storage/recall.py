@@ -13,6 +13,7 @@ from sqlalchemy import Connection, select
 from sqlalchemy.dialects.sqlite import insert
 
 from engine.messages.learned import RecallSize, RecallText
+from engine.storage.columns import upsert
 from engine.storage.connections import raw_rows
 from engine.storage.schema import ImportedRecallRow, RecallRow, VocabularyPairRow, VocabularyRow
 
@@ -54,10 +55,7 @@ SELECT fingerprint, count(*), sum(length(tokens)), count(DISTINCT conversation_i
     UNION ALL SELECT vocabulary_id, tokens, NULL FROM imported_recall
 ) ON vocabulary_id = vocabularies.id GROUP BY vocabularies.id
 """
-_new = insert(RecallRow)
-_SAVE = _new.on_conflict_do_update(
-    index_elements=[RecallRow.vocabulary_id, RecallRow.message_id], set_={"tokens": _new.excluded.tokens}
-)
+_SAVE = upsert(RecallRow, "tokens")
 
 
 def read_recall(

@@ -18,8 +18,8 @@ from sqlalchemy import Column, Connection, Select, Table, delete, insert, select
 from engine.messages.conversations import Role
 from engine.messages.pictures import Picture
 from engine.storage.erasing import note_rows
+from engine.storage.lessons import forget_practice
 from engine.storage.pictures import add_pictures, take_unnamed
-from engine.storage.practice import forget_practice
 from engine.storage.schema import Base, Holds, MessageRow, rows_holding
 
 _LINKS = select(MessageRow.id, MessageRow.parent_id, MessageRow.role).order_by(MessageRow.id)

@@ -22,13 +22,11 @@ from engine.messages.replies import ReplyStatistics, Thought
 from engine.messages.tools import ToolCall, ToolResult
 from engine.places import STORE
 from engine.storage import branch, connections
-from engine.storage.drafters import DrafterRepository
 from engine.storage.erasing import Due, delete_all, delete_conversations
 from engine.storage.failures import as_store_errors
-from engine.storage.forms import FormRepository
+from engine.storage.figures import FigureRepository
 from engine.storage.learned import LearnedRepository
 from engine.storage.order import OrderRepository, existing_folder
-from engine.storage.pace import PaceRepository
 from engine.storage.pictures import StoredPictures, add_pictures, read_pictures
 from engine.storage.presets import PresetRepository
 from engine.storage.purging import PurgeRepository
@@ -51,18 +49,16 @@ _IDS = select(ConversationRow.id)
 class Repository(
     OrderRepository,
     TargetRepository,
-    FormRepository,
-    DrafterRepository,
-    PaceRepository,
+    FigureRepository,
     PresetRepository,
     LearnedRepository,
     ToolRepository,
     PurgeRepository,
 ):
     """Conversations and their messages, the order among them (`OrderRepository`), the library of targets
-    (`TargetRepository`), figures of forms of their weights (`FormRepository`) and of drafters (`DrafterRepository`),
-    what the pace knows (`PaceRepository`), presets and prompts (`PresetRepository`), what is learned from chats
-    (`LearnedRepository`), which tools are allowed (`ToolRepository`), and what goes for good (`PurgeRepository`).
+    (`TargetRepository`), what was measured of targets and drafters (`FigureRepository`), presets and prompts
+    (`PresetRepository`), what is learned from chats (`LearnedRepository`), which tools are allowed (`ToolRepository`),
+    and what goes for good (`PurgeRepository`).
 
     Any thread may call any method, and other processes may use the same store. Every method raises StoreUnusable when
     disk or file fails; what was committed before stays. A deleted conversation is hidden until it is restored or

@@ -1,4 +1,4 @@
-"""The tables, how our values are written in them, and what each table holds.
+"""The tables, and what each of them holds.
 
 A conversation is a tree of messages (`parent_id`); `head_message_id` names the leaf of its current branch. These
 classes only describe: the repository reads plain rows and returns the records of `engine/messages`.
@@ -10,195 +10,30 @@ is a class here and a migration, see `migrations/__init__.py`.
 
 from __future__ import annotations
 
-import codecs
-import json
-import os
-from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
-from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar
 
-from sqlalchemy import (
-    ColumnElement,
-    DateTime,
-    Dialect,
-    Enum,
-    ForeignKey,
-    Index,
-    LargeBinary,
-    MetaData,
-    Text,
-    TypeDecorator,
-    UniqueConstraint,
-    cast,
-    func,
-    text,
-    type_coerce,
-)
-from sqlalchemy.orm import DeclarativeBase, InstrumentedAttribute, Mapped, mapped_column
+from sqlalchemy import Enum, ForeignKey, Index, MetaData, Text, UniqueConstraint, text
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from engine.messages.conversations import Role
 from engine.messages.replies import OriginRun, StopReason, TextKind, Thought
 from engine.messages.speed import Hindrance
 from engine.messages.tools import ToolResult
-from engine.storage.tool_columns import Calls, ToolCalls, ToolResults
-
-Heads = tuple[int, ...]  # ids of the leaves of branches
-MOST_READ_BYTES = 2**24  # of a text: more than a target can read at once, and than an import can hold
-_PIECE_BYTES = 2**20  # of a text, decoded at once
-
-
-class UtcDateTime(TypeDecorator[datetime]):
-    """An aware datetime, stored as UTC."""
-
-    impl = DateTime
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
-        return None if value is None else value.astimezone(UTC).replace(tzinfo=None)
-
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
-        return None if value is None else value.replace(tzinfo=UTC)
-
-
-def read_time(stored: str) -> datetime | None:
-    """Reads what `UtcDateTime` wrote, where SQLAlchemy does not; None for what it cannot have written."""
-    try:
-        return datetime.fromisoformat(stored).replace(tzinfo=UTC)
-    except ValueError:
-        return None
-
-
-class FilePath(TypeDecorator[Path]):
-    """A path as text, or as its bytes where those are not UTF-8 (POSIX allows such names)."""
-
-    impl = Text
-    cache_ok = True
-
-    def process_bind_param(self, value: Path | None, dialect: Dialect) -> str | bytes | None:  # noqa: ARG002
-        if value is None:
-            return None
-        try:
-            str(value).encode()
-        except UnicodeEncodeError:
-            return os.fsencode(value)
-        return str(value)
-
-    def process_result_value(self, value: str | bytes | None, dialect: Dialect) -> Path | None:  # noqa: ARG002
-        return None if value is None else Path(os.fsdecode(value))
-
-
-def beginning_of(column: ColumnElement[Any] | InstrumentedAttribute[str]) -> ColumnElement[bytes]:
-    """Of a text, with one byte more than may be read where it goes on."""
-    return func.coalesce(func.substr(cast(column, LargeBinary), 1, MOST_READ_BYTES + 1), b"")  # NULL where it is empty
-
-
-class LongText(TypeDecorator[str]):
-    """A text that is read as bytes, and decoded in pieces: decoded by its driver, 30 million letters would keep all
-    other threads waiting for a tenth of a second. What is no UTF-8 in a damaged file is replaced by U+FFFD, and only
-    the beginning is read, with “…” behind it, of a text longer than any that Slipstream writes."""
-
-    impl = Text
-    cache_ok = True
-
-    def column_expression(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
-        return type_coerce(beginning_of(column), self)
-
-    def process_result_value(self, value: Any, dialect: Dialect) -> str | None:  # noqa: ARG002
-        return "".join(pieces_of(value)) if isinstance(value, bytes) else value
-
-
-def pieces_of(raw: bytes) -> Iterator[str]:
-    """Of a text that was read as `beginning_of` reads it."""
-    if len(raw) <= _PIECE_BYTES:  # as nearly all
-        yield raw.decode(errors="replace")
-        return
-    decode = codecs.getincrementaldecoder("utf-8")("replace").decode
-    for start in range(0, len(raw), _PIECE_BYTES):
-        yield decode(raw[start : start + _PIECE_BYTES])
-    yield "…" if len(raw) > MOST_READ_BYTES else decode(b"", True)
-
-
-class OriginRuns(TypeDecorator[tuple[OriginRun, ...]]):
-    """Pairs of a number of characters and an origin, as JSON. Anything else in the column counts as unknown."""
-
-    impl = Text
-    cache_ok = True
-
-    def process_bind_param(self, value: tuple[OriginRun, ...] | None, dialect: Dialect) -> str | None:  # noqa: ARG002
-        return json.dumps(_as_pairs(value or ()), separators=(",", ":"))
-
-    def process_result_value(self, value: str | None, dialect: Dialect) -> tuple[OriginRun, ...] | None:  # noqa: ARG002
-        if value is None:
-            return None
-        try:
-            return _from_pairs(json.loads(value))
-        except (TypeError, ValueError, RecursionError):  # SQLite holds any kind of value in any column
-            return ()
-
-
-class Thoughts(TypeDecorator[tuple[Thought, ...]]):
-    """The fields of each, as JSON. Anything else in the column counts as none."""
-
-    impl = Text
-    cache_ok = True
-
-    def process_bind_param(self, value: tuple[Thought, ...] | None, dialect: Dialect) -> str:  # noqa: ARG002
-        rows = [
-            [each.place, each.text, each.seconds, each.num_tokens, each.is_whole, _as_pairs(each.origins)]
-            for each in value or ()
-        ]
-        return json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode(errors="replace").decode()
-
-    def process_result_value(self, value: str | None, dialect: Dialect) -> tuple[Thought, ...]:  # noqa: ARG002
-        return thoughts_from(value)
-
-
-def thoughts_from(stored: object) -> tuple[Thought, ...]:
-    """Reads what `Thoughts` wrote; nothing of what it cannot have written."""
-    if stored in ("[]", None, b"[]"):
-        return ()
-    try:
-        return tuple(
-            Thought(abs(int(place)), str(text), round(seconds, 3), abs(int(num)), bool(whole), _from_pairs(origins))
-            for place, text, seconds, num, whole, origins in json.loads(stored)  # type: ignore[arg-type]
-            if isfinite(seconds)
-        )
-    except (TypeError, ValueError, OverflowError, RecursionError):  # SQLite holds any kind of value in any column
-        return ()
-
-
-def _as_pairs(runs: tuple[OriginRun, ...]) -> list[list[int | str]]:
-    return [[run.num_characters, run.origin] for run in runs]
-
-
-def _from_pairs(stored: Any) -> tuple[OriginRun, ...]:
-    return tuple(OriginRun(int(length), _key(origin)) for length, origin in stored)
-
-
-class MessageIds(TypeDecorator[Heads]):
-    """Ids of messages, as JSON. Anything else in the column counts as none."""
-
-    impl = Text
-    cache_ok = True
-
-    def process_bind_param(self, value: Heads | None, dialect: Dialect) -> str:  # noqa: ARG002
-        return json.dumps(value or (), separators=(",", ":"))
-
-    def process_result_value(self, value: str | None, dialect: Dialect) -> Heads:  # noqa: ARG002
-        try:
-            found = json.loads(value or "[]")
-        except (TypeError, ValueError, RecursionError):  # SQLite holds any kind of value in any column
-            return ()
-        return tuple(each for each in found if type(each) is int) if isinstance(found, list) else ()
-
-
-def _key(origin: object) -> str:
-    if not isinstance(origin, str):
-        raise TypeError(f"{origin!r} is no key of an origin")
-    return origin
+from engine.storage.columns import (
+    Calls,
+    FilePath,
+    Heads,
+    LongText,
+    MessageIds,
+    OriginRuns,
+    Thoughts,
+    ToolCalls,
+    ToolResults,
+    UtcDateTime,
+)
 
 
 def _words(kind: type[StrEnum]) -> Enum:
@@ -650,7 +485,7 @@ class FormFiguresRow(Base, holds=Holds.LIBRARY):
     threads: Mapped[int] = mapped_column(primary_key=True)
     form: Mapped[str] = mapped_column(primary_key=True)  # empty: the target itself
     measured_at: Mapped[datetime]
-    figures: Mapped[str]  # as JSON, see forms.py
+    figures: Mapped[str]  # as JSON, see figures.py
 
 
 class PaceRow(Base, holds=Holds.LEARNED):
@@ -662,7 +497,7 @@ class PaceRow(Base, holds=Holds.LEARNED):
     target_identity: Mapped[str] = mapped_column(primary_key=True)
     build: Mapped[str] = mapped_column(primary_key=True)  # as `Runtime.key`
     threads: Mapped[int] = mapped_column(primary_key=True)
-    pace: Mapped[str]  # as JSON, see pace.py
+    pace: Mapped[str]  # as JSON, see figures.py
 
 
 class ErasureRow(Base, holds=Holds.ERASURES):

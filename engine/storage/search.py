@@ -17,11 +17,11 @@ from engine.messages.conversations import ConversationSummary, SearchHit
 from engine.messages.prompts import NAMES_PICTURE, with_names
 from engine.messages.replies import joined_thoughts
 from engine.storage.branch import links_up
+from engine.storage.columns import beginning_of, calls_from, pieces_of, thoughts_from
 from engine.storage.connections import raw_rows
-from engine.storage.schema import ConversationRow, MessageRow, beginning_of, pieces_of, thoughts_from
+from engine.storage.schema import ConversationRow, MessageRow
 from engine.storage.summaries import SUMMARIES, summary_of
 from engine.storage.texts import holds_all, snippet_of
-from engine.storage.tool_columns import calls_from
 
 MOST_HITS = 100
 _SIFTED_LENGTH = 100  # characters of a word that SQLite compares; it refuses very long patterns

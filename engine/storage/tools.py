@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import astuple
 
 from sqlalchemy import delete, select
-from sqlalchemy.dialects.sqlite import insert
 
 from engine.messages.tools import AllowedTool, ToolDefinition
+from engine.storage.columns import upsert
 from engine.storage.schema import AllowedToolRow, ChatToolRow
 from engine.storage.texts import encodable
 from engine.storage.transactions import SHORT_PATIENCE_S, Transactions
@@ -21,17 +21,15 @@ from engine.storage.transactions import SHORT_PATIENCE_S, Transactions
 class ToolRepository(Transactions):
     def allow_tool(self, tool: AllowedTool) -> None:
         """In all chats, in place of what was allowed under its name."""
-        allow = insert(AllowedToolRow).values(**_names(tool), definition=_written(tool.definition))
-        replaced = {"definition": allow.excluded.definition}
+        allow = upsert(AllowedToolRow, "definition").values(**_names(tool), definition=_written(tool.definition))
         with self._writing(patience_s=SHORT_PATIENCE_S) as connection:
-            connection.execute(allow.on_conflict_do_update(set_=replaced))
+            connection.execute(allow)
 
     def allow_tool_in(self, conversation_id: int, tool: AllowedTool) -> None:
         values = {"conversation_id": conversation_id, **_names(tool), "definition": _written(tool.definition)}
-        allow = insert(ChatToolRow).values(values)
-        replaced = {"definition": allow.excluded.definition}
+        allow = upsert(ChatToolRow, "definition").values(values)
         with self._writing(conversation_id, SHORT_PATIENCE_S) as connection:
-            connection.execute(allow.on_conflict_do_update(set_=replaced))
+            connection.execute(allow)
 
     def allowed_definitions(self, conversation_id: int, server: str, tool: str) -> tuple[ToolDefinition, ...]:
         """What was allowed under these names, in all chats and in this one."""

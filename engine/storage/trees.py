@@ -11,9 +11,10 @@ from typing import Any
 from sqlalchemy import Connection, LargeBinary, insert, select, type_coerce
 
 from engine.messages.conversations import ConversationTree, TreeMessage
+from engine.storage.columns import beginning_of
 from engine.storage.order import FoldersByName, folder_name
 from engine.storage.pictures import add_pictures
-from engine.storage.schema import ConversationRow, MessageRow, beginning_of
+from engine.storage.schema import ConversationRow, MessageRow
 from engine.storage.texts import encodable, fit_title
 
 _MOST_AT_ONCE = 1_000  # messages that are written together

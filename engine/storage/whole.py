@@ -10,11 +10,14 @@ from datetime import datetime
 import numpy as np
 import numpy.typing as npt
 from sqlalchemy import ColumnElement, Connection, Select, func, literal_column, select, union_all
+from sqlalchemy.dialects.sqlite import insert
 
 from engine.messages.learned import AdapterRecord, FingerprintPair, ImportOutcome, Learned, LearnedSummary, RecallText
-from engine.storage import adapters, lessons, names, ngrams, practice, recall, scores
+from engine.storage import adapters, lessons, ngrams, recall, scores
+from engine.storage.columns import read_time
+from engine.storage.connections import raw_rows
 from engine.storage.history import read_statistics
-from engine.storage.schema import Base, Holds, VocabularyPairRow, VocabularyRow, read_time, rows_holding
+from engine.storage.schema import Base, Holds, ImportedNameRow, VocabularyPairRow, VocabularyRow, rows_holding
 
 _SINCE = """
 SELECT fingerprint, min(since) FROM (
@@ -24,6 +27,24 @@ SELECT fingerprint, min(since) FROM (
     JOIN vocabularies ON vocabularies.id = vocabulary_id JOIN messages ON messages.id = message_id
 ) GROUP BY fingerprint
 """
+_MOST_NAMES = 20  # of a vocabulary: those that were used last
+
+# A target of the library has one name, whatever its copies are called; one that left it is known from its lessons.
+_USED = """
+SELECT vocabulary, name, last_used_at FROM targets
+JOIN target_files ON target_files.id = (SELECT min(id) FROM target_files WHERE target_id = targets.id)
+WHERE vocabulary <> '' AND typeof(vocabulary) = 'text'
+UNION ALL
+SELECT fingerprint, target_name, max(messages.created_at) FROM lessons
+JOIN vocabularies ON vocabularies.id = vocabulary_id JOIN messages ON messages.id = lessons.message_id
+WHERE typeof(target_name) = 'text' GROUP BY fingerprint, target_name
+ORDER BY 3 DESC, 2
+"""
+_IMPORTED = """
+SELECT fingerprint, name FROM imported_names JOIN vocabularies ON vocabularies.id = vocabulary_id
+WHERE typeof(name) = 'text' ORDER BY name
+"""
+_OF_CHATS = "SELECT DISTINCT fingerprint FROM recall JOIN vocabularies ON vocabularies.id = vocabulary_id"
 
 
 def read_all(connection: Connection, recall_tokens: int) -> Learned:
@@ -39,7 +60,7 @@ def read_all(connection: Connection, recall_tokens: int) -> Learned:
         adapters={pair: found for pair, found in adapters_of.items() if found},
         recall={vocabulary: found for vocabulary, found in texts_of.items() if found},
         statistics=read_statistics(connection),
-        target_names=names.read_target_names(connection),
+        target_names=read_target_names(connection),
     )
 
 
@@ -53,12 +74,12 @@ def summarize(connection: Connection) -> LearnedSummary:
         },
         recall=recall.read_sizes(connection),
         lessons=lessons.count_lessons(connection),
-        target_names=names.read_target_names(connection),
-        used_here=names.read_used_here(connection),
+        target_names=read_target_names(connection),
+        used_here=_read_used_here(connection),
         statistics=read_statistics(connection),
         num_bytes=_read_sizes(connection),
         since=_read_since(connection),
-        practice=practice.count_practice(connection),
+        practice=lessons.count_practice(connection),
         benefits=scores.read_benefits(connection),
         scored=scores.count_scores(connection),
     )
@@ -79,10 +100,10 @@ def add_all(connection: Connection, learned: Learned) -> ImportOutcome:
         num_published += published
     for vocabulary, texts in learned.recall.items():
         num_texts += recall.add_imported(connection, vocabulary, texts)
-    known = names.read_target_names(connection)
+    known = read_target_names(connection)
     for vocabulary, called in learned.target_names.items():
         if vocabulary not in known:
-            names.add_imported_names(connection, vocabulary, called)
+            _add_imported_names(connection, vocabulary, called)
     return ImportOutcome(num_ngrams, num_adapters, num_published, num_texts)
 
 
@@ -137,3 +158,28 @@ def _add_adapters(connection: Connection, pair: FingerprintPair, imported: Seque
     if publishes:
         adapters.publish(connection, pair, chosen)
     return len(numbers) - num_known, publishes
+
+
+def read_target_names(connection: Connection) -> dict[str, tuple[str, ...]]:
+    """By vocabulary: the targets that were used here, last used first; where none was, as a profile calls them."""
+    used = _by_vocabulary(connection, _USED)
+    return _by_vocabulary(connection, _IMPORTED) | used
+
+
+def _read_used_here(connection: Connection) -> frozenset[str]:
+    """The vocabularies of targets that read or wrote chats here, or are in the library and were loaded."""
+    return frozenset(_by_vocabulary(connection, _USED)) | {name for (name,) in raw_rows(connection, _OF_CHATS)}
+
+
+def _add_imported_names(connection: Connection, fingerprint: str, names: Sequence[str]) -> None:
+    vocabulary_id = recall.id_of(connection, VocabularyRow, fingerprint=fingerprint)
+    rows = [{"vocabulary_id": vocabulary_id, "name": name} for name in names]
+    if rows:
+        connection.execute(insert(ImportedNameRow).on_conflict_do_nothing(), rows)
+
+
+def _by_vocabulary(connection: Connection, statement: str) -> dict[str, tuple[str, ...]]:
+    names: dict[str, dict[str, None]] = defaultdict(dict)
+    for fingerprint, name, *_ in raw_rows(connection, statement):
+        names[fingerprint][name] = None
+    return {fingerprint: tuple(found)[:_MOST_NAMES] for fingerprint, found in names.items()}

@@ -20,7 +20,7 @@ from engine.messages.conversations import LeftOut, Role
 from engine.messages.events import ConversationsImported, TokensCounted
 from engine.messages.prompts import MOST_PASTED
 from engine.storage import Repository
-from engine.storage.schema import MOST_READ_BYTES
+from engine.storage.columns import MOST_READ_BYTES
 from tests.attacks.archives import carried_out
 from tests.attacks.attack import Memory, Outcome, Plan
 from tests.attacks.desk import Desk, Held

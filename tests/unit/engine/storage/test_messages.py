@@ -16,7 +16,8 @@ from engine.errors import ConversationMissing
 from engine.messages.conversations import Message, Role
 from engine.messages.replies import OriginRun, ProposerCounts, ReplyStatistics, StopReason
 from engine.storage import Repository
-from engine.storage.schema import MOST_READ_BYTES, ReplyProposerRow, ReplyStatisticsRow
+from engine.storage.columns import MOST_READ_BYTES
+from engine.storage.schema import ReplyProposerRow, ReplyStatisticsRow
 
 STATISTICS = ReplyStatistics(
     prompt_tokens=11,

@@ -12,7 +12,7 @@ import pytest
 from engine.messages.conversations import Message, Role
 from engine.messages.tools import AllowedTool, Outcome, ToolCall, ToolDefinition, ToolResult
 from engine.storage import Repository
-from engine.storage.tool_columns import calls_from, result_from
+from engine.storage.columns import calls_from, result_from
 
 CALL = ToolCall("a1b2c3d4e", "weather", "forecast", '{"city": "Zürich"}')
 RESULT = ToolResult(CALL, Outcome.FAILED, 0.25, 9)
