@@ -30,18 +30,18 @@ _PUBLIC = {
     "lab.measuring.order": "BenchOrder SimulatedCosts",
     "library.siblings": "sibling_beside",
     "messages.commands": """
-        AddClient AddPresets AddTargets AgreeToServer AnswerToolCall ArchiveConversations ChangeClient
+        AddClient AddPresets AddTargets AnswerToolCall ArchiveConversations ChangeClient
         ChangeConversation ChangeFolder ChangeTargetOptions ChatSampling CheckDrafter CheckForUpdate CheckGrammar
         Command Compare ContinueReply CountTokens CreateFolder DeleteConversations DeleteFolder DeleteMessage
         DeletePreset DeletePrompt DiscardDownload DownloadTarget EditPrompt EndToolServers EstimateMemory ExpectSpeeds
         ExportConversations ExportPresets ExportProfile FetchDrafter FindPassages ForgetAllowedTools ForgetConversation
         ForgetEverything ForgetLearned ForgetReadings ImportConversations ImportPresets ImportProfile KeepToolKeys
         ListAllowedTools ListClients ListConversations ListDownloads ListFolders ListForms ListPresets
-        ListPrompts ListServers ListSuggestions ListTargets ListTools LoadTarget LookAtServer MakeForm MeasureMachine
+        ListPrompts ListSuggestions ListTargets ListTools LoadTarget MakeForm MeasureMachine
         MeasureReadings MoveConversations OpenConversation PauseLearning PersonalCommand PinConversations ReadHistory
-        ReadLearned ReadPicture ReadRuntime ReadTextFile Regenerate RemoveClient RemoveServer RemoveTarget
+        ReadLearned ReadPicture ReadRuntime ReadTextFile Regenerate RemoveClient RemoveTarget
         RenameConversation ReplyCommand ResetStarter RestoreConversations RestoreFolder RestoreMessage
-        ReturnConversations SaveDraft SavePreset SavePrompt SaveServer SearchConversations Send ShowBranch
+        ReturnConversations SaveDraft SavePreset SavePrompt SearchConversations Send ShowBranch
         ShowPicture ShowProfile StoreHeld TuneStarter TuneTarget UseAdapter UseDrafter UseLearning UseReadings UseServer
         UseTools
     """,

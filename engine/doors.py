@@ -9,6 +9,7 @@ from engine.requests import door_to
 if TYPE_CHECKING:
     from engine.factory import Services
     from engine.services.hub_service import HubService
+    from engine.services.remote_service import RemoteService
 
 
 class Doors:
@@ -16,3 +17,4 @@ class Doors:
 
     def __init__(self, services: Services) -> None:
         self.hub: HubService = door_to("search", services.hub)
+        self.remote: RemoteService = door_to("servers", services.remote)

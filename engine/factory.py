@@ -32,7 +32,6 @@ from engine.messages.commands import (
     PresetCommand,
     ReadingCommand,
     ReadRuntime,
-    RemoteCommand,
     ServerCommand,
     StoreCommand,
     ToolCommand,
@@ -149,6 +148,7 @@ class Services:
         self._servers: Lazy[Servers] = Lazy(lambda: open_servers(config))
         self._chat: Lazy[ChatService] = Lazy(self._build_chat)
         self.hub: Lazy[HubService] = Lazy(self._build_hub)
+        self.remote: Lazy[RemoteService] = Lazy(self._build_remote)
         self._handlers: dict[type, _Handle] = {
             ChatCommand: self._handle_chat,
             CopyReading: self._copy_reading,
@@ -162,7 +162,6 @@ class Services:
             **dict.fromkeys((PresetCommand, ExportPresets, ImportPresets), _with(Lazy(self._build_presets))),
             HubCommand: _with(self.hub),
             ToolCommand: _with(Lazy(self._build_tools)),
-            RemoteCommand: _with(Lazy(self._build_remote)),
             ServerCommand: _with(lambda: self.hosting),
             AnswerToolCall: self._answer_call,
             CountTokens: self._count_tokens,

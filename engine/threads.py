@@ -44,7 +44,6 @@ from engine.messages.commands import (
     ReadingCommand,
     ReadRuntime,
     Regenerate,
-    RemoteCommand,
     ReplyCommand,
     SaveNgrams,
     Send,
@@ -96,7 +95,6 @@ _THREADS: dict[type, str] = {
     ToolCommand: "tools",
     KeepToolKeys: "servers",  # with what else asks the keyring, which may wait for its user
     ServerCommand: "server",
-    RemoteCommand: "servers",
     AnswerToolCall: "answers",
     ReadingCommand: "personal",
     KeepReading: "readings",

@@ -14,7 +14,6 @@ from app.dialogs.parts import ask, question_box
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.text.places import host_words, server_words
-from engine import AgreeToServer
 from engine.messages.events import (
     ConversationOpened,
     Event,
@@ -103,18 +102,13 @@ class Consent(Controller):
         self.is_asked_first(partial(self._window.prompt_box.send, prompt))
 
     def _agree(self, address: str, then: Callable[[], object]) -> None:
-        request = self._bridge.post(AgreeToServer(address))
-        request.failed.connect(self._on_failed)
-        request.finished.connect(partial(self._on_agreed, address, then))
+        request = self._bridge.ask(self._bridge.engine.remote.agree, address)
+        request.answered.connect(partial(self._on_agreed, address, then))
 
-    def _on_agreed(self, address: str, then: Callable[[], object]) -> None:
+    def _on_agreed(self, address: str, then: Callable[[], object], _answer: None) -> None:
         self._agreed |= {address}
         self._show()
         then()
-
-    @Slot(object)
-    def _on_failed(self, failed: Failed) -> None:
-        self._window.toasts.show_error(failed.sentence)
 
     def _on_event(self, event: Event) -> None:
         match event:

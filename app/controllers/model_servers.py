@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 from PySide6.QtCore import Slot
 
@@ -10,12 +12,13 @@ from app.controllers.controller import Controller
 from app.controllers.target import TargetController
 from app.dialogs.model_servers.model_servers_dialog import ModelServersDialog
 from app.dialogs.parts import ask, question_box, show_in_front
-from app.engine_bridge import EngineBridge, Posted
+from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.models.server_rows import Sighting
-from engine import Command, ListServers, LoadTarget, LookAtServer, RemoveServer, SaveServer
-from engine.messages.events import Event, Failed, ServerSeen, ServersListed, ServerUntrusted, TargetReady
-from engine.messages.remote import RemoteServer, is_reference, split_reference
+from engine import LoadTarget
+from engine.messages.events import Failed, ServersListed, TargetReady
+from engine.messages.remote import RemoteServer, ServerSeen, ServerUntrusted, is_reference, split_reference
+from engine.requests import Failure
 
 
 class ModelServersController(Controller):
@@ -25,12 +28,13 @@ class ModelServersController(Controller):
     def __init__(self, window: MainWindow, bridge: EngineBridge, target: TargetController) -> None:
         super().__init__(window, bridge)
         self._target = target
+        self._engine = bridge.engine.remote
         self._servers: tuple[RemoteServer, ...] = ()
         self._sightings: dict[str, Sighting] = {}  # by address
         self._key_notice: str | None = None  # None: not told yet
         self._problem = ""  # why it is not known which servers there are
-        self._look: Posted | None = None  # on behalf of the form
-        self._asked: dict[str, Posted] = {}  # looks at servers that are kept, by address
+        self._look: Request[Any] | None = None  # on behalf of the form
+        self._asked: dict[str, Request[Any]] = {}  # looks at servers that are kept, by address
         self._leaving: set[str] = set()  # addresses of servers that are being removed
         self._dialog: ModelServersDialog | None = None
         picker = window.target_bar.picker
@@ -38,6 +42,9 @@ class ModelServersController(Controller):
         picker.servers_requested.connect(self._open)
         picker.add_server_requested.connect(self._open_form)
         window.servers_action.triggered.connect(self._open)
+        bridge.listen(ServersListed, self._on_listed)
+        bridge.listen(TargetReady, self._on_ready)
+        bridge.listen(Failed, self._on_failed)
 
     @property
     def dialog(self) -> ModelServersDialog:
@@ -57,7 +64,7 @@ class ModelServersController(Controller):
         return self._dialog
 
     def list_all(self) -> None:
-        self._bridge.post(ListServers()).failed.connect(self._on_not_listed)
+        self._bridge.ask(self._engine.list_all).failed.connect(self._on_not_listed)
 
     # What the user wants
 
@@ -84,29 +91,31 @@ class ModelServersController(Controller):
         if server is None or address in self._asked or address in self._leaving:
             return
         self._note(address, Sighting(is_asked=True))
-        request = self._bridge.post(LookAtServer(address, certificate=server.certificate))
-        request.failed.connect(self._on_not_seen)
+        request = self._bridge.ask(self._engine.look, address, certificate=server.certificate)
+        request.answered.connect(partial(self._on_asked, address))
+        request.failed.connect(partial(self._on_not_asked, address))
         self._asked[address] = request
 
     @Slot(str, object, str)
     def _look_at(self, address: str, key: str | None, certificate: str) -> None:
         self._end_look()
-        self._look = self._bridge.post(LookAtServer(address, key, certificate))
+        self._look = self._bridge.ask(self._engine.look, address, key, certificate)
+        self._look.answered.connect(self._on_looked)
         self._look.failed.connect(self._on_look_failed)
         self.dialog.form.show_looking(address)
 
     @Slot()
     def _end_look(self) -> None:
         if self._look is not None:
-            self._look.stop()
+            self._look.drop()
             self._look = None
 
     @Slot(object, object, str)
     def _save(self, server: RemoteServer, key: str | None, replaces: str) -> None:
         self._end_asking(replaces)
-        request = self._bridge.post(SaveServer(server, key, replaces))
+        request = self._bridge.ask(self._engine.save, server, key, replaces)
+        request.answered.connect(partial(self._on_saved, not replaces))
         request.failed.connect(self._on_save_failed)
-        request.finished.connect(lambda: self._on_saved(server.address, is_new=not replaces))
 
     @Slot(str)
     def _ask_to_remove(self, address: str) -> None:
@@ -121,116 +130,96 @@ class ModelServersController(Controller):
     def _remove(self, server: RemoteServer) -> None:
         self._leaving.add(server.address)
         self._end_asking(server.address)
-        request = self._bridge.post(RemoveServer(server.address))
-        request.failed.connect(self._on_remove_failed)
-        request.finished.connect(lambda: self._leaving.discard(server.address))
-        words = self.tr("{server} was removed.").format(server=server.name)
-        request.finished.connect(lambda: self.dialog.show_words(words))
+        request = self._bridge.ask(self._engine.remove, server.address)
+        request.answered.connect(partial(self._on_removed, server))
+        request.failed.connect(partial(self._on_remove_failed, server.address))
 
     def _end_asking(self, address: str) -> None:
         """To keep what a look tells would bring back what is removed, or was changed."""
         if (request := self._asked.pop(address, None)) is not None:
-            request.stop()
+            request.drop()
             self._note(address, Sighting())
 
-    # What the engine says
+    # What follows
 
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case ServersListed(servers, notice):
-                self._on_listed(servers, notice)
-            case ServerSeen():
-                self._on_seen(event)
-            case ServerUntrusted():
-                self._on_untrusted(event)
-            case TargetReady(target) if target.server is not None:
-                self._on_loaded(target.server)
-            case Failed(sentence, LoadTarget(wanted)) if is_reference(wanted) and not event.is_stopped:
-                self._note(split_reference(wanted)[0], Sighting(sentence=sentence))
-
-    def _on_listed(self, servers: tuple[RemoteServer, ...], notice: str) -> None:
-        self._servers = self._target.servers = servers
+    @Slot(object)
+    def _on_listed(self, listed: ServersListed) -> None:
         self._problem = ""
-        addresses = {each.address for each in servers}
+        addresses = {each.address for each in listed.servers}
         self._sightings = {place: each for place, each in self._sightings.items() if place in addresses}
-        self._key_notice = notice
+        self._key_notice = listed.notice
         if self._dialog is not None:
-            self._dialog.form.show_key_note(notice)
+            self._dialog.form.show_key_note(listed.notice)
+        self._use(listed.servers)
         self._show()
 
-    def _on_loaded(self, server: RemoteServer) -> None:
-        """It was asked for its models on the way."""
+    @Slot(object)
+    def _on_not_listed(self, failure: Failure) -> None:
+        """What waits for the servers goes on without them."""
+        self._problem = failure.sentence
+        self._window.toasts.show_error(failure.sentence)
+        self._target.use_servers(self._target.servers or ())
+        self._show()
+
+    @Slot(object)
+    def _on_ready(self, event: TargetReady) -> None:
+        """Its server was asked for its models on the way."""
+        server = event.target.server
+        if server is None:
+            return
         if self._target.servers is not None:  # else they are told soon, as they are by now
-            known = tuple(server if each.address == server.address else each for each in self._servers)
-            self._servers = self._target.servers = known
+            self._use(tuple(server if each.address == server.address else each for each in self._servers))
         self._note(server.address, Sighting(is_there=True))
 
     @Slot(object)
-    def _on_not_listed(self, failed: Failed) -> None:
-        """What waits for the servers goes on without them."""
-        self._target.servers = self._target.servers or ()
-        self._problem = failed.sentence
-        self._window.toasts.show_error(failed.sentence)
-        self._show()
+    def _on_failed(self, failed: Failed) -> None:
+        match failed:
+            case Failed(sentence, LoadTarget(wanted), is_stopped=False) if is_reference(wanted):
+                self._note(split_reference(wanted)[0], Sighting(sentence=sentence))
 
-    def _on_seen(self, event: ServerSeen) -> None:
-        address = event.server.address
+    def _on_looked(self, seen: ServerSeen | ServerUntrusted) -> None:
+        """On behalf of the form."""
+        self._look = None
+        if isinstance(seen, ServerUntrusted):
+            self._note_untrusted(seen)
+            self.dialog.form.show_untrusted(seen.certificate, seen.sentence)
+            return
+        self.dialog.form.show_seen(seen.server, seen.notice)
+        if self._find(seen.server.address) is not None:
+            self._note(seen.server.address, Sighting(is_there=True))
+
+    @Slot(object)
+    def _on_look_failed(self, failure: Failure) -> None:
+        self._look = None
+        self.dialog.form.show_problem(failure.sentence)
+
+    def _on_asked(self, address: str, seen: ServerSeen | ServerUntrusted) -> None:
+        del self._asked[address]
         known = self._find(address)
-        if self._is_of_form(event.command):
-            self._look = None
-            self.dialog.form.show_seen(event.server, event.notice)
-        elif not self._was_asked(event.command):
+        if known is None:
             return
-        elif known is not None:
-            now = replace(known, kind=event.server.kind, models=event.server.models)
-            if now != known:
-                self._bridge.post(SaveServer(now, None, address))
-        if known is not None:
-            self._note(address, Sighting(is_there=True))
+        if isinstance(seen, ServerUntrusted):
+            self._note_untrusted(seen)
+            if self._dialog is not None and self._dialog.isVisible():
+                self._dialog.change(address)
+                self._dialog.form.show_untrusted(seen.certificate, seen.sentence)
+            return
+        now = replace(known, kind=seen.server.kind, models=seen.server.models)
+        if now != known:
+            self._bridge.ask(self._engine.save, now, None, address)
+        self._note(address, Sighting(is_there=True))
 
-    def _on_untrusted(self, event: ServerUntrusted) -> None:
+    def _on_not_asked(self, address: str, failure: Failure) -> None:
+        del self._asked[address]
+        self._note(address, Sighting(sentence=failure.sentence))
+
+    def _note_untrusted(self, seen: ServerUntrusted) -> None:
         """Nothing is sent there until the user has decided."""
-        if not self._is_of_form(event.command) and not self._was_asked(event.command):
-            return
-        is_known = self._find(event.address) is not None
-        if is_known:
-            self._note(event.address, Sighting(sentence=event.sentence))
-        if self._is_of_form(event.command):
-            self._look = None
-        elif self._dialog is not None and self._dialog.isVisible() and is_known:
-            self._dialog.change(event.address)
-        else:
-            return
-        self.dialog.form.show_untrusted(event.certificate, event.sentence)
+        if self._find(seen.address) is not None:
+            self._note(seen.address, Sighting(sentence=seen.sentence))
 
-    @Slot(object)
-    def _on_not_seen(self, failed: Failed) -> None:
-        assert isinstance(failed.command, LookAtServer)
-        if not failed.is_stopped and self._was_asked(failed.command):
-            self._note(failed.command.address, Sighting(sentence=failed.sentence))
-
-    @Slot(object)
-    def _on_look_failed(self, failed: Failed) -> None:
-        if not failed.is_stopped and self._is_of_form(failed.command):
-            self._look = None
-            self.dialog.form.show_problem(failed.sentence)
-
-    @Slot(object)
-    def _on_save_failed(self, failed: Failed) -> None:
-        self.dialog.form.show_problem(failed.sentence)
-
-    @Slot(object)
-    def _on_remove_failed(self, failed: Failed) -> None:
-        assert isinstance(failed.command, RemoveServer)
-        self._leaving.discard(failed.command.address)
-        self.dialog.show_words(failed.sentence)
-
-    def _on_saved(self, address: str, is_new: bool) -> None:
-        """The store may have given it another name."""
-        server = self._find(address)
+    def _on_saved(self, is_new: bool, server: RemoteServer) -> None:
         self.dialog.form.close_form()
-        if server is None:
-            return
         words = self.tr("{server} was added; its models are in the list of models.")
         if not is_new:
             words = self.tr("{server} was changed.")
@@ -238,19 +227,23 @@ class ModelServersController(Controller):
         if self.dialog.choose_button.isEnabled():
             self.dialog.choose_button.setFocus()
 
+    @Slot(object)
+    def _on_save_failed(self, failure: Failure) -> None:
+        self.dialog.form.show_problem(failure.sentence)
+
+    def _on_removed(self, server: RemoteServer, _answer: None) -> None:
+        self._leaving.discard(server.address)
+        self.dialog.show_words(self.tr("{server} was removed.").format(server=server.name))
+
+    def _on_remove_failed(self, address: str, failure: Failure) -> None:
+        self._leaving.discard(address)
+        self.dialog.show_words(failure.sentence)
+
     # What is shown
 
-    def _is_of_form(self, command: Command) -> bool:
-        """Not, if it was dropped meanwhile."""
-        return self._look is not None and self._look.command == command
-
-    def _was_asked(self, command: LookAtServer) -> bool:
-        """That look at a server that is kept was still wanted, and has ended now."""
-        asked = self._asked.get(command.address)
-        if asked is None or asked.command != command:
-            return False
-        del self._asked[command.address]
-        return True
+    def _use(self, servers: tuple[RemoteServer, ...]) -> None:
+        self._servers = servers
+        self._target.use_servers(servers)
 
     def _find(self, address: str) -> RemoteServer | None:
         return next((each for each in self._servers if each.address == address), None)

@@ -21,15 +21,13 @@ from app.text.presets import ChatValues, is_same_target, preset_of
 from app.theme import ThemeKeeper
 from app.widgets.preset_picker import NONE, PresetPicker
 from app.widgets.toast import Toast
-from engine import ChangeConversation, ListPresets, ListPrompts, ListServers, OwnSampling, SavePreset
+from engine import ChangeConversation, ListPresets, ListPrompts, OwnSampling, SavePreset
 from engine.messages.events import (
     ConversationOpened,
     ConversationsListed,
     Event,
     EverythingForgotten,
-    Failed,
     PresetsListed,
-    ServersListed,
     TargetReady,
     TargetsListed,
 )
@@ -81,6 +79,7 @@ class PresetsController(Controller):
         settings_of_chat.edited.connect(self._name_edited)
         settings_of_chat.presets_requested.connect(self._open_picker)
         conversations.moved.connect(self._on_moved)
+        target.servers_known.connect(self._on_known)
 
     def apply(self, preset: Preset) -> None:
         """Gives what the preset holds to the open chat, or to the next one if none is open; from its next reply on.
@@ -162,11 +161,16 @@ class PresetsController(Controller):
                 _, use = self._awaited
                 self._awaited = None
                 use(self._values(conversation.system_prompt, conversation.sampling))
-            case TargetsListed() | ServersListed() | Failed(_, ListServers()):
-                if self._left is not None and self._left.target is not None:
-                    self._use_rest()
+            case TargetsListed():
+                self._on_known()
             case TargetReady():
                 self._use_rest()
+
+    @Slot()
+    def _on_known(self) -> None:
+        """Which models there are."""
+        if self._left is not None and self._left.target is not None:
+            self._use_rest()
 
     def resume(self, _kept: None) -> None:
         self._were_listed = True

@@ -42,10 +42,12 @@ class TargetController(Controller):
     Signals:
         loading_begun(TargetSettings): a target is being loaded, with these settings for all targets.
         refused(LoadTarget): a target could not be loaded.
+        servers_known(): which servers there are, or that this cannot be known.
     """
 
     loading_begun = Signal(TargetSettings)
     refused = Signal(object)
+    servers_known = Signal()
 
     def __init__(self, window: MainWindow, bridge: EngineBridge, keeper: SettingsKeeper) -> None:
         super().__init__(window, bridge)
@@ -74,6 +76,11 @@ class TargetController(Controller):
         here = ((TargetChoice(each.name, each.identity), each.reference) for each in self.library)
         models = (model for server in self.servers or () for model in server.models)
         return (*here, *((TargetChoice(each.name, each.identity), each.reference) for each in models))
+
+    def use_servers(self, servers: tuple[RemoteServer, ...]) -> None:
+        """Those the user has now."""
+        self.servers = servers
+        self.servers_known.emit()
 
     def load(
         self, target: str, anyway: bool = False, is_chosen: bool = False, identity: str = "", by_itself: bool = False

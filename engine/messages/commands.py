@@ -15,7 +15,6 @@ from engine.messages.outlook import MachineFigures
 from engine.messages.owner import Owner
 from engine.messages.pictures import Picture
 from engine.messages.prompts import Attachment
-from engine.messages.remote import RemoteServer
 from engine.messages.replies import ReplyStatistics, Thought
 from engine.messages.serving import ServerSettings
 from engine.messages.targets import HubFile
@@ -79,10 +78,6 @@ class ToolCommand(Command):
 
 class ServerCommand(Command):
     """Concerns the server for other programs."""
-
-
-class RemoteCommand(Command):
-    """Concerns servers that targets are on. Carried out on a thread of its own: a server may be silent for long."""
 
 
 class CheckGrammar(FileCommand):
@@ -208,43 +203,6 @@ class AnswerToolCall(Command):
 
     call_id: str
     permission: Permission
-
-
-class ListServers(RemoteCommand):
-    """Answered with `ServersListed`, as are the commands that change them; uses no network."""
-
-
-class LookAtServer(RemoteCommand):
-    """Ask an address what it is and which models it has. Nothing is kept. Answered with `ServerSeen`, or with
-    `ServerUntrusted`; else `Failed` says what is wrong."""
-
-    address: str  # as the user wrote it: `localhost:8080`, `https://example.org/v1` …
-    key: str | None = field(default=None, repr=False)  # None: the one that is kept for this address, if one is
-    certificate: str = ""  # as in `RemoteServer`: the one that the user is about to trust
-
-
-class SaveServer(RemoteCommand):
-    """In place of the one with the address in `replaces`, or of the one with its own address; else it is added. An
-    empty name, or one that is taken, becomes one that is free. Whether it `has_key` and `is_agreed` is not taken from
-    it: agreed is what was, as long as address and certificate stay the same."""
-
-    server: RemoteServer
-    # Goes to the keyring of the system. None: the one that is kept for this address stays (none for a new address, so
-    # that no key is sent to a place that it was not meant for); empty: none from now on
-    key: str | None = field(default=None, repr=False)
-    replaces: str = ""
-
-
-class RemoveServer(RemoteCommand):
-    """With its key. Chats that it has seen still say so."""
-
-    address: str
-
-
-class AgreeToServer(RemoteCommand):
-    """The user agrees to send chats there: what failed with `Failed.is_not_agreed` may be posted again."""
-
-    address: str
 
 
 class UseTools(ToolCommand):

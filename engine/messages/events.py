@@ -19,7 +19,6 @@ from engine.messages.commands import (
     ImportPresets,
     ListForms,
     LoadTarget,
-    LookAtServer,
     MakeForm,
     MeasureMachine,
     TuneTarget,
@@ -499,25 +498,6 @@ class ServersListed(Event):
     notice: Told = ""  # what the user should know of their keys: that they cannot be kept, and why; usually empty
 
 
-class ServerSeen(Event):
-    """What answers at an address. Of a server that is kept, with its name and what was agreed."""
-
-    command: LookAtServer
-    server: RemoteServer  # else named after its address
-    notice: Told = ""  # what the user should know before chats are sent there: that the way is not encrypted
-
-
-class ServerUntrusted(Event):
-    """No authority vouches for the certificate of this address, or it is another one than the user chose to trust. No
-    key was sent. If the user trusts it, the command is posted again with it."""
-
-    command: LookAtServer
-    address: str  # normal form
-    certificate: str  # SHA-256 of the one that was shown now, in digits and small letters
-    sentence: Told
-    has_changed: bool = False  # the user chose to trust another one before
-
-
 class ToolServerChanged(Event):
     """A server is being started, is ready, was ended, or failed."""
 
@@ -697,5 +677,5 @@ class Failed(Event):
     is_stopped: bool = False  # its stop signal was set
     is_missing: bool = False  # the model file that it needs is not there
     is_suspect: bool = False  # the program ended when the model was opened last; it is opened only if the user asks
-    # Chats may be sent to the server of this target only after `AgreeToServer`. Nothing was sent or stored
+    # Chats may be sent to the server of this target only after the user has agreed. Nothing was sent or stored
     is_not_agreed: bool = False

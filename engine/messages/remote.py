@@ -12,6 +12,7 @@ from enum import StrEnum
 from urllib.parse import urlsplit
 
 from engine.messages.serving import is_loopback
+from engine.sentences import Told
 
 SERVER_IDENTITY = "server:"  # how identities of models on servers begin
 _SCHEMES = ("http://", "https://")
@@ -76,6 +77,24 @@ class RemoteServer:
     def is_local(self) -> bool:
         """Whether it runs on this machine: what is sent to it passes no network."""
         return is_loopback(self.host)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSeen:
+    """What answers at an address. A server that is kept has its name and what was agreed."""
+
+    server: RemoteServer  # else named after its address
+    notice: Told = ""  # what the user should know before chats are sent there: that the way is not encrypted
+
+
+@dataclass(frozen=True, slots=True)
+class ServerUntrusted:
+    """No authority vouches for the certificate of this address, or it is another one than the user chose to trust. No
+    key was sent. If the user trusts it, the address is looked at again with it."""
+
+    address: str  # normal form
+    certificate: str  # SHA-256 of the one that was shown now, in digits and small letters
+    sentence: Told
 
 
 def host_of(address: str) -> str:

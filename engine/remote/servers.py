@@ -58,7 +58,14 @@ class Servers:
         return ServerConnection(found.server.address, self._key(found), found.server.certificate)
 
     def save(self, server: RemoteServer, key: str | None = None, replaces: str = "") -> RemoteServer:
-        """As `SaveServer` says. Raises SettingInvalid and NotPossible, too."""
+        """Puts it in place of the one with the address `replaces`, or with its own address; else adds it. An empty
+        name, or one that is taken, becomes one that is free. Whether it `has_key` and `is_agreed` is not taken from
+        it: agreed is what was, as long as address and certificate stay the same.
+
+        The key goes to the keyring of the system. None: the one kept for this address stays, and a new address has
+        none, so that no key is sent to a place that it was not meant for; empty: none from now on. Returns the server
+        as it is kept. Raises SettingInvalid and NotPossible, too.
+        """
         address = normalized(server.address)
         new_key = None if key is None else checked_key(key)
         new_name = f"{address} {secrets.token_hex(8)}" if new_key else ""

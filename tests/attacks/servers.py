@@ -15,8 +15,9 @@ from typing import Any
 
 import engine.factory
 from engine.config import EngineConfig, ReplySettings, SamplingSettings
-from engine.messages.commands import AgreeToServer, Command, LoadTarget, LookAtServer, SaveServer, Send
-from engine.messages.events import Event, Failed, Finished, PromptStored, ReplyFinished, ServerSeen
+from engine.messages.commands import Command, LoadTarget, Send
+from engine.messages.events import Event, Failed, Finished, PromptStored, ReplyFinished
+from engine.messages.remote import ServerSeen
 from engine.remote import writer
 from engine.remote.connection import ConnectionLimits, ServerConnection
 from engine.remote.keys import Keys
@@ -83,10 +84,11 @@ class _Desk:
         self.chat: int | None = None  # the last one
 
     def set_up(self, server: FakeServer) -> None:
-        self.do(LookAtServer(server.address, _KEY))
-        (seen,) = (each for each in self.events.seen if isinstance(each, ServerSeen))
-        self.do(SaveServer(seen.server, _KEY))
-        self.do(AgreeToServer(server.address))
+        ask, remote = self.engine.ask, self.engine.remote
+        seen = ask(remote.look, server.address, _KEY).result()
+        assert isinstance(seen, ServerSeen)
+        ask(remote.save, seen.server, _KEY).result()
+        ask(remote.agree, server.address).result()
         self.do(LoadTarget(server.reference))
 
     def do(self, command: Command) -> Event | None:

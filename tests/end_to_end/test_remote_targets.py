@@ -18,17 +18,14 @@ import httpx2
 import pytest
 
 from engine import (
-    AgreeToServer,
     ContinueReply,
     Engine,
     EngineConfig,
     LoadTarget,
-    LookAtServer,
     OpenConversation,
     Regenerate,
     ReplySettings,
     SamplingSettings,
-    SaveServer,
     Send,
     starter_path,
 )
@@ -41,11 +38,9 @@ from engine.messages.events import (
     Finished,
     ReplyFinished,
     ReplyText,
-    ServerSeen,
-    ServersListed,
     TargetReady,
 )
-from engine.messages.remote import ServerKind
+from engine.messages.remote import ServerKind, ServerSeen
 from engine.messages.replies import StopReason
 from engine.stop_signal import StopSignal
 from tests.fakes.listener import EventQueue
@@ -168,17 +163,19 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 def test_a_chat_with_a_real_server(machine: tuple[Machine, ServerKind], desk: Desk) -> None:
     server, kind = machine
     # It is found, kept, and agreed to with the first message
-    seen = desk.do(LookAtServer(server.address), ServerSeen).server
+    looked = desk.engine.ask(desk.engine.remote.look, server.address).result()
+    assert isinstance(looked, ServerSeen)
+    seen = looked.server
     assert seen.kind is kind
     (model,) = seen.models
     assert model.context_size == 2048
     assert model.sees_pictures is False
-    desk.do(SaveServer(seen), ServersListed)
+    desk.engine.ask(desk.engine.remote.save, seen).result()
     target = desk.do(LoadTarget(model.reference), TargetReady).target
     assert target.server is not None
     refused = desk.fails(Send(STORY, None, GREEDY))
     assert refused.is_not_agreed
-    desk.do(AgreeToServer(target.server.address), ServersListed)
+    desk.engine.ask(desk.engine.remote.agree, target.server.address).result()
 
     # A conversation
     first = desk.reply(Send("Say hello.", None, GREEDY))

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from app.controllers.branch import BranchController
 from app.main_window import MainWindow
-from engine import AgreeToServer, ContinueReply, EditPrompt, LoadTarget, Regenerate, Send
+from engine import ContinueReply, EditPrompt, LoadTarget, Regenerate, Send
 from engine.messages.conversations import Conversation, ConversationSummary
 from engine.messages.events import (
     ConversationOpened,
@@ -26,7 +26,7 @@ from engine.messages.events import (
     TargetReady,
 )
 from engine.messages.remote import RemoteServer
-from tests.fakes.bridge import FakeBridge
+from tests.fakes.bridge import Asked, FakeBridge
 from tests.fakes.chats import Chats
 from tests.unit.app.server_samples import AGREED, DESK, here, on_server
 from tests.unit.app.widgets.messages import prompt, reply
@@ -61,6 +61,10 @@ class Desk:
         return [each for each in self.bridge.posted if isinstance(each, kinds)]
 
     @property
+    def agreements(self) -> list[Asked]:
+        return self.bridge.asked(self.bridge.engine.remote.agree)
+
+    @property
     def boxes(self) -> list[QMessageBox]:
         return [each for each in self.window.findChildren(QMessageBox) if each.isVisible()]
 
@@ -79,7 +83,7 @@ class Desk:
 
     def agree(self) -> None:
         self.press("Send")
-        self.tell(Finished(AgreeToServer(DESK.address)))
+        self.agreements[-1].answer()
 
 
 @pytest.fixture
@@ -90,10 +94,10 @@ def desk(window: MainWindow) -> Desk:
 def test_nothing_is_sent_or_taken_from_the_box_before_the_user_agrees(desk: Desk) -> None:
     desk.use()
     desk.say("My diary")
-    assert desk.posted(Send, AgreeToServer) == []
+    assert desk.posted(Send) == desk.agreements == []
     assert desk.window.prompt_box.text == "My diary"
     desk.press("Cancel")
-    assert desk.posted(Send, AgreeToServer) == []
+    assert desk.posted(Send) == desk.agreements == []
     assert desk.window.prompt_box.text == "My diary"
 
 
@@ -101,9 +105,10 @@ def test_what_is_agreed_to_is_sent_and_not_asked_again(desk: Desk) -> None:
     desk.use()
     desk.say("My diary")
     desk.press("Send")
-    assert desk.posted(AgreeToServer) == [AgreeToServer(DESK.address)]
+    (agreement,) = desk.agreements
+    assert agreement.args == (DESK.address,)
     assert desk.posted(Send) == [], "the engine does not know yet"
-    desk.tell(Finished(AgreeToServer(DESK.address)))
+    agreement.answer()
     (sent,) = desk.posted(Send)
     assert isinstance(sent, Send)
     assert sent.prompt == "My diary"
@@ -151,7 +156,7 @@ def test_old_chats_are_asked_for_as_well(desk: Desk) -> None:
     desk.window.transcript.revise(1, "Another question")
     desk.window.transcript.revision_submitted.emit(1, "Another question")
     desk.press("Cancel")
-    assert desk.posted(Regenerate, ContinueReply, EditPrompt, AgreeToServer) == []
+    assert desk.posted(Regenerate, ContinueReply, EditPrompt) == desk.agreements == []
     assert [each.id for each in desk.window.transcript.messages] == [1, 2], "all is as it was"
     desk.window.regenerate_action.trigger()
     desk.agree()
@@ -190,7 +195,7 @@ def test_an_agreement_that_is_not_kept_sends_nothing(qtbot: QtBot, desk: Desk) -
     desk.use()
     desk.say("My diary")
     desk.press("Send")
-    desk.tell(Failed("The store is full.", AgreeToServer(DESK.address)))
+    desk.agreements[-1].fail("The store is full.")
     assert desk.posted(Send) == []
     assert desk.window.prompt_box.text == "My diary"
     qtbot.waitUntil(lambda: bool(desk.window.toasts.shown))

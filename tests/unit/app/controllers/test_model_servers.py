@@ -14,18 +14,16 @@ from app.controllers.model_servers import ModelServersController
 from app.dialogs.model_servers.server_form import ModelServerForm
 from app.main_window import MainWindow
 from app.models.server_rows import ServerKey
-from engine import AgreeToServer, ListServers, LoadTarget, LookAtServer, RemoveServer, SaveServer
+from engine import LoadTarget
+from engine.errors import Cancelled
 from engine.messages.events import (
     Event,
     Failed,
-    Finished,
-    ServerSeen,
     ServersListed,
-    ServerUntrusted,
     TargetReady,
 )
-from engine.messages.remote import RemoteServer
-from tests.fakes.bridge import FakeBridge
+from engine.messages.remote import RemoteServer, ServerSeen, ServerUntrusted
+from tests.fakes.bridge import Asked, FakeBridge
 from tests.fakes.chats import Chats
 from tests.unit.app.library_samples import STARTER_TARGET
 from tests.unit.app.server_samples import AGREED, DESK, model, on_server
@@ -47,11 +45,17 @@ class Desk:
     def tell(self, *events: Event) -> None:
         self.bridge.tell(*events)
 
-    def last(self, kind: type) -> object:
-        return [each for each in self.bridge.posted if isinstance(each, kind)][-1]
+    @property
+    def looks(self) -> list[Asked]:
+        return self.bridge.asked(self.bridge.engine.remote.look)
 
-    def number(self, kind: type) -> int:
-        return sum(isinstance(each, kind) for each in self.bridge.posted)
+    @property
+    def saves(self) -> list[Asked]:
+        return self.bridge.asked(self.bridge.engine.remote.save)
+
+    @property
+    def removals(self) -> list[Asked]:
+        return self.bridge.asked(self.bridge.engine.remote.remove)
 
     @property
     def form(self) -> ModelServerForm:
@@ -68,16 +72,14 @@ class Desk:
         field.clear()
         QTest.keyClicks(field, text)
 
-    def look(self, address: str, key: str = "") -> LookAtServer:
+    def look(self, address: str, key: str = "") -> Asked:
         """In the form for a new server."""
         self.open()
         press(self.servers.dialog.add_button)
         self.type(self.form.address, address)
         self.type(self.form.key, key)
         press(self.form.look_button)
-        look = self.last(LookAtServer)
-        assert isinstance(look, LookAtServer)
-        return look
+        return self.looks[-1]
 
 
 @pytest.fixture
@@ -104,24 +106,25 @@ def test_opening_lists_and_windows_asks_no_server(desk: Desk) -> None:
     desk.window.target_bar.open_picker()
     desk.window.target_bar.picker.close()
     desk.open()
-    assert desk.bridge.posted == [ListServers()], "which uses no network"
+    assert [each.method.name for each in desk.bridge.all_asked] == ["list_all"], "which uses no network"
 
 
 def test_a_server_is_looked_at_and_added(desk: Desk) -> None:
     look = desk.look("192.168.1.7:8000", "secret")
-    assert (look.address, look.key, look.certificate) == ("192.168.1.7:8000", "secret", "")
+    assert look.args == ("192.168.1.7:8000", "secret", "")
     assert desk.form.state.text() == "Asking 192.168.1.7:8000…"
     assert not desk.form.save_button.isEnabled()
-    desk.tell(ServerSeen(look, FOUND, "The way is not encrypted."), Finished(look))
+    look.answer(ServerSeen(FOUND, "The way is not encrypted."))
     assert desk.form.state.text() == "Found: server with OpenAI's interface with 1 model: tiny."
     assert desk.form.warning.text() == "The way is not encrypted."
     assert desk.form.name.text() == "192.168.1.7:8000"
     desk.type(desk.form.name, "Cellar")
     press(desk.form.save_button)
-    save = desk.last(SaveServer)
-    assert isinstance(save, SaveServer)
-    assert (save.server, save.key, save.replaces) == (replace(FOUND, name="Cellar"), "secret", "")
-    desk.tell(ServersListed((AGREED, replace(FOUND, name="Cellar 2"), DESK)), Finished(save))
+    save = desk.saves[-1]
+    assert save.args == (replace(FOUND, name="Cellar"), "secret", "")
+    kept = replace(FOUND, name="Cellar 2")
+    desk.tell(ServersListed((AGREED, kept, DESK)))
+    save.answer(kept)
     assert desk.form.isHidden()
     assert desk.form.key.text() == "", "a key is not left in a field"
     assert desk.words == "Cellar 2 was added; its models are in the list of models."
@@ -130,20 +133,18 @@ def test_a_server_is_looked_at_and_added(desk: Desk) -> None:
 
 def test_what_goes_wrong_is_said_and_nothing_typed_is_lost(desk: Desk) -> None:
     look = desk.look("192.168.1.7:8000", "wrong")
-    desk.tell(Failed("192.168.1.7 does not take this key.", look))
+    look.fail("192.168.1.7 does not take this key.")
     assert desk.form.problem.text() == "192.168.1.7 does not take this key."
     assert (desk.form.address.text(), desk.form.key.text()) == ("192.168.1.7:8000", "wrong")
     desk.type(desk.form.key, "right")
     assert desk.form.problem.isHidden(), "it was about another key"
     press(desk.form.look_button)
-    again = desk.last(LookAtServer)
-    assert isinstance(again, LookAtServer)
-    assert again.key == "right"
-    desk.tell(ServerSeen(again, FOUND), Finished(again))
+    again = desk.looks[-1]
+    assert again.args[1] == "right"
+    again.answer(ServerSeen(FOUND))
     press(desk.form.save_button)
-    save = desk.last(SaveServer)
-    assert isinstance(save, SaveServer)
-    desk.tell(Failed("The disk is full.", save))
+    save = desk.saves[-1]
+    save.fail("The disk is full.")
     assert desk.form.isVisible()
     assert desk.form.problem.text() == "The disk is full."
     assert desk.form.key.text() == "right"
@@ -151,7 +152,7 @@ def test_what_goes_wrong_is_said_and_nothing_typed_is_lost(desk: Desk) -> None:
 
 def test_what_was_seen_of_another_address_is_not_kept(desk: Desk) -> None:
     look = desk.look("192.168.1.7:8000")
-    desk.tell(ServerSeen(look, FOUND), Finished(look))
+    look.answer(ServerSeen(FOUND))
     assert desk.form.save_button.isEnabled()
     QTest.keyClicks(desk.form.address, "1")
     assert not desk.form.save_button.isEnabled()
@@ -162,10 +163,10 @@ def test_what_was_seen_of_another_address_is_not_kept(desk: Desk) -> None:
 def test_what_is_typed_during_a_look_ends_it(desk: Desk, field: str) -> None:
     look = desk.look("192.168.1.7:8000", "secret")
     QTest.keyClicks(getattr(desk.form, field), "1")
-    assert desk.bridge.stops[-1].is_set()
+    assert desk.looks[-1].request.signal.is_set()
     assert desk.form.state.isHidden()
     assert desk.form.look_button.isEnabled()
-    desk.tell(Failed("Asking 192.168.1.7:8000 was cancelled.", look, is_stopped=True))
+    look.fail(Cancelled("Asking 192.168.1.7:8000 was cancelled."))
     assert desk.form.problem.isHidden(), "the user did that"
 
 
@@ -173,40 +174,36 @@ def test_a_key_is_not_saved_for_the_address_that_was_typed_before(desk: Desk) ->
     look = desk.look("192.168.1.7:8000")
     desk.type(desk.form.address, "192.168.1.8:8000")
     desk.type(desk.form.key, "of the second")
-    desk.tell(ServerSeen(look, FOUND), Finished(look))
+    look.answer(ServerSeen(FOUND))
     assert desk.form.state.isHidden()
     assert desk.form.name.text() == ""
     assert not desk.form.save_button.isEnabled()
-    desk.tell(ServerUntrusted(look, _FOUND, FINGERPRINT, "Nobody vouches for it."))
-    assert desk.form.question.isHidden()
 
 
 def test_a_look_that_was_begun_again_goes_on_when_the_first_one_ends(desk: Desk) -> None:
     first = desk.look("192.168.1.7:8000")
     desk.type(desk.form.address, "192.168.1.7:8000")
     press(desk.form.look_button)
-    again = desk.last(LookAtServer)
-    assert isinstance(again, LookAtServer)
-    desk.tell(Failed("Asking 192.168.1.7:8000 was cancelled.", first, is_stopped=True))
+    again = desk.looks[-1]
+    first.fail(Cancelled("Asking 192.168.1.7:8000 was cancelled."))
     assert desk.form.problem.isHidden()
-    desk.tell(ServerSeen(again, FOUND), Finished(again))
+    again.answer(ServerSeen(FOUND))
     assert desk.form.save_button.isEnabled()
 
 
 def test_a_look_for_a_new_server_tells_nothing_of_one_that_is_changed(desk: Desk) -> None:
     look = desk.look("192.168.1.7:8000")
     press(desk.servers.dialog.cards[DESK.address].change_button)
-    assert desk.bridge.stops[-1].is_set()
-    desk.tell(ServerSeen(look, FOUND), Finished(look))
+    assert desk.looks[-1].request.signal.is_set()
+    look.answer(ServerSeen(FOUND))
     press(desk.form.save_button)
-    save = desk.last(SaveServer)
-    assert isinstance(save, SaveServer)
-    assert save.server == DESK
+    save = desk.saves[-1]
+    assert save.args[0] == DESK
 
 
 def test_a_certificate_that_nobody_vouches_for_is_shown_and_trusted_only_by_the_user(desk: Desk) -> None:
     look = desk.look("https://box.local")
-    desk.tell(ServerUntrusted(look, "https://box.local/v1", FINGERPRINT, "Nobody vouches for it."), Finished(look))
+    look.answer(ServerUntrusted("https://box.local/v1", FINGERPRINT, "Nobody vouches for it."))
     question = desk.form.question
     assert question.isVisible()
     assert "Nobody vouches for it." in question.words.text()
@@ -215,34 +212,30 @@ def test_a_certificate_that_nobody_vouches_for_is_shown_and_trusted_only_by_the_
     press(question.no_button)
     assert not desk.form.save_button.isEnabled()
     press(desk.form.look_button)
-    look = desk.last(LookAtServer)  # type: ignore[assignment]
-    assert look.certificate == ""
-    desk.tell(ServerUntrusted(look, "https://box.local/v1", FINGERPRINT, "Nobody vouches for it."), Finished(look))
+    look = desk.looks[-1]
+    assert look.args[2] == ""
+    look.answer(ServerUntrusted("https://box.local/v1", FINGERPRINT, "Nobody vouches for it."))
     press(question.yes_button)
-    trusting = desk.last(LookAtServer)
-    assert isinstance(trusting, LookAtServer)
-    assert trusting.certificate == FINGERPRINT
+    trusting = desk.looks[-1]
+    assert trusting.args[2] == FINGERPRINT
     box = RemoteServer("box.local", "https://box.local/v1", certificate=FINGERPRINT)
-    desk.tell(ServerSeen(trusting, box), Finished(trusting))
+    trusting.answer(ServerSeen(box))
     press(desk.form.save_button)
-    save = desk.last(SaveServer)
-    assert isinstance(save, SaveServer)
-    assert save.server.certificate == FINGERPRINT
+    save = desk.saves[-1]
+    assert save.args[0].certificate == FINGERPRINT
 
 
 def test_a_changed_certificate_is_put_to_the_user_where_the_server_is_checked(desk: Desk) -> None:
     desk.open()
     press(desk.servers.dialog.cards[AGREED.address].check_button)
-    look = desk.last(LookAtServer)
-    assert isinstance(look, LookAtServer)
+    look = desk.looks[-1]
     assert desk.servers.dialog.cards[AGREED.address].state.text() == "being asked…"
-    changed = ServerUntrusted(look, AGREED.address, FINGERPRINT, "It has another certificate now.", True)
-    desk.tell(changed, Finished(look))
+    look.answer(ServerUntrusted(AGREED.address, FINGERPRINT, "It has another certificate now."))
     assert desk.form.isVisible()
     assert desk.form.address.text() == AGREED.address
     assert "It has another certificate now." in desk.form.question.words.text()
     assert desk.servers.dialog.cards[AGREED.address].problem.text() == "It has another certificate now."
-    assert desk.number(SaveServer) == 0
+    assert not desk.saves
 
 
 def test_a_change_keeps_the_key_unless_another_one_is_typed(desk: Desk) -> None:
@@ -253,10 +246,9 @@ def test_a_change_keeps_the_key_unless_another_one_is_typed(desk: Desk) -> None:
     assert "A key is stored." in desk.form.key_note.text()
     desk.type(desk.form.name, "Cloud")
     press(desk.form.save_button)
-    save = desk.last(SaveServer)
-    assert isinstance(save, SaveServer)
-    assert (save.server, save.key, save.replaces) == (replace(AGREED, name="Cloud"), None, AGREED.address)
-    assert desk.number(LookAtServer) == 0, "a name is changed without asking anybody"
+    save = desk.saves[-1]
+    assert save.args == (replace(AGREED, name="Cloud"), None, AGREED.address)
+    assert not desk.looks, "a name is changed without asking anybody"
 
 
 def test_a_key_is_forgotten_when_the_user_says_so(desk: Desk) -> None:
@@ -264,9 +256,8 @@ def test_a_key_is_forgotten_when_the_user_says_so(desk: Desk) -> None:
     press(desk.servers.dialog.cards[AGREED.address].change_button)
     desk.form.forget_key.click()
     press(desk.form.save_button)
-    save = desk.last(SaveServer)
-    assert isinstance(save, SaveServer)
-    assert save.key == ""
+    save = desk.saves[-1]
+    assert save.args[1] == ""
 
 
 def test_a_kept_key_is_not_meant_for_another_address(desk: Desk) -> None:
@@ -277,13 +268,11 @@ def test_a_kept_key_is_not_meant_for_another_address(desk: Desk) -> None:
     assert desk.form.forget_key.isHidden()
     assert not desk.form.save_button.isEnabled(), "it was not looked at"
     press(desk.form.look_button)
-    look = desk.last(LookAtServer)
-    assert isinstance(look, LookAtServer)
-    desk.tell(ServerSeen(look, FOUND), Finished(look))
+    look = desk.looks[-1]
+    look.answer(ServerSeen(FOUND))
     press(desk.form.save_button)
-    save = desk.last(SaveServer)
-    assert isinstance(save, SaveServer)
-    assert (save.server.address, save.key, save.replaces) == (_FOUND, None, AGREED.address)
+    save = desk.saves[-1]
+    assert (save.args[0].address, *save.args[1:]) == (_FOUND, None, AGREED.address)
 
 
 def test_where_keys_are_kept_is_said_beside_the_field(desk: Desk) -> None:
@@ -311,7 +300,7 @@ def test_a_list_that_cannot_be_read_is_told(window: MainWindow) -> None:
     servers = ModelServersController(window, bridge, chats.target)
     servers.list_all()
     window.servers_action.trigger()
-    bridge.tell(Failed("servers.json cannot be read.", ListServers()))
+    bridge.all_asked[-1].fail("servers.json cannot be read.")
     assert [each.words.text() for each in window.toasts.shown] == ["servers.json cannot be read."]
     assert servers.dialog.nothing.text() == "servers.json cannot be read."
     assert chats.target.servers == (), "nothing waits for them any more"
@@ -324,11 +313,12 @@ def test_removing_one_is_asked_first(desk: Desk) -> None:
     press(desk.servers.dialog.cards[DESK.address].remove_button)
     (box,) = [each for each in desk.servers.dialog.findChildren(QMessageBox) if each.isVisible()]
     assert box.text() == "Remove the server Workstation?"
-    assert desk.number(RemoveServer) == 0
+    assert len(desk.removals) == 0
     press(yes_of(box))
-    remove = desk.last(RemoveServer)
-    assert remove == RemoveServer(DESK.address)
-    desk.tell(ServersListed((AGREED,)), Finished(RemoveServer(DESK.address)))
+    removal = desk.removals[-1]
+    assert removal.args == (DESK.address,)
+    desk.tell(ServersListed((AGREED,)))
+    removal.answer()
     assert list(desk.servers.dialog.cards) == [AGREED.address]
     assert desk.words == "Workstation was removed."
 
@@ -336,33 +326,31 @@ def test_removing_one_is_asked_first(desk: Desk) -> None:
 def test_a_look_does_not_bring_back_what_is_removed_meanwhile(desk: Desk) -> None:
     desk.open()
     desk.window.target_bar.picker.refresh_requested.emit(DESK.address)
-    look, asking = desk.last(LookAtServer), desk.bridge.stops[-1]
-    assert isinstance(look, LookAtServer)
+    look = desk.looks[-1]
     remove(desk)
-    assert asking.is_set()
+    assert look.request.signal.is_set()
     more = replace(DESK, models=(*DESK.models, model(DESK.address, "new-model")))
-    desk.tell(ServerSeen(look, more), Finished(look))
+    look.answer(ServerSeen(more))
     desk.window.target_bar.picker.refresh_requested.emit(DESK.address)
-    assert desk.number(SaveServer) == 0
-    assert desk.number(LookAtServer) == 1, "it is being removed"
-    desk.tell(Failed("The disk is full.", RemoveServer(DESK.address)))
+    assert not desk.saves
+    assert len(desk.looks) == 1, "it is being removed"
+    desk.removals[-1].fail("The disk is full.")
     assert desk.servers.dialog.cards[DESK.address].state.text() != "being asked…"
     desk.window.target_bar.picker.refresh_requested.emit(DESK.address)
-    assert desk.number(LookAtServer) == 2, "it has stayed"
+    assert len(desk.looks) == 2, "it has stayed"
 
 
 def test_a_look_does_not_undo_a_change_that_is_saved_meanwhile(desk: Desk) -> None:
     desk.open()
     card = desk.servers.dialog.cards[DESK.address]
     press(card.check_button)
-    look = desk.last(LookAtServer)
-    assert isinstance(look, LookAtServer)
+    look = desk.looks[-1]
     press(card.change_button)
     desk.type(desk.form.name, "Cellar")
     press(desk.form.save_button)
     more = replace(DESK, models=(*DESK.models, model(DESK.address, "new-model")))
-    desk.tell(ServerSeen(look, more), Finished(look))
-    assert desk.number(SaveServer) == 1
+    look.answer(ServerSeen(more))
+    assert len(desk.saves) == 1
 
 
 def test_the_list_of_models_is_refreshed_when_the_user_asks_for_it(desk: Desk) -> None:
@@ -371,16 +359,16 @@ def test_the_list_of_models_is_refreshed_when_the_user_asks_for_it(desk: Desk) -
     picker.view.point_at(ServerKey(DESK.address))
     QTest.keyClick(picker.search, Qt.Key.Key_Return)
     assert picker.isVisible(), "it stays open"
-    look = desk.last(LookAtServer)
-    assert look == LookAtServer(DESK.address)
+    look = desk.looks[-1]
+    assert (look.args, look.kwargs) == ((DESK.address,), {"certificate": ""})
     QTest.keyClick(picker.search, Qt.Key.Key_Return)
-    assert desk.number(LookAtServer) == 1, "it is being asked already"
+    assert len(desk.looks) == 1, "it is being asked already"
     more = replace(DESK, models=(*DESK.models, model(DESK.address, "new-model")))
-    desk.tell(ServerSeen(LookAtServer(DESK.address), more), Finished(LookAtServer(DESK.address)))
-    save = desk.last(SaveServer)
-    assert isinstance(save, SaveServer)
-    assert (save.server, save.key) == (more, None), "the key stays"
-    desk.tell(ServersListed((AGREED, more)), Finished(save))
+    look.answer(ServerSeen(more))
+    save = desk.saves[-1]
+    assert save.args == (more, None, DESK.address), "the key stays"
+    desk.tell(ServersListed((AGREED, more)))
+    save.answer(more)
     assert "new-model" in [row.title for row in picker.view.rows.rows]
     picker.close()
 
@@ -388,7 +376,7 @@ def test_the_list_of_models_is_refreshed_when_the_user_asks_for_it(desk: Desk) -
 def test_what_came_of_asking_is_shown_in_both_places(desk: Desk) -> None:
     picker = desk.window.target_bar.picker
     picker.refresh_requested.emit(DESK.address)
-    desk.tell(Failed("192.168.1.5 cannot be reached.", LookAtServer(DESK.address)))
+    desk.looks[-1].fail("192.168.1.5 cannot be reached.")
     rows = {row.key: row for row in picker.view.rows.rows}
     assert "did not answer" in rows[ServerKey(DESK.address)].subtitle
     desk.open()
@@ -426,7 +414,7 @@ def test_a_model_loaded_before_the_servers_are_listed_lists_none_of_them(window:
 def test_closing_the_window_ends_the_look_and_forgets_the_key(desk: Desk) -> None:
     desk.look("192.168.1.7:8000", "secret")
     desk.servers.dialog.close()
-    assert desk.bridge.stops[-1].is_set()
+    assert desk.looks[-1].request.signal.is_set()
     assert desk.form.key.text() == ""
 
 
@@ -442,6 +430,6 @@ def test_a_screen_reader_says_which_server_a_button_is_for(desk: Desk) -> None:
 
 def test_agreeing_is_never_done_here(desk: Desk) -> None:
     look = desk.look("192.168.1.7:8000")
-    desk.tell(ServerSeen(look, FOUND), Finished(look))
+    look.answer(ServerSeen(FOUND))
     press(desk.form.save_button)
-    assert desk.number(AgreeToServer) == 0
+    assert not desk.bridge.asked(desk.bridge.engine.remote.agree)

@@ -18,7 +18,7 @@ from app.controllers.prompt import PromptController
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
 from app.theme import ThemeKeeper
-from engine import STARTER, EstimateMemory, ListServers, LoadTarget, Send
+from engine import STARTER, EstimateMemory, LoadTarget, Send
 from engine.messages.conversations import Conversation, ConversationSummary
 from engine.messages.events import (
     ConversationOpened,
@@ -251,8 +251,7 @@ def test_a_preset_can_name_one(desk: Desk, keeper: ThemeKeeper) -> None:
     chats.target.library, chats.target.servers = (STARTER_TARGET,), None
     presets.apply(Preset(1, "Big", target=TargetChoice(MODEL.name, MODEL.identity)))
     assert used == [], "it is not known yet which servers there are"
-    chats.target.servers = (AGREED, DESK)
-    desk.tell(ServersListed((AGREED, DESK)))
+    chats.target.use_servers((AGREED, DESK))
     assert used == [MODEL.reference]
 
 
@@ -266,7 +265,7 @@ def test_a_preset_does_not_wait_for_servers_that_cannot_be_listed(desk: Desk, ke
     servers = ModelServersController(desk.window, desk.bridge, chats.target)
     servers.list_all()
     presets.apply(Preset(1, "Big", target=TargetChoice(MODEL.name, MODEL.identity)))
-    desk.tell(Failed("servers.json cannot be read.", ListServers()))
+    desk.bridge.all_asked[-1].fail("servers.json cannot be read.")
     said = [each.words.text() for each in desk.window.toasts.shown]
     assert said == ["servers.json cannot be read.", f"The library has no model {MODEL.name}, which “Big” is for."]
     assert used == []

@@ -11,17 +11,12 @@ from engine.config import LearningSettings, ReplySettings, SamplingSettings
 from engine.errors import NotPossible, RemoteFailed, ServerNotAgreed
 from engine.messages.asked import Asked, Refusal
 from engine.messages.commands import (
-    AgreeToServer,
     Answer,
     Compare,
     ContinueReply,
     EditPrompt,
-    ListServers,
     LoadTarget,
-    LookAtServer,
     Regenerate,
-    RemoveServer,
-    SaveServer,
     Send,
     UpdateRecall,
     UseDrafter,
@@ -33,12 +28,10 @@ from engine.messages.events import (
     PromptStored,
     ReplyFinished,
     ReplyWaits,
-    ServerSeen,
     ServersListed,
-    ServerUntrusted,
     TargetReady,
 )
-from engine.messages.remote import RemoteServer
+from engine.messages.remote import RemoteServer, ServerSeen, ServerUntrusted
 from engine.messages.replies import StopReason
 from engine.remote import writer as writing
 from engine.services.learning_service import LearningService
@@ -261,18 +254,18 @@ def test_a_server_that_is_not_in_the_list_is_not_asked(desk: Desk, server: FakeS
     assert not server.asked
 
 
-# The commands that set servers up
+# Setting servers up
 
 
-class Setup:
+class Setup(RemoteService):
     def __init__(self, desk: Desk) -> None:
         self.events: list[Event] = []
-        self.service = RemoteService(desk.servers, self.events.append)
+        super().__init__(desk.servers, self.events.append)
 
-    def do(self, command: object) -> Event:
-        self.events.clear()
-        self.service.handle(command, StopSignal())  # type: ignore[arg-type]
-        (event,) = self.events
+    @property
+    def listed(self) -> ServersListed:
+        event = self.events[-1]
+        assert isinstance(event, ServersListed)
         return event
 
 
@@ -283,39 +276,38 @@ def setup(desk: Desk) -> Setup:
 
 def test_a_server_is_looked_at_kept_agreed_to_and_removed(setup: Setup, server: FakeServer) -> None:
     server.key = "sk-1"
-    seen = setup.do(LookAtServer(server.address.replace("/v1", ""), "sk-1"))
+    seen = setup.look(server.address.replace("/v1", ""), "sk-1")
     assert isinstance(seen, ServerSeen)
     assert (seen.server.address, seen.server.is_agreed, seen.notice) == (server.address, False, "")
-    listed = setup.do(SaveServer(seen.server, "sk-1"))
-    assert isinstance(listed, ServersListed)
-    assert listed.servers[0].has_key
-    again = setup.do(LookAtServer(server.address))
+    assert setup.save(seen.server, "sk-1").has_key
+    assert setup.listed.servers[0].has_key
+    again = setup.look(server.address)
     assert isinstance(again, ServerSeen)
     assert again.server.has_key, "with the key that is kept"
-    agreed = setup.do(AgreeToServer(server.address))
-    assert isinstance(agreed, ServersListed)
+    setup.agree(server.address)
+    agreed = setup.listed
     assert agreed.servers[0].is_agreed
-    assert setup.do(ListServers()) == agreed
-    assert setup.do(RemoveServer(server.address)) == ServersListed(())
+    setup.list_all()
+    assert setup.listed == agreed
+    setup.remove(server.address)
+    assert setup.listed == ServersListed(())
 
 
 def test_a_certificate_is_shown_before_it_is_trusted(setup: Setup, desk: Desk) -> None:
     with serving(is_encrypted=True) as server:
-        first = setup.do(LookAtServer(server.address, "sk-1"))
+        first = setup.look(server.address, "sk-1")
         assert isinstance(first, ServerUntrusted)
-        assert not first.has_changed
         assert not server.asked, "no key was sent"
-        seen = setup.do(LookAtServer(server.address, "sk-1", first.certificate))
+        seen = setup.look(server.address, "sk-1", first.certificate)
         assert isinstance(seen, ServerSeen)
         assert seen.server.certificate == first.certificate
-        setup.do(SaveServer(seen.server, "sk-1"))
+        setup.save(seen.server, "sk-1")
         desk.servers.agree(server.address)
         desk.do(LoadTarget(server.reference))
         assert ask(desk).text == "Hello there."
         desk.servers.save(RemoteServer("Desk", server.address, certificate="ab" * 32))
-        changed = setup.do(LookAtServer(server.address))
+        changed = setup.look(server.address)
         assert isinstance(changed, ServerUntrusted)
-        assert changed.has_changed
         assert changed.certificate == first.certificate
 
 
