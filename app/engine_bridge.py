@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from functools import partial
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, cast
@@ -15,7 +16,7 @@ from app.lasting import LastingFacts
 from app.text.translation import in_words, told
 from engine import Command, DownloadTarget, Engine, EngineConfig, StopSignal
 from engine.messages.events import Event, Failed, Finished, Listener
-from engine.requests import Request as AskedRequest
+from engine.requests import failure_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -121,7 +122,8 @@ class EngineBridge(QObject):
         asked = self.engine.begin(method, args, kwargs, partial(self._tell, self._progressed, request))
         request.signal = asked.signal
         self._requests.append(request)
-        asked.future.add_done_callback(lambda _future: self._tell(self._settled, request, asked))
+        # Which must not refer to `asked`: a future keeps its callbacks.
+        asked.future.add_done_callback(partial(self._tell, self._settled, request))
         return request
 
     def listen(self, kind: type[_Fact], slot: Callable[[_Fact], object]) -> None:
@@ -172,15 +174,15 @@ class EngineBridge(QObject):
             request.progressed.emit(in_words(progress))
 
     @Slot(object, object)
-    def _settle(self, request: Request[Any], asked: AskedRequest[Any]) -> None:
+    def _settle(self, request: Request[Any], future: Future[Any]) -> None:
         if self._is_closed:
             return
         self._requests.remove(request)
-        failure = asked.failure
+        failure = failure_of(future, request.is_stopped)
         if request.is_dropped:
             return
         if failure is None:
-            request.answered.emit(in_words(asked.result()))
+            request.answered.emit(in_words(future.result()))
         elif request.is_failure_handled:
             request.failed.emit(told(failure))
         else:

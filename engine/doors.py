@@ -8,13 +8,17 @@ from engine.requests import door_to
 
 if TYPE_CHECKING:
     from engine.factory import Services
+    from engine.services.counting import Counting
     from engine.services.hub_service import HubService
     from engine.services.remote_service import RemoteService
+    from engine.services.trials import Trials
 
 
 class Doors:
     """See `engine/requests.py`. The first request to a service has its thread build it."""
 
     def __init__(self, services: Services) -> None:
+        self.counting: Counting = door_to("store", services.counting)
         self.hub: HubService = door_to("search", services.hub)
         self.remote: RemoteService = door_to("servers", services.remote)
+        self.trials: Trials = door_to("chat", services.trials, goes_between=True)

@@ -7,8 +7,8 @@ load on the engine's own threads.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -20,7 +20,6 @@ from engine.messages.commands import (
     CheckDrafter,
     Command,
     CopyReading,
-    CountTokens,
     EraseDeleted,
     ExportPresets,
     FileCommand,
@@ -45,8 +44,8 @@ from engine.messages.events import (
     RuntimeRead,
     TargetInfo,
     TargetReady,
-    TokensCounted,
 )
+from engine.requests import Door, Waits
 from engine.server.hosting import Hosting
 from engine.services.asking import Asking
 from engine.services.era import StoredNgrams
@@ -62,11 +61,13 @@ if TYPE_CHECKING:
     from engine.proposers.drafting import Drafting
     from engine.remote.servers import Servers
     from engine.services.chat_service import ChatService
+    from engine.services.counting import Counting
     from engine.services.erasing import ErasingService
     from engine.services.file_service import FileService
     from engine.services.hub_service import HubService
     from engine.services.library_service import LibraryService
     from engine.services.message_keeper import MessageKeeper
+    from engine.services.open_chats import OpenChats
     from engine.services.personal_service import PersonalService
     from engine.services.preset_service import PresetService
     from engine.services.quiet import Quiet
@@ -74,14 +75,15 @@ if TYPE_CHECKING:
     from engine.services.recall import Recall
     from engine.services.remote_service import RemoteService
     from engine.services.store_service import StoreService
+    from engine.services.target_in_use import TargetInUse
     from engine.services.tool_service import ToolService
+    from engine.services.trials import Trials
     from engine.services.tuning_service import TuningService
     from engine.storage import Repository
     from engine.target.interface import ParallelTarget, Target
     from engine.tools.interface import ToolHost
     from engine.tools.keys import ToolKeys
 
-_SAMPLED = 2_000  # characters of a text that is too long to count all its tokens
 _T = TypeVar("_T")
 _Handle = Callable[[Any, StopSignal], object]  # carries out one kind of command
 
@@ -146,7 +148,11 @@ class Services:
         self._tools: Lazy[ToolHost] = Lazy(lambda: make_tool_host(config, emit, self._tool_keys()))
         self._tool_keys: Lazy[ToolKeys] = Lazy(lambda: make_tool_keys(self._servers()))
         self._servers: Lazy[Servers] = Lazy(lambda: open_servers(config))
+        self._target: Lazy[TargetInUse] = Lazy(self._build_target)
+        self._chats: Lazy[OpenChats] = Lazy(self._build_chats)
         self._chat: Lazy[ChatService] = Lazy(self._build_chat)
+        self.trials: Lazy[Trials] = Lazy(self._build_trials)
+        self.counting: Lazy[Counting] = Lazy(self._build_counting)
         self.hub: Lazy[HubService] = Lazy(self._build_hub)
         self.remote: Lazy[RemoteService] = Lazy(self._build_remote)
         self._handlers: dict[type, _Handle] = {
@@ -164,7 +170,6 @@ class Services:
             ToolCommand: _with(Lazy(self._build_tools)),
             ServerCommand: _with(lambda: self.hosting),
             AnswerToolCall: self._answer_call,
-            CountTokens: self._count_tokens,
             UseLearning: self._change_learning,  # this and the next two work even if the store cannot be opened
             PauseLearning: self._pause_learning,
             ReadRuntime: self._read_runtime,
@@ -174,14 +179,24 @@ class Services:
     def handle(self, command: Command, stop: StopSignal) -> None:
         row_of(self._handlers, type(command))(command, stop)
 
+    @contextmanager
+    def at_work(self, door: Door) -> Iterator[None]:
+        """Nothing is measured or learned while somebody waits for the target."""
+        if door.thread != "chat" or door.waits is Waits.NOBODY:
+            yield
+            return
+        with self._quiet().broken(), self._learning.pause():
+            yield
+
     def close_chat(self) -> None:
         if self._chat.built is not None:
             self._chat.built.embedding.close()
-            self._chat.built.target.close()
+        if self._target.built is not None:
+            self._target.built.close()
 
     def acquit_target(self) -> None:
-        if self._chat.built is not None:
-            self._chat.built.target.acquit()
+        if self._target.built is not None:
+            self._target.built.acquit()
 
     def end_learning(self) -> None:
         self._learning.close()
@@ -211,21 +226,9 @@ class Services:
 
     def _copy_reading(self, _command: CopyReading, _stop: StopSignal) -> None:
         """Disturbs nobody who works while nobody waits."""
-        target = None if self._chat.built is None else self._chat.built.target
+        target = self._target.built
         local = None if target is None else target.local
         self._readings().copy(None if local is None else local.writer)
-
-    def _count_tokens(self, command: CountTokens, stop: StopSignal) -> None:
-        """Unless another command took its place meanwhile."""
-        chat = self._chat.built
-        if chat is None or chat.target.local is None or stop.is_set():
-            return
-        text, about = command.text, 0
-        number = chat.target.count_tokens(text)
-        if number is None:
-            sample = text[len(text) // 2 :][:_SAMPLED]
-            about = round((chat.target.count_tokens(sample) or 0) * len(text) / len(sample))
-        self._emit(TokensCounted(text, number, about))
 
     def _answer_call(self, command: AnswerToolCall, _stop: StopSignal) -> None:
         self._asking.answer(command.call_id, command.permission)
@@ -257,28 +260,50 @@ class Services:
             repository.purge_deleted()
         self._post(EraseDeleted())
 
-    def _build_chat(self) -> ChatService:
-        from engine.loading import load_embedder, load_target
+    def _build_target(self) -> TargetInUse:
+        from engine.loading import load_target
         from engine.remote.targets import RemoteTargets
+        from engine.services.target_in_use import TargetInUse
+
+        shared = self._repository(), self._recall(), self._learning
+        remote = RemoteTargets(self._servers())
+        readings = self._readings().readings
+        return TargetInUse(*shared, load_target, self._speculate, self._emit, self._post, readings, remote)
+
+    def _build_chats(self) -> OpenChats:
+        from engine.services.open_chats import OpenChats
+
+        return OpenChats(self._repository(), self._keeper(), self._target())
+
+    def _build_chat(self) -> ChatService:
+        from engine.loading import load_embedder
         from engine.services.answering import Answering
         from engine.services.calling import Calling
         from engine.services.chat_service import ChatService
         from engine.services.embedding import Embedding
         from engine.services.remembering import Remembering
-        from engine.services.target_in_use import TargetInUse
 
         shared = self._repository(), self._recall(), self._learning
-        readings = self._readings()
-        remote = RemoteTargets(self._servers())
-        target = TargetInUse(*shared, load_target, self._speculate, self._emit, self._post, readings.readings, remote)
-        calling = Calling(self._repository(), self._keeper(), self._tools, self._asking, self._emit)
-        remembering = Remembering(self._repository(), self._keeper(), self._emit)
-        told = self._emit, self._post
+        target, keeper, told = self._target(), self._keeper(), (self._emit, self._post)
+        calling = Calling(self._repository(), keeper, self._tools, self._asking, self._emit)
+        remembering = Remembering(self._repository(), keeper, self._emit)
         answering = Answering(
-            *(self._recall(), self._learning, target, self._keeper(), remembering, self._precedence, *told)
+            self._recall(), self._learning, target, keeper, remembering, self._precedence, self._emit, self._post
         )
         embedding = Embedding(load_embedder, self._emit, self._precedence)
-        return ChatService(*shared, target, self._keeper(), readings, calling, answering, embedding, *told)
+        return ChatService(
+            *shared, target, keeper, self._chats(), self._readings(), calling, answering, embedding, *told
+        )
+
+    def _build_trials(self) -> Trials:
+        from engine.services.trials import Trials
+
+        return Trials(self._repository(), self._recall(), self._target(), self._chats(), self._readings())
+
+    def _build_counting(self) -> Counting:
+        from engine.services.counting import Counting
+
+        return Counting(lambda: self._target.built)
 
     def _build_store(self) -> StoreService:
         from engine.services.store_service import StoreService
@@ -324,8 +349,8 @@ class Services:
         from engine.services.file_service import FileService
 
         def count(text: str) -> int | None:
-            chat = self._chat.built
-            return None if chat is None else chat.target.count_tokens(text)
+            target = self._target.built
+            return None if target is None else target.count_tokens(text)
 
         return FileService(self._repository, self._learning, self._emit, self._post, count)
 

@@ -17,6 +17,7 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 from engine.errors import MendableError
@@ -49,12 +50,22 @@ class Failure:
     is_stopped: bool = False  # the request was stopped
 
 
+class Waits(Enum):
+    """Who waits for the answers of a service. The user goes first, see `engine/services/precedence.py`."""
+
+    USER = auto()
+    PROGRAM = auto()
+    NOBODY = auto()
+
+
 @dataclass(frozen=True, slots=True)
 class Door:
     """A service on its thread. Reading an attribute names a method to ask for."""
 
     thread: str
     build: Callable[[], Any]  # returns the same service each time; called on the thread
+    waits: Waits = Waits.USER
+    goes_between: bool = False  # may be called in the middle of a program's reply, which then goes on
 
     def __getattr__(self, name: str) -> Method:
         return Method(self, name)
@@ -68,9 +79,9 @@ class Method:
     name: str
 
 
-def door_to(thread: str, build: Callable[[], S]) -> S:
+def door_to(thread: str, build: Callable[[], S], waits: Waits = Waits.USER, goes_between: bool = False) -> S:
     """A `Door` that type checkers and editors take for the service."""
-    return cast(S, Door(thread, build))
+    return cast(S, Door(thread, build, waits, goes_between))
 
 
 class Request(Generic[T]):
@@ -91,8 +102,13 @@ class Request(Generic[T]):
     @property
     def failure(self) -> Failure | None:
         """None if the request was answered. Waits until it is settled."""
-        error = self.future.exception()
-        return None if error is None else Failure(str(error), cast(type[Exception], type(error)), self.signal.is_set())
+        return failure_of(self.future, self.signal.is_set())
+
+
+def failure_of(future: Future[Any], is_stopped: bool) -> Failure | None:
+    """None if it was answered. Waits until it is settled."""
+    error = future.exception()
+    return None if error is None else Failure(str(error), cast(type[Exception], type(error)), is_stopped)
 
 
 class Call(Command):

@@ -17,9 +17,7 @@ from engine.messages.commands import (
     ChatCommand,
     CheckDrafter,
     Command,
-    Compare,
     ContinueReply,
-    CountTokens,
     DownloadTarget,
     EditPrompt,
     Embed,
@@ -37,7 +35,6 @@ from engine.messages.commands import (
     KeepToolKeys,
     LibraryCommand,
     LoadTarget,
-    MeasureMachine,
     OwedCommand,
     PauseLearning,
     PersonalCommand,
@@ -89,7 +86,6 @@ _THREADS: dict[type, str] = {
     OwedCommand: "writing",
     KeepReply: "writing",
     SaveNgrams: "writing",
-    CountTokens: "store",
     UseLearning: "store",
     PauseLearning: "store",
     ToolCommand: "tools",
@@ -114,14 +110,11 @@ _ENDED_BY: dict[type, tuple[type, ...]] = {
     EraseDeleted: (EraseDeleted,),
     KeepReading: (KeepReading,),
 }
-# What a reply waits for on the chat thread.
-_OCCUPIED_BY: dict[type, str] = {
+_OCCUPIED_BY: dict[object, str] = {  # what a reply waits for on the chat thread
     Answer: template("Waiting for another program"),
     Embed: template("Waiting for another program"),
     LoadTarget: template("Waiting until the model is loaded"),
     UseDrafter: template("Waiting until the drafter is ready"),
-    Compare: template("Waiting for the comparison"),
-    MeasureMachine: template("Waiting until this computer is measured"),
 }
 
 
@@ -157,6 +150,11 @@ class Engine(Doors):
         for worker in self._workers.values():
             worker.start()
         super().__init__(self._services)
+        self._occupying: dict[object, str] = {
+            **_OCCUPIED_BY,
+            self.trials.compare: template("Waiting for the comparison"),
+            self.trials.measure_machine: template("Waiting until this computer is measured"),
+        }
 
     def ask(self, method: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> Request[_T]:
         """Has a service's thread call the method, such as `engine.hub.search`."""
@@ -191,7 +189,8 @@ class Engine(Doors):
         unfinished = self._workers["chat"].unfinished
         if any(isinstance(each, ForgetEverything) for each in unfinished):
             return ""
-        return next((_OCCUPIED_BY[type(each)] for each in unfinished if type(each) in _OCCUPIED_BY), "")
+        asked = (each.method if isinstance(each, Call) else type(each) for each in unfinished)
+        return next((self._occupying[each] for each in asked if each in self._occupying), "")
 
     def _post_waiting(self, command: ReplyCommand, worker: Worker, words: str) -> StopSignal:
         """What the user has written is stored first."""
@@ -211,9 +210,11 @@ class Engine(Doors):
         """Whoever reads the store finds what was to be changed before."""
         writing = self._workers["writing"]
         if isinstance(command, Call):
-            if command.method.door.thread in ("chat", "store"):
+            door = command.method.door
+            if door.thread in ("chat", "store"):
                 writing.settle(stop, timeout_s=_SETTLING_S)
-            command.carry_out()
+            with self._services.at_work(door):
+                command.carry_out()
             return
         if isinstance(command, ReplyCommand):
             writing.settle(StopSignal(), KeepPrompt)  # also where it is stopped: it is not to be stored twice

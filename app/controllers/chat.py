@@ -21,7 +21,8 @@ from app.text.places import host_words
 from app.text.tool_calls import CallPhase
 from app.widgets.answers import Siblings
 from app.widgets.virtual_column import RowPlace
-from engine import ChatSampling, Command, ContinueReply, EditPrompt, OwnSampling, Regenerate, ReplySettings, Send
+from engine import Command, ContinueReply, EditPrompt, OwnSampling, Regenerate, ReplySettings, Send
+from engine.messages.comparison import ChatSampling
 from engine.messages.conversations import Conversation, Message
 from engine.messages.events import (
     ContextTrimmed,

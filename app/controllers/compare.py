@@ -13,9 +13,10 @@ from app.dialogs.compare_dialog import CompareDialog
 from app.dialogs.parts import show_in_front
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
-from engine import ChatSampling, Compare, ReplySettings, SamplingSettings
+from engine import ReplySettings, SamplingSettings
+from engine.messages.comparison import ChatSampling, ComparisonOrder
 from engine.messages.conversations import Message, Role
-from engine.messages.events import ConversationForgotten, Event, EverythingForgotten
+from engine.messages.events import ConversationForgotten, EverythingForgotten
 from engine.messages.prompts import split_pictures
 
 GREEDY = ReplySettings(SamplingSettings(temperature=0))
@@ -27,6 +28,8 @@ class CompareController(Controller):
     def __init__(self, window: MainWindow, bridge: EngineBridge, chat: ChatController) -> None:
         super().__init__(window, bridge)
         self._chat = chat
+        bridge.listen(ConversationForgotten, self._on_forgotten)
+        bridge.listen(EverythingForgotten, self._on_all_forgotten)
         self._conversation_id: int | None = None  # from which the prompt was taken
         self.run = ComparisonRun(window, bridge)
         self.dialog = CompareDialog(window)
@@ -58,7 +61,7 @@ class CompareController(Controller):
         dialog, chat = self.dialog, self._chat
         in_chat = self._conversation_id if dialog.in_chat.isChecked() else None
         own = dialog.own_sampling.isChecked()
-        command = Compare(
+        order = ComparisonOrder(
             prompt=dialog.prompt.toPlainText().strip(),
             conversation_id=in_chat,
             settings=replace(chat.reply_settings, tools=()) if own else GREEDY,
@@ -66,18 +69,18 @@ class CompareController(Controller):
             system_prompt=chat.system_prompt,
             sampled_as=(chat.sampling if in_chat is None else ChatSampling(in_chat)) if own else None,
         )
-        self.run.start(command, dialog.sides)
+        self.run.start(order, dialog.sides)
 
     @Slot()
     def stop(self) -> None:
         self.run.stop()
 
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case ConversationForgotten(summary) if summary.id == self._conversation_id:
-                self._drop_prompt()
-            case EverythingForgotten():
-                self._drop_prompt()
+    def _on_forgotten(self, event: ConversationForgotten) -> None:
+        if event.conversation.id == self._conversation_id:
+            self._drop_prompt()
+
+    def _on_all_forgotten(self, _event: EverythingForgotten) -> None:
+        self._drop_prompt()
 
     def _drop_prompt(self) -> None:
         """The chat that it came from is gone."""

@@ -7,11 +7,10 @@ from PySide6.QtCore import Signal, Slot
 from app.controllers.controller import Controller
 from app.dialogs.compare_wording import NUM_REPLIES, progress_words, reasons, result, running_words, side_words
 from app.dialogs.compared_sides import ComparedSides
-from app.engine_bridge import EngineBridge, Posted
+from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
-from engine import Compare
-from engine.messages.comparison import Side
-from engine.messages.events import CompareFinished, CompareText, Event, Failed
+from engine.messages.comparison import Comparison, ComparisonOrder, ComparisonStep, Side
+from engine.requests import Failure
 
 
 class ComparisonRun(Controller):
@@ -25,7 +24,7 @@ class ComparisonRun(Controller):
 
     def __init__(self, window: MainWindow, bridge: EngineBridge) -> None:
         super().__init__(window, bridge)
-        self._request: Posted | None = None  # the comparison under way
+        self._request: Request[Comparison] | None = None  # the comparison under way
         self._sides: ComparedSides | None = None  # that show it
         self._num_tokens = 1
         self._num_finished = 0  # replies of it
@@ -39,15 +38,17 @@ class ComparisonRun(Controller):
     def is_running(self) -> bool:
         return self._request is not None
 
-    def start(self, command: Compare, sides: ComparedSides) -> None:
+    def start(self, order: ComparisonOrder, sides: ComparedSides) -> None:
         """Does nothing while another one is under way."""
         if self._request is not None:
             return
-        self._sides, self._num_tokens, self._num_finished = sides, command.num_tokens, 0
+        self._sides, self._num_tokens, self._num_finished = sides, order.num_tokens, 0
         sides.clear()
         sides.show_running(True)
         sides.show_result(self.tr("Waiting for the model: it is reading the prompt or finishing a reply."), ())
-        self._request = self._bridge.post(command)
+        self._request = self._bridge.ask(self._bridge.engine.trials.compare, order)
+        self._request.progressed.connect(self._show_step)
+        self._request.answered.connect(self._show)
         self._request.failed.connect(self._on_failed)
 
     @Slot()
@@ -55,40 +56,36 @@ class ComparisonRun(Controller):
         if self._request is not None:
             self._request.stop()
 
-    def _on_event(self, event: Event) -> None:
-        sides = self._sides
-        if sides is None:
-            return
-        match event:
-            case CompareText():
-                self._on_text(event, sides)
-            case CompareFinished(_, comparison):
-                self._end(sides)
-                sides.show_figures(Side.PLAIN, side_words(comparison.plain))
-                sides.show_figures(Side.SPED_UP, side_words(comparison.sped_up))
-                sides.show_result(result(comparison), reasons(comparison))
-                if comparison.plain and comparison.sped_up:
-                    sides.mark_difference()
-                self.compared.emit(sides, comparison)
+    @Slot(object)
+    def _on_failed(self, failure: Failure) -> None:
+        self._end().show_result(failure.sentence, ())
 
     @Slot(object)
-    def _on_failed(self, failed: Failed) -> None:
-        assert self._sides is not None
-        self._end(self._sides)
-        self._sides.show_result(failed.sentence, ())
-
-    def _on_text(self, event: CompareText, sides: ComparedSides) -> None:
-        if event.is_finished:
+    def _show_step(self, step: ComparisonStep) -> None:
+        sides = self._sides
+        assert sides is not None
+        if step.is_finished:
             self._num_finished += 1
         else:
-            if event.turn == 0:  # the second time it is the same text, or one like it
-                sides.add_text(event.side, event.text)
-            sides.show_result(progress_words(event.side, event.turn, self._num_finished + 1), ())
-        if event.figures.num_tokens > 1:  # one token has no speed yet
-            sides.show_figures(event.side, running_words(event.figures))
-        written = 0.0 if event.is_finished else min(1.0, event.figures.num_tokens / self._num_tokens)
+            if step.turn == 0:  # the second time it is the same text, or one like it
+                sides.add_text(step.side, step.text)
+            sides.show_result(progress_words(step.side, step.turn, self._num_finished + 1), ())
+        if step.figures.num_tokens > 1:  # one token has no speed yet
+            sides.show_figures(step.side, running_words(step.figures))
+        written = 0.0 if step.is_finished else min(1.0, step.figures.num_tokens / self._num_tokens)
         sides.show_progress((self._num_finished + written) / NUM_REPLIES)
 
-    def _end(self, sides: ComparedSides) -> None:
+    def _show(self, comparison: Comparison) -> None:
+        sides = self._end()
+        sides.show_figures(Side.PLAIN, side_words(comparison.plain))
+        sides.show_figures(Side.SPED_UP, side_words(comparison.sped_up))
+        sides.show_result(result(comparison), reasons(comparison))
+        if comparison.plain and comparison.sped_up:
+            sides.mark_difference()
+        self.compared.emit(sides, comparison)
+
+    def _end(self) -> ComparedSides:
+        assert self._sides is not None
         self._request = None
-        sides.show_running(False)
+        self._sides.show_running(False)
+        return self._sides

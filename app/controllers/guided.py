@@ -15,7 +15,7 @@ from app.dialogs.guided.guided_dialog import GuidedDialog
 from app.dialogs.guided.outlook_page import Prospect
 from app.dialogs.guided.step import State
 from app.dialogs.parts import show_in_front
-from app.engine_bridge import EngineBridge, Posted
+from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
 from app.text.outlooks import (
@@ -28,18 +28,17 @@ from app.text.outlooks import (
     outlook_words,
 )
 from app.text.suggestions import SuggestionAdvice
-from engine import Compare, ExpectSpeeds, MeasureMachine
-from engine.messages.comparison import Comparison
+from engine import ExpectSpeeds
+from engine.messages.comparison import Comparison, ComparisonOrder
 from engine.messages.events import (
     Event,
     Failed,
-    MachineMeasured,
-    MachineMeasuring,
     SpeedsExpected,
     TargetReady,
 )
 from engine.messages.outlook import MachineFigures, Outlook
 from engine.messages.targets import HubFile
+from engine.requests import Failure
 
 SUBJECT = "guided"  # of the notice
 _REPLY_S = 12.0  # that a reply may take without speed-up: four of them fill most of a minute
@@ -63,13 +62,14 @@ class GuidedController(Controller):
         self._keeper = keeper
         self._run = run
         self._folder = folder
-        self._request: Posted | None = None  # to measure
-        self._machine: MachineFigures | None = None
+        self._request: Request[MachineFigures] | None = None  # to measure
+        self.machine: MachineFigures | None = None
         self._outlooks: tuple[Outlook, ...] = ()
-        self._comparison: Comparison | None = None
+        self.comparison: Comparison | None = None
         self.dialog: GuidedDialog | None = None  # once it was opened
         window.guided_action.triggered.connect(self.open)
         run.compared.connect(self._on_compared)
+        bridge.listen(TargetReady, self._on_ready)
 
     @Slot()
     def offer(self, at_once: bool) -> None:
@@ -105,7 +105,7 @@ class GuidedController(Controller):
     def _step(self) -> int:
         """That it goes on with. After a new start nothing is measured any more."""
         assert self.dialog is not None
-        return min(self._keeper.settings.guided_step, len(self.dialog.pages) - 1) if self._machine else 0
+        return min(self._keeper.settings.guided_step, len(self.dialog.pages) - 1) if self.machine else 0
 
     @Slot()
     def _on_seen(self) -> None:
@@ -149,17 +149,19 @@ class GuidedController(Controller):
     def _measure(self, dialog: GuidedDialog) -> None:
         if self._request is None:
             dialog.machine.show_running(0.0)
-            self._request = self._bridge.post(MeasureMachine())
+            self._request = self._bridge.ask(self._bridge.engine.trials.measure_machine)
+            self._request.progressed.connect(dialog.machine.show_running)
+            self._request.answered.connect(self._on_measured)
             self._request.failed.connect(self._on_failed)
 
     def _compare(self, dialog: GuidedDialog) -> None:
         if self._run.is_running:
             self._run.stop()  # that of another window; the user presses again
             return
-        speed = self._machine.tokens_per_s if self._machine else 0.0
+        speed = self.machine.tokens_per_s if self.machine else 0.0
         fewest, most = _TOKENS
         num_tokens = max(fewest, min(most, round(speed * _REPLY_S))) if speed else most
-        self._run.start(Compare(dialog.proof.words, None, GREEDY, num_tokens), dialog.proof.sides)
+        self._run.start(ComparisonOrder(dialog.proof.words, None, GREEDY, num_tokens), dialog.proof.sides)
 
     # What the engine says
 
@@ -168,21 +170,23 @@ class GuidedController(Controller):
         if dialog is None:
             return
         match event:
-            case MachineMeasuring(share) if self._request is not None:
-                dialog.machine.show_running(share)
-            case MachineMeasured(_, machine) if self._request is not None:
-                self._request = None
-                self._machine = machine
-                self._bridge.post(ExpectSpeeds(machine)).failed.connect(self._on_failed)
-            case SpeedsExpected(command, outlooks, step_s) if command.machine == self._machine and self._machine:
+            case SpeedsExpected(command, outlooks, step_s) if command.machine == self.machine and self.machine:
                 self._outlooks = outlooks
-                dialog.machine.finish(machine_facts(self._machine, step_s), self._machine.is_busy)
+                dialog.machine.finish(machine_facts(self.machine, step_s), self.machine.is_busy)
                 self._show_outlooks()
-            case TargetReady(target) if self._machine is not None and target.identity != self._machine.identity:
-                self._forget(dialog)
+
+    def _on_ready(self, event: TargetReady) -> None:
+        is_measured = self.machine is not None and event.target.identity == self.machine.identity
+        if self.dialog is not None and self.machine is not None and not is_measured:
+            self._forget(self.dialog)
+
+    def _on_measured(self, machine: MachineFigures) -> None:
+        self._request = None
+        self.machine = machine
+        self._bridge.post(ExpectSpeeds(machine)).failed.connect(self._on_failed)
 
     @Slot(object)
-    def _on_failed(self, failed: Failed) -> None:
+    def _on_failed(self, failed: Failed | Failure) -> None:
         self._request = None
         if self.dialog is not None:
             self.dialog.machine.show_failure(failed.sentence)
@@ -190,13 +194,13 @@ class GuidedController(Controller):
     @Slot(object, object)
     def _on_compared(self, sides: ComparedSides, comparison: Comparison) -> None:
         if self.dialog is not None and sides is self.dialog.proof.sides and comparison.ratio is not None:
-            self._comparison = comparison
+            self.comparison = comparison
             self.dialog.proof.finish()
             self._show_outlooks()
 
     def _forget(self, dialog: GuidedDialog) -> None:
         """Another model is in use: nothing of what was measured is of it."""
-        self._machine, self._outlooks, self._comparison = None, (), None
+        self.machine, self._outlooks, self.comparison = None, (), None
         dialog.machine.show_facts(())
         dialog.machine.set_state(State.OPEN)
         dialog.proof.sides.clear()
@@ -221,6 +225,6 @@ class GuidedController(Controller):
     def _prospect(self, outlook: Outlook, advice: dict[HubFile, SuggestionAdvice]) -> Prospect:
         suggestion = outlook.suggestion
         if suggestion is None:
-            note = "" if self._comparison is None else compared_words(self._comparison)
+            note = "" if self.comparison is None else compared_words(self.comparison)
             return Prospect(in_use_words(outlook), outlook_words(outlook), note)
         return Prospect(outlook.name, outlook_words(outlook), fit_words(advice[suggestion.file]))

@@ -11,13 +11,13 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QFileDialog
 
 from app.controllers.controller import Controller
-from app.engine_bridge import EngineBridge, Posted
+from app.engine_bridge import EngineBridge, Posted, Request
 from app.main_window import MainWindow
 from app.text.numbers import whole
 from app.widgets.picture_images import png_of
-from engine import CountTokens, FindPassages, ReadPicture, ReadTextFile
-from engine.messages.events import Event, Failed, PassagesFound, PictureRead, TargetReady, TextFileRead, TokensCounted
-from engine.messages.prompts import MOST_FILES, MOST_PASTED, AttachedPicture, Attachment, join_prompt
+from engine import FindPassages, ReadPicture, ReadTextFile
+from engine.messages.events import Event, Failed, PassagesFound, PictureRead, TargetReady, TextFileRead
+from engine.messages.prompts import MOST_FILES, MOST_PASTED, AttachedPicture, Attachment, TokenCount, join_prompt
 
 _PAUSE_MS = 250  # in typing
 _REPLY_TOKENS = 512  # that attachments leave free, or a quarter of the context
@@ -31,7 +31,7 @@ class PromptController(Controller):
         super().__init__(window, bridge)
         self._box = window.prompt_box
         self._context_size: int | None = None  # tokens; None while no target is loaded
-        self._counting: Posted | None = None
+        self._counting: Request[TokenCount | None] | None = None
         self._asked: FindPassages | None = None  # on behalf of a prompt that is being sent
         self._reading: dict[str, tuple[int, Posted]] = {}  # numbered, by path
         self._numbers = count()
@@ -133,15 +133,30 @@ class PromptController(Controller):
         if self._context_size is None:
             return
         if self._counting is not None:
-            self._counting.stop()  # the count of an earlier text is of no use
-        self._counting = self._bridge.post(CountTokens(self._box.counted_text), quiet=True)
+            self._counting.drop()  # the count of an earlier text is of no use
+        self._counting = self._ask_count(self._box.counted_text)
+
+    def _ask_count(self, text: str) -> Request[TokenCount | None]:
+        request = self._bridge.ask(self._bridge.engine.counting.count, text)
+        request.is_quiet = True
+        request.answered.connect(partial(self._on_counted, text))
+        return request
+
+    def _on_counted(self, text: str, count: TokenCount | None) -> None:
+        if self._context_size is None or count is None:
+            return
+        is_too_long = count.number is None
+        self._box.chips.show_tokens(text, count.number or count.about, self._context_size, is_too_long)
+        self._weigh()
+        if text and text == self._box.counted_text:
+            self._box.show_count(count.number, self._context_size)
 
     @Slot()
     def _on_chips_changed(self) -> None:
         """Each file is counted once for each target."""
         if self._context_size is not None:
             for attachment in self._box.chips.take_uncounted():
-                self._bridge.post(CountTokens(attachment.block), quiet=True)
+                self._ask_count(attachment.block)
         self._weigh()
 
     def _weigh(self) -> None:
@@ -193,13 +208,6 @@ class PromptController(Controller):
                 self._on_read(path, AttachedPicture(path.name, picture.digest))
             case PassagesFound(passages):
                 self._on_passages(passages)
-            case TokensCounted(text, num_tokens, about):
-                if self._context_size is not None:
-                    number = about if num_tokens is None else num_tokens
-                    self._box.chips.show_tokens(text, number, self._context_size, num_tokens is None)
-                    self._weigh()
-                if self._context_size is not None and text and text == self._box.counted_text:
-                    self._box.show_count(num_tokens, self._context_size)
             case TargetReady(target):
                 self._context_size = target.context_size if target.server is None else None  # nobody counts there
                 self._box.clear_count()

@@ -464,12 +464,6 @@ class StoreHeld(OwedCommand):
     by_hand: bool = False  # the user asked for it and waits
 
 
-class CountTokens(Command):
-    """Answered with `TokensCounted` if a target is loaded; does not wait for the reply in progress."""
-
-    text: str
-
-
 class ForgetConversation(OwedCommand):
     """Removes the conversation for good, whether it was deleted or not. Answered with `ConversationForgotten`."""
 
@@ -717,32 +711,6 @@ class ForgetEverything(PersonalCommand):
 
 class ReadHistory(StoreCommand):
     """Answered with `HistoryRead`."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChatSampling:
-    """Where a chat's own sampling comes from."""
-
-    conversation_id: int | None = None
-    own: OwnSampling = OwnSampling()  # of a chat that does not exist yet
-
-
-class Compare(ChatCommand):
-    """Answer a prompt in turns without and with drafts, to compare the speed. Nothing of it is stored, recalled or
-    learned from. Reported with `CompareText` and, also when it is stopped, `CompareFinished`."""
-
-    prompt: str
-    conversation_id: int | None  # whose turns before its last prompt come first; None: the prompt alone
-    settings: ReplySettings  # for their sampling; the comparison decides about length, drafting and learning
-    num_tokens: int  # of each reply, at most
-    system_prompt: str = ""  # without a conversation
-    # Sample as in this chat: its own settings and those of the target override `settings`. None: `settings` alone
-    sampled_as: ChatSampling | None = None
-
-
-class MeasureMachine(ChatCommand):
-    """Time passes of the target in use, for a few seconds. Reported with `MachineMeasuring`, and answered with
-    `MachineMeasured`."""
 
 
 class ExpectSpeeds(LibraryCommand):

@@ -7,12 +7,34 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from engine.config import OwnSampling, ReplySettings
 from engine.messages.speed import Hindrance
 
 
 class Side(StrEnum):
     PLAIN = "plain"  # without drafts
     SPED_UP = "sped_up"
+
+
+@dataclass(frozen=True, slots=True)
+class ChatSampling:
+    """Where a chat's own sampling comes from."""
+
+    conversation_id: int | None = None
+    own: OwnSampling = OwnSampling()  # of a chat that does not exist yet
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonOrder:
+    """What is to be compared, and how."""
+
+    prompt: str
+    conversation_id: int | None  # whose turns before its last prompt come first; None: the prompt alone
+    settings: ReplySettings  # for their sampling; the comparison decides about length, drafting and learning
+    num_tokens: int  # of each reply, at most
+    system_prompt: str = ""  # without a conversation
+    # Sample as in this chat: its own settings and those of the target override `settings`. None: `settings` alone
+    sampled_as: ChatSampling | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +48,17 @@ class RunFigures:
     num_drafted: int = 0
     num_accepted: int = 0
     hindrance: Hindrance = Hindrance.UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonStep:
+    """The next piece of one of the compared replies."""
+
+    side: Side
+    turn: int  # number of earlier replies of this side
+    text: str
+    figures: RunFigures  # of this reply so far, without rounds until it has ended
+    is_finished: bool = False
 
 
 @dataclass(frozen=True, slots=True)

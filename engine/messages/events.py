@@ -13,25 +13,22 @@ from engine.messages.commands import (
     AddPresets,
     CheckForUpdate,
     Command,
-    Compare,
     EstimateMemory,
     ExpectSpeeds,
     ImportPresets,
     ListForms,
     LoadTarget,
     MakeForm,
-    MeasureMachine,
     TuneTarget,
     UseAdapter,
 )
-from engine.messages.comparison import Comparison, RunFigures, Side
 from engine.messages.conversations import Conversation, ConversationSummary, LeftOut, Message, SearchHit, TextFile
 from engine.messages.drafters import DrafterChoice
 from engine.messages.forms import FormOffer, TuneReport, TuneStep
 from engine.messages.history import History
 from engine.messages.learned import FingerprintPair, ImportOutcome, LearnedSummary, LearningProgress, ProfileSummary
 from engine.messages.order import Folder, LibraryPrompt, Preset
-from engine.messages.outlook import MachineFigures, Outlook
+from engine.messages.outlook import Outlook
 from engine.messages.pictures import Picture
 from engine.messages.prompts import Attachment
 from engine.messages.remote import RemoteServer, reference_in
@@ -545,12 +542,6 @@ class AllowedToolsListed(Event):
     tools: tuple[AllowedTool, ...]
 
 
-class TokensCounted(Event):
-    text: str
-    num_tokens: int | None  # None: the text is too long for the context
-    about: int = 0  # how many there are then, from a part of it
-
-
 class DrafterLearned(Event):
     """From the next reply on the drafter uses another adapter, or the stored one after a start."""
 
@@ -569,32 +560,6 @@ class LearningChanged(Event):
 
 class HistoryRead(Event):
     history: History
-
-
-class CompareText(Event):
-    """The next piece of one of the compared replies."""
-
-    side: Side
-    turn: int  # number of earlier replies of this side
-    text: str
-    figures: RunFigures  # of this reply so far, without rounds until it has ended
-    is_finished: bool = False
-
-
-class CompareFinished(Event):
-    command: Compare
-    comparison: Comparison
-
-
-class MachineMeasuring(Event):
-    """Some of the target's passes are timed."""
-
-    share: float  # 0 … 1 of the time that it takes
-
-
-class MachineMeasured(Event):
-    command: MeasureMachine
-    machine: MachineFigures
 
 
 class SpeedsExpected(Event):

@@ -27,6 +27,12 @@ _TITLE_LENGTH = 60
 _READ_PER_CHARACTER = 10  # of a line: blanks count, and a long text must not be split into all its words
 
 
+@dataclass(frozen=True, slots=True)
+class TokenCount:
+    number: int | None  # None: the text is too long for the context
+    about: int = 0  # the number then, estimated from a part of the text
+
+
 @dataclass(frozen=True)  # without slots, for its cached properties
 class Attachment:
     name: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,13 +17,11 @@ from engine.messages.commands import (
     Answer,
     ChatCommand,
     Command,
-    Compare,
     ContinueReply,
     EditPrompt,
     Embed,
     KeepReply,
     LoadTarget,
-    MeasureMachine,
     Regenerate,
     ReplyCommand,
     Send,
@@ -32,17 +30,13 @@ from engine.messages.commands import (
 )
 from engine.messages.conversations import Conversation, Message, Role
 from engine.messages.events import (
-    CompareFinished,
     ConversationChanged,
     LearnedGrew,
     Listener,
-    MachineMeasured,
-    MachineMeasuring,
     PromptStored,
     ReplyFinished,
 )
 from engine.messages.origins import TARGET
-from engine.messages.pictures import Picture
 from engine.messages.replies import (
     OriginRun,
     ReplyStatistics,
@@ -55,16 +49,15 @@ from engine.replies.thoughts import joined_replies
 from engine.replies.writing import AnyWriter, Prepared, Reply
 from engine.services.answering import Answering
 from engine.services.calling import Calling, fitted, fitted_anywhere
-from engine.services.comparing import compare
 from engine.services.embedding import Embedding
 from engine.services.learning_service import LearningService
-from engine.services.machine import measure_machine, tell_costs
 from engine.services.message_keeper import MessageKeeper
+from engine.services.open_chats import OpenChats
 from engine.services.reading_keeper import ReadingKeeper
 from engine.services.recall import Recall
 from engine.services.reply_events import ReplyEvents
 from engine.services.target_in_use import TargetInUse
-from engine.services.turns import Turns, before_last_prompt, check_own, is_prompt
+from engine.services.turns import check_own, is_prompt
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.interface import Interrupted
@@ -82,6 +75,7 @@ class ChatService:
     _learning: LearningService
     target: TargetInUse
     _keeper: MessageKeeper
+    _chats: OpenChats
     _readings: ReadingKeeper
     _calling: Calling
     _answering: Answering
@@ -110,9 +104,7 @@ class ChatService:
                     self._answering.answer(command, stop)
                 case Embed():
                     self.embedding.embed(command, stop)
-                case MeasureMachine():
-                    self._measure(command, stop)
-                case ReplyCommand() | Compare():
+                case ReplyCommand():
                     self.target.require(stop)
                     self.target.check_agreed()
                     self._readings.begin()
@@ -120,7 +112,7 @@ class ChatService:
                         self._write(command, stop)
                     self.target.prove()
 
-    def _write(self, command: ReplyCommand | Compare, stop: StopSignal) -> None:
+    def _write(self, command: ReplyCommand, stop: StopSignal) -> None:
         match command:
             case Send() | EditPrompt() if (ahead := self._keeper.take_ahead(stop)) is not None:
                 self._answer_ahead(command, ahead, stop)
@@ -132,8 +124,6 @@ class ChatService:
                 self._edit(command, stop)
             case ContinueReply():
                 self._continue(command, stop)
-            case Compare():
-                self._compare(command, stop)
 
     @property
     def _writer(self) -> AnyWriter:
@@ -141,7 +131,7 @@ class ChatService:
 
     def _send(self, command: Send, stop: StopSignal) -> None:
         if command.conversation_id is not None:
-            conversation = self._open(command.conversation_id)
+            conversation = self._chats.open(command.conversation_id)
             self._ask(conversation, conversation.messages, command, stop)
             return
         system_prompt = command.system_prompt
@@ -154,7 +144,7 @@ class ChatService:
         self._ask(conversation, (), command, stop, (prepared, offer))
 
     def _edit(self, command: EditPrompt, stop: StopSignal) -> None:
-        conversation = self._open_branch(command.conversation_id, command.message_id)
+        conversation = self._chats.open_branch(command.conversation_id, command.message_id)
         *branch, prompt = conversation.messages
         check_own(prompt)
         self._ask(conversation, branch, command, stop)
@@ -163,10 +153,10 @@ class ChatService:
         """The prompt was stored while it waited, whatever branch is shown by now. A new conversation has the system
         prompt of the target in use now."""
         conversation_id = prompt.conversation_id
-        self._turns(conversation_id).asked(command.prompt)  # raises where its pictures are not seen
+        self._chats.turns(conversation_id).asked(command.prompt)  # raises where its pictures are not seen
         if isinstance(command, Send) and command.conversation_id is None and not command.has_own_system_prompt:
             told = effective_system_prompt(command.system_prompt, self.target.options)
-            conversation = self._open(conversation_id)
+            conversation = self._chats.open(conversation_id)
             if conversation.system_prompt == command.system_prompt != told:
                 self._repository.change_conversation(conversation_id, told, conversation.sampling)
         message_id = prompt.id if prompt.id > 0 else None  # what the store still refuses ends the branch that is shown
@@ -203,16 +193,16 @@ class ChatService:
         offer: _Offer,
     ) -> Prepared:
         """Raises if the prompt cannot be answered; it must not be stored then."""
-        turns = self._turns(conversation_id, command.pictures)
+        turns = self._chats.turns(conversation_id, command.pictures)
         asked = [*turns.of(system_prompt, branch), turns.asked(command.prompt)]
         prepared: Prepared = self._writer.prepare(asked, conversation_id, thinks=offer.thinks, tools=offer.tools)
         return prepared
 
     def _regenerate(self, command: Regenerate, stop: StopSignal) -> None:
         conversation = (
-            self._open(command.conversation_id)
+            self._chats.open(command.conversation_id)
             if command.message_id is None
-            else self._open_branch(command.conversation_id, command.message_id)
+            else self._chats.open_branch(command.conversation_id, command.message_id)
         )
         branch = list(conversation.messages)
         while branch and not is_prompt(branch[-1]):
@@ -224,7 +214,7 @@ class ChatService:
         self._answer(prepared, branch, conversation, offer, stop, seed=command.seed)
 
     def _continue(self, command: ContinueReply, stop: StopSignal) -> None:
-        conversation = self._open(command.conversation_id)
+        conversation = self._chats.open(command.conversation_id)
         if len(conversation.messages) < 2 or conversation.messages[-1].role not in (Role.ASSISTANT, Role.TOOL):
             raise NotPossible("There is no reply to continue in this chat; write a message first.")
         *branch, before = conversation.messages
@@ -236,7 +226,7 @@ class ChatService:
         if before.calls or before.role is Role.TOOL:
             self._go_on(list(conversation.messages), conversation, offer, stop)
             return
-        turns = self._turns(command.conversation_id).of(conversation.system_prompt, branch)
+        turns = self._chats.turns(command.conversation_id).of(conversation.system_prompt, branch)
         prepared = self._writer.prepare(
             turns, command.conversation_id, before.text, before.thoughts, offer.thinks, offer.tools
         )
@@ -245,7 +235,7 @@ class ChatService:
     def _offer(self, settings: ReplySettings, own: OwnSampling, stop: StopSignal) -> _Offer:
         """How a reply is to be written, in a chat with that sampling of its own. Raises NotPossible where tools are
         wanted that cannot be called, and Cancelled when it is stopped while their servers are started."""
-        sampled = self._sampled(settings, own)
+        sampled = self._chats.sampled(settings, own)
         if settings.tools and not self._writer.calls_tools:
             raise NotPossible(
                 "{target_name} cannot use tools: its chat template has no place for them. Switch tools off for this "
@@ -297,7 +287,7 @@ class ChatService:
         number = conversation.summary.id
         told = list(branch)
         while True:
-            turns = self._turns(number).of(conversation.system_prompt, told)
+            turns = self._chats.turns(number).of(conversation.system_prompt, told)
             try:
                 prepared: Prepared = self._writer.prepare(turns, number, thinks=offer.thinks, tools=offer.tools)
                 return prepared
@@ -326,7 +316,7 @@ class ChatService:
         learns = settings.learns and not conversation.summary.incognito and local is not None
         self.target.loaded.sampling = settings.sampling
         settings = replace(
-            self._sampled(settings, conversation.sampling),
+            self._chats.sampled(settings, conversation.sampling),
             learns=learns and before is None,
             keeps_distributions=learns and before is None and self._learning.wants_distributions,
         )
@@ -389,47 +379,6 @@ class ChatService:
             begun = tokens[len(tokens) - num_begun :]
             self._recall.add_continuation(before, message, (*begun, *reply.tokens), len(reply.tokens))
 
-    def _compare(self, command: Compare, stop: StopSignal) -> None:
-        """Chats that already have an answer to this prompt are not recalled: repeating it would prove nothing."""
-        local = self.target.local
-        if local is None:
-            raise NotPossible(
-                "Guesses for this model are made by its server, where nothing can be compared; choose a model on "
-                "this computer."
-            )
-        conversation = self._opened(command.conversation_id)
-        before = before_last_prompt(conversation.messages) if conversation else ()
-        system_prompt = conversation.system_prompt if conversation else command.system_prompt
-        turns = self._turns(command.conversation_id)
-        asked = [*turns.of(system_prompt, before), turns.asked(command.prompt)]
-        answered = set(self._repository.conversations_with_prompt(command.prompt))
-        if conversation is not None:
-            answered.add(conversation.summary.id)
-        settings = command.settings
-        if command.sampled_as is not None:
-            chat = self._opened(command.sampled_as.conversation_id)
-            settings = self._sampled(settings, chat.sampling if chat else command.sampled_as.own)
-        with self._recall.without(sorted(answered)):
-            comparison = compare(local.writer, asked, replace(command, settings=settings), stop, self._emit)
-        self._emit(CompareFinished(command, comparison))
-
-    def _measure(self, command: MeasureMachine, stop: StopSignal) -> None:
-        self.target.require(stop)
-        local = self.target.local
-        if local is None:
-            raise NotPossible(
-                "This model runs on a server, so it cannot be measured here; choose a model on this computer."
-            )
-        self._readings.begin()
-        with self.target.watched(), local.writer.apart() as target:
-            machine = measure_machine(target, local.source, self._tell_measuring, stop)
-        if local.writer.passes is not None:
-            tell_costs(local.writer.passes, machine)
-        self._emit(MachineMeasured(command, machine))
-
-    def _tell_measuring(self, share: float) -> None:
-        self._emit(MachineMeasuring(share))
-
     def _end_unchanged(self, before: Message, reply: Reply) -> None:
         """Nothing was added to the reply, so nothing is stored."""
         if reply.failure is not None:
@@ -439,28 +388,6 @@ class ChatService:
         if reply.statistics.stop_reason is not StopReason.STOPPED:
             raise NotPossible("The model has nothing to add to this reply; ask for more in a message.")
         self._emit(ReplyFinished(before, self._keeper.siblings_of(before)))
-
-    def _sampled(self, settings: ReplySettings, own: OwnSampling) -> ReplySettings:
-        """With the sampling of the target in use, and over that a chat's own."""
-        return own.over(replace(settings, sampling=self.target.options.sampling or settings.sampling))
-
-    def _turns(self, conversation_id: int | None, fresh: Sequence[Picture] = ()) -> Turns:
-        """`fresh`: pictures that the conversation does not hold yet."""
-
-        def find(digests: Collection[str]) -> dict[str, Picture]:
-            held = {} if conversation_id is None else self._keeper.find_pictures(conversation_id, digests)
-            return {each.digest: each for each in fresh if each.digest in digests} | held
-
-        return Turns(self._writer.target_name, self._writer.sees_pictures, find)
-
-    def _opened(self, conversation_id: int | None) -> Conversation | None:
-        return None if conversation_id is None else self._open(conversation_id)
-
-    def _open(self, conversation_id: int) -> Conversation:
-        return self._keeper.over(self._repository.open_conversation(conversation_id))
-
-    def _open_branch(self, conversation_id: int, message_id: int) -> Conversation:
-        return self._repository.open_branch(conversation_id, self._keeper.id_of(message_id))
 
     def _announce(self, conversation_id: int) -> None:
         try:

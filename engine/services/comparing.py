@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from engine.config import ReplySettings
-from engine.messages.commands import Compare
-from engine.messages.comparison import Comparison, RunFigures, Side, TextFork
+from engine.messages.comparison import Comparison, ComparisonOrder, ComparisonStep, RunFigures, Side, TextFork
 from engine.messages.conversations import ChatTurn
-from engine.messages.events import CompareText, Listener
 from engine.messages.learned import VerifiedReply
 from engine.messages.replies import OriginRun, ReplyListener, StopReason
 from engine.messages.speed import LiveFigures
@@ -26,26 +24,30 @@ _SHOWN_TOKENS = 3  # of each side, from the fork on
 
 
 def compare(
-    writer: ReplyWriter, turns: Sequence[ChatTurn], command: Compare, stop: StopSignal, emit: Listener
+    writer: ReplyWriter,
+    turns: Sequence[ChatTurn],
+    order: ComparisonOrder,
+    stop: StopSignal,
+    progress: Callable[[ComparisonStep], object],
 ) -> Comparison:
     """Writes the replies of `TURNS`, until `stop` is set.
 
     Raises PromptTooLong or TemplateFailed, and the error that ends a reply.
     """
     finished: dict[Side, list[Reply]] = {Side.PLAIN: [], Side.SPED_UP: []}
-    settings = _settings(command)
+    settings = _settings(order)
     with writer.aside():
         for side in TURNS:
             turn = len(finished[side])
-            prepared = writer.prepare(list(turns), command.conversation_id, thinks=settings.asks_to_think)
-            run = _Run(side, turn, emit)
+            prepared = writer.prepare(list(turns), order.conversation_id, thinks=settings.asks_to_think)
+            run = _Run(side, turn, progress)
             reply = writer.write(prepared, replace(settings, speculate=side is Side.SPED_UP), stop, run)
             if reply.failure is not None:
                 raise reply.failure
             if reply.statistics.stop_reason is StopReason.STOPPED:
                 break
             finished[side].append(reply)
-            emit(CompareText(side, turn, "", _figures(reply), is_finished=True))
+            progress(ComparisonStep(side, turn, "", _figures(reply), is_finished=True))
     is_greedy = settings.sampling.temperature == 0
     return Comparison(
         plain=tuple(map(_figures, finished[Side.PLAIN])),
@@ -56,16 +58,16 @@ def compare(
     )
 
 
-def _settings(command: Compare) -> ReplySettings:
+def _settings(order: ComparisonOrder) -> ReplySettings:
     """One seed for all replies, so that at least the plain ones are the same. Greedy replies carry the target's
     distributions, which show whether a fork is a near-tie."""
-    sampling = command.settings.sampling
+    sampling = order.settings.sampling
     if sampling.seed is None:
         sampling = replace(sampling, seed=secrets.randbits(63))
     return replace(
-        command.settings,
+        order.settings,
         sampling=sampling,
-        max_tokens=command.num_tokens,
+        max_tokens=order.num_tokens,
         learns=False,
         keeps_distributions=sampling.temperature == 0,
     )
@@ -75,12 +77,12 @@ def _settings(command: Compare) -> ReplySettings:
 class _Run(ReplyListener):
     side: Side
     turn: int
-    emit: Listener
+    progress: Callable[[ComparisonStep], object]
 
     def on_text(self, text: str, figures: LiveFigures, origins: tuple[OriginRun, ...]) -> None:  # noqa: ARG002
         speed = figures.mean_tokens_per_s
         seconds = (figures.num_tokens - 1) / speed if speed > 0 else 0.0
-        self.emit(CompareText(self.side, self.turn, text, RunFigures(figures.num_tokens, seconds, speed)))
+        self.progress(ComparisonStep(self.side, self.turn, text, RunFigures(figures.num_tokens, seconds, speed)))
 
 
 def _figures(reply: Reply) -> RunFigures:

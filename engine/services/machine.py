@@ -32,7 +32,7 @@ _READ_TOKENS = (32, 512)  # fewest and most
 
 
 def measure_machine(
-    target: Target, source: TargetSource, report: Callable[[float], None], stop: StopSignal
+    target: Target, source: TargetSource, report: Callable[[float], object], stop: StopSignal
 ) -> MachineFigures:
     """The target holds nothing before and after. `report` takes the share that is done. Raises Cancelled."""
     before = _Work.now()
@@ -79,7 +79,7 @@ def tell_costs(passes: PassCosts, machine: MachineFigures) -> None:
             passes.refine(num_tokens, seconds)
 
 
-def _time_passes(target: Target, report: Callable[[float], None], stop: StopSignal) -> dict[int, list[float]]:
+def _time_passes(target: Target, report: Callable[[float], object], stop: StopSignal) -> dict[int, list[float]]:
     """V(n) in several turns. The least counts: whatever else the machine does makes a pass longer, nothing makes it
     shorter."""
     limits = target.limits

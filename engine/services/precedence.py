@@ -6,20 +6,17 @@ from collections.abc import Callable, Mapping
 
 from engine.errors import NotPossible
 from engine.messages.commands import (
-    Answer,
     Command,
-    Compare,
     CopyReading,
-    Embed,
-    MeasureMachine,
     OfClient,
     ReplyCommand,
     UpdateRecall,
 )
+from engine.requests import Call, Waits
 from engine.stop_signal import StopSignal
 
 _OF_NOBODY = (UpdateRecall, CopyReading)  # nobody waits for them
-_BETWEEN = (ReplyCommand, Compare, MeasureMachine, *_OF_NOBODY)  # that leave the target as it was
+_BETWEEN = (ReplyCommand, *_OF_NOBODY)  # that leave the target as it was
 
 
 class Precedence:
@@ -36,7 +33,7 @@ class Precedence:
 
     def note(self, command: Command) -> None:
         """It was posted. Any thread."""
-        if _is_of_user(command):
+        if _waits(command) is Waits.USER:
             self._is_noted = True
             if self._signal is not None:
                 self._signal.set()
@@ -52,19 +49,27 @@ class Precedence:
     def is_due(self) -> bool:
         if self._is_noted:
             self._is_noted = False  # before looking: what is posted meanwhile is noted again
-            self._is_noted = any(map(_is_of_user, self._waiting().values()))
+            self._is_noted = any(_waits(each) is Waits.USER for each in self._waiting().values())
         return self._is_noted
 
     def give_way(self) -> None:
         """Carries out what the user waits for. Raises NotPossible where nothing can go on after that."""
         while self.is_due:
-            stop, first = next(each for each in self._waiting().items() if not isinstance(each[1], OfClient))
-            if not isinstance(first, _BETWEEN):
+            stop, first = next(each for each in self._waiting().items() if _waits(each[1]) is not Waits.PROGRAM)
+            if not _goes_between(first):
                 raise NotPossible(
                     "Slipstream needed its model for something else before this was finished; ask again in a moment."
                 )
             self._carry_out(stop)
 
 
-def _is_of_user(command: Command) -> bool:
-    return not isinstance(command, (Answer, Embed, *_OF_NOBODY))
+def _waits(command: Command) -> Waits:
+    if isinstance(command, Call):
+        return command.method.door.waits
+    if isinstance(command, OfClient):
+        return Waits.PROGRAM
+    return Waits.NOBODY if isinstance(command, _OF_NOBODY) else Waits.USER
+
+
+def _goes_between(command: Command) -> bool:
+    return command.method.door.goes_between if isinstance(command, Call) else isinstance(command, _BETWEEN)

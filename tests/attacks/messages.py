@@ -17,7 +17,7 @@ from app.widgets.reply_view import ReplyView, shown_of
 from engine import ImportConversations
 from engine.exchange.json_stream import MOST_STRING_BYTES
 from engine.messages.conversations import LeftOut, Role
-from engine.messages.events import ConversationsImported, TokensCounted
+from engine.messages.events import ConversationsImported
 from engine.messages.prompts import MOST_PASTED
 from engine.storage import Repository
 from engine.storage.columns import MOST_READ_BYTES
@@ -185,7 +185,7 @@ def _pasted(desk: Desk, text: str) -> Iterator[str]:
     box.editor.paste()
     told = [toast.words.text() for toast in desk.window.toasts.shown]
     desk.type(more)
-    desk.until(lambda: any(isinstance(event, TokensCounted) for event in desk.events))
+    desk.until(lambda: bool(box.count.text()))
     yield ""
     typed, attached = box.editor.toPlainText(), [each.text for each in box.chips.texts]
     if len(pasted) > MOST_PASTED:

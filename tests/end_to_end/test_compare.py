@@ -18,8 +18,8 @@ from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper, apply_theme
 from engine import EngineConfig, ReplySettings, SamplingSettings
-from engine.messages.comparison import Side
-from engine.messages.events import CompareFinished, CompareText, Event, HistoryRead, ReplyFinished, TargetReady
+from engine.messages.comparison import Comparison, Side
+from engine.messages.events import Event, HistoryRead, ReplyFinished, TargetReady
 from tests.fakes.chats import Chats
 from tests.fakes.ear import Ear
 
@@ -34,7 +34,7 @@ _PATIENCE_MS = 60_000
 
 class Desk:
     def __init__(self, qtbot: QtBot, keeper: ThemeKeeper, folder: Path) -> None:
-        self._qtbot = qtbot
+        self.qtbot = qtbot
         self.window = MainWindow(keeper)
         self.bridge = EngineBridge(EngineConfig(folder))
         chats = Chats(self.window, self.bridge, _SETTINGS)
@@ -52,7 +52,7 @@ class Desk:
         def is_it(event: Event) -> bool:
             return isinstance(event, kind)
 
-        with self._qtbot.waitSignal(self.ear.heard, timeout=_PATIENCE_MS, check_params_cb=is_it):
+        with self.qtbot.waitSignal(self.ear.heard, timeout=_PATIENCE_MS, check_params_cb=is_it):
             yield
 
     def ask(self, text: str) -> ReplyFinished:
@@ -78,22 +78,18 @@ def test_a_chat_is_compared_and_goes_on_as_if_nothing_had_been(desk: Desk) -> No
     dialog = desk.comparing.dialog
     assert dialog.prompt.toPlainText() == "Name three colours."
     dialog.length.setCurrentIndex(0)
-    with desk.waiting_for(CompareFinished):
+    with desk.qtbot.waitSignal(desk.comparing.run.compared, timeout=_PATIENCE_MS) as compared:
         QTest.mouseClick(dialog.start_button, Qt.MouseButton.LeftButton)
-    (finished,) = [event for event in desk.ear.events if isinstance(event, CompareFinished)]
-    comparison = finished.comparison
+    assert compared.args is not None
+    comparison = compared.args[1]
+    assert isinstance(comparison, Comparison)
     assert not comparison.is_stopped
     assert len(comparison.plain) == len(comparison.sped_up) == 2
     assert comparison.ratio is not None
     assert comparison.ratio > 0.3
     assert comparison.fork is None or (comparison.fork.logit_gap or 1.0) < 0.5
-    plain = "".join(
-        event.text
-        for event in desk.ear.events
-        if isinstance(event, CompareText) and (event.side, event.turn) == (Side.PLAIN, 0)
-    )
+    plain = dialog.sides.texts[Side.PLAIN].toPlainText()
     assert plain.startswith(first.message.text[:20]), "the same model, with the same turns before"
-    assert dialog.sides.texts[Side.PLAIN].toPlainText().strip()
     assert "×" in dialog.sides.outcome.text()
     dialog.close()
 

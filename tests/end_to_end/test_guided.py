@@ -21,7 +21,7 @@ from app.wiring import WiredWindow
 from engine import AUTOMATIC
 from engine.config import SpeculationSettings
 from engine.messages.comparison import Side
-from engine.messages.events import CompareFinished, Event, MachineMeasured, TargetReady
+from engine.messages.events import Event, TargetReady
 from tests.fakes.ear import Ear
 
 pytestmark = [
@@ -88,9 +88,8 @@ def test_the_first_start_shows_what_speed_up_does_here(desk: Desk, tmp_path: Pat
     desk.press(dialog.main_button)
     desk.shoot("2-measuring")
     desk.until(lambda: dialog.machine.state is State.DONE)
-    (measured,) = desk.heard(MachineMeasured)
-    assert isinstance(measured, MachineMeasured)
-    assert {1, 2, 4} <= set(measured.machine.passes)
+    assert desk.app.guided.machine is not None
+    assert {1, 2, 4} <= set(desk.app.guided.machine.passes)
     desk.shoot("3-measured")
 
     desk.press(dialog.main_button)
@@ -99,10 +98,9 @@ def test_the_first_start_shows_what_speed_up_does_here(desk: Desk, tmp_path: Pat
     desk.press(dialog.main_button)
     desk.until(lambda: bool(dialog.proof.sides.texts[Side.SPED_UP].toPlainText()))
     desk.shoot("5-answering")
-    desk.until(lambda: dialog.proof.state is State.DONE and bool(desk.heard(CompareFinished)))
-    (finished,) = desk.heard(CompareFinished)
-    assert isinstance(finished, CompareFinished)
-    comparison = finished.comparison
+    desk.until(lambda: dialog.proof.state is State.DONE)
+    comparison = desk.app.guided.comparison
+    assert comparison is not None
     assert comparison.fork is None or (comparison.fork.logit_gap or 1.0) < 0.5, "the same but for a tie"
     plain, sped_up = (dialog.proof.sides.texts[side].toPlainText() for side in Side)
     assert "twenty tables" in plain
@@ -153,7 +151,7 @@ def test_it_can_be_left_and_gone_on_with_from_help(desk: Desk) -> None:
     desk.press(dialog.main_button)
     desk.until(lambda: dialog.machine.state is State.OPEN)
     assert "stopped" in dialog.machine.status.text()
-    assert not desk.heard(MachineMeasured)
+    assert desk.app.guided.machine is None
 
     desk.press(dialog.main_button)
     desk.until(lambda: dialog.machine.state is State.DONE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import ParamSpec, TypeVar, cast
 
@@ -16,18 +17,15 @@ from app.engine_bridge import EngineBridge, Posted, Request
 from app.main_window import MainWindow
 from app.startup.first_paint import open_window
 from app.wiring import WiredWindow
-from engine import Command, Compare, EngineConfig, ListForms, StopSignal
+from engine import Command, EngineConfig, ListForms, StopSignal
 from engine.config import AUTOMATIC, SpeculationSettings
-from engine.messages.comparison import Comparison, RunFigures, Side
+from engine.messages.comparison import Comparison, ComparisonStep, RunFigures, Side
 from engine.messages.events import (
-    CompareFinished,
-    CompareText,
     Event,
     Finished,
     FormsListed,
 )
 from engine.messages.targets import HubFiles
-from engine.requests import Request as Asked
 from tests.pictures.animation import in_few_colours
 from tests.pictures.content import COMPARED_TEXT, HUB_FILES, HUB_MODELS, HUB_SPEEDS, form_offers
 
@@ -39,17 +37,34 @@ _SETTLING_S = 0.3
 SCHEMES = ("light", "dark")
 
 
+_PLAIN, _SPED_UP = (
+    tuple(RunFigures(128, 128 / speed, speed, 127) for speed in (40.8, 41.3)),
+    tuple(RunFigures(128, 128 / speed, speed, 71, 92, 57) for speed in (62.7, 61.9)),
+)
+_COMPARED = Comparison(_PLAIN, _SPED_UP, True, False, None)
+_STEPS = [
+    ComparisonStep(side, 0, COMPARED_TEXT, figures[0]) for side, figures in zip(Side, (_PLAIN, _SPED_UP), strict=True)
+]
+
+
 class PictureBridge(EngineBridge):
     """The real engine, except for what needs a network or depends on what else the machine does."""
 
     def ask(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Request[T]:
-        made_up = {self.engine.hub.search: HUB_MODELS, self.engine.hub.files: HubFiles(HUB_FILES, HUB_SPEEDS)}
+        made_up = {
+            self.engine.hub.search: HUB_MODELS,
+            self.engine.hub.files: HubFiles(HUB_FILES, HUB_SPEEDS),
+            self.engine.trials.compare: _COMPARED,
+        }
         if method not in made_up:
             return super().ask(method, *args, **kwargs)
-        request, asked = Request[T](), Asked[T](StopSignal())
-        asked.future.set_result(cast(T, made_up[method]))
+        request, answer = Request[T](), Future[T]()
+        answer.set_result(cast(T, made_up[method]))
         self._requests.append(request)
-        self._settled.emit(request, asked)
+        if method == self.engine.trials.compare:
+            for step in _STEPS:
+                self._progressed.emit(request, step)
+        self._settled.emit(request, answer)
         return request
 
     def post(self, command: Command, quiet: bool = False) -> Posted:
@@ -158,15 +173,4 @@ def _made_up(command: Command) -> tuple[Event, ...]:
     match command:
         case ListForms(path):
             return (FormsListed(command, form_offers(path)),)
-        case Compare():
-            return _comparison(command)
     return ()
-
-
-def _comparison(command: Compare) -> tuple[Event, ...]:
-    plain = tuple(RunFigures(128, 128 / speed, speed, 127) for speed in (40.8, 41.3))
-    sped_up = tuple(RunFigures(128, 128 / speed, speed, 71, 92, 57) for speed in (62.7, 61.9))
-    texts = [
-        CompareText(side, 0, COMPARED_TEXT, figures[0]) for side, figures in zip(Side, (plain, sped_up), strict=True)
-    ]
-    return (*texts, CompareFinished(command, Comparison(plain, sped_up, True, False, None)))

@@ -15,10 +15,11 @@ from PySide6.QtCore import QCoreApplication, QObject, QThread, Slot
 from pytestqt.qtbot import QtBot
 from shiboken6 import delete
 
-from app.engine_bridge import EngineBridge, Posted
-from engine import Command, CountTokens, Engine, EngineConfig, ListConversations, OpenConversation, StopSignal
+from app.engine_bridge import EngineBridge, Posted, Request
+from engine import Command, Engine, EngineConfig, ListConversations, OpenConversation, StopSignal
 from engine.errors import NotPossible
-from engine.messages.events import ConversationsListed, Event, Failed, Listener, TokensCounted
+from engine.messages.events import ConversationsListed, Event, Failed, LearnedGrew, Listener
+from engine.messages.prompts import TokenCount
 from engine.requests import Failure
 from engine.services.worker import Worker
 from tests.fakes.bridge import FakeBridge
@@ -165,15 +166,15 @@ def test_nothing_is_heard_of_a_bridge_that_is_closed(make: Make) -> None:
 def test_requests_are_gone_when_they_have_ended(qtbot: QtBot, tmp_path: Path, is_failure_handled: bool) -> None:
     bridge = EngineBridge(EngineConfig(tmp_path))
     diary = Diary(bridge)
-    alive: weakref.WeakSet[Posted] = weakref.WeakSet()
+    alive: weakref.WeakSet[Request[TokenCount | None]] = weakref.WeakSet()
     gc.disable()  # nothing is left for it to find
     try:
         for number in range(3000):
-            request = bridge.post(CountTokens(str(number)))  # nothing happens, as there is no target
+            request = bridge.ask(bridge.engine.counting.count, str(number))  # nothing happens, as there is no target
             if is_failure_handled:
                 request.failed.connect(diary.hear)
             alive.add(request)
-        with qtbot.waitSignal(request.finished, timeout=30_000):
+        with qtbot.waitSignal(request.answered, timeout=30_000):
             del request
         qtbot.waitUntil(lambda: len(alive) == 0)
     finally:
@@ -186,7 +187,7 @@ def test_requests_are_gone_when_they_have_ended(qtbot: QtBot, tmp_path: Path, is
 def test_an_event_is_heard_as_it_was_said() -> None:
     bridge = FakeBridge()
     diary = Diary(bridge)
-    events: list[Event] = [TokensCounted("One", 1), ConversationsListed(())]
+    events: list[Event] = [LearnedGrew(), ConversationsListed(())]
     bridge.tell(*events)
     assert diary.lines == events
 
@@ -250,7 +251,7 @@ def test_only_who_listens_to_a_fact_hears_it_until_it_is_deleted() -> None:
     first, second = Diary(FakeBridge()), Diary(FakeBridge())
     bridge.listen(ConversationsListed, first.hear)
     bridge.listen(ConversationsListed, second.hear)
-    bridge.tell(ConversationsListed(()), TokensCounted("", 0))
+    bridge.tell(ConversationsListed(()), LearnedGrew())
     assert first.lines == second.lines == [ConversationsListed(())]
     delete(first)
     bridge.tell(ConversationsListed(()))

@@ -22,7 +22,6 @@ from engine import (
     STARTER,
     ChangeConversation,
     Command,
-    CountTokens,
     DeleteConversations,
     EstimateMemory,
     ExportConversations,
@@ -123,10 +122,6 @@ class Desk:
         self.window.prompt_box.set_text("begun")
         self.open(1)
 
-    def pause_in_typing(self) -> None:
-        self.window.prompt_box.set_text("begun")
-        self.qtbot.waitUntil(lambda: any(isinstance(command, CountTokens) for command in self.bridge.posted))
-
 
 @pytest.fixture
 def desk(qtbot: QtBot, keeper: ThemeKeeper, tmp_path: Path) -> Iterator[Desk]:
@@ -188,7 +183,6 @@ CASES: tuple[tuple[type[Command], Callable[[Desk], object], Outcome], ...] = (
     (ListTargets, lambda _desk: None, SAID),
     (Send, Desk.send, SAID),
     (SaveDraft, Desk.begin_a_prompt_and_leave, SILENT),
-    (CountTokens, Desk.pause_in_typing, SILENT),
     (ReadLearned, lambda desk: desk.window.personal_action.trigger(), SILENT),
     (EstimateMemory, lambda desk: desk.window.target_bar.picker.estimate_wanted.emit(QWEN.path), SILENT),
 )
@@ -209,6 +203,14 @@ def test_a_failure_on_a_page_is_shown_there_alone(ready: Desk) -> None:
     ready.bridge.asked(ready.bridge.engine.hub.search)[-1].fail("No.")
     assert ready.window.toasts.shown == ()
     assert hub.models.words.text() == "No."
+
+
+def test_tokens_that_cannot_be_counted_are_not_told(ready: Desk) -> None:
+    ready.window.prompt_box.set_text("begun")
+    counting = ready.bridge.engine.counting.count
+    ready.qtbot.waitUntil(lambda: ready.bridge.asked(counting) != [])
+    ready.bridge.asked(counting)[-1].fail("No.")
+    assert ready.window.toasts.shown == ()
 
 
 def test_a_chat_that_cannot_be_opened_gives_way_to_a_new_one(ready: Desk) -> None:

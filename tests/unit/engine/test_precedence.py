@@ -11,11 +11,13 @@ import pytest
 
 from engine.config import EngineConfig, ReplySettings, SamplingSettings, SpeculationSettings
 from engine.messages.asked import Asked
-from engine.messages.commands import Answer, Command, Compare, LoadTarget, Send, UseDrafter
+from engine.messages.commands import Answer, Command, LoadTarget, Send, UseDrafter
+from engine.messages.comparison import Comparison, ComparisonOrder
 from engine.messages.conversations import ChatTurn, Role
-from engine.messages.events import AnswerEnded, CompareFinished, Finished, ReplyFinished, TargetReady
+from engine.messages.events import AnswerEnded, Finished, ReplyFinished, TargetReady
 from engine.messages.owner import Owner
 from engine.messages.replies import StopReason
+from engine.requests import Request
 from engine.stop_signal import StopSignal
 from engine.target.interface import FloatRows
 from engine.threads import Engine
@@ -85,9 +87,7 @@ class Asking:
 
     @property
     def came_between(self) -> list[type]:
-        return [
-            type(each) for each in self.events.seen if isinstance(each, ReplyFinished | CompareFinished | TargetReady)
-        ]
+        return [type(each) for each in self.events.seen if isinstance(each, ReplyFinished | TargetReady)]
 
 
 @pytest.fixture
@@ -163,9 +163,12 @@ def test_the_user_does_not_wait_for_the_tokens_of_a_prediction(asking: Asking, m
 
 
 def test_a_comparison_of_the_user_goes_first_too(asking: Asking) -> None:
-    asking.ask(pass_20=Compare(_USER, None, SETTINGS, 4))
+    compared: list[Request[Comparison]] = []
+    order = ComparisonOrder(_USER, None, SETTINGS, 4)
+    asking.ask(pass_20=lambda: compared.append(asking.engine.ask(asking.engine.trials.compare, order)))
     ended = asking.ended()
-    assert asking.came_between == [CompareFinished]
+    assert compared[0].future.done(), "before the program's reply"
+    assert compared[0].result().plain
     assert len(ended.text) == _LENGTH
 
 

@@ -24,7 +24,6 @@ from engine.messages.commands import (
     EditPrompt,
     KeepPrompt,
     LoadTarget,
-    MeasureMachine,
     OpenConversation,
     OwedCommand,
     Regenerate,
@@ -40,7 +39,6 @@ from engine.messages.events import (
     EverythingForgotten,
     Failed,
     Finished,
-    MachineMeasuring,
     MessageDeleted,
     PromptStored,
     ReplyFinished,
@@ -336,12 +334,13 @@ def test_a_prompt_is_stored_and_told_while_the_computer_is_measured(held: Held) 
     held.free.set()
     held.events.wait_for(AnswerEnded)
     held.free.clear()
-    stop = held.engine.post(MeasureMachine())
-    held.events.wait_for(MachineMeasuring)
+    began = threading.Event()
+    measuring = held.engine.begin(held.engine.trials.measure_machine, (), {}, lambda _share: began.set())
+    assert began.wait(60)
     held.engine.post(Send("Hi", None, ReplySettings()))
     assert held.events.wait_for(ReplyWaits).sentence == "Waiting until this computer is measured"
     assert held.stored == [("", ["Hi"])]
-    stop.set()
+    measuring.stop()
     held.free.set()
     assert held.events.wait_for(ReplyFinished).message.text == "Hello."
 

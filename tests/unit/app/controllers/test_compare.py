@@ -17,12 +17,20 @@ from app.dialogs.compare_texts import ComparedTexts, first_difference
 from app.dialogs.compare_wording import HOW_IT_IS_FAIR, reasons, result
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
-from engine import ChatSampling, Compare, OwnSampling, ReplySettings, SamplingSettings
-from engine.messages.comparison import Comparison, RunFigures, Side, TextFork
+from engine import OwnSampling, ReplySettings, SamplingSettings
+from engine.messages.comparison import (
+    ChatSampling,
+    Comparison,
+    ComparisonOrder,
+    ComparisonStep,
+    RunFigures,
+    Side,
+    TextFork,
+)
 from engine.messages.conversations import Message, Role
-from engine.messages.events import CompareFinished, CompareText, Event, EverythingForgotten, Failed
+from engine.messages.events import EverythingForgotten
 from engine.messages.speed import Hindrance
-from tests.fakes.bridge import FakeBridge
+from tests.fakes.bridge import Asked, FakeBridge
 from tests.fakes.chats import Chats
 
 OWN = ReplySettings(SamplingSettings(temperature=0.7))
@@ -52,12 +60,19 @@ class Desk:
     def press(self) -> None:
         QTest.mouseClick(self.dialog.start_button, Qt.MouseButton.LeftButton)
 
-    def tell(self, *events: Event) -> None:
-        self.bridge.tell(*events)
+    @property
+    def all_asked(self) -> list[Asked]:
+        return self.bridge.asked(self.bridge.engine.trials.compare)
 
     @property
-    def command(self) -> Compare:
-        return [command for command in self.bridge.posted if isinstance(command, Compare)][-1]
+    def asked(self) -> Asked:
+        return self.all_asked[-1]
+
+    @property
+    def order(self) -> ComparisonOrder:
+        (order,) = self.asked.args
+        assert isinstance(order, ComparisonOrder)
+        return order
 
 
 @pytest.fixture
@@ -73,7 +88,7 @@ def test_the_last_prompt_of_the_chat_is_compared(desk: Desk) -> None:
     assert desk.dialog.prompt.toPlainText() == "Second."
     assert desk.dialog.in_chat.isVisible()
     desk.press()
-    assert desk.bridge.posted == [Compare("Second.", 7, GREEDY, 128, "Be kind.")]
+    assert desk.order == ComparisonOrder("Second.", 7, GREEDY, 128, "Be kind.")
 
 
 def test_without_a_chat_there_is_an_example_and_all_can_be_set(desk: Desk) -> None:
@@ -86,7 +101,7 @@ def test_without_a_chat_there_is_an_example_and_all_can_be_set(desk: Desk) -> No
     QTest.keyClick(desk.dialog.own_sampling, Qt.Key.Key_Space)
     desk.dialog.length.setCurrentIndex(0)
     desk.press()
-    assert desk.bridge.posted == [Compare("Sing.", None, OWN, 64, "Be kind.", ChatSampling())]
+    assert desk.order == ComparisonOrder("Sing.", None, OWN, 64, "Be kind.", ChatSampling())
 
 
 @pytest.mark.parametrize("in_chat", [True, False])
@@ -96,7 +111,7 @@ def test_my_sampling_is_that_of_the_chat_that_is_open(desk: Desk, in_chat: bool)
     desk.dialog.in_chat.setChecked(in_chat)
     desk.dialog.own_sampling.setChecked(True)
     desk.press()
-    assert desk.command == Compare("First.", 7 if in_chat else None, OWN, 128, "Be kind.", ChatSampling(7))
+    assert desk.order == ComparisonOrder("First.", 7 if in_chat else None, OWN, 128, "Be kind.", ChatSampling(7))
 
 
 def test_my_sampling_is_that_of_the_chat_that_is_begun_next(desk: Desk) -> None:
@@ -104,26 +119,26 @@ def test_my_sampling_is_that_of_the_chat_that_is_begun_next(desk: Desk) -> None:
     desk.open()
     desk.dialog.own_sampling.setChecked(True)
     desk.press()
-    assert desk.command.sampled_as == ChatSampling(None, OwnSampling(temperature=0.25))
+    assert desk.order.sampled_as == ChatSampling(None, OwnSampling(temperature=0.25))
 
 
 def test_both_sides_are_seen_as_they_are_written(desk: Desk, qtbot: QtBot) -> None:
     desk.open("Sing.")
     desk.press()
     assert desk.dialog.sides.outcome.text().startswith("Waiting for the model")
-    desk.tell(CompareText(Side.PLAIN, 0, "La ", RunFigures(1, 0.0, 0.0)))
+    desk.asked.tell(ComparisonStep(Side.PLAIN, 0, "La ", RunFigures(1, 0.0, 0.0)))
     assert desk.dialog.sides.figures[Side.PLAIN].text() == "", "one token has no speed yet"
-    desk.tell(CompareText(Side.PLAIN, 0, "la.", RunFigures(2, 0.1, 10.0)))
-    desk.tell(CompareText(Side.PLAIN, 0, "", SLOW, is_finished=True))
+    desk.asked.tell(ComparisonStep(Side.PLAIN, 0, "la.", RunFigures(2, 0.1, 10.0)))
+    desk.asked.tell(ComparisonStep(Side.PLAIN, 0, "", SLOW, is_finished=True))
     assert desk.dialog.sides.figures[Side.PLAIN].text() == "30.0 tok/s  ·  128 tokens  ·  4.0 s"
     assert desk.dialog.sides.progress.value() == 250
-    desk.tell(CompareText(Side.SPED_UP, 0, "La", RunFigures(64, 1.0, 42.0)))
+    desk.asked.tell(ComparisonStep(Side.SPED_UP, 0, "La", RunFigures(64, 1.0, 42.0)))
     assert desk.dialog.sides.outcome.text() == "Reply 2 of 4: with speed-up."
     assert desk.dialog.sides.progress.value() == 375
-    desk.tell(CompareText(Side.SPED_UP, 0, "", QUICK, is_finished=True))
-    desk.tell(CompareText(Side.SPED_UP, 1, "La again", RunFigures(64, 1.0, 42.0)))
+    desk.asked.tell(ComparisonStep(Side.SPED_UP, 0, "", QUICK, is_finished=True))
+    desk.asked.tell(ComparisonStep(Side.SPED_UP, 1, "La again", RunFigures(64, 1.0, 42.0)))
     assert desk.dialog.sides.outcome.text() == "Reply 3 of 4: with speed-up again, only to measure."
-    desk.tell(CompareFinished(desk.command, WHOLE))
+    desk.asked.answer(WHOLE)
     assert desk.dialog.sides.outcome.text() == "1.40× faster; the texts are the same."
     assert desk.dialog.sides.reasons.text() == f"Reply by reply, it was 1.40× to 1.40×.\n{HOW_IT_IS_FAIR}"
     assert desk.dialog.sides.figures[Side.SPED_UP].text() == "42.0 and 42.0 tok/s  ·  128 tokens in 74 rounds  ·  3.0 s"
@@ -139,9 +154,9 @@ def test_equal_words_stand_side_by_side_and_the_first_that_differ_are_marked(des
     same = "Words that are the same, 😀 and some more of them. " * 40
     for side, end in ((Side.PLAIN, "Then green hills. " * 9), (Side.SPED_UP, "Then great hills, and a song. " * 40)):
         for piece in (same, end):
-            desk.tell(CompareText(side, 0, piece, RunFigures(100, 1.0, 30.0)))
-        desk.tell(CompareText(side, 0, "", SLOW, is_finished=True))
-    desk.tell(CompareFinished(desk.command, WHOLE))
+            desk.asked.tell(ComparisonStep(side, 0, piece, RunFigures(100, 1.0, 30.0)))
+        desk.asked.tell(ComparisonStep(side, 0, "", SLOW, is_finished=True))
+    desk.asked.answer(WHOLE)
     plain, sped_up = (desk.dialog.sides.texts[side] for side in Side)
     for field, word in ((plain, "green"), (sped_up, "great")):
         (mark,) = field.extraSelections()
@@ -179,11 +194,11 @@ def test_it_can_be_stopped_and_is_when_somebody_waits(desk: Desk) -> None:
     assert desk.dialog.start_button.text() == "Stop"
     assert not desk.dialog.prompt.isEnabled()
     desk.press()
-    assert desk.bridge.stops[-1].is_set()
+    assert desk.asked.request.signal.is_set()
     assert not desk.dialog.start_button.isEnabled()
     desk.press()
-    assert len(desk.bridge.posted) == 1
-    desk.tell(CompareFinished(desk.command, Comparison((), (), is_greedy=True, is_stopped=True, fork=None)))
+    assert len(desk.all_asked) == 1
+    desk.asked.answer(Comparison((), (), is_greedy=True, is_stopped=True, fork=None))
     assert desk.dialog.sides.outcome.text() == "Stopped before both sides had answered."
     for interrupt in (
         lambda: desk.window.prompt_box.submitted.emit("Hi"),
@@ -194,20 +209,20 @@ def test_it_can_be_stopped_and_is_when_somebody_waits(desk: Desk) -> None:
     ):
         desk.dialog.show()
         desk.press()
-        stop = desk.bridge.stops[-1]
+        stop = desk.asked.request.signal
         assert not stop.is_set()
         interrupt()
         assert stop.is_set()
-        desk.tell(CompareFinished(desk.command, WHOLE))
+        desk.asked.answer(WHOLE)
 
 
 def test_a_failure_is_told_and_it_can_be_tried_again(desk: Desk) -> None:
     desk.open("Sing.")
     desk.press()
-    desk.tell(Failed("No model is loaded yet; choose one.", desk.command))
+    desk.asked.fail("No model is loaded yet; choose one.")
     assert desk.dialog.sides.outcome.text() == "No model is loaded yet; choose one."
     desk.press()
-    assert len(desk.bridge.posted) == 2
+    assert len(desk.all_asked) == 2
 
 
 def test_opened_again_it_shows_what_is_under_way(desk: Desk) -> None:
@@ -273,19 +288,20 @@ def test_what_came_of_it_is_said_honestly(comparison: Comparison, sentence: str,
 def test_nothing_is_left_of_a_chat_that_is_forgotten(desk: Desk) -> None:
     desk.open("Secret.", "Yes.")
     desk.press()
-    desk.tell(CompareText(Side.PLAIN, 0, "La la.", RunFigures(2, 0.1, 10.0)), CompareFinished(desk.command, WHOLE))
-    desk.tell(EverythingForgotten(1))
+    desk.asked.tell(ComparisonStep(Side.PLAIN, 0, "La la.", RunFigures(2, 0.1, 10.0)))
+    desk.asked.answer(WHOLE)
+    desk.bridge.tell(EverythingForgotten(1))
     assert desk.dialog.prompt.toPlainText().startswith("Write a Python class")
     assert desk.dialog.sides.texts[Side.PLAIN].toPlainText() == ""
     desk.press()
-    assert desk.command.conversation_id is None
+    assert desk.order.conversation_id is None
 
 
 def test_whoever_needs_the_model_does_not_wait_for_it(desk: Desk) -> None:
     desk.open("Sing.")
     desk.press()
     desk.window.prompt_box.stop_requested.emit()
-    assert desk.bridge.stops[-1].is_set()
+    assert desk.asked.request.signal.is_set()
 
 
 def test_equal_texts_in_other_pieces_are_equal(qtbot: QtBot) -> None:

@@ -17,22 +17,17 @@ from app.dialogs.guided.samples import OWN
 from app.dialogs.guided.step import State
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
-from engine import Compare, ExpectSpeeds, LoadTarget, MeasureMachine
+from engine import ExpectSpeeds, LoadTarget
 from engine.library.suggestions import read_suggestions
-from engine.messages.comparison import Comparison, RunFigures, Side
+from engine.messages.comparison import Comparison, ComparisonOrder, ComparisonStep, RunFigures, Side
 from engine.messages.events import (
-    CompareFinished,
-    CompareText,
-    Failed,
-    MachineMeasured,
-    MachineMeasuring,
     SpeedsExpected,
     TargetInfo,
     TargetReady,
 )
 from engine.messages.outlook import MachineFigures, Outlook, Span
 from engine.messages.targets import HubFile, Purpose
-from tests.fakes.bridge import FakeBridge
+from tests.fakes.bridge import Asked, FakeBridge
 from tests.fakes.chats import unsaved
 
 MACHINE = MachineFigures("tiny", "file:1", 98_000_000, {1: 0.01, 2: 0.017, 4: 0.03, 8: 0.05}, 560.0)
@@ -63,9 +58,18 @@ class Desk:
     def press(self, button: QPushButton) -> None:
         QTest.mouseClick(button, Qt.MouseButton.LeftButton)
 
+    @property
+    def measuring(self) -> Asked:
+        return self.bridge.asked(self.bridge.engine.trials.measure_machine)[-1]
+
+    @property
+    def comparing(self) -> Asked:
+        return self.bridge.asked(self.bridge.engine.trials.compare)[-1]
+
     def measure(self, machine: MachineFigures = MACHINE) -> None:
         self.press(self.dialog.main_button)
-        self.bridge.tell(MachineMeasuring(0.5), MachineMeasured(MeasureMachine(), machine))
+        self.measuring.tell(0.5)
+        self.measuring.answer(machine)
         self.bridge.tell(SpeedsExpected(ExpectSpeeds(machine), OUTLOOKS, 0.011))
 
 
@@ -101,15 +105,14 @@ def test_every_step_says_what_it_found_out(desk: Desk) -> None:
 
     desk.press(dialog.main_button)
     desk.press(dialog.main_button)
-    command = desk.bridge.posted[-1]
-    assert isinstance(command, Compare)
-    assert command.prompt.startswith("Correct the spelling")
-    assert command.settings.sampling.temperature == 0
-    assert command.conversation_id is None
-    desk.bridge.tell(
-        CompareText(Side.PLAIN, 0, "Dear Mrs Hall", SLOW), CompareText(Side.SPED_UP, 0, "Dear Mrs Hall", QUICK)
-    )
-    desk.bridge.tell(CompareFinished(command, WHOLE))
+    (order,) = desk.comparing.args
+    assert isinstance(order, ComparisonOrder)
+    assert order.prompt.startswith("Correct the spelling")
+    assert order.settings.sampling.temperature == 0
+    assert order.conversation_id is None
+    desk.comparing.tell(ComparisonStep(Side.PLAIN, 0, "Dear Mrs Hall", SLOW))
+    desk.comparing.tell(ComparisonStep(Side.SPED_UP, 0, "Dear Mrs Hall", QUICK))
+    desk.comparing.answer(WHOLE)
     assert dialog.proof.sides.outcome.text() == "2.00× faster; the texts are the same."
 
     desk.press(dialog.main_button)
@@ -131,9 +134,9 @@ def test_a_busy_machine_is_told_and_measured_again(desk: Desk) -> None:
     desk.window.guided_action.trigger()
     desk.measure(replace(MACHINE, is_busy=True))
     assert desk.dialog.machine.busy.isVisible()
-    num_posted = len(desk.bridge.posted)
+    first = desk.measuring
     desk.press(desk.dialog.machine.again_button)
-    assert isinstance(desk.bridge.posted[num_posted], MeasureMachine)
+    assert desk.measuring is not first
     assert desk.dialog.machine.state is State.RUNNING
     assert not desk.dialog.machine.again_button.isVisible()
 
@@ -143,8 +146,8 @@ def test_a_failure_is_told_where_it_was_measured(desk: Desk) -> None:
     desk.press(desk.dialog.main_button)
     assert desk.dialog.machine.state is State.RUNNING
     desk.press(desk.dialog.main_button)
-    assert desk.bridge.stops[-1].is_set()
-    desk.bridge.tell(Failed("Measuring was stopped.", desk.bridge.posted[-1]))
+    assert desk.measuring.request.signal.is_set()
+    desk.measuring.fail("Measuring was stopped.")
     assert desk.dialog.machine.status.text() == "Measuring was stopped."
     assert desk.dialog.main_button.isEnabled()
     assert desk.dialog.main_button.text() == "Measure this computer"
@@ -158,7 +161,7 @@ def test_it_goes_on_where_it_was_left(desk: Desk) -> None:
     assert desk.dialog.proof.state is State.RUNNING
     desk.press(desk.dialog.skip_button)
     assert not desk.dialog.isVisible()
-    assert desk.bridge.stops[-1].is_set(), "nothing goes on unseen"
+    assert desk.comparing.request.signal.is_set(), "nothing goes on unseen"
     assert desk.keeper.settings.guided_step == 1
     desk.window.guided_action.trigger()
     assert desk.dialog.page is desk.dialog.proof

@@ -23,7 +23,7 @@ from app.settings.app_settings import AppSettings
 from app.theme import ThemeKeeper
 from app.widgets.attached_pictures import PictureButton
 from app.widgets.prompt_view import PromptView
-from engine import Command, CountTokens, EditPrompt, ReadPicture, ReadTextFile, SaveDraft, Send, ShowPicture
+from engine import Command, EditPrompt, ReadPicture, ReadTextFile, SaveDraft, Send, ShowPicture
 from engine.messages.conversations import Conversation, ConversationSummary, Message, Role
 from engine.messages.events import (
     ConversationOpened,
@@ -144,8 +144,9 @@ def test_pictures_are_pasted_dropped_and_sent(desk: Desk) -> None:
         "picture, Sea.png, 30 by 80",
         "Bad.webp, not attached",
     )
-    desk.qtbot.waitUntil(lambda: desk.posted(CountTokens) != [])
-    assert desk.posted(CountTokens)[-1] == CountTokens("What is it?"), "pictures are not counted"
+    counting = desk.bridge.engine.counting.count
+    desk.qtbot.waitUntil(lambda: desk.bridge.asked(counting) != [])
+    assert desk.bridge.asked(counting)[-1].args == ("What is it?",), "pictures are not counted"
     desk.box.submit()
     (sent,) = desk.posted(Send)
     pasted = AttachedPicture("Pasted picture.png", SUN.digest)

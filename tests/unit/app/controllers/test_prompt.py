@@ -13,7 +13,7 @@ from app.controllers.prompt import PromptController
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from app.widgets.attachment_chip import Chip
-from engine import CountTokens, FindPassages, LoadTarget, ReadTextFile
+from engine import FindPassages, LoadTarget, ReadTextFile
 from engine.messages.conversations import TextFile
 from engine.messages.events import (
     Event,
@@ -22,10 +22,9 @@ from engine.messages.events import (
     TargetInfo,
     TargetReady,
     TextFileRead,
-    TokensCounted,
 )
-from engine.messages.prompts import Attachment
-from tests.fakes.bridge import FakeBridge
+from engine.messages.prompts import Attachment, TokenCount
+from tests.fakes.bridge import Asked, FakeBridge
 
 READY = TargetReady(TargetInfo("Tiny", "/models/tiny.gguf", "llama 1B Q4", 1000, 10, 2), LoadTarget("starter"))
 
@@ -43,10 +42,14 @@ class Desk:
     def tell(self, *events: Event) -> None:
         self.bridge.tell(*events)
 
+    @property
+    def counted(self) -> list[Asked]:
+        return self.bridge.asked(self.bridge.engine.counting.count)
+
     def write(self, text: str) -> None:
-        num_posted = len(self.bridge.posted)
+        num_counted = len(self.counted)
         self.box.set_text(text)
-        self.qtbot.waitUntil(lambda: len(self.bridge.posted) > num_posted)
+        self.qtbot.waitUntil(lambda: len(self.counted) > num_counted)
 
 
 @pytest.fixture
@@ -57,8 +60,9 @@ def desk(qtbot: QtBot, keeper: ThemeKeeper) -> Desk:
 def test_tokens_are_counted_after_a_pause_and_shown(desk: Desk) -> None:
     desk.tell(READY)
     desk.write("How many? ")
-    assert desk.bridge.posted == [CountTokens("How many?")]
-    desk.tell(TokensCounted("How many?", 3))
+    (asked,) = desk.counted
+    assert asked.args == ("How many?",)
+    asked.answer(TokenCount(3))
     assert desk.box.count.text() == "3 tokens"
     desk.box.set_text("")
     assert desk.box.count.text() == ""
@@ -68,10 +72,11 @@ def test_what_was_counted_too_late_is_not_shown(desk: Desk) -> None:
     desk.tell(READY)
     desk.write("One")
     desk.write("One two")
-    assert [stop.is_set() for stop in desk.bridge.stops] == [True, False]
-    desk.tell(TokensCounted("One", 1))
+    first, second = desk.counted
+    assert [each.request.signal.is_set() for each in desk.counted] == [True, False]
+    first.answer(TokenCount(1))
     assert desk.box.count.text() == ""
-    desk.tell(TokensCounted("One two", 2))
+    second.answer(TokenCount(2))
     assert desk.box.count.text() == "2 tokens"
 
 
@@ -82,7 +87,7 @@ def test_what_was_counted_too_late_is_not_shown(desk: Desk) -> None:
 def test_what_does_not_fit_is_red(desk: Desk, num_tokens: int | None, words: str, level: str | None) -> None:
     desk.tell(READY)
     desk.write("text")
-    desk.tell(TokensCounted("text", num_tokens))
+    desk.counted[-1].answer(TokenCount(num_tokens))
     assert desk.box.count.text() == words
     assert (desk.box.count.property("level") or None) == level
     assert ("shorten it" in desk.box.count.toolTip()) == (level is not None)
@@ -91,9 +96,9 @@ def test_what_does_not_fit_is_red(desk: Desk, num_tokens: int | None, words: str
 def test_without_a_model_nothing_is_counted_until_there_is_one(desk: Desk) -> None:
     desk.box.set_text("Hello")
     desk.qtbot.waitUntil(lambda: not desk.controller._pause.isActive())
-    assert desk.bridge.posted == []
+    assert desk.counted == []
     desk.tell(READY)
-    desk.qtbot.waitUntil(lambda: desk.bridge.posted == [CountTokens("Hello")])
+    desk.qtbot.waitUntil(lambda: [each.args for each in desk.counted] == [("Hello",)])
 
 
 def test_what_is_too_long_for_the_box_is_attached(desk: Desk) -> None:
@@ -139,8 +144,8 @@ def test_a_file_is_read_counted_or_refused(desk: Desk) -> None:
         TextFileRead(TextFile(Path("/a/Book.pdf"), "[Page 1]\none\n\n[Page 2]\ntwo", 9)),
     )
     (book,) = chips.attachments
-    assert desk.bridge.posted[-1] == CountTokens(book.block)
-    desk.tell(TokensCounted(book.block, 12))
+    assert desk.counted[-1].args == (book.block,)
+    desk.counted[-1].answer(TokenCount(12))
     assert list(chips.words) == ["Book.pdf, 2 pages · 12 tokens", "Bad.pdf, not attached"]
     assert desk.box.notice.failures.text() == "Bad.pdf is damaged."
     assert not desk.window.toasts.shown
@@ -163,7 +168,7 @@ def test_passages_are_found_where_a_file_does_not_fit(desk: Desk) -> None:
     desk.tell(READY)
     desk.box.set_ready(True)
     desk.box.chips.add(book)
-    desk.tell(TokensCounted(book.block, None, 123_456))
+    desk.counted[-1].answer(TokenCount(None, 123_456))
     assert desk.box.chips.words == ("Book.pdf, 2 pages · about 130,000 tokens",)
     notice = desk.box.notice
     assert notice.words.text() == "There is no room for a reply: the model reads at most 1,000 tokens at once."
@@ -189,7 +194,7 @@ def test_a_file_of_which_only_passages_are_sent_is_not_red(desk: Desk) -> None:
     book, other = Attachment("Book.pdf", "one"), Attachment("Other.pdf", "two")
     desk.tell(READY)
     desk.box.chips.add(book)
-    desk.tell(TokensCounted(book.block, None, 123_456))
+    desk.counted[-1].answer(TokenCount(None, 123_456))
 
     def red() -> list[str]:
         return [chip.name for chip in desk.box.chips.findChildren(Chip) if chip.property("level") == "error"]
@@ -198,7 +203,7 @@ def test_a_file_of_which_only_passages_are_sent_is_not_red(desk: Desk) -> None:
     desk.box.notice.box.click()
     assert red() == []
     desk.box.chips.add(other)
-    desk.tell(TokensCounted(other.block, None, 123_456))
+    desk.counted[-1].answer(TokenCount(None, 123_456))
     assert red() == [], "nor one that is attached later"
     desk.box.notice.box.click()
     assert red() == ["Book.pdf", "Other.pdf"]

@@ -53,10 +53,12 @@ from engine.services.chat_service import ChatService
 from engine.services.embedding import Embedding, Embeds
 from engine.services.learning_service import LearningService
 from engine.services.message_keeper import MessageKeeper
+from engine.services.open_chats import OpenChats
 from engine.services.reading_keeper import ReadingKeeper
 from engine.services.recall import Recall
 from engine.services.remembering import Remembering
 from engine.services.target_in_use import TargetInUse
+from engine.services.trials import Trials
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.interface import Interrupted, Target
@@ -102,9 +104,11 @@ class Desk:
         remembering = Remembering(repository, self.keeper, self.events.append)
         answering = Answering(self.recall, self.learning, self.target, self.keeper, remembering, NOBODY, *heard)
         embedding = Embedding(self._load_embedder, self.events.append, NOBODY)
+        chats = OpenChats(repository, self.keeper, self.target)
         self.service = ChatService(
-            *(*shared, self.target, self.keeper, self.readings, calling, answering, embedding), *heard
+            *(*shared, self.target, self.keeper, chats, self.readings, calling, answering, embedding), *heard
         )
+        self.trials = Trials(repository, self.recall, self.target, chats, self.readings)
 
     def _hear(self, event: Event) -> None:
         self.events.append(event)

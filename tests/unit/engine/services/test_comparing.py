@@ -10,15 +10,16 @@ import pytest
 
 from engine.config import OwnSampling, ReplySettings, SamplingSettings, TargetOptions
 from engine.errors import ConversationMissing, NotPossible, PromptTooLong
-from engine.messages.commands import ChatSampling, Compare, LoadTarget, Send
-from engine.messages.comparison import Comparison, Side
-from engine.messages.events import CompareFinished, CompareText, ReplyFinished, ReplyStarted
+from engine.messages.commands import LoadTarget, Send
+from engine.messages.comparison import ChatSampling, Comparison, ComparisonOrder, ComparisonStep, Side
+from engine.messages.events import ReplyFinished, ReplyStarted
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.interface import FloatRows
 from tests.fakes.target import FakeTarget, says
 from tests.unit.engine.services.test_chat_service import Desk
 
+Load = Callable[[FakeTarget], FakeTarget]
 GREEDY = ReplySettings(SamplingSettings(temperature=0))
 SONG = "row row row your boat row row row your boat row row row your boat."
 PLAIN_TALK = "zigzag, by jove!"  # no pair of letters comes twice
@@ -41,17 +42,28 @@ class TornTarget(FakeTarget):
         return rows
 
 
+class Comparing(Desk):
+    def __init__(self, repository: Repository, folder: Path) -> None:
+        super().__init__(repository, folder)
+        self.steps: list[ComparisonStep] = []
+
+    def compare(self, order: ComparisonOrder, stop: StopSignal | None = None) -> Comparison:
+        self.events.clear()
+        self.steps.clear()
+        return self.trials.compare(order, stop or StopSignal(), self.steps.append)
+
+
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def desk(tmp_path: Path) -> Iterator[Comparing]:
     repository = Repository.open(tmp_path / "store")
-    desk = Desk(repository, tmp_path)
+    desk = Comparing(repository, tmp_path)
     desk.drafts_from_recall = True
     yield desk
     repository.close()
 
 
 @pytest.fixture
-def load(desk: Desk) -> Callable[[FakeTarget], FakeTarget]:
+def load(desk: Comparing) -> Load:
     def load(target: FakeTarget) -> FakeTarget:
         desk.do(LoadTarget(desk.add("fake", target)))
         return target
@@ -59,31 +71,26 @@ def load(desk: Desk) -> Callable[[FakeTarget], FakeTarget]:
     return load
 
 
-def compare(desk: Desk, prompt: str = "Sing.", conversation_id: int | None = None, num_tokens: int = 200) -> Comparison:
-    desk.do(Compare(prompt, conversation_id, GREEDY, num_tokens))
-    (finished,) = desk.told(CompareFinished)
-    assert isinstance(finished, CompareFinished)
-    return finished.comparison
+def compare(
+    desk: Comparing, prompt: str = "Sing.", conversation_id: int | None = None, num_tokens: int = 200
+) -> Comparison:
+    return desk.compare(ComparisonOrder(prompt, conversation_id, GREEDY, num_tokens))
 
 
-def told(desk: Desk) -> list[CompareText]:
-    return [event for event in desk.events if isinstance(event, CompareText)]
-
-
-def send(desk: Desk, prompt: str, conversation_id: int | None = None) -> ReplyFinished:
+def send(desk: Comparing, prompt: str, conversation_id: int | None = None) -> ReplyFinished:
     desk.do(Send(prompt, conversation_id, GREEDY))
     (finished,) = desk.told(ReplyFinished)
     assert isinstance(finished, ReplyFinished)
     return finished
 
 
-def test_both_sides_answer_twice_and_write_the_same(desk: Desk, load: Callable[[FakeTarget], FakeTarget]) -> None:
+def test_both_sides_answer_twice_and_write_the_same(desk: Comparing, load: Load) -> None:
     load(FakeTarget(says(SONG)))
     comparison = compare(desk)
-    ends = [(event.side, event.turn) for event in told(desk) if event.is_finished]
+    ends = [(event.side, event.turn) for event in desk.steps if event.is_finished]
     assert ends == [(Side.PLAIN, 0), (Side.SPED_UP, 0), (Side.SPED_UP, 1), (Side.PLAIN, 1)]
     for end in ends:
-        assert "".join(event.text for event in told(desk) if (event.side, event.turn) == end) == SONG
+        assert "".join(event.text for event in desk.steps if (event.side, event.turn) == end) == SONG
     assert not comparison.is_stopped
     assert comparison.fork is None
     assert comparison.ratio is not None
@@ -95,13 +102,13 @@ def test_both_sides_answer_twice_and_write_the_same(desk: Desk, load: Callable[[
         assert run.num_rounds + run.num_accepted == len(SONG)
 
 
-def test_a_reply_is_no_longer_than_was_asked_for(desk: Desk, load: Callable[[FakeTarget], FakeTarget]) -> None:
+def test_a_reply_is_no_longer_than_was_asked_for(desk: Comparing, load: Load) -> None:
     load(FakeTarget(says(SONG)))
     comparison = compare(desk, num_tokens=20)
     assert {run.num_tokens for run in (*comparison.plain, *comparison.sped_up)} == {20}
 
 
-def test_nothing_of_it_is_kept_or_remembered(desk: Desk, load: Callable[[FakeTarget], FakeTarget]) -> None:
+def test_nothing_of_it_is_kept_or_remembered(desk: Comparing, load: Load) -> None:
     target = load(FakeTarget(says(SONG)))
     desk.posted.clear()
     compare(desk)
@@ -112,7 +119,7 @@ def test_nothing_of_it_is_kept_or_remembered(desk: Desk, load: Callable[[FakeTar
     assert desk.told(ReplyStarted) == []
 
 
-def test_the_chat_goes_on_as_if_nothing_had_been(desk: Desk, load: Callable[[FakeTarget], FakeTarget]) -> None:
+def test_the_chat_goes_on_as_if_nothing_had_been(desk: Comparing, load: Load) -> None:
     load(FakeTarget(says(PLAIN_TALK), context_size=200))
     chat = send(desk, "One? " + "a" * 100).message.conversation_id
     second = send(desk, "Two? " + "b" * 60, chat).message.statistics
@@ -127,7 +134,7 @@ def test_the_chat_goes_on_as_if_nothing_had_been(desk: Desk, load: Callable[[Fak
     assert len(desk.repository.open_conversation(chat).messages) == 6
 
 
-def test_what_was_held_of_the_chat_is_held_afterwards(desk: Desk, load: Callable[[FakeTarget], FakeTarget]) -> None:
+def test_what_was_held_of_the_chat_is_held_afterwards(desk: Comparing, load: Load) -> None:
     target = load(FakeTarget(says("Yes.")))
     chat = send(desk, "One?").message.conversation_id
     held = target.held.copy()
@@ -141,15 +148,12 @@ def test_what_was_held_of_the_chat_is_held_afterwards(desk: Desk, load: Callable
     assert send(desk, "Three?", chat).message.text == "Yes."
 
 
-def test_it_is_sampled_as_the_chat_would_be_answered(desk: Desk, load: Callable[[FakeTarget], FakeTarget]) -> None:
+def test_it_is_sampled_as_the_chat_would_be_answered(desk: Comparing, load: Load) -> None:
     fake = load(FakeTarget(says("Yes.")))
     warm = ReplySettings(SamplingSettings(temperature=1.0))
 
     def is_greedy(sampled_as: ChatSampling | None) -> bool:
-        desk.do(Compare("Sing.", None, warm, 4, sampled_as=sampled_as))
-        (told,) = desk.told(CompareFinished)
-        assert isinstance(told, CompareFinished)
-        return told.comparison.is_greedy
+        return desk.compare(ComparisonOrder("Sing.", None, warm, 4, sampled_as=sampled_as)).is_greedy
 
     chat = send(desk, "One?").message.conversation_id
     assert not is_greedy(None)
@@ -167,7 +171,7 @@ def test_it_is_sampled_as_the_chat_would_be_answered(desk: Desk, load: Callable[
     assert not is_greedy(ChatSampling(chat)), "what is set for the chat counts for more"
 
 
-def test_it_answers_in_place_of_the_last_prompt_of_a_chat(desk: Desk, load: Callable[[FakeTarget], FakeTarget]) -> None:
+def test_it_answers_in_place_of_the_last_prompt_of_a_chat(desk: Comparing, load: Load) -> None:
     prompts: list[str] = []
 
     def remember(tokens: Sequence[int]) -> int:
@@ -187,9 +191,7 @@ def test_it_answers_in_place_of_the_last_prompt_of_a_chat(desk: Desk, load: Call
     assert "First." not in prompts[0]
 
 
-def test_what_was_answered_before_is_not_recalled_meanwhile(
-    desk: Desk, load: Callable[[FakeTarget], FakeTarget]
-) -> None:
+def test_what_was_answered_before_is_not_recalled_meanwhile(desk: Comparing, load: Load) -> None:
     load(FakeTarget(says(PLAIN_TALK)))
     for _ in range(2):
         send(desk, "Speak.")
@@ -205,9 +207,7 @@ def test_what_was_answered_before_is_not_recalled_meanwhile(
     assert again.num_accepted > 0
 
 
-def test_a_chat_that_is_deleted_meanwhile_is_not_recalled_again(
-    desk: Desk, load: Callable[[FakeTarget], FakeTarget]
-) -> None:
+def test_a_chat_that_is_deleted_meanwhile_is_not_recalled_again(desk: Comparing, load: Load) -> None:
     target = load(FakeTarget(says(PLAIN_TALK)))
     chat = send(desk, "Speak.").message.conversation_id
 
@@ -220,9 +220,7 @@ def test_a_chat_that_is_deleted_meanwhile_is_not_recalled_again(
     assert sum(index.num_tokens for index in desk.recall.indexes()) == 0
 
 
-def test_where_texts_part_it_is_told_how_nearly_tied_they_were(
-    desk: Desk, load: Callable[[FakeTarget], FakeTarget]
-) -> None:
+def test_where_texts_part_it_is_told_how_nearly_tied_they_were(desk: Comparing, load: Load) -> None:
     place = SONG.index("boat", 30)
     load(TornTarget(SONG, place))
     comparison = compare(desk, num_tokens=len(SONG))
@@ -233,35 +231,28 @@ def test_where_texts_part_it_is_told_how_nearly_tied_they_were(
     assert fork.plain_chance == pytest.approx(0.525, abs=0.01)
 
 
-def test_drawn_by_chance_the_plain_replies_are_the_same_and_no_fork_is_told(
-    desk: Desk, load: Callable[[FakeTarget], FakeTarget]
-) -> None:
+def test_drawn_by_chance_the_plain_replies_are_the_same_and_no_fork_is_told(desk: Comparing, load: Load) -> None:
     load(TornTarget(SONG, 3))
-    desk.do(Compare("Sing.", None, ReplySettings(SamplingSettings(temperature=1.0)), 20))
-    (finished,) = desk.told(CompareFinished)
-    assert isinstance(finished, CompareFinished)
-    assert not finished.comparison.is_greedy
-    assert finished.comparison.fork is None
+    comparison = desk.compare(ComparisonOrder("Sing.", None, ReplySettings(SamplingSettings(temperature=1.0)), 20))
+    assert not comparison.is_greedy
+    assert comparison.fork is None
     first, second = (
-        "".join(event.text for event in told(desk) if (event.side, event.turn) == (Side.PLAIN, turn)) for turn in (0, 1)
+        "".join(event.text for event in desk.steps if (event.side, event.turn) == (Side.PLAIN, turn)) for turn in (0, 1)
     )
     assert first == second
 
 
-def test_a_stop_leaves_what_was_finished(desk: Desk, load: Callable[[FakeTarget], FakeTarget]) -> None:
+def test_a_stop_leaves_what_was_finished(desk: Comparing, load: Load) -> None:
     target = load(FakeTarget(says(SONG)))
     stop = StopSignal()
 
     def stop_later() -> None:
-        ends = [event for event in told(desk) if event.is_finished]
+        ends = [event for event in desk.steps if event.is_finished]
         if len(ends) == 2:
             stop.set()
 
     target.on_evaluate = stop_later
-    desk.do(Compare("Sing.", None, GREEDY, 50), stop)
-    (finished,) = desk.told(CompareFinished)
-    assert isinstance(finished, CompareFinished)
-    comparison = finished.comparison
+    comparison = desk.compare(ComparisonOrder("Sing.", None, GREEDY, 50), stop)
     assert comparison.is_stopped
     assert (len(comparison.plain), len(comparison.sped_up)) == (1, 1)
     assert comparison.ratio is not None
@@ -270,30 +261,28 @@ def test_a_stop_leaves_what_was_finished(desk: Desk, load: Callable[[FakeTarget]
     assert send(desk, "Hi").message.text == SONG
 
 
-def test_stopped_at_once_there_is_nothing_to_tell(desk: Desk, load: Callable[[FakeTarget], FakeTarget]) -> None:
+def test_stopped_at_once_there_is_nothing_to_tell(desk: Comparing, load: Load) -> None:
     load(FakeTarget(says(SONG)))
     stop = StopSignal()
     stop.set()
-    desk.do(Compare("Sing.", None, GREEDY, 50), stop)
-    (finished,) = desk.told(CompareFinished)
-    assert isinstance(finished, CompareFinished)
-    assert finished.comparison == Comparison((), (), is_greedy=True, is_stopped=True, fork=None)
+    comparison = desk.compare(ComparisonOrder("Sing.", None, GREEDY, 50), stop)
+    assert comparison == Comparison((), (), is_greedy=True, is_stopped=True, fork=None)
 
 
-def test_what_cannot_be_compared_is_refused(desk: Desk, load: Callable[[FakeTarget], FakeTarget]) -> None:
+def test_what_cannot_be_compared_is_refused(desk: Comparing, load: Load) -> None:
     with pytest.raises(NotPossible, match="No model is loaded yet"):
-        desk.do(Compare("Sing.", None, GREEDY, 50))
+        desk.compare(ComparisonOrder("Sing.", None, GREEDY, 50))
     target = load(FakeTarget(says(SONG)))
     with pytest.raises(ConversationMissing):
-        desk.do(Compare("Sing.", 99, GREEDY, 50))
+        desk.compare(ComparisonOrder("Sing.", 99, GREEDY, 50))
     with pytest.raises(PromptTooLong):
-        desk.do(Compare("x" * 5000, None, GREEDY, 50))
+        desk.compare(ComparisonOrder("x" * 5000, None, GREEDY, 50))
 
     def fail() -> None:
         raise RuntimeError("broken")
 
     target.on_evaluate = fail
     with pytest.raises(RuntimeError, match="broken"):
-        desk.do(Compare("Sing.", None, GREEDY, 50))
+        desk.compare(ComparisonOrder("Sing.", None, GREEDY, 50))
     target.on_evaluate = lambda: None
     assert compare(desk).ratio is not None

@@ -9,8 +9,8 @@ import pytest
 
 from engine.config import ReplySettings, SamplingSettings
 from engine.errors import Cancelled, NotPossible
-from engine.messages.commands import LoadTarget, MeasureMachine, Send
-from engine.messages.events import MachineMeasured, MachineMeasuring, ReplyFinished
+from engine.messages.commands import LoadTarget, Send
+from engine.messages.events import ReplyFinished
 from engine.messages.outlook import MachineFigures
 from engine.numerics.draft_length import PassCosts
 from engine.services.machine import measure_machine, others_share, tell_costs
@@ -42,15 +42,12 @@ def test_passes_and_reading_are_timed_and_the_chat_goes_on(desk: Desk) -> None:
     desk.do(LoadTarget(desk.add("fake", target)))
     chat = send(desk, "One?").message.conversation_id
     held = target.held.copy()
-    desk.do(MeasureMachine())
-    (measured,) = desk.told(MachineMeasured)
-    assert isinstance(measured, MachineMeasured)
-    machine = measured.machine
+    shares: list[float] = []
+    machine = desk.trials.measure_machine(progress=shares.append)
     assert {1, 2, 4} <= set(machine.passes)
     assert all(seconds > 0 for seconds in machine.passes.values())
     assert machine.tokens_per_s > 0
     assert machine.reads_per_s > 0
-    shares = [event.share for event in desk.told(MachineMeasuring) if isinstance(event, MachineMeasuring)]
     assert shares == sorted(shares)
     assert shares[-1] == 1
     assert target.held == held
@@ -64,13 +61,13 @@ def test_where_nothing_can_be_saved_the_chat_is_read_again(desk: Desk) -> None:
     desk.do(LoadTarget(desk.add("fake", target)))
     chat = send(desk, "One?").message.conversation_id
     target.save = lambda: None  # type: ignore[method-assign]
-    desk.do(MeasureMachine())
+    desk.trials.measure_machine()
     assert send(desk, "Two?", chat).message.text == "Yes."
 
 
 def test_without_a_model_nothing_is_measured(desk: Desk) -> None:
     with pytest.raises(NotPossible, match="No model is loaded"):
-        desk.do(MeasureMachine())
+        desk.trials.measure_machine()
 
 
 def test_it_can_be_stopped(tmp_path: Path) -> None:

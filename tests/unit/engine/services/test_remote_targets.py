@@ -12,7 +12,6 @@ from engine.errors import NotPossible, RemoteFailed, ServerNotAgreed
 from engine.messages.asked import Asked, Refusal
 from engine.messages.commands import (
     Answer,
-    Compare,
     ContinueReply,
     EditPrompt,
     LoadTarget,
@@ -21,6 +20,7 @@ from engine.messages.commands import (
     UpdateRecall,
     UseDrafter,
 )
+from engine.messages.comparison import ComparisonOrder
 from engine.messages.conversations import ChatTurn, Message, Role
 from engine.messages.events import (
     AnswerRefused,
@@ -208,7 +208,7 @@ def test_tools_are_called_by_the_model_of_a_server(away: Desk, server: FakeServe
 
 def test_what_needs_a_target_of_this_machine_says_so(away: Desk) -> None:
     with pytest.raises(NotPossible, match="Guesses for this model are made by its server"):
-        away.do(Compare("Hello?", None, GREEDY, 16))
+        away.trials.compare(ComparisonOrder("Hello?", None, GREEDY, 16))
     away.do(Answer(1, Asked((ChatTurn(Role.USER, "Hello?"),)), GREEDY))
     (refused,) = away.told(AnswerRefused)
     assert isinstance(refused, AnswerRefused)
