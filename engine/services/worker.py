@@ -148,6 +148,7 @@ class Worker:
     def _run(self) -> None:
         while (item := self._inbox.get()) is not None:
             self._take(*item)
+            del item  # the request is let go, although nothing follows it for now
         self._on_end()
 
     def _take(self, command: Command, stop: StopSignal) -> None:
