@@ -21,8 +21,8 @@ from engine.messages.pace import KnownPace
 from engine.messages.targets import TargetSource
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers import catalogue
-from engine.proposers.chooser import Chooser
 from engine.proposers.costs import measure_passes
+from engine.proposers.draft_policy import DraftPolicy
 from engine.proposers.interface import Supplies
 from engine.proposers.supply import DrafterSupply
 from engine.sentences import say
@@ -151,10 +151,10 @@ def speculate(
         else:
             speculation.load([catalogue.supplied_by(chosen.runner).proposer_class()], supplies)
 
-    chooser = Chooser(passes, known=known)
+    policy = DraftPolicy(passes, known=known)
     if memory is not None and known is None:
-        _keep(memory, chooser.known)  # how fast this machine is counts before the first reply, too
-    speculation = open_speculation(chooser, supplies, proposers, on_changed, at_once, think_again, spare)
+        _keep(memory, policy.known)  # how fast this machine is counts before the first reply, too
+    speculation = open_speculation(policy, supplies, proposers, on_changed, at_once, think_again, spare)
     if choice.chosen is None:
         tell = speculation.give_up if choice.is_fixed else speculation.explain
         tell(catalogue.DRAFTER, choice.why)

@@ -16,9 +16,9 @@ from engine.messages.pace import KnownPace
 from engine.messages.speed import FEW, Guessing, Hindrance, hindrance_of
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.draft_length import PassCosts
-from engine.proposers.candidate import ProposerFailed
 from engine.proposers.catalogue import Listed
-from engine.proposers.chooser import Chooser
+from engine.proposers.costly import ProposerFailed
+from engine.proposers.draft_policy import DraftPolicy
 from engine.proposers.interface import Context, Proposer, Supplies, label_of
 from engine.sentences import say, template, together
 from engine.spare_time import SpareTime
@@ -47,7 +47,7 @@ _REPLIES_BETWEEN_TIMINGS = 8
 
 
 class Speculation:
-    """Asks a chooser for drafts, goes on without proposers that fail, and says in a sentence what happens.
+    """Asks a policy for drafts, goes on without proposers that fail, and says in a sentence what happens.
 
     It lives as long as its target is loaded, so that one reply helps the next. Proposers that take long to load join
     later, from another thread, between rounds. `state` is the sentence; `on_changed` is called after each change, on
@@ -56,7 +56,7 @@ class Speculation:
 
     def __init__(
         self,
-        chooser: Chooser | None,
+        policy: DraftPolicy | None,
         on_changed: Callable[[Speculation], None] = lambda _speculation: None,
         trouble: str = "",
         on_reply_ended: Callable[[Speculation], None] = lambda _speculation: None,
@@ -64,8 +64,8 @@ class Speculation:
     ) -> None:
         """`trouble`: why some proposers never will join; `on_reply_ended` may drop some, and load others."""
         self.spare = spare or SpareTime()
-        self._chooser = chooser
-        self._costs = None if chooser is None else ReplyCosts(chooser.passes)
+        self._policy = policy
+        self._costs = None if policy is None else ReplyCosts(policy.passes)
         self._on_changed = on_changed
         self._on_reply_ended = on_reply_ended
         self._rounds_until_sentence = _ROUNDS_BETWEEN_SENTENCES
@@ -77,7 +77,7 @@ class Speculation:
         self._learns = False
         self.state = trouble
         self.is_closed = False
-        self._hindrance = Hindrance.OFF  # while there is no chooser
+        self._hindrance = Hindrance.OFF  # while there is no policy
         self.has_failed = False  # one that was expected will never join
 
     @classmethod
@@ -94,7 +94,7 @@ class Speculation:
     @property
     def is_drafting(self) -> bool:
         """Whether there is a proposer that works for its guesses, such as a drafter."""
-        return self._chooser is not None and self._chooser.has_costly
+        return self._policy is not None and self._policy.has_costly
 
     @property
     def is_loading(self) -> bool:
@@ -104,22 +104,22 @@ class Speculation:
     @property
     def needs_states(self) -> bool:
         """Whether a proposer guesses by the target's states."""
-        return self._chooser is not None and self._chooser.needs_states
+        return self._policy is not None and self._policy.needs_states
 
     @property
     def can_draft(self) -> bool:
         """Whether anybody may draft, now or later."""
-        return self._chooser is not None
+        return self._policy is not None
 
     @property
     def asks_what_is_wanted(self) -> bool:
         """Whether anybody looks at `Verdict.wanted`."""
-        return self._chooser is not None and self._chooser.asks_what_is_wanted
+        return self._policy is not None and self._policy.asks_what_is_wanted
 
     @property
     def passes(self) -> PassCosts | None:
         """What passes of the target cost on this machine."""
-        return None if self._chooser is None else self._chooser.passes
+        return None if self._policy is None else self._policy.passes
 
     def ratio(self, figures: DecodingFigures) -> float:
         """How many times as fast as plain decoding this reply is, by counts; 0: not known."""
@@ -133,7 +133,7 @@ class Speculation:
 
     def hindrance(self, figures: DecodingFigures) -> Hindrance:
         """What keeps this reply from being faster."""
-        if self._chooser is None:
+        if self._policy is None:
             return self._hindrance
         return hindrance_of(
             Guessing(
@@ -142,36 +142,36 @@ class Speculation:
                 num_drafted=figures.num_drafted,
                 num_accepted=figures.num_accepted,
                 ratio=self.ratio(figures),
-                idle=self._idle(self._chooser),
+                idle=self._idle(self._policy),
             )
         )
 
-    def _idle(self, chooser: Chooser) -> Hindrance:
+    def _idle(self, policy: DraftPolicy) -> Hindrance:
         """Why nobody guesses, while nobody does. Checking costs too much not only where no guess could pay, but also
         where likely ones were passed up in this reply."""
         if self.is_loading:
             return Hindrance.LOADING
-        if not chooser.can_pay or self._num_passed_up > FEW * self._num_rounds:
+        if not policy.can_pay or self._num_passed_up > FEW * self._num_rounds:
             return Hindrance.COSTS
-        return Hindrance.WRONG if chooser.has_costly else Hindrance.NOTHING
+        return Hindrance.WRONG if policy.has_costly else Hindrance.NOTHING
 
     @property
     def known_pace(self) -> KnownPace | None:
         """What it has learned of costs and chances; None after a reply that nothing may be learned from."""
-        return self._chooser.known if self._chooser is not None and self._learns else None
+        return self._policy.known if self._policy is not None and self._learns else None
 
     def join(self, proposer: Proposer, expected: Origin | None = None) -> None:
         """From now on it may be asked. `expected`: the origin of the one that was to join, where this one came in its
         place. Raises what measuring its cost does."""
-        chooser, origin = self._chooser, expected or proposer.origin
-        if chooser is None:
+        policy, origin = self._policy, expected or proposer.origin
+        if policy is None:
             return
-        chooser.join(proposer)
+        policy.join(proposer)
         self._replies_until_timing = 1
         self._troubles.pop(origin.key, None)
         if origin.key in self._loading:
             self._loading.remove(origin.key)
-            self._report(say(_READY, drafter=label_of(proposer)) if chooser.can_pay else _TOO_EXPENSIVE)
+            self._report(say(_READY, drafter=label_of(proposer)) if policy.can_pay else _TOO_EXPENSIVE)
 
     def load(self, classes: Sequence[type[Proposer]], supplies: Supplies) -> None:
         """These take long to build: they join later, from a thread of their own."""
@@ -195,8 +195,8 @@ class Speculation:
     def drop(self, origin: Origin) -> None:
         """This proposer is not asked any more, though nothing is wrong with it."""
         self._troubles.pop(origin.key, None)
-        if self._chooser is not None:
-            self._chooser.give_up(origin.key)
+        if self._policy is not None:
+            self._policy.give_up(origin.key)
 
     def explain(self, origin: Origin, trouble: str) -> None:
         """Why proposers of that origin do not draft."""
@@ -206,46 +206,46 @@ class Speculation:
     def close(self) -> None:
         """Nobody needs it any more: whoever is still loading a proposer for it may stop, and it reports nothing."""
         self.is_closed = True
-        self._chooser = None
+        self._policy = None
         self.spare.end()
 
     def stop_drafting(self) -> None:
         """The target could not take back a draft, though it had seemed to: nobody guesses for it any more."""
         self._loading.clear()
-        self._chooser, self._hindrance = None, Hindrance.IMPOSSIBLE
+        self._policy, self._hindrance = None, Hindrance.IMPOSSIBLE
         self._report(_CANNOT_ROLL_BACK)
         self.close()
 
     def propose(self, context: Context, longest: int) -> Draft:
         """At most `longest` tokens; none when that does not pay."""
-        chooser, self._learns = self._chooser, context.learns
-        if chooser is not None and longest >= 1:
-            with self._without_failures(chooser):
-                return chooser.propose(context, longest)
+        policy, self._learns = self._policy, context.learns
+        if policy is not None and longest >= 1:
+            with self._without_failures(policy):
+                return policy.propose(context, longest)
         return NO_DRAFT
 
     def observe(self, verdict: Verdict, round_s: float) -> None:
         """The outcome of a round, and how long it took from the end of the one before."""
-        chooser = self._chooser
-        if chooser is None:
+        policy = self._policy
+        if policy is None:
             return
-        with self._without_failures(chooser):
-            chooser.observe(verdict, round_s)
+        with self._without_failures(policy):
+            policy.observe(verdict, round_s)
         assert self._costs is not None
         self._costs.note(len(verdict.draft.tokens) + 1, round_s - verdict.draft.drafter_s)
         self._num_rounds += 1
-        self._num_passed_up += chooser.has_passed_up
+        self._num_passed_up += policy.has_passed_up
         self._rounds_until_sentence -= 1
         if self._rounds_until_sentence <= 0:
-            self._describe(chooser)
+            self._describe(policy)
 
     def end_reply(self) -> None:
-        chooser = self._chooser
-        if chooser is not None:
-            with self._without_failures(chooser):
-                chooser.end_reply()
-                self._measure_again(chooser)
-                self._describe(chooser)
+        policy = self._policy
+        if policy is not None:
+            with self._without_failures(policy):
+                policy.end_reply()
+                self._measure_again(policy)
+                self._describe(policy)
             self._num_rounds = self._num_passed_up = 0
             if self._costs is not None:
                 self._costs.end_reply()
@@ -256,34 +256,34 @@ class Speculation:
         with self._telling:
             listener(self)
 
-    def _measure_again(self, chooser: Chooser) -> None:
+    def _measure_again(self, policy: DraftPolicy) -> None:
         """How long guesses take, after the first reply with a proposer and then now and then: between two replies
         nobody waits, and the learner rests."""
         self._replies_until_timing -= 1
         if self._replies_until_timing <= 0:
             self._replies_until_timing = _REPLIES_BETWEEN_TIMINGS
-            chooser.measure_costs()
+            policy.measure_costs()
 
     @property
     def _trouble(self) -> str:
         return together(*self._troubles.values())
 
     @contextmanager
-    def _without_failures(self, chooser: Chooser) -> Iterator[None]:
+    def _without_failures(self, policy: DraftPolicy) -> Iterator[None]:
         """Gives up a proposer that fails: a reply is worth more than its drafts."""
         try:
             yield
         except ProposerFailed as failure:
             _logger.error("%s failed", failure.label, exc_info=failure)
-            chooser.give_up(failure.origin.key)
+            policy.give_up(failure.origin.key)
             sentence = say(_FAILED, drafter=failure.label, kind=type(failure.__cause__).__name__)
-            if chooser.has_costly:
+            if policy.has_costly:
                 self._report(sentence)
             else:
                 self.give_up(failure.origin, sentence)
 
-    def _describe(self, chooser: Chooser) -> None:
-        activity = chooser.activity
+    def _describe(self, policy: DraftPolicy) -> None:
+        activity = policy.activity
         self._rounds_until_sentence = _ROUNDS_BETWEEN_SENTENCES
         state: str
         drafter = max(activity.shares, key=activity.shares.__getitem__, default="")
@@ -294,7 +294,7 @@ class Speculation:
         elif self.is_loading:
             return
         else:
-            state = _IDLE[self._idle(chooser)]
+            state = _IDLE[self._idle(policy)]
         if state != self.state:
             self._report(state)
 
@@ -306,7 +306,7 @@ class Speculation:
 
 
 def open_speculation(
-    chooser: Chooser,
+    policy: DraftPolicy,
     supplies: Supplies,
     proposers: Sequence[Listed],
     on_changed: Callable[[Speculation], None] = lambda _speculation: None,
@@ -331,7 +331,7 @@ def open_speculation(
     if not able:
         return Speculation.off(trouble, Hindrance.IMPOSSIBLE)
     loading = [each for each in able if each.loads]
-    speculation = Speculation(chooser, on_changed, trouble, on_reply_ended, spare)
+    speculation = Speculation(policy, on_changed, trouble, on_reply_ended, spare)
     _join(speculation, [each for each in able if not each.loads], supplies, at_once)
     if at_once:
         _join(speculation, loading, supplies, at_once)

@@ -37,9 +37,9 @@ from engine.learning.training import Example, Training, TrainingSettings
 from engine.loading import load_target
 from engine.messages.exports import DrafterExported, ExportEngine, ExportOrder
 from engine.proposers import catalogue
-from engine.proposers.candidate import Always
-from engine.proposers.chooser import Chooser
+from engine.proposers.costly import Always
 from engine.proposers.costs import measure_passes
+from engine.proposers.draft_policy import DraftPolicy
 from engine.proposers.interface import Supplies
 from engine.proposers.supply import DrafterSupply
 from engine.target.interface import Target
@@ -87,10 +87,10 @@ def always_drafting(config: EngineConfig, target: Target, length: int) -> Specul
         record = None if teachable is None else repository.published_adapter(*teachable.pair)
     if teachable is not None and record is not None:
         teachable.use(teachable.read_adapter(record.weights))
-    chooser = Chooser(costs, always=Always(length, length), draws_trees=False)
+    policy = DraftPolicy(costs, always=Always(length, length), draws_trees=False)
     supplies = Supplies(target, load_drafter=lambda _is_cancelled: drafting.proposer)
     alone = [each for each in catalogue.proposers(source) if each.origin.key == catalogue.DRAFTER.key]
-    return open_speculation(chooser, supplies, alone, at_once=True)
+    return open_speculation(policy, supplies, alone, at_once=True)
 
 
 def accepted_share(answers: Sequence[tuple[int, int]]) -> float:

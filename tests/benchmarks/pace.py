@@ -36,8 +36,8 @@ from engine.lab.measuring.report import ratio_to_plain
 from engine.messages.speed import SLOWER
 from engine.numerics.draft_length import filled
 from engine.proposers import catalogue
-from engine.proposers.chooser import Chooser
 from engine.proposers.costs import measure_passes
+from engine.proposers.draft_policy import DraftPolicy
 from engine.proposers.interface import Supplies
 from engine.stop_signal import StopSignal
 from engine.target.body import BodyTarget
@@ -149,7 +149,7 @@ def recalling(target: Target) -> Speculation:
     """As the app drafts for the target where no drafter pays and nothing was said before."""
     passes = measure_passes(target, StopSignal())
     proposers = catalogue.paying(passes, None)
-    return open_speculation(Chooser(passes), Supplies(target), proposers, at_once=True)
+    return open_speculation(DraftPolicy(passes), Supplies(target), proposers, at_once=True)
 
 
 def simulate(

@@ -19,8 +19,8 @@ from engine.lab.measuring.bench import LogitGauge
 from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.draft import common_prefix_length
 from engine.numerics.draft_length import FixedCosts
-from engine.proposers.candidate import Always
-from engine.proposers.chooser import Chooser
+from engine.proposers.costly import Always
+from engine.proposers.draft_policy import DraftPolicy
 from engine.proposers.supply import open_drafting
 from engine.replies.reply import ReplyWriter
 from engine.replies.writing import Reply
@@ -64,16 +64,16 @@ def test_greedy_text_is_that_of_plain_decoding_but_for_near_ties(fresh_starter: 
     """Largest gap of the logits: of chains and of trees, whose branches are kept in another order."""
     greedy = SamplingSettings(temperature=0)
     ways = {
-        0.5: Chooser(FixedCosts({1: 1.0}), always=Always(3, 3)),
-        0.7: Chooser(FixedCosts({1: 1.0, 16: 1.0}), always=Always(3, 7)),
+        0.5: DraftPolicy(FixedCosts({1: 1.0}), always=Always(3, 3)),
+        0.7: DraftPolicy(FixedCosts({1: 1.0, 16: 1.0}), always=Always(3, 7)),
     }
-    for chooser in ways.values():
-        chooser.join(open_drafting(config(tmp_path), built_in_source(), fresh_starter.vocabulary).proposer)
+    for policy in ways.values():
+        policy.join(open_drafting(config(tmp_path), built_in_source(), fresh_starter.vocabulary).proposer)
     num_accepted = 0
     for prompt in PROMPTS:
         plain = write(fresh_starter, prompt, greedy, None)
-        for largest_gap, chooser in ways.items():
-            drafted = write(fresh_starter, prompt, greedy, Speculation(chooser))
+        for largest_gap, policy in ways.items():
+            drafted = write(fresh_starter, prompt, greedy, Speculation(policy))
             num_accepted += drafted.statistics.num_accepted
             assert drafted.statistics.num_rounds < len(plain.tokens)
             if drafted.tokens != plain.tokens:

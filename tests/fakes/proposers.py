@@ -14,9 +14,9 @@ from engine.numerics.draft_length import FixedCosts
 from engine.numerics.ngram_cache import NgramCache
 from engine.numerics.string_trie import StringTrie
 from engine.numerics.vocabulary_map import VocabularyMap
-from engine.proposers.candidate import Always
 from engine.proposers.catalogue import DRAFTER, RECALL
-from engine.proposers.chooser import Chooser
+from engine.proposers.costly import Always
+from engine.proposers.draft_policy import DraftPolicy
 from engine.proposers.interface import Context, Proposer, Worth
 from engine.proposers.shared_vocabulary import SharedVocabularyDrafter
 from engine.proposers.translated import TranslatedDrafter
@@ -170,10 +170,10 @@ def _strings(target: Vocabulary) -> VocabularyMap:
 
 def drafting(proposer: Proposer, length: int = 4) -> Speculation:
     """Speculation in which the proposer drafts `length` tokens in every round."""
-    return Speculation(Chooser(FREE, [proposer], step_s=0.0, always=Always(length, length)))
+    return Speculation(DraftPolicy(FREE, [proposer], step_s=0.0, always=Always(length, length)))
 
 
-class KnowingChooser(Chooser):
+class KnowingChooser(DraftPolicy):
     """Knows from the beginning what costly proposers gain."""
 
     def join(self, proposer: Proposer) -> None:

@@ -18,10 +18,10 @@ from engine.messages.drafters import DrafterSource
 from engine.messages.learned import RecallText
 from engine.numerics.draft_length import MAX_LENGTH, USUAL_LENGTH, FixedCosts, PassCosts
 from engine.proposers import catalogue
-from engine.proposers.candidate import Always
 from engine.proposers.catalogue import Listed
-from engine.proposers.chooser import Chooser
+from engine.proposers.costly import Always
 from engine.proposers.costs import measure_passes
+from engine.proposers.draft_policy import DraftPolicy
 from engine.proposers.drafting import Teachable
 from engine.proposers.interface import Proposer, Supplies
 from engine.proposers.recall import RecallTexts
@@ -87,12 +87,12 @@ def open_measurement(
                 drafting = make_drafting(target, costs, given_step, way)
             if drafting is not None:
                 draftings[mode], step_s = drafting, given_step(drafting.source)
-            chooser = Chooser(
+            policy = DraftPolicy(
                 costs, step_s=step_s, always=_always(order) if way.always else None, draws_trees=way.branches
             )
             source = None if drafting is None else drafting.source
             supplies, wanted = _supplies(target, memory, drafting), _wanted(way, costs, source)
-            speculations[mode] = open_speculation(chooser, supplies, wanted, at_once=True)
+            speculations[mode] = open_speculation(policy, supplies, wanted, at_once=True)
             preparations[mode] = Preparation(now() - began, max(0.0, memory_mb() - before_mb))
         drafters = {mode: drafting.source for mode, drafting in draftings.items()}
         taught = {mode: each.teachable for mode, each in draftings.items() if order.teaches}

@@ -23,7 +23,7 @@ from engine.decoding.speculation import open_speculation
 from engine.messages.conversations import ChatTurn, Message, Role
 from engine.messages.history import History
 from engine.proposers import catalogue
-from engine.proposers.chooser import Chooser
+from engine.proposers.draft_policy import DraftPolicy
 from engine.proposers.interface import Supplies
 from engine.replies.reply import ReplyWriter
 from engine.replies.writing import Reply
@@ -54,7 +54,7 @@ def kept(tmp_path: Path) -> tuple[Message, History]:
 
 def write() -> Reply:
     target = FakeTarget(says(TEXT))
-    speculation = open_speculation(Chooser(FREE, step_s=0.0), Supplies(target), [LINE])
+    speculation = open_speculation(DraftPolicy(FREE, step_s=0.0), Supplies(target), [LINE])
     writer = ReplyWriter(target, speculation)
     with closing(writer):
         prepared = writer.prepare([ChatTurn(Role.USER, "Count.")])

@@ -22,7 +22,7 @@ from engine.messages.replies import ReplyStatistics
 from engine.messages.speed import FASTER, SLOWER, Hindrance
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.catalogue import RECALL, Listed
-from engine.proposers.chooser import Chooser
+from engine.proposers.draft_policy import DraftPolicy
 from engine.proposers.interface import Proposer, Supplies
 from engine.proposers.recall import RecallProposer
 from engine.replies.reply import ReplyWriter
@@ -41,7 +41,7 @@ NUMBER = re.compile(r"\d[\d,]*\.?\d*")
 
 
 def speculating(machine: Machine, *proposers: Proposer) -> Speculation:
-    return Speculation(Chooser(machine.costs, proposers))
+    return Speculation(DraftPolicy(machine.costs, proposers))
 
 
 def recalling(*texts: str) -> RecallProposer:
@@ -160,7 +160,7 @@ def hindered(machine: Machine, reason: Hindrance) -> Written:
         case Hindrance.IMPOSSIBLE:
             text, target = LINES, TimedTarget(machine, LINES, can_roll_back=False)
             listed = Listed(RECALL, "tests.fakes.proposers.FakeRecall")
-            speculation = open_speculation(Chooser(machine.costs), Supplies(target), [listed])
+            speculation = open_speculation(DraftPolicy(machine.costs), Supplies(target), [listed])
         case Hindrance.LOADING:
             speculation, text = speculating(machine, recalling()), NOVEL
             speculation.expect([FakeSlow], Supplies(FakeTarget()))

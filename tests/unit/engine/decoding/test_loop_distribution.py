@@ -28,7 +28,7 @@ from engine.numerics.likeliest import RowScan
 from engine.numerics.rules import Rules, TokenLetters, has_rules
 from engine.numerics.sampling import Dice, Distribution, distribution_of
 from engine.numerics.suffix_index import SuffixIndex
-from engine.proposers.chooser import Chooser
+from engine.proposers.draft_policy import DraftPolicy
 from engine.proposers.drafted import DrafterProposer
 from engine.proposers.interface import Context, Proposer, Worth
 from engine.proposers.lookahead import LookaheadProposer
@@ -205,7 +205,7 @@ def test_it_does_so_where_the_drafter_has_the_targets_vocabulary(seed: int, leng
 def test_it_does_so_where_guesses_are_dropped_that_are_not_worth_checking(seed: int, merge: bool) -> None:
     def speculate() -> Speculation:
         drafter = neural_proposer(VOCABULARY, random_logits(seed, LETTERS), merge)
-        return Speculation(Chooser(FixedCosts({1: 1.0, 16: 8.0}), [drafter], step_s=0.0))
+        return Speculation(DraftPolicy(FixedCosts({1: 1.0, 16: 8.0}), [drafter], step_s=0.0))
 
     assert Sum(seed, 3, speculate).error() < 1e-9
 
@@ -230,7 +230,7 @@ def test_it_does_so_where_both_have_one_vocabulary(seed: int, slope: float) -> N
     """Also where guesses are dropped that are not worth checking, by what the rounds before showed."""
 
     def speculate() -> Speculation:
-        return Speculation(Chooser(FixedCosts({1: 1.0, 16: slope}), [shared_drafter(seed)], step_s=0.0))
+        return Speculation(DraftPolicy(FixedCosts({1: 1.0, 16: slope}), [shared_drafter(seed)], step_s=0.0))
 
     assert Sum(seed, 3, speculate).error() < 1e-9
 

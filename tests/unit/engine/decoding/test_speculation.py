@@ -15,7 +15,7 @@ from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.draft_length import FixedCosts
 from engine.numerics.sampling import RandomDice
 from engine.proposers.catalogue import DRAFTER, RECALL
-from engine.proposers.chooser import Chooser
+from engine.proposers.draft_policy import DraftPolicy
 from engine.proposers.interface import Context, Proposer, Supplies, Worth
 from tests.fakes.proposers import FREE, FakeRecall, FakeSlow, RandomProposer, choosing, drafting
 from tests.fakes.target import FakeTarget
@@ -29,8 +29,8 @@ class Watched:
     def __init__(self, costs: Mapping[int, float], *proposers: Proposer) -> None:
         self._costs = FixedCosts(costs)
         self.told: list[str] = []
-        chooser = Chooser(self._costs, proposers)
-        self.speculation = Speculation(chooser, lambda changed: self.told.append(changed.state))
+        policy = DraftPolicy(self._costs, proposers)
+        self.speculation = Speculation(policy, lambda changed: self.told.append(changed.state))
         self.speculation.expect([FakeSlow], Supplies(FakeTarget()))
         self.told.clear()
 
@@ -42,7 +42,7 @@ class Watched:
 
 
 def test_nothing_is_drafted_before_a_proposer_is_there() -> None:
-    speculation = Speculation(Chooser(FREE, step_s=0.0))
+    speculation = Speculation(DraftPolicy(FREE, step_s=0.0))
     speculation.expect([RandomProposer], Supplies(FakeTarget()))
     assert speculation.state == "Random is being loaded."
     assert speculation.propose(CONTEXT, 4) is NO_DRAFT
@@ -182,13 +182,13 @@ def test_a_drafter_that_is_there_after_all_is_complained_about_no_more() -> None
 def test_what_loading_a_drafter_took_beside_it_goes_back_to_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
     returned = threading.Event()
     monkeypatch.setattr("engine.decoding.speculation.return_free_memory", returned.set)
-    Speculation(Chooser(FREE)).load([RandomProposer], Supplies(FakeTarget()))
+    Speculation(DraftPolicy(FREE)).load([RandomProposer], Supplies(FakeTarget()))
     assert returned.wait(10)
 
 
 def test_what_is_told_on_demand_is_never_told_after_something_newer() -> None:
     told: list[str] = []
-    speculation = Speculation(Chooser(FREE), lambda changed: told.append(changed.state))
+    speculation = Speculation(DraftPolicy(FREE), lambda changed: told.append(changed.state))
     speculation.expect([RandomProposer], Supplies(FakeTarget()))
     joining = threading.Thread(target=lambda: speculation.join(RandomProposer(10)))
 
@@ -230,7 +230,7 @@ def test_a_step_is_timed_again_after_replies_also_of_a_drafter_that_could_not_pa
 
 def test_a_given_step_is_never_timed() -> None:
     slow = Timed(0.9, 0.1)
-    speculation = Speculation(Chooser(FREE, [slow], step_s=0.0))
+    speculation = Speculation(DraftPolicy(FREE, [slow], step_s=0.0))
     speculation.end_reply()
     assert slow.num_timed == 0
 
@@ -245,7 +245,7 @@ def test_how_fast_plain_decoding_is_can_be_asked() -> None:
 
 def test_once_closed_it_never_drafts_and_nobody_hears_of_it() -> None:
     told: list[str] = []
-    speculation = Speculation(Chooser(FREE), on_changed=lambda changed: told.append(changed.state))
+    speculation = Speculation(DraftPolicy(FREE), on_changed=lambda changed: told.append(changed.state))
     speculation.close()
     speculation.join(RandomProposer(10))
     speculation.give_up(DRAFTER, "Too late.")

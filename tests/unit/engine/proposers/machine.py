@@ -1,4 +1,4 @@
-"""Rounds with a chooser, in the seconds of a made-up machine; guesses stand as often as they say."""
+"""Rounds with a policy, in the seconds of a made-up machine; guesses stand as often as they say."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from engine.messages.conversations import ChatTurn, Role
 from engine.numerics.draft import Draft, Verdict
 from engine.numerics.draft_length import FixedCosts
 from engine.numerics.sampling import RandomDice
-from engine.proposers.candidate import Always
-from engine.proposers.chooser import Chooser
+from engine.proposers.costly import Always
+from engine.proposers.draft_policy import DraftPolicy
 from engine.proposers.interface import Context
 from tests.fakes.proposers import FakeRecall, FakeSlow
 
@@ -43,7 +43,7 @@ class Machine:
         self._recall = recall
         self.costs = FixedCosts(costs, surplus_s)
         proposers = [each for each in (recall, slow) if each is not None]
-        self.chooser = Chooser(self.costs, proposers, step_s, always)
+        self.policy = DraftPolicy(self.costs, proposers, step_s, always)
         self._surplus_s = surplus_s
         self.true_chance = true_chance
         self._last_rows = 1
@@ -60,7 +60,7 @@ class Machine:
         return [self._round() for _ in range(rounds)]
 
     def _round(self) -> Draft:
-        draft = self.chooser.propose(context(), 99)
+        draft = self.policy.propose(context(), 99)
         chances = draft.chances if self.true_chance is None else (self.true_chance,) * len(draft.tokens)
         fell = [self._random.random() >= chance for chance in chances]
         num_accepted = fell.index(True) if True in fell else len(fell)
@@ -73,7 +73,7 @@ class Machine:
         self._last_rows = num_rows
         self._num_tokens += num_accepted + 1
         self._seconds += pass_s + self._step_s * draft.num_steps
-        self.chooser.observe(Verdict(draft, num_accepted, written), pass_s + draft.drafter_s)
+        self.policy.observe(Verdict(draft, num_accepted, written), pass_s + draft.drafter_s)
         return draft
 
 

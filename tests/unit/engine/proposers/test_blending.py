@@ -15,7 +15,7 @@ from engine.numerics.draft import NO_DRAFT, Draft, Verdict, common_prefix_length
 from engine.numerics.habits import NUM_KINDS, Expected
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.blending import Hopes, blended, hopes_at, outlook_of
-from engine.proposers.candidate import ProposerFailed
+from engine.proposers.costly import ProposerFailed
 from engine.proposers.drafted import DrafterProposer
 from engine.proposers.interface import Context, Proposer, Worth
 from engine.proposers.recall import RecallProposer
@@ -171,8 +171,8 @@ def test_recall_tells_the_drafter_what_followed_also_after_what_it_drafts() -> N
 def test_one_that_fails_when_it_is_asked_is_given_up_and_not_the_drafter() -> None:
     drafter = neural_proposer(FakeTarget().vocabulary, tells(OTHER))
     speculation = choosing(Broken(), drafter)
-    chooser = speculation._chooser
-    assert chooser is not None
+    policy = speculation._policy
+    assert policy is not None
     with pytest.raises(ProposerFailed) as failure:
-        chooser.propose(context_of(tokens_of("th")), 4)
+        policy.propose(context_of(tokens_of("th")), 4)
     assert failure.value.origin.key == "broken"

@@ -6,8 +6,7 @@ import pytest
 
 from engine.numerics.draft import Draft
 from engine.numerics.draft_length import FixedCosts, PassCosts
-from engine.proposers.costs import RoundCosts
-from engine.proposers.standing import StepCosts
+from engine.proposers.costs import RoundCosts, StepCosts
 
 FLAT = {1: 1.0, 16: 1.0}
 

@@ -10,7 +10,7 @@ from engine.decoding.session import Session
 from engine.decoding.speculation import Speculation
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.draft_length import USUAL_LENGTH, FixedCosts
-from engine.proposers.chooser import Chooser
+from engine.proposers.draft_policy import DraftPolicy
 from engine.proposers.interface import Proposer
 from engine.proposers.lookahead import LookaheadProposer
 from engine.proposers.window import Window
@@ -118,11 +118,11 @@ def test_a_window_stands_beside_the_draft_and_is_refined_by_what_the_target_want
 
 def test_a_window_is_drawn_where_rows_cost_nothing_and_not_where_they_do() -> None:
     def drawn(costs: FixedCosts) -> list[int]:
-        chooser = Chooser(costs, [LookaheadProposer()])
+        policy = DraftPolicy(costs, [LookaheadProposer()])
         target = FakeTarget(lambda held: next_token([*held]), max_tokens=64, max_branches=8)
         session = Session(target)
         rows = session.read([60, 61], StopSignal())
-        decoder = Decoder(target, session, SamplingSettings(temperature=0), TURNS, Speculation(chooser))
+        decoder = Decoder(target, session, SamplingSettings(temperature=0), TURNS, Speculation(policy))
         tokens = [token for new in decoder.rounds(rows, StopSignal(), max_tokens=40) for token in new][:40]
         assert tokens == [*range(62, 102)]
         return [num_rows for num_rows in decoder.figures.passes if num_rows > USUAL_LENGTH]

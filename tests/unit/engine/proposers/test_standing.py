@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.proposers.standing import Standing
+from engine.proposers.costly import Standing
 
 RATE = 1.0  # tokens per second
 

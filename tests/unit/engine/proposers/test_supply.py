@@ -21,7 +21,7 @@ from engine.messages.drafters import DrafterRecord, DrafterRunner, DrafterSource
 from engine.messages.targets import TargetRecord, TargetSource
 from engine.numerics.draft_length import FixedCosts
 from engine.proposers.applicants import Applicants
-from engine.proposers.chooser import Chooser
+from engine.proposers.draft_policy import DraftPolicy
 from engine.proposers.drafted import DrafterProposer
 from engine.proposers.drafting import Drafting
 from engine.proposers.gguf_drafting import TeachableGgufDrafting
@@ -67,7 +67,7 @@ def never() -> bool:
 
 def write(target: FakeTarget, drafting: Drafting | None) -> Reply:
     target.roll_back(0)
-    speculation = None if drafting is None else Speculation(Chooser(FREE, [drafting.proposer], step_s=0.0))
+    speculation = None if drafting is None else Speculation(DraftPolicy(FREE, [drafting.proposer], step_s=0.0))
     writer = ReplyWriter(target, speculation)
     prepared = writer.prepare([ChatTurn(Role.USER, "Say it.")])
     settings = ReplySettings(SamplingSettings(temperature=0))

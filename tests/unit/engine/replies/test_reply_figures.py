@@ -14,7 +14,7 @@ from engine.messages.speed import Hindrance
 from engine.numerics.draft_length import FixedCosts
 from engine.numerics.suffix_index import SuffixIndex
 from engine.proposers.catalogue import DRAFTER
-from engine.proposers.chooser import Chooser
+from engine.proposers.draft_policy import DraftPolicy
 from engine.proposers.interface import Supplies
 from engine.proposers.recall import RecallProposer
 from engine.replies.reply import ReplyWriter
@@ -145,7 +145,7 @@ def test_the_kind_of_a_reply_is_kept() -> None:
 
 def plainly() -> Speculation:
     """Recall that never knows anything, so that all rounds are plain ones."""
-    speculation = Speculation(Chooser(FixedCosts({1: 1.0, 16: 1.0}), [FakeRecall()]))
+    speculation = Speculation(DraftPolicy(FixedCosts({1: 1.0, 16: 1.0}), [FakeRecall()]))
     speculation.expect([FakeSlow], Supplies(FakeTarget()))
     return speculation
 
@@ -168,7 +168,7 @@ def test_by_counts_a_reply_is_as_fast_as_its_passes_are_on_average(monkeypatch: 
         machine.now_s += 60.0 * (next(passes) == 30)
 
     target.on_evaluate = hiccup
-    reply, listener = write(target, Speculation(Chooser(machine.costs, [FakeRecall([ord("x")], (0.9,))])))
+    reply, listener = write(target, Speculation(DraftPolicy(machine.costs, [FakeRecall([ord("x")], (0.9,))])))
     assert {*reply.figures.passes} == {1, 2}
     assert 0 < reply.figures.num_changes <= 2 * reply.figures.passes[2]
     assert reply.statistics.ratio == pytest.approx(machine.ratio(reply.figures), rel=0.02)

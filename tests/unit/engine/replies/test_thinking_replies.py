@@ -12,7 +12,7 @@ from engine.messages.conversations import ChatTurn, Role
 from engine.messages.replies import StopReason, Thought
 from engine.numerics.draft_length import FixedCosts
 from engine.proposers import catalogue
-from engine.proposers.chooser import Chooser
+from engine.proposers.draft_policy import DraftPolicy
 from engine.proposers.interface import Supplies
 from engine.replies.reply import ReplyWriter
 from engine.replies.writing import Reply
@@ -34,7 +34,7 @@ def write(writer: ReplyWriter, *turns: ChatTurn, settings: ReplySettings = SETTI
 def recalling(target: Thinker) -> Speculation:
     """Checking guesses costs nothing."""
     costs = FixedCosts({1: 1.0, 16: 1.0})
-    return open_speculation(Chooser(costs), Supplies(target), catalogue.paying(costs, None), at_once=True)
+    return open_speculation(DraftPolicy(costs), Supplies(target), catalogue.paying(costs, None), at_once=True)
 
 
 @pytest.mark.parametrize("template", [None, OPEN_IN_PROMPT], ids=["opened by the reply", "opened by the prompt"])

@@ -40,7 +40,7 @@ from engine.messages.replies import StopReason
 from engine.messages.targets import TargetSource
 from engine.messages.tools import Permission
 from engine.numerics.draft_length import FixedCosts
-from engine.proposers.chooser import Chooser
+from engine.proposers.draft_policy import DraftPolicy
 from engine.proposers.interface import Supplies
 from engine.proposers.recall import RecallProposer
 from engine.remote.keys import Keys
@@ -143,7 +143,7 @@ class Desk:
         if self.speculation is not None:
             return self.speculation
         if self.drafts_from_recall:
-            speculation = Speculation(Chooser(FREE, [RecallProposer(self.recall.indexes)]))
+            speculation = Speculation(DraftPolicy(FREE, [RecallProposer(self.recall.indexes)]))
             speculation.expect([FakeSlow], Supplies(target))
             return speculation
         return Speculation.off(f"Nothing drafts in this test, {drafter} either.")
@@ -538,7 +538,7 @@ def test_an_incognito_chat_goes_on_like_any_other_and_leaves_no_trace(talking: D
 
 def test_a_slow_reply_is_told_in_the_log_with_what_made_it_slow(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
     wrong = FakeRecall([ord("x")], (0.9,))
-    desk.speculation = Speculation(Chooser(FixedCosts({1: 1.0, 2: 1.25, 16: 4.0}), [wrong]))
+    desk.speculation = Speculation(DraftPolicy(FixedCosts({1: 1.0, 2: 1.25, 16: 4.0}), [wrong]))
     desk.do(LoadTarget(desk.add("fake", FakeTarget(says("Good day to you.")))))
     with caplog.at_level(logging.WARNING, "slipstream.chat"):
         desk.do(Send("Hi", None, GREEDY, incognito=True))

@@ -17,7 +17,7 @@ from engine.errors import ConversationMissing, StoreUnusable
 from engine.messages.conversations import ChatTurn, Message, Role
 from engine.messages.learned import RecallText
 from engine.messages.prompts import AttachedPicture, join_prompt
-from engine.proposers.chooser import Chooser
+from engine.proposers.draft_policy import DraftPolicy
 from engine.proposers.recall import RecallProposer
 from engine.replies.reply import ReplyWriter
 from engine.replies.writing import Reply
@@ -119,7 +119,7 @@ def caught_up(recall: Recall) -> int:
 
 def write(recall: Recall, target: FakeTarget, prompt: str) -> Reply:
     target.roll_back(0)
-    writer = ReplyWriter(target, Speculation(Chooser(FREE, [RecallProposer(recall.indexes)])))
+    writer = ReplyWriter(target, Speculation(DraftPolicy(FREE, [RecallProposer(recall.indexes)])))
     settings = ReplySettings(SamplingSettings(temperature=0))
     prepared = writer.prepare([ChatTurn(Role.USER, prompt)])
     return writer.write(prepared, settings, StopSignal(), RecordingListener())

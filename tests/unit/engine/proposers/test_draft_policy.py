@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.draft_length import MAX_LENGTH, USUAL_LENGTH, FixedCosts, PassCosts
-from engine.proposers.candidate import Always
-from engine.proposers.chooser import Chooser
+from engine.proposers.costly import Always
+from engine.proposers.draft_policy import DraftPolicy
 from tests.fakes.proposers import FakeRecall, FakeSlow
 from tests.unit.engine.proposers.machine import STEEP, STEP_S, Machine, context, num_drafted, recalling
 
@@ -23,7 +23,7 @@ def test_nobody_drafts_where_nothing_pays() -> None:
     assert num_drafted(machine.play(100)) == 0
     slow = FakeSlow(0.95, STEP_S)
     steep = Machine(recalling(0.9, 0.9), slow, STEEP)
-    assert not steep.chooser.can_pay
+    assert not steep.policy.can_pay
     assert num_drafted(steep.play(1000)) == 0
     assert slow.asked == []
 
@@ -43,7 +43,7 @@ def test_nobody_drafts_where_there_is_nobody() -> None:
 )
 def test_recall_is_checked_as_far_as_gains_most(chances: list[float], costs: list[float], longest: int) -> None:
     table = FixedCosts(dict(enumerate(costs, 1)))
-    draft = Chooser(table, [recalling(*chances)]).propose(context(), longest)
+    draft = DraftPolicy(table, [recalling(*chances)]).propose(context(), longest)
 
     def gain(length: int) -> float:
         """Less what costs are not known to, and what is at stake beyond what a reply may lose at first."""
@@ -77,7 +77,7 @@ def test_a_small_gain_is_not_worth_what_the_next_round_without_a_draft_will_cost
             drafts += machine.play(1)
             recall.tokens = ()
             drafts += machine.play(2)
-            machine.chooser.end_reply()
+            machine.policy.end_reply()
         return num_drafted(drafts[-90:])
 
     assert drafted(surplus_s=0.0) == 30
@@ -88,7 +88,7 @@ def test_a_text_that_only_looks_repetitive_is_left_alone_until_the_reply_ends() 
     machine = Machine(recalling(0.5, 0.5), true_chance=0.0)
     machine.play(50)
     assert num_drafted(machine.play(50)) <= 10
-    machine.chooser.end_reply()
+    machine.policy.end_reply()
     assert num_drafted(machine.play(1)) == 1
 
 
@@ -99,7 +99,7 @@ def test_a_copy_is_drafted_as_far_ahead_as_it_pays_from_its_first_draft_on() -> 
     assert all(len(draft.tokens) < 20 for draft in machine.play(3)), "guesses that far ahead are hardly ever right"
 
 
-def test_a_sure_copy_is_drafted_at_once_however_little_the_purse_holds() -> None:
+def test_a_sure_copy_is_drafted_at_once_however_small_the_loss_budget() -> None:
     """Each further row costs 0.66 passes, the first one more."""
     costs = {1: 1.0, 2: 1.9, MAX_LENGTH + 1: 1.9 + 0.42 * (MAX_LENGTH - 1)}
     assert num_drafted(Machine(recalling(*[0.96] * 20), costs=costs, true_chance=1.0).play(1)) == 1
@@ -150,7 +150,7 @@ def test_one_that_does_not_pay_rests_and_comes_back_when_the_text_changes() -> N
 def test_another_drafter_is_not_judged_by_the_one_before() -> None:
     machine = Machine(slow=FakeSlow(0.02, STEP_S))
     machine.play(300)
-    machine.chooser.join(FakeSlow(0.9, STEP_S))
+    machine.policy.join(FakeSlow(0.9, STEP_S))
     assert num_drafted(machine.play(10)) == 10
 
 
@@ -209,13 +209,13 @@ def test_a_prompt_far_too_long_is_not_read_to_see_what_comes_of_it() -> None:
 def test_where_costs_turn_out_otherwise_it_gets_its_chance() -> None:
     """The passes of the target take longer than was measured, so that guesses are worth more."""
     slow = FakeSlow(0.9, step_s=0.5)
-    chooser = Chooser(PassCosts({1: 0.1, 16: 0.11}), [FakeRecall(), slow])
-    assert not chooser.can_pay
+    policy = DraftPolicy(PassCosts({1: 0.1, 16: 0.11}), [FakeRecall(), slow])
+    assert not policy.can_pay
     for _ in range(64):
-        assert chooser.propose(context(), 9) is NO_DRAFT
-        chooser.observe(Verdict(NO_DRAFT, 0, (1,)), 2.0)
-    assert chooser.can_pay
-    assert chooser.propose(context(), 9).tokens
+        assert policy.propose(context(), 9) is NO_DRAFT
+        policy.observe(Verdict(NO_DRAFT, 0, (1,)), 2.0)
+    assert policy.can_pay
+    assert policy.propose(context(), 9).tokens
 
 
 def test_a_small_gain_of_a_drafter_is_not_worth_what_changes_of_rows_cost_either() -> None:
@@ -277,18 +277,18 @@ def test_recall_goes_alone_where_the_drafter_does_not_pay() -> None:
 
 @given(recalled=st.lists(st.floats(0.01, 0.99), max_size=20), chance=st.floats(0.05, 0.99), longest=st.integers(1, 20))
 def test_no_draft_is_longer_than_was_asked_for(recalled: list[float], chance: float, longest: int) -> None:
-    chooser = Chooser(FixedCosts({1: 1.0, 16: 1.0}), [recalling(*recalled), FakeSlow(chance)])
+    policy = DraftPolicy(FixedCosts({1: 1.0, 16: 1.0}), [recalling(*recalled), FakeSlow(chance)])
     for _ in range(6):
-        draft = chooser.propose(context(), longest)
+        draft = policy.propose(context(), longest)
         assert len(draft.tokens) == len(draft.chances) <= min(longest, USUAL_LENGTH)
-        chooser.observe(Verdict(draft, 0, (99,)), 1.0)
+        policy.observe(Verdict(draft, 0, (99,)), 1.0)
 
 
 def test_both_hear_of_every_round_and_of_the_end_of_a_reply() -> None:
     recall, slow = recalling(0.9), FakeSlow(0.01, STEP_S)
     machine = Machine(recall, slow)
     machine.play(50)
-    machine.chooser.end_reply()
+    machine.policy.end_reply()
     assert len(recall.asked) == len(recall.verdicts) == len(slow.verdicts) == 50
     assert len(slow.asked) < 50
     assert (recall.num_replies, slow.num_replies) == (1, 1)

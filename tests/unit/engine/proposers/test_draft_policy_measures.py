@@ -1,4 +1,4 @@
-"""What the chooser knows of plain decoding and of itself, what measuring asks of it, and what it does in trouble."""
+"""What the policy knows of plain decoding and of itself, what measuring asks of it, and what it does in trouble."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 
 from engine.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.numerics.draft_length import FixedCosts, PassCosts
-from engine.proposers.candidate import Always, ProposerFailed
-from engine.proposers.chooser import Chooser
+from engine.proposers.costly import Always, ProposerFailed
+from engine.proposers.draft_policy import DraftPolicy
 from engine.proposers.interface import Context, Worth
 from tests.fakes.proposers import FakeRecall, FakeSlow
 from tests.unit.engine.proposers.machine import GENTLE, STEEP, STEP_S, Machine, context, num_drafted, recalling
@@ -23,33 +23,33 @@ def test_while_drafting_all_the_time_there_is_a_plain_round_now_and_then() -> No
     longest = max(len(run) for run in "".join("x" if draft.tokens else " " for draft in drafts).split())
     assert 96 < longest <= 240  # passes that always take the same leave little to be learned
     assert num_drafted(drafts) > 980
-    assert machine.chooser.baseline.num_seen >= 4
-    assert machine.chooser.baseline.seconds == pytest.approx(1.0)
+    assert machine.policy.baseline.num_seen >= 4
+    assert machine.policy.baseline.seconds == pytest.approx(1.0)
 
 
 def test_a_pass_over_one_row_after_a_wide_one_says_nothing_about_plain_decoding() -> None:
-    chooser = Chooser(PassCosts({1: 1.0, 16: 1.0}))
-    chooser.observe(Verdict(Draft((1, 2)), 0, (9,)), 1.0)
-    chooser.observe(Verdict(NO_DRAFT, 0, (9,)), 2.5)  # another graph is built
-    assert (chooser.baseline.num_seen, chooser.baseline.seconds) == (0, 1.0)
-    chooser.observe(Verdict(NO_DRAFT, 0, (9,)), 1.5)
-    assert chooser.baseline.num_seen == 1
-    assert 1.0 < chooser.baseline.seconds <= 1.5
+    policy = DraftPolicy(PassCosts({1: 1.0, 16: 1.0}))
+    policy.observe(Verdict(Draft((1, 2)), 0, (9,)), 1.0)
+    policy.observe(Verdict(NO_DRAFT, 0, (9,)), 2.5)  # another graph is built
+    assert (policy.baseline.num_seen, policy.baseline.seconds) == (0, 1.0)
+    policy.observe(Verdict(NO_DRAFT, 0, (9,)), 1.5)
+    assert policy.baseline.num_seen == 1
+    assert 1.0 < policy.baseline.seconds <= 1.5
 
 
 def test_plain_decoding_is_learned_anew_where_the_target_holds_much_more() -> None:
-    chooser = Chooser(PassCosts({1: 1.0}))
+    policy = DraftPolicy(PassCosts({1: 1.0}))
     for num_held, pass_s, rounds in ((10, 1.0, 50), (2000, 2.0, 4)):
         for _ in range(rounds):
-            chooser.propose(context(num_held), 9)
-            chooser.observe(Verdict(NO_DRAFT, 0, (9,)), pass_s)
-    assert chooser.baseline.seconds == pytest.approx(2.0, rel=0.2)
+            policy.propose(context(num_held), 9)
+            policy.observe(Verdict(NO_DRAFT, 0, (9,)), pass_s)
+    assert policy.baseline.seconds == pytest.approx(2.0, rel=0.2)
 
 
 def test_activity_tells_who_drafts_and_how_far() -> None:
     machine = Machine(recalling(0.9, 0.9, 0.9))
     machine.play(200)
-    activity = machine.chooser.activity
+    activity = machine.policy.activity
     assert activity.shares == {"earlier text": pytest.approx(0.95, abs=0.06)}
     assert activity.length == pytest.approx(3)
 
@@ -57,8 +57,8 @@ def test_activity_tells_who_drafts_and_how_far() -> None:
 def test_activity_names_both_where_one_went_on_from_the_other() -> None:
     machine = Machine(recalling(0.95, 0.95), FakeSlow(0.9, STEP_S))
     machine.play(100)
-    assert max(machine.chooser.activity.shares.items(), key=lambda item: item[1])[0] == "earlier text and drafter"
-    assert machine.chooser.can_pay
+    assert max(machine.policy.activity.shares.items(), key=lambda item: item[1])[0] == "earlier text and drafter"
+    assert machine.policy.can_pay
 
 
 # For measuring
@@ -75,8 +75,8 @@ def test_drafting_can_be_had_in_every_round_for_measuring(costs: dict[int, float
 
 
 def test_even_then_no_draft_is_longer_than_there_is_room_for() -> None:
-    chooser = Chooser(FixedCosts(GENTLE), [FakeSlow(0.9)], always=Always(9, 9))
-    assert len(chooser.propose(context(), 4).tokens) == 4
+    policy = DraftPolicy(FixedCosts(GENTLE), [FakeSlow(0.9)], always=Always(9, 9))
+    assert len(policy.propose(context(), 4).tokens) == 4
 
 
 # Trouble
@@ -97,26 +97,26 @@ class FailingSlow(FakeSlow):
 
 
 def test_one_that_fails_is_named_and_given_up_and_the_other_goes_on() -> None:
-    chooser = Chooser(FixedCosts(GENTLE), [Failing(), FakeSlow(0.9, STEP_S)])
+    policy = DraftPolicy(FixedCosts(GENTLE), [Failing(), FakeSlow(0.9, STEP_S)])
     with pytest.raises(ProposerFailed) as failed:
-        chooser.propose(context(), 9)
+        policy.propose(context(), 9)
     assert failed.value.origin.key == "recall"
     assert isinstance(failed.value.__cause__, ZeroDivisionError)
-    chooser.give_up("recall")
-    assert chooser.propose(context(), 9).proposer == "drafter"
+    policy.give_up("recall")
+    assert policy.propose(context(), 9).proposer == "drafter"
 
-    chooser = Chooser(FixedCosts(GENTLE), [recalling(0.9), FailingSlow(0.9, STEP_S)])
+    policy = DraftPolicy(FixedCosts(GENTLE), [recalling(0.9), FailingSlow(0.9, STEP_S)])
     with pytest.raises(ProposerFailed) as failed:
-        chooser.propose(context(), 9)
+        policy.propose(context(), 9)
     assert failed.value.origin.key == "drafter"
-    chooser.give_up("drafter")
-    assert chooser.propose(context(), 9).proposer == "recall"
+    policy.give_up("drafter")
+    assert policy.propose(context(), 9).proposer == "recall"
 
 
 def test_a_panic_of_a_rust_library_is_a_failure_but_leaving_the_program_is_not() -> None:
     class Panic(BaseException): ...
 
     with pytest.raises(ProposerFailed):
-        Chooser(FixedCosts(GENTLE), [Failing(Panic)]).propose(context(), 9)
+        DraftPolicy(FixedCosts(GENTLE), [Failing(Panic)]).propose(context(), 9)
     with pytest.raises(KeyboardInterrupt):
-        Chooser(FixedCosts(GENTLE), [Failing(KeyboardInterrupt)]).propose(context(), 9)
+        DraftPolicy(FixedCosts(GENTLE), [Failing(KeyboardInterrupt)]).propose(context(), 9)
