@@ -17,7 +17,6 @@ from engine.messages.events import (
     LearningChanged,
     PresetsListed,
     PromptsListed,
-    ServerChanged,
     ServersListed,
     SpeculationChanged,
     StoreBehind,
@@ -28,7 +27,7 @@ from engine.messages.events import (
 )
 
 _HOLDING = (  # the last one of each
-    *(TargetReady, SpeculationChanged, DrafterChosen, LearningChanged, ServerChanged, StoreBehind, DeletedErased),
+    *(TargetReady, SpeculationChanged, DrafterChosen, LearningChanged, StoreBehind, DeletedErased),
     *(TargetsListed, ServersListed, FoldersListed, PresetsListed, PromptsListed, AllowedToolsListed),
 )
 _WRITTEN = (FoldersListed, PresetsListed, PromptsListed, AllowedToolsListed, StoreBehind, TargetsListed)  # by the user

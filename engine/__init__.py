@@ -30,20 +30,17 @@ _PUBLIC = {
     "lab.measuring.order": "BenchOrder SimulatedCosts",
     "library.siblings": "sibling_beside",
     "messages.commands": """
-        AddClient AddPresets AddTargets AnswerToolCall ArchiveConversations ChangeClient ChangeConversation ChangeFolder
-        ChangeTargetOptions CheckDrafter CheckForUpdate CheckGrammar Command ContinueReply CreateFolder
-        DeleteConversations DeleteFolder DeleteMessage
-        DeletePreset DeletePrompt DiscardDownload DownloadTarget EditPrompt EndToolServers EstimateMemory ExpectSpeeds
-        ExportConversations ExportPresets ExportProfile FetchDrafter FindPassages ForgetAllowedTools ForgetConversation
-        ForgetEverything ForgetLearned ForgetReadings ImportConversations ImportPresets ImportProfile KeepToolKeys
-        ListAllowedTools ListClients ListConversations ListDownloads ListFolders ListForms ListPresets
-        ListPrompts ListSuggestions ListTargets ListTools LoadTarget MakeForm
-        MeasureReadings MoveConversations OpenConversation PauseLearning PersonalCommand PinConversations ReadHistory
-        ReadLearned ReadPicture ReadRuntime ReadTextFile Regenerate RemoveClient RemoveTarget
-        RenameConversation ReplyCommand ResetStarter RestoreConversations RestoreFolder RestoreMessage
-        ReturnConversations SaveDraft SavePreset SavePrompt SearchConversations Send ShowBranch
-        ShowPicture ShowProfile StoreHeld TuneStarter TuneTarget UseAdapter UseDrafter UseLearning UseReadings UseServer
-        UseTools
+        AddPresets AddTargets AnswerToolCall ArchiveConversations ChangeConversation ChangeFolder ChangeTargetOptions
+        CheckDrafter CheckForUpdate CheckGrammar Command ContinueReply CreateFolder DeleteConversations DeleteFolder
+        DeleteMessage DeletePreset DeletePrompt DiscardDownload DownloadTarget EditPrompt EndToolServers EstimateMemory
+        ExpectSpeeds ExportConversations ExportPresets ExportProfile FetchDrafter FindPassages ForgetAllowedTools
+        ForgetConversation ForgetEverything ForgetLearned ForgetReadings ImportConversations ImportPresets ImportProfile
+        KeepToolKeys ListAllowedTools ListConversations ListDownloads ListFolders ListForms ListPresets ListPrompts
+        ListSuggestions ListTargets ListTools LoadTarget MakeForm MeasureReadings MoveConversations OpenConversation
+        PauseLearning PersonalCommand PinConversations ReadHistory ReadLearned ReadPicture ReadRuntime ReadTextFile
+        Regenerate RemoveTarget RenameConversation ReplyCommand ResetStarter RestoreConversations RestoreFolder
+        RestoreMessage ReturnConversations SaveDraft SavePreset SavePrompt SearchConversations Send ShowBranch
+        ShowPicture ShowProfile StoreHeld TuneStarter TuneTarget UseAdapter UseDrafter UseLearning UseReadings UseTools
     """,
     "messages.exports": "ExportEngine ExportOrder",
     "messages.serving": "Client ServerLimits ServerSettings",

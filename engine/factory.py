@@ -31,7 +31,6 @@ from engine.messages.commands import (
     PresetCommand,
     ReadingCommand,
     ReadRuntime,
-    ServerCommand,
     StoreCommand,
     ToolCommand,
     TuningCommand,
@@ -46,6 +45,7 @@ from engine.messages.events import (
     TargetReady,
 )
 from engine.requests import Door, Waits
+from engine.server.clients import Clients
 from engine.server.hosting import Hosting
 from engine.services.asking import Asking
 from engine.services.era import StoredNgrams
@@ -132,7 +132,8 @@ class Services:
         self._config = config
         self._loaded: TargetInfo | None = None  # the target in use
         self._listener = emit
-        self.hosting = Hosting(config.data_dir, emit, post)
+        self.hosting = Hosting(config.data_dir, post)
+        self.clients = Clients(config.data_dir)
         self._post = post
         self._precedence = precedence
         self._repository: Lazy[Repository] = Lazy(lambda: open_repository(config), self._erase_deleted)
@@ -168,7 +169,6 @@ class Services:
             **dict.fromkeys((PresetCommand, ExportPresets, ImportPresets), _with(Lazy(self._build_presets))),
             HubCommand: _with(self.hub),
             ToolCommand: _with(Lazy(self._build_tools)),
-            ServerCommand: _with(lambda: self.hosting),
             AnswerToolCall: self._answer_call,
             UseLearning: self._change_learning,  # this and the next two work even if the store cannot be opened
             PauseLearning: self._pause_learning,

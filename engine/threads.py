@@ -44,7 +44,6 @@ from engine.messages.commands import (
     ReplyCommand,
     SaveNgrams,
     Send,
-    ServerCommand,
     StoreCommand,
     ToolCommand,
     TuningCommand,
@@ -90,7 +89,6 @@ _THREADS: dict[type, str] = {
     PauseLearning: "store",
     ToolCommand: "tools",
     KeepToolKeys: "servers",  # with what else asks the keyring, which may wait for its user
-    ServerCommand: "server",
     AnswerToolCall: "answers",
     ReadingCommand: "personal",
     KeepReading: "readings",

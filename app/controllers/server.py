@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 from PySide6.QtCore import Slot
 from PySide6.QtGui import QGuiApplication
 
 from app.controllers.controller import Controller
 from app.dialogs.parts import show_in_front
 from app.dialogs.server_dialog import ServerChoice, ServerDialog
-from app.engine_bridge import EngineBridge
+from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
-from engine import AddClient, ChangeClient, Command, ListClients, RemoveClient, ServerSettings, UseServer
-from engine.messages.events import ClientAdded, ClientsListed, Event, Failed, ServerChanged
+from engine import ReplySettings, ServerSettings
+from engine.messages.serving import OpenServer
+from engine.requests import Failure
+
+_Wanted = tuple[ServerSettings | None, ReplySettings]
 
 
 class ServerController(Controller):
@@ -20,8 +26,10 @@ class ServerController(Controller):
         super().__init__(window, bridge)
         self._keeper = keeper
         self._dialog: ServerDialog | None = None
-        self._used: UseServer | None = None
-        self._state = ServerChanged("")
+        self._engine = bridge.engine
+        self._used: _Wanted | None = None
+        self._open_server: OpenServer | None = None
+        self._problem = ""  # why it could not be opened
         window.server_action.triggered.connect(self._open)
         keeper.changed.connect(self.follow)
 
@@ -32,12 +40,10 @@ class ServerController(Controller):
             self._dialog = dialog = ServerDialog(self._window)
             dialog.chosen.connect(self._choose)
             dialog.copy_requested.connect(lambda text: QGuiApplication.clipboard().setText(text))
-            dialog.client_wanted.connect(lambda name, is_remembered: self._ask(AddClient(name, is_remembered)))
-            dialog.client_changed.connect(lambda name, is_remembered: self._ask(ChangeClient(name, is_remembered)))
-            dialog.client_sped_up.connect(
-                lambda name, is_allowed: self._ask(ChangeClient(name, drafts_from_chats=is_allowed))
-            )
-            dialog.client_unwanted.connect(lambda name: self._ask(RemoveClient(name)))
+            dialog.client_wanted.connect(self._add_client)
+            dialog.client_changed.connect(self._remember)
+            dialog.client_sped_up.connect(self._speed_up)
+            dialog.client_unwanted.connect(self._remove_client)
             dialog.finished.connect(dialog.forget_key)
         return self._dialog
 
@@ -52,10 +58,12 @@ class ServerController(Controller):
                 needs_key=settings.server_needs_key,
                 is_remembered=settings.server_remembers,
             )
-        wanted = UseServer(server, settings.reply_settings())
+        wanted = server, settings.reply_settings()
         if wanted != self._used and (server is not None or self._used is not None):
             self._used = wanted
-            self._bridge.post(wanted)
+            request = self._bridge.ask(self._engine.server.use, *wanted)
+            request.answered.connect(self._on_used)
+            request.failed.connect(self._on_unopened)
 
     @Slot()
     def _open(self) -> None:
@@ -63,7 +71,7 @@ class ServerController(Controller):
         dialog.show_choice(self._choice)
         self._show_state(dialog)
         dialog.show_problem("")
-        self._ask(ListClients())
+        self._list_clients()
         show_in_front(dialog)
 
     @property
@@ -82,37 +90,70 @@ class ServerController(Controller):
         self.dialog.show_choice(self._choice)
         self.follow()
 
-    def _show_state(self, dialog: ServerDialog) -> None:
-        dialog.show_state(self._state.address, self._state.problem, self._state.needs_key)
-
-    def _ask(self, command: Command) -> None:
-        self._bridge.post(command).failed.connect(self._on_failed)
+    # Programs with a key
 
     @Slot(object)
-    def _on_failed(self, failed: Failed) -> None:
-        self.dialog.show_problem(failed.sentence)
+    def _list_clients(self, _answer: object = None) -> None:
+        request = self._bridge.ask(self._engine.clients.all)
+        request.answered.connect(self.dialog.show_clients)
+        request.failed.connect(self._on_client_failed)
 
-    def kept(self) -> UseServer | None:
-        return self._used
+    @Slot(str, bool)
+    def _add_client(self, name: str, is_remembered: bool) -> None:
+        request = self._bridge.ask(self._engine.clients.add, name, is_remembered)
+        request.answered.connect(partial(self.dialog.show_key, name))
+        self._change(request)
 
-    def resume(self, kept: UseServer | None) -> None:
-        self._used = kept
+    @Slot(str, bool)
+    def _remember(self, name: str, is_remembered: bool) -> None:
+        self._change(self._bridge.ask(self._engine.clients.change, name, is_remembered))
 
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case ServerChanged(address, problem):
-                self._state = event
-                words = self.tr("Other programs can use the model at {address}").format(address=address)
-                self._window.signs.server.tell(words if address else "")
-                if problem and (self._dialog is None or not self._dialog.isVisible()):
-                    self._window.toasts.show_error(problem)
-            case ClientsListed(clients) if self._dialog is not None:
-                self._dialog.show_clients(clients)
-                return
-            case ClientAdded(name, key) if self._dialog is not None:
-                self._dialog.show_key(name, key)
-                return
-            case _:
-                return
+    @Slot(str, bool)
+    def _speed_up(self, name: str, is_allowed: bool) -> None:
+        self._change(self._bridge.ask(self._engine.clients.change, name, drafts_from_chats=is_allowed))
+
+    @Slot(str)
+    def _remove_client(self, name: str) -> None:
+        self._change(self._bridge.ask(self._engine.clients.remove, name))
+
+    def _change(self, request: Request[Any]) -> None:
+        request.answered.connect(self._list_clients)
+        request.failed.connect(self._on_client_failed)
+
+    @Slot(object)
+    def _on_client_failed(self, failure: Failure) -> None:
+        self.dialog.show_problem(failure.sentence)
+
+    # What follows
+
+    @Slot(object)
+    def _on_used(self, server: OpenServer | None) -> None:
+        self._show_server(server)
+
+    @Slot(object)
+    def _on_unopened(self, failure: Failure) -> None:
+        self._show_server(None, failure.sentence)
+        if self._dialog is None or not self._dialog.isVisible():
+            self._window.toasts.show_error(failure.sentence)
+
+    def _show_server(self, server: OpenServer | None, problem: str = "") -> None:
+        self._open_server, self._problem = server, problem
+        words = self.tr("Other programs can use the model at {address}")
+        self._window.signs.server.tell("" if server is None else words.format(address=server.address))
         if self._dialog is not None:
             self._show_state(self._dialog)
+
+    def _show_state(self, dialog: ServerDialog) -> None:
+        server = self._open_server or OpenServer("")
+        dialog.show_state(server.address, self._problem, server.needs_key)
+
+    def kept(self) -> tuple[_Wanted | None, OpenServer | None]:
+        return self._used, self._open_server
+
+    def resume(self, kept: tuple[_Wanted | None, OpenServer | None]) -> None:
+        used, server = kept
+        has_failed = server is None and used is not None and used[0] is not None
+        self._used = None if has_failed else used
+        self._show_server(server)
+        if has_failed:  # why is said in the language of now
+            self.follow()

@@ -16,7 +16,6 @@ from engine.messages.owner import Owner
 from engine.messages.pictures import Picture
 from engine.messages.prompts import Attachment
 from engine.messages.replies import ReplyStatistics, Thought
-from engine.messages.serving import ServerSettings
 from engine.messages.targets import HubFile
 from engine.messages.tools import AllowedTool, Permission, ToolCall, ToolServer
 from engine.sentences import Told
@@ -74,10 +73,6 @@ class FileCommand(Command):
 
 class ToolCommand(Command):
     """Concerns the servers of tools."""
-
-
-class ServerCommand(Command):
-    """Concerns the server for other programs."""
 
 
 class CheckGrammar(FileCommand):
@@ -165,37 +160,6 @@ class Embed(ChatCommand):
 
 
 OfClient = Answer | Embed  # a client of the server waits for what comes of it
-
-
-class UseServer(ServerCommand):
-    """Open the server, in place of one that is open; without settings, close it. Answered with `ServerChanged`."""
-
-    settings: ServerSettings | None
-    reply_settings: ReplySettings = ReplySettings()  # of the user, for what programs leave open
-
-
-class ListClients(ServerCommand):
-    """Answered with `ClientsListed`, as are the next three."""
-
-
-class AddClient(ServerCommand):
-    """Answered with `ClientAdded` first."""
-
-    name: str
-    is_remembered: bool = False
-    drafts_from_chats: bool = False
-
-
-class ChangeClient(ServerCommand):
-    """What is None stays as it is."""
-
-    name: str
-    is_remembered: bool | None = None
-    drafts_from_chats: bool | None = None
-
-
-class RemoveClient(ServerCommand):
-    name: str
 
 
 class AnswerToolCall(Command):

@@ -33,7 +33,6 @@ from engine.messages.pictures import Picture
 from engine.messages.prompts import Attachment
 from engine.messages.remote import RemoteServer, reference_in
 from engine.messages.replies import OriginRun, ReplyStatistics, Thought, ThoughtPiece, TokenLog
-from engine.messages.serving import Client
 from engine.messages.speed import LiveFigures
 from engine.messages.targets import HubFile, LibraryTarget, MemoryEstimate, Runtime, Suggestion
 from engine.messages.tools import AllowedTool, Redefined, ServerState, Tool, ToolCall, ToolServer
@@ -418,21 +417,6 @@ class ReplyFinished(Event):
 
     message: Message  # as in `PromptStored`
     siblings: tuple[int, ...] = ()  # as in `Conversation.siblings`, if it has any
-
-
-class ServerChanged(Event):
-    address: str  # empty: it is closed
-    problem: str = ""  # a sentence: why it could not be opened
-    needs_key: bool = False  # every program does
-
-
-class ClientsListed(Event):
-    clients: tuple[Client, ...]
-
-
-class ClientAdded(Event):
-    name: str
-    key: str  # told this once
 
 
 class AnswerEvent(Event):

@@ -88,6 +88,12 @@ class ServerSettings:
         return is_loopback(self.host)
 
 
+@dataclass(frozen=True, slots=True)
+class OpenServer:
+    address: str
+    needs_key: bool = False  # every program does
+
+
 def is_loopback(host: str) -> bool:
     if host.lower() == "localhost":
         return True

@@ -1,4 +1,4 @@
-"""The server that the user has switched on, if any: opened, closed, told what happens."""
+"""The server that the user has switched on, if any: opens it, closes it, tells it what happens."""
 
 from __future__ import annotations
 
@@ -8,30 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.config import ReplySettings
-from engine.errors import MendableError
-from engine.messages.commands import (
-    AddClient,
-    ChangeClient,
-    Command,
-    ListClients,
-    OfClient,
-    RemoveClient,
-    ServerCommand,
-    UseServer,
-)
-from engine.messages.events import (
-    AnswerEvent,
-    ClientAdded,
-    ClientsListed,
-    Event,
-    Failed,
-    Finished,
-    Listener,
-    ServerChanged,
-    TargetReady,
-)
-from engine.messages.serving import ServerSettings
-from engine.server.clients import Clients
+from engine.messages.commands import Command, OfClient
+from engine.messages.events import AnswerEvent, Event, Failed, Finished, TargetReady
+from engine.messages.serving import OpenServer, ServerSettings
 from engine.stop_signal import StopSignal
 
 if TYPE_CHECKING:  # imported when it is opened: it takes half a second
@@ -39,13 +18,11 @@ if TYPE_CHECKING:  # imported when it is opened: it takes half a second
 
 
 class Hosting:
-    """One thread calls `handle`, any thread the other methods."""
+    """One thread calls `use`, any thread the other methods."""
 
-    def __init__(self, data_dir: Path, emit: Listener, post: Callable[[Command], StopSignal]) -> None:
+    def __init__(self, data_dir: Path, post: Callable[[Command], StopSignal]) -> None:
         self._data_dir = data_dir
-        self._emit = emit
         self._post = post
-        self._clients = Clients(data_dir)
         self._lock = threading.Lock()  # for changing the server, and what was told before there was one
         self._server: Server | None = None
         self._settings: ServerSettings | None = None
@@ -64,45 +41,34 @@ class Hosting:
         ends_it = isinstance(event, Finished | Failed) and isinstance(event.command, OfClient)
         return ends_it or isinstance(event, AnswerEvent)
 
-    def handle(self, command: ServerCommand, _stop: StopSignal) -> None:
-        """Raises NotPossible and FileUnusable."""
-        match command:
-            case UseServer(settings, reply_settings):
-                self._reply_settings = reply_settings
-                if settings != self._settings:
-                    self._use(settings)
-                return
-            case AddClient(name, is_remembered, drafts_from_chats):
-                self._emit(ClientAdded(name, self._clients.add(name, is_remembered, drafts_from_chats)))
-            case ChangeClient(name, is_remembered, drafts_from_chats):
-                self._clients.change(name, is_remembered, drafts_from_chats)
-            case RemoveClient(name):
-                self._clients.remove(name)
-            case ListClients():
-                pass
-        self._emit(ClientsListed(self._clients.all()))
+    def use(
+        self,
+        settings: ServerSettings | None,
+        reply_settings: ReplySettings = ReplySettings(),  # noqa: B008
+    ) -> OpenServer | None:
+        """Opens the server, in place of one that is open; without settings, closes it. `reply_settings` are the
+        user's, for what programs leave open. Raises MendableError where its address cannot be used."""
+        self._reply_settings = reply_settings
+        if settings != self._settings:
+            self.close()
+            if settings is not None:
+                self._open(settings)
+        server = self._server
+        return None if server is None else OpenServer(server.address, server.needs_key)
+
+    def _open(self, settings: ServerSettings) -> None:
+        from engine.server.serving import Server
+
+        server = Server(settings, self._data_dir, self._post, lambda: self._reply_settings)
+        server.open()
+        with self._lock:
+            self._server, self._settings = server, settings
+            ready = self._ready
+        if ready is not None:
+            server.hear(ready)
 
     def close(self) -> None:
         with self._lock:
             server, self._server, self._settings = self._server, None, None
         if server is not None:
             server.close()
-
-    def _use(self, settings: ServerSettings | None) -> None:
-        self.close()
-        told = ServerChanged("")
-        if settings is not None:
-            from engine.server.serving import Server
-
-            server = Server(settings, self._data_dir, self._post, lambda: self._reply_settings)
-            try:
-                told = ServerChanged(server.open(), needs_key=server.needs_key)
-            except MendableError as error:
-                self._emit(ServerChanged("", str(error)))
-                return
-            with self._lock:
-                self._server, self._settings = server, settings
-                ready = self._ready
-            if ready is not None:
-                server.hear(ready)
-        self._emit(told)

@@ -11,8 +11,8 @@ from engine.config import EngineConfig, TargetSettings
 from engine.errors import Cancelled, MendableError, TargetUnsupported
 from engine.library.architecture import finds
 from engine.library.gguf_header import read_header
-from engine.messages.commands import LoadTarget, UseServer
-from engine.messages.events import Event, Failed, Finished, ServerChanged, TargetReady
+from engine.messages.commands import LoadTarget
+from engine.messages.events import Event, Failed, Finished, TargetReady
 from engine.messages.serving import ServerSettings
 from engine.stop_signal import StopSignal
 from engine.target.model_files import NO_EMBEDDER
@@ -31,7 +31,6 @@ def checked_embedder(path: Path) -> Path:
 class Serving:
     def __init__(self, config: EngineConfig, settings: ServerSettings) -> None:
         self._loaded: Future[str] = Future()
-        self._opened: Future[str] = Future()
         self._name = ""
         self._engine = Engine(config, self._hear)
         self._settings = settings
@@ -40,8 +39,9 @@ class Serving:
 
     def open(self) -> None:
         """Raises MendableError."""
-        self._engine.post(UseServer(self._settings))
-        self.address = self._opened.result()
+        opened = self._engine.ask(self._engine.server.use, self._settings).result()
+        assert opened is not None
+        self.address, self.needs_key = opened.address, opened.needs_key
 
     def load(self, target: str, settings: TargetSettings, stop: StopSignal) -> str:
         """The name of the target, when it is loaded. Raises MendableError."""
@@ -59,11 +59,6 @@ class Serving:
 
     def _hear(self, event: Event) -> None:
         match event:
-            case ServerChanged(address, problem) if problem:
-                self._opened.set_exception(MendableError(problem))
-            case ServerChanged(address):
-                self.needs_key = event.needs_key
-                self._opened.set_result(address)
             case TargetReady(target):
                 self._name = target.name
             case Finished(LoadTarget()):

@@ -67,20 +67,18 @@ _BODIES = {
 
 
 def run(plan: Plan) -> Outcome:
-    from engine.messages.commands import UseServer
-    from engine.messages.events import ServerChanged
     from engine.messages.serving import ServerSettings
     from tests.attacks.desk import Desk, Held
 
     outcome, memory, held, interpreter = Outcome(), Memory(), Held(), _Interpreter()
     with Desk(plan.folder) as desk:
-        desk.bridge.post(UseServer(ServerSettings(port=0)))
-        desk.until(lambda: any(isinstance(each, ServerChanged) for each in desk.events))
-        address = next(each.address for each in desk.events if isinstance(each, ServerChanged))
+        engine = desk.bridge.engine
+        opened = engine.ask(engine.server.use, ServerSettings(port=0)).result()
+        assert opened is not None
         desk.ask("Hi.")
         desk.studio.pass_time(_LOADING_S)  # all that is made once is there
         alone = _taken_up(desk)
-        with _programs(address) as programs:
+        with _programs(opened.address) as programs:
             programs.tell(["small messages"], 1)
             desk.until(lambda: programs.has_told)
             with memory.watched(), interpreter.watched():

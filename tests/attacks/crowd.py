@@ -22,7 +22,6 @@ from typing import Any
 
 import psutil
 
-from engine.messages.events import ServerChanged
 from engine.storage import Repository
 from tests.attacks.attack import Outcome, Plan
 from tests.attacks.crowd_programs import FIRST
@@ -51,7 +50,7 @@ def run(plan: Plan) -> Outcome:
     (store / "settings.json").write_text(json.dumps(settings))
     with _Programs(plan.seed) as programs:
         with Desk(plan.folder) as desk:
-            desk.until(lambda: any(isinstance(each, ServerChanged) for each in desk.events))
+            desk.until(lambda: bool(desk.window.signs.server.toolTip()))
             programs.begin(f"http://127.0.0.1:{port}")
             chat = _chat(outcome, plan, desk)
             programs.end()

@@ -39,7 +39,7 @@ _MARK = "zq"  # begins every planted word, and no word of ours
 _PATIENCE_S = 30.0
 _LEFT_OUT = (  # they end the log or what is running, or take minutes
     *(commands.ForgetEverything, commands.MakeForm, commands.TuneTarget, commands.TuneStarter, commands.ResetStarter),
-    *(commands.Answer, commands.Embed, commands.UseServer),
+    *(commands.Answer, commands.Embed),
 )
 
 

@@ -25,11 +25,10 @@ from engine import (
     SamplingSettings,
     Send,
     ServerSettings,
-    UseServer,
 )
 from engine.config import TargetSettings
 from engine.messages.commands import Command
-from engine.messages.events import Event, Failed, Finished, ServerChanged
+from engine.messages.events import Event, Failed, Finished
 from engine.server.clients import Clients
 from tests.attacks.attack import Outcome
 from tests.fakes.served import ANYWHERE
@@ -60,9 +59,10 @@ class User:
     def __init__(self, folder: Path) -> None:
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._engine = Engine(EngineConfig(folder), self._events.put)
-        self._address = ""
         self._do(LoadTarget(STARTER, TargetSettings(context_size=4_096)))
-        self._do(UseServer(ServerSettings(port=ANYWHERE)))
+        opened = self._engine.ask(self._engine.server.use, ServerSettings(port=ANYWHERE)).result()
+        assert opened is not None
+        self._address = opened.address
         # One that the user has the app remember, and one that it does not.
         self._keys = [Clients(folder).add("remembered", is_remembered=True), Clients(folder).add("forgotten")]
 
@@ -88,8 +88,6 @@ class User:
         self._engine.post(command)
         while True:
             event = self._events.get(timeout=_PATIENCE_S)
-            if isinstance(event, ServerChanged):
-                self._address = event.address
             if isinstance(event, Failed) and event.command is command:
                 raise AssertionError(event.sentence)
             if isinstance(event, Finished) and event.command is command:

@@ -21,14 +21,13 @@ from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper, apply_theme
 from app.widgets.reply_view import ReplyView
-from engine import EngineConfig, ReplySettings, SamplingSettings, ServerSettings, UseServer
+from engine import EngineConfig, ReplySettings, SamplingSettings, ServerSettings
 from engine.messages.events import (
     Event,
     Failed,
     GrammarChecked,
     ReplyFinished,
     ReplyText,
-    ServerChanged,
     TargetReady,
 )
 from engine.messages.replies import StopReason
@@ -106,11 +105,11 @@ def sit_down(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Calla
 @contextmanager
 def program_served(desk: Desk) -> Iterator[Iterator[str]]:
     """Another program reads a reply without end, by these lines."""
-    with desk.waiting_for(ServerChanged):
-        desk.bridge.post(UseServer(ServerSettings(port=0, needs_key=False), ReplySettings(GREEDY)))
-    (address,) = [event.address for event in desk.events if isinstance(event, ServerChanged)]
+    engine, settings = desk.bridge.engine, ServerSettings(port=0, needs_key=False)
+    opened = engine.ask(engine.server.use, settings, ReplySettings(GREEDY)).result()
+    assert opened is not None
     body = {"prompt": "1, 2, 3, 4, 5, 6, 7, 8,", "stream": True, "max_tokens": 8_000, "temperature": 0}
-    with httpx2.Client(timeout=60) as http, http.stream("POST", f"{address}/v1/completions", json=body) as reply:
+    with httpx2.Client(timeout=60) as http, http.stream("POST", f"{opened.address}/v1/completions", json=body) as reply:
         assert reply.status_code == 200, reply.read()
         lines = filter(None, reply.iter_lines())  # dropping it closes the stream when it is not needed any more
         assert next(lines)

@@ -88,6 +88,12 @@ class FakeBridge(EngineBridge):
         QCoreApplication.processEvents()
 
     def finish_all(self) -> None:
-        """Carries out all commands, and those that are posted because of that."""
-        while posted := [each for each in self._requests if isinstance(each, Posted)]:
-            self.tell(*(Finished(each.command) for each in posted))
+        """Carries out all commands, and those that are posted because of that. What was asked of services ends without
+        an answer."""
+        while self._requests:
+            self.tell(*(Finished(each.command) for each in self._requests if isinstance(each, Posted)))
+            for request in self._requests:
+                request.is_dropped = not isinstance(request, Posted)
+            for asked in self.all_asked:
+                if not asked.request.future.done():
+                    asked.answer()

@@ -29,11 +29,11 @@ from engine.messages.events import (
     PresetsListed,
     PromptStored,
     ReplyFinished,
-    ServerChanged,
     TargetInfo,
     TargetReady,
 )
 from engine.messages.order import Preset
+from engine.messages.serving import OpenServer
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.chats import Chats
 
@@ -127,12 +127,16 @@ def test_a_sign_leads_to_where_it_is_changed(desk: Desk, key: Qt.Key | None) -> 
     press(desk.window.signs.preset)
     assert desk.presets.picker.isVisible()
     desk.presets.picker.close()
-    desk.bridge.tell(ServerChanged("http://127.0.0.1:8642"))
+    desk.chats.keeper.note(server=True)
+    desk.server.follow()
+    desk.bridge.all_asked[-1].answer(OpenServer("http://127.0.0.1:8642"))
     assert desk.told[0] == "Other programs can use the model at http://127.0.0.1:8642"
     press(desk.window.signs.server)
     assert desk.server.dialog.isVisible()
     desk.server.dialog.close()
-    desk.bridge.tell(ServerChanged(""))
+    desk.chats.keeper.note(server=False)
+    desk.server.follow()
+    desk.bridge.all_asked[-1].answer(None)
     assert desk.told == ["Preset of this chat: Brief"]
 
 
@@ -171,7 +175,8 @@ def test_all_signs_have_room_in_a_small_window(desk: Desk, keeper: ThemeKeeper, 
     desk.window.resize(640, 500)
     own = OwnSampling(temperature=0.2, grammar='{"type": "object"}', banned_words="very")
     desk.open(CHAT, "Be brief.", own)
-    desk.bridge.tell(PresetsListed((replace(BRIEF, sampling=own),)), ServerChanged("http://127.0.0.1:8642"))
+    desk.bridge.tell(PresetsListed((replace(BRIEF, sampling=own),)))
+    desk.window.signs.server.tell("Other programs can use the model at http://127.0.0.1:8642")
     desk.window.signs.measuring.tell("Tiny is being measured")
     desk.window.signs.writing.tell("Go to “Rome”, where a reply is being written")
     assert len(desk.told) == 6
