@@ -15,7 +15,7 @@ from shiboken6 import isValid
 from app.lasting import LastingFacts
 from app.text.translation import in_words, told
 from engine import Command, DownloadTarget, Engine, EngineConfig, StopSignal
-from engine.messages.events import Event, Failed, Finished, Listener
+from engine.messages.events import Event, Failed, Finished, Listener, OwnWorkFailed
 from engine.requests import failure_of
 
 P = ParamSpec("P")
@@ -199,6 +199,8 @@ class EngineBridge(QObject):
                 if request := self._take(command):
                     request.finished.emit()
                 return
+            case OwnWorkFailed(sentence):
+                self.unhandled.emit(sentence)
             case Failed(sentence, command):
                 request = self._take(command)
                 if request is None or not request.is_failure_handled:

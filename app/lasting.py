@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from engine import LoadTarget
 from engine.messages.events import (
-    AllowedToolsListed,
     DeletedErased,
     DrafterChosen,
     Event,
@@ -28,9 +27,9 @@ from engine.messages.events import (
 
 _HOLDING = (  # the last one of each
     *(TargetReady, SpeculationChanged, DrafterChosen, LearningChanged, StoreBehind, DeletedErased),
-    *(TargetsListed, ServersListed, FoldersListed, PresetsListed, PromptsListed, AllowedToolsListed),
+    *(TargetsListed, ServersListed, FoldersListed, PresetsListed, PromptsListed),
 )
-_WRITTEN = (FoldersListed, PresetsListed, PromptsListed, AllowedToolsListed, StoreBehind, TargetsListed)  # by the user
+_WRITTEN = (FoldersListed, PresetsListed, PromptsListed, StoreBehind, TargetsListed)  # by the user
 
 
 class LastingFacts:

@@ -164,7 +164,7 @@ class WiredWindow(QObject):
         Nudge(window, bridge, keeper)
         SpeedUpController(window, bridge, keeper)
         self.library: LibraryController | None = None  # until the engine is awake
-        StoreTrouble(window, bridge, folder, self._begin)
+        StoreTrouble(window, bridge, self.conversations, folder, self._begin)
         if self._watch is not None:
             CrashController(window, keeper, self._watch)
         window.origins_action.toggled.connect(lambda is_on: keeper.note(colour_origins=is_on))

@@ -30,17 +30,14 @@ _PUBLIC = {
     "lab.measuring.order": "BenchOrder SimulatedCosts",
     "library.siblings": "sibling_beside",
     "messages.commands": """
-        AddPresets AddTargets AnswerToolCall ArchiveConversations ChangeConversation ChangeFolder ChangeTargetOptions
-        CheckDrafter CheckForUpdate CheckGrammar Command ContinueReply CreateFolder DeleteConversations DeleteFolder
-        DeleteMessage DeletePreset DeletePrompt DiscardDownload DownloadTarget EditPrompt EndToolServers EstimateMemory
-        ExpectSpeeds ExportConversations ExportPresets ExportProfile FetchDrafter FindPassages ForgetAllowedTools
-        ForgetConversation ForgetEverything ForgetLearned ForgetReadings ImportConversations ImportPresets ImportProfile
-        KeepToolKeys ListAllowedTools ListConversations ListDownloads ListFolders ListForms ListPresets ListPrompts
-        ListSuggestions ListTargets ListTools LoadTarget MakeForm MeasureReadings MoveConversations OpenConversation
-        PauseLearning PersonalCommand PinConversations ReadHistory ReadLearned ReadPicture ReadRuntime ReadTextFile
-        Regenerate RemoveTarget RenameConversation ReplyCommand ResetStarter RestoreConversations RestoreFolder
-        RestoreMessage ReturnConversations SaveDraft SavePreset SavePrompt SearchConversations Send ShowBranch
-        ShowPicture ShowProfile StoreHeld TuneStarter TuneTarget UseAdapter UseDrafter UseLearning UseReadings UseTools
+        AddPresets AddTargets AnswerToolCall ChangeTargetOptions CheckDrafter CheckForUpdate CheckGrammar Command
+        ContinueReply DeletePreset DeletePrompt DiscardDownload DownloadTarget EditPrompt EndToolServers EstimateMemory
+        ExpectSpeeds ExportConversations ExportPresets ExportProfile FetchDrafter FindPassages ForgetEverything
+        ForgetLearned ForgetReadings ImportConversations ImportPresets ImportProfile KeepToolKeys ListDownloads
+        ListForms ListPresets ListPrompts ListSuggestions ListTargets ListTools LoadTarget MakeForm MeasureReadings
+        PauseLearning PersonalCommand ReadLearned ReadPicture ReadRuntime ReadTextFile Regenerate RemoveTarget
+        ReplyCommand ResetStarter SavePreset SavePrompt Send ShowProfile TuneStarter TuneTarget UseAdapter UseDrafter
+        UseLearning UseReadings UseTools
     """,
     "messages.exports": "ExportEngine ExportOrder",
     "messages.serving": "Client ServerLimits ServerSettings",

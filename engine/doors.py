@@ -10,8 +10,14 @@ if TYPE_CHECKING:
     from engine.factory import Services
     from engine.server.clients import Clients
     from engine.server.hosting import Hosting
+    from engine.services.chat_editor import ChatEditor
+    from engine.services.chat_reader import ChatReader
     from engine.services.counting import Counting
+    from engine.services.erasing import ErasingService
     from engine.services.hub_service import HubService
+    from engine.services.message_keeper import MessageKeeper
+    from engine.services.ngram_keeper import NgramKeeper
+    from engine.services.prompts_ahead import PromptsAhead
     from engine.services.remote_service import RemoteService
     from engine.services.trials import Trials
 
@@ -21,6 +27,12 @@ class Doors:
 
     def __init__(self, services: Services) -> None:
         self.counting: Counting = door_to("store", services.counting)
+        self.chats: ChatReader = door_to("store", services.chats)
+        self.editor: ChatEditor = door_to("writing", services.editor, is_owed=True)
+        self.keeper: MessageKeeper = door_to("writing", services.keeper, is_owed=True)
+        self.ahead: PromptsAhead = door_to("writing", services.ahead, is_owed=True)
+        self.ngrams: NgramKeeper = door_to("writing", services.ngrams)
+        self.erasing: ErasingService = door_to("erasing", services.erasing, is_newest_only=True)
         self.hub: HubService = door_to("search", services.hub)
         self.remote: RemoteService = door_to("servers", services.remote)
         self.trials: Trials = door_to("chat", services.trials, goes_between=True)

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from engine.config import AUTOMATIC, EngineConfig
@@ -20,18 +21,17 @@ from engine.messages.commands import (
     CheckDrafter,
     Command,
     CopyReading,
-    EraseDeleted,
     ExportPresets,
     FileCommand,
     HubCommand,
     ImportPresets,
+    KeepReply,
     LibraryCommand,
     PauseLearning,
     PersonalCommand,
     PresetCommand,
     ReadingCommand,
     ReadRuntime,
-    StoreCommand,
     ToolCommand,
     TuningCommand,
     UseLearning,
@@ -40,15 +40,15 @@ from engine.messages.events import (
     DrafterChosen,
     Event,
     Listener,
+    OwnWorkFailed,
     RuntimeRead,
     TargetInfo,
     TargetReady,
 )
-from engine.requests import Door, Waits
+from engine.requests import Door, Request, Waits
 from engine.server.clients import Clients
 from engine.server.hosting import Hosting
 from engine.services.asking import Asking
-from engine.services.era import StoredNgrams
 from engine.services.learning_service import LearningService
 from engine.services.precedence import Precedence
 from engine.stop_signal import StopSignal
@@ -60,6 +60,8 @@ if TYPE_CHECKING:
     from engine.messages.targets import GpuSupport
     from engine.proposers.drafting import Drafting
     from engine.remote.servers import Servers
+    from engine.services.chat_editor import ChatEditor
+    from engine.services.chat_reader import ChatReader
     from engine.services.chat_service import ChatService
     from engine.services.counting import Counting
     from engine.services.erasing import ErasingService
@@ -67,14 +69,15 @@ if TYPE_CHECKING:
     from engine.services.hub_service import HubService
     from engine.services.library_service import LibraryService
     from engine.services.message_keeper import MessageKeeper
+    from engine.services.ngram_keeper import NgramKeeper, StoredNgrams
     from engine.services.open_chats import OpenChats
     from engine.services.personal_service import PersonalService
     from engine.services.preset_service import PresetService
+    from engine.services.prompts_ahead import PromptsAhead
     from engine.services.quiet import Quiet
     from engine.services.reading_keeper import ReadingKeeper
     from engine.services.recall import Recall
     from engine.services.remote_service import RemoteService
-    from engine.services.store_service import StoreService
     from engine.services.target_in_use import TargetInUse
     from engine.services.tool_service import ToolService
     from engine.services.trials import Trials
@@ -119,6 +122,14 @@ def _with(service: Callable[[], _Service]) -> _Handle:
     return lambda command, stop: service().handle(command, stop)
 
 
+class OwnDoors(Protocol):
+    """The services that the engine asks for its own sake, see `engine/doors.py`."""
+
+    erasing: ErasingService
+    keeper: MessageKeeper
+    ngrams: NgramKeeper
+
+
 class Services:
     """Carries out every command with the service that it is for, which the first such command builds on its thread."""
 
@@ -127,6 +138,8 @@ class Services:
         config: EngineConfig,
         emit: Listener,
         post: Callable[[Command], StopSignal],
+        ask: Callable[..., Request[Any]],
+        doors: OwnDoors,
         precedence: Precedence,
     ) -> None:
         self._config = config
@@ -135,6 +148,8 @@ class Services:
         self.hosting = Hosting(config.data_dir, post)
         self.clients = Clients(config.data_dir)
         self._post = post
+        self._ask = ask
+        self._doors = doors
         self._precedence = precedence
         self._repository: Lazy[Repository] = Lazy(lambda: open_repository(config), self._erase_deleted)
         self._quiet: Lazy[Quiet] = Lazy(_make_quiet)
@@ -142,7 +157,7 @@ class Services:
             self._repository, config.learning, emit, ngrams=self._stored_ngrams, open_beside=_open_beside
         )
         self._recall: Lazy[Recall] = Lazy(self._build_recall)
-        self._keeper: Lazy[MessageKeeper] = Lazy(self._build_keeper)
+        self.keeper: Lazy[MessageKeeper] = Lazy(self._build_keeper)
         self._readings: Lazy[ReadingKeeper] = Lazy(self._build_readings)
         self._library: Lazy[LibraryService] = Lazy(self._build_library)
         self._asking = Asking()
@@ -156,12 +171,16 @@ class Services:
         self.counting: Lazy[Counting] = Lazy(self._build_counting)
         self.hub: Lazy[HubService] = Lazy(self._build_hub)
         self.remote: Lazy[RemoteService] = Lazy(self._build_remote)
+        self.chats: Lazy[ChatReader] = Lazy(self._build_reader)
+        self.editor: Lazy[ChatEditor] = Lazy(self._build_editor)
+        self.ahead: Lazy[PromptsAhead] = Lazy(self._build_ahead)
+        self.ngrams: Lazy[NgramKeeper] = Lazy(self._build_ngrams)
+        self.erasing: Lazy[ErasingService] = Lazy(self._build_erasing)
         self._handlers: dict[type, _Handle] = {
             ChatCommand: self._handle_chat,
             CopyReading: self._copy_reading,
             ReadingCommand: _with(self._readings),
-            StoreCommand: _with(Lazy(self._build_store)),
-            EraseDeleted: _with(Lazy(self._build_erasing)),
+            KeepReply: lambda command, _stop: self.keeper().keep(command),
             LibraryCommand: _with(self._library),
             TuningCommand: _with(Lazy(self._build_tuning)),
             PersonalCommand: _with(Lazy(self._build_personal)),
@@ -203,8 +222,8 @@ class Services:
 
     def end_waiting(self) -> None:
         """What the store refused is tried once more, and nobody waits long for it any more."""
-        if self._keeper.built is not None:
-            self._keeper.built.close()
+        if self.keeper.built is not None:
+            self.keeper.built.close()
         if self._repository.built is not None:
             self._repository.built.end_waiting()
 
@@ -249,6 +268,18 @@ class Services:
 
         self._emit(RuntimeRead(read_runtime()))
 
+    def _erase(self) -> None:
+        self._do(self._doors.erasing.erase)
+
+    def _do(self, method: Callable[..., object], *args: object) -> None:
+        """Asks for the engine's own sake: no caller waits, so a failure is an event."""
+        request = self._ask(method, *args)
+        request.future.add_done_callback(lambda _settled: self._tell_trouble(request))
+
+    def _tell_trouble(self, request: Request[Any]) -> None:
+        if (failure := request.failure) and not failure.is_stopped:
+            self._emit(OwnWorkFailed(failure.sentence))
+
     def _emit(self, event: Event) -> None:
         if isinstance(event, TargetReady):
             self._loaded = event.target
@@ -258,7 +289,7 @@ class Services:
         """Chats that were deleted before this start. If that fails it is told, and tried again, with the rest."""
         with suppress(StoreUnusable):
             repository.purge_deleted()
-        self._post(EraseDeleted())
+        self._erase()
 
     def _build_target(self) -> TargetInUse:
         from engine.loading import load_target
@@ -273,7 +304,7 @@ class Services:
     def _build_chats(self) -> OpenChats:
         from engine.services.open_chats import OpenChats
 
-        return OpenChats(self._repository(), self._keeper(), self._target())
+        return OpenChats(self._repository(), self.keeper(), self._target())
 
     def _build_chat(self) -> ChatService:
         from engine.loading import load_embedder
@@ -284,7 +315,7 @@ class Services:
         from engine.services.remembering import Remembering
 
         shared = self._repository(), self._recall(), self._learning
-        target, keeper, told = self._target(), self._keeper(), (self._emit, self._post)
+        target, keeper, told = self._target(), self.keeper(), (self._emit, self._post)
         calling = Calling(self._repository(), keeper, self._tools, self._asking, self._emit)
         remembering = Remembering(self._repository(), keeper, self._emit)
         answering = Answering(
@@ -305,11 +336,26 @@ class Services:
 
         return Counting(lambda: self._target.built)
 
-    def _build_store(self) -> StoreService:
-        from engine.services.store_service import StoreService
+    def _build_reader(self) -> ChatReader:
+        from engine.services.chat_reader import ChatReader
+
+        return ChatReader(self._repository(), self.keeper(), self._emit)
+
+    def _build_editor(self) -> ChatEditor:
+        from engine.services.chat_editor import ChatEditor
 
         shared = self._repository(), self._recall(), self._learning
-        return StoreService(*shared, self._keeper(), self._readings().readings, self._emit, self._post)
+        return ChatEditor(*shared, self.keeper(), self._readings().readings, self._emit, self._erase)
+
+    def _build_ahead(self) -> PromptsAhead:
+        from engine.services.prompts_ahead import PromptsAhead
+
+        return PromptsAhead(self._repository(), self.keeper(), self._emit)
+
+    def _build_ngrams(self) -> NgramKeeper:
+        from engine.services.ngram_keeper import NgramKeeper
+
+        return NgramKeeper(self._repository(), self._learning.era)
 
     def _build_erasing(self) -> ErasingService:
         from engine.services.erasing import ErasingService
@@ -319,7 +365,8 @@ class Services:
     def _build_keeper(self) -> MessageKeeper:
         from engine.services.message_keeper import MessageKeeper
 
-        return MessageKeeper(self._repository(), self._emit, self._post)
+        try_again = partial(self._do, self._doors.keeper.store_held)
+        return MessageKeeper(self._repository(), self._emit, try_again)
 
     def _build_library(self) -> LibraryService:
         return make_library(self._config, self._repository(), self._emit, lambda: self._loaded)
@@ -343,7 +390,7 @@ class Services:
         from engine.services.personal_service import PersonalService
 
         shared = self._repository(), self._recall(), self._learning
-        return PersonalService(*shared, self._readings().readings, self._servers(), self._emit, self._post)
+        return PersonalService(*shared, self._readings().readings, self._servers(), self._emit, self._post, self._erase)
 
     def _build_files(self) -> FileService:
         from engine.services.file_service import FileService
@@ -375,7 +422,9 @@ class Services:
         return Recall(self._repository())
 
     def _stored_ngrams(self) -> StoredNgrams:
-        return StoredNgrams(self._repository(), self._post, self._learning.era.number)
+        from engine.services.ngram_keeper import StoredNgrams
+
+        return StoredNgrams(self._repository(), partial(self._do, self._doors.ngrams.save), self._learning.era.number)
 
     def _speculate(self, target: Target, stop: StopSignal, drafter: str, identity: str) -> Speculation:
         from engine.loading import speculate

@@ -66,6 +66,8 @@ class Door:
     build: Callable[[], Any]  # returns the same service each time; called on the thread
     waits: Waits = Waits.USER
     goes_between: bool = False  # may be called in the middle of a program's reply, which then goes on
+    is_owed: bool = False  # what waits when the app is closed is carried out nevertheless
+    is_newest_only: bool = False  # a request stops those before it
 
     def __getattr__(self, name: str) -> Method:
         return Method(self, name)
@@ -79,9 +81,16 @@ class Method:
     name: str
 
 
-def door_to(thread: str, build: Callable[[], S], waits: Waits = Waits.USER, goes_between: bool = False) -> S:
+def door_to(
+    thread: str,
+    build: Callable[[], S],
+    waits: Waits = Waits.USER,
+    goes_between: bool = False,
+    is_owed: bool = False,
+    is_newest_only: bool = False,
+) -> S:
     """A `Door` that type checkers and editors take for the service."""
-    return cast(S, Door(thread, build, waits, goes_between))
+    return cast(S, Door(thread, build, waits, goes_between, is_owed, is_newest_only))
 
 
 class Request(Generic[T]):
@@ -119,6 +128,10 @@ class Call(Command):
     kwargs: dict[str, Any]
     request: Request[Any]
     progress: Callable[[Any], object]
+
+    def is_of(self, kind: object) -> bool:
+        """Whether it asks for this method, or for any of this door."""
+        return kind in (self.method, self.method.door)
 
     def carry_out(self) -> None:
         """Settles the request. Runs on the service's thread."""

@@ -13,7 +13,6 @@ from engine.memory import settle_memory
 from engine.messages.commands import (
     Answer,
     AnswerToolCall,
-    ChangeConversation,
     ChatCommand,
     CheckDrafter,
     Command,
@@ -21,7 +20,6 @@ from engine.messages.commands import (
     DownloadTarget,
     EditPrompt,
     Embed,
-    EraseDeleted,
     FetchDrafter,
     FileCommand,
     ForgetEverything,
@@ -29,7 +27,6 @@ from engine.messages.commands import (
     ImportConversations,
     ImportPresets,
     ImportProfile,
-    KeepPrompt,
     KeepReading,
     KeepReply,
     KeepToolKeys,
@@ -42,9 +39,7 @@ from engine.messages.commands import (
     ReadRuntime,
     Regenerate,
     ReplyCommand,
-    SaveNgrams,
     Send,
-    StoreCommand,
     ToolCommand,
     TuningCommand,
     UseDrafter,
@@ -80,11 +75,8 @@ _NETWORK_THREADS = ("hub", "search", "download", "server", "servers")
 _THREADS: dict[type, str] = {
     ChatCommand: "chat",
     ForgetEverything: "chat",  # so that no reply follows it
-    StoreCommand: "store",
-    EraseDeleted: "erasing",
     OwedCommand: "writing",
     KeepReply: "writing",
-    SaveNgrams: "writing",
     UseLearning: "store",
     PauseLearning: "store",
     ToolCommand: "tools",
@@ -102,10 +94,9 @@ _THREADS: dict[type, str] = {
     FetchDrafter: "hub",
     DownloadTarget: "download",
 }
-# What these commands end: imports that began before are forgotten with the rest; erasing and keeping begin anew.
+# What these commands end: imports that began before are forgotten with the rest, and keeping starts over.
 _ENDED_BY: dict[type, tuple[type, ...]] = {
     ForgetEverything: (ImportConversations, ImportPresets, ImportProfile),
-    EraseDeleted: (EraseDeleted,),
     KeepReading: (KeepReading,),
 }
 _OCCUPIED_BY: dict[object, str] = {  # what a reply waits for on the chat thread
@@ -132,14 +123,14 @@ class Engine(Doors):
             lambda: self._workers["chat"].waiting,
             lambda stop: self._workers["chat"].carry_out_now(stop),  # noqa: PLW0108
         )
-        self._services = Services(config, self._tell, self.post, precedence)
+        self._services = Services(config, self._tell, self.post, self.ask, self, precedence)
         self._workers = {
             name: Worker(
                 f"slipstream-{name}",
                 self._handle,
                 self._tell,
                 on_end=self._services.close_chat if name == "chat" else lambda: None,
-                is_owed=lambda command: isinstance(command, OwedCommand),
+                is_owed=_is_owed,
                 is_dropped=lambda command: isinstance(command, ReplyCommand),
                 on_posted=precedence.note if name == "chat" else lambda _command: None,
             )
@@ -168,6 +159,8 @@ class Engine(Doors):
         """As `ask`; `progress` is called on the service's thread."""
         assert isinstance(method, Method)
         worker = self._workers[method.door.thread]
+        if method.door.is_newest_only:
+            worker.stop(method.door)
         request = Request[_T](worker.signal())
         worker.post(Call(method, args, kwargs, request, progress), request.signal)
         return request
@@ -195,7 +188,7 @@ class Engine(Doors):
         stop = worker.signal()
         match command:
             case Send() | EditPrompt():
-                self._workers["writing"].post(KeepPrompt(command, stop, words))
+                self.ask(self.ahead.keep, command, stop, words)
             case Regenerate(conversation_id) | ContinueReply(conversation_id):
                 self._tell(ReplyWaits(conversation_id, words))
         return worker.post(command, stop)
@@ -215,8 +208,8 @@ class Engine(Doors):
                 command.carry_out()
             return
         if isinstance(command, ReplyCommand):
-            writing.settle(StopSignal(), KeepPrompt)  # also where it is stopped: it is not to be stored twice
-            writing.settle(stop, ChangeConversation)
+            writing.settle(StopSignal(), self.ahead.keep)  # also where it is stopped: it is not to be stored twice
+            writing.settle(stop, self.editor.change)
         if row_of(_THREADS, type(command)) in ("chat", "store"):
             writing.settle(stop, timeout_s=_SETTLING_S)
         self._services.handle(command, stop)
@@ -236,3 +229,7 @@ class Engine(Doors):
         # A network may be silent for longer.
         ended += [self._workers[name].join(deadline - time.monotonic()) for name in _NETWORK_THREADS]
         return all(ended)
+
+
+def _is_owed(command: Command) -> bool:
+    return command.method.door.is_owed if isinstance(command, Call) else isinstance(command, OwedCommand)

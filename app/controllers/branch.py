@@ -15,9 +15,10 @@ from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.widgets.answers import grouped, unanswered
 from app.widgets.toast import Toast
-from engine import ContinueReply, DeleteMessage, EditPrompt, Regenerate, RestoreMessage, ShowBranch
+from engine import ContinueReply, EditPrompt, Regenerate
 from engine.messages.conversations import Message, Role
-from engine.messages.events import ConversationForgotten, Event, EverythingForgotten, Failed, MessageDeleted
+from engine.messages.events import ConversationForgotten, EverythingForgotten, Failed, MessageDeleted
+from engine.requests import Failure
 
 
 class BranchController(Controller):
@@ -32,6 +33,7 @@ class BranchController(Controller):
         consent: Consent,
     ) -> None:
         super().__init__(window, bridge)
+        self._editor = bridge.engine.editor
         self._conversations = conversations
         self._chat = chat
         self._consent = consent
@@ -44,6 +46,9 @@ class BranchController(Controller):
         self._transcript.revision_submitted.connect(self._edit_prompt)
         self._transcript.branch_chosen.connect(self._show_branch)
         self._transcript.delete_requested.connect(self._delete)
+        bridge.listen(MessageDeleted, self._on_deleted)
+        bridge.listen(ConversationForgotten, self._on_forgotten)
+        bridge.listen(EverythingForgotten, self._on_everything_forgotten)
 
     @Slot(int)
     @Slot(int, object)
@@ -109,24 +114,24 @@ class BranchController(Controller):
     def _show_branch(self, message_id: int) -> None:
         open_id = self._conversations.open_id
         if open_id is not None and not self._chat.is_answering:
-            self._bridge.post(ShowBranch(open_id, message_id))
+            self._bridge.ask(self._editor.show_branch, open_id, message_id)
 
     @Slot(int)
     def _delete(self, message_id: int) -> None:
         if (message := self._shown(message_id)) and self._transcript.can_regenerate():
-            self._bridge.post(DeleteMessage(message.conversation_id, message_id))
+            self._bridge.ask(self._editor.delete_message, message.conversation_id, message_id)
 
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case MessageDeleted(conversation_id, message_id):
-                self._deleted.append((conversation_id, message_id))
-                self._offer_undo(self.tr("The message was deleted."))
-            case ConversationForgotten(summary):
-                self._deleted = [each for each in self._deleted if each[0] != summary.id]
-                self._end_undo()
-            case EverythingForgotten():
-                self._deleted.clear()
-                self._end_undo()
+    def _on_deleted(self, event: MessageDeleted) -> None:
+        self._deleted.append((event.conversation_id, event.message_id))
+        self._offer_undo(self.tr("The message was deleted."))
+
+    def _on_forgotten(self, event: ConversationForgotten) -> None:
+        self._deleted = [each for each in self._deleted if each[0] != event.conversation.id]
+        self._end_undo()
+
+    def _on_everything_forgotten(self, _event: EverythingForgotten) -> None:
+        self._deleted.clear()
+        self._end_undo()
 
     def kept(self) -> list[tuple[int, int]]:
         return self._deleted
@@ -152,18 +157,18 @@ class BranchController(Controller):
             self._offer_undo(self.tr("You can undo this once the reply is written."))
         elif self._deleted:
             last = self._deleted[-1]
-            request = self._bridge.post(RestoreMessage(*last))
-            request.finished.connect(partial(self._on_restored, last))
+            request = self._bridge.ask(self._editor.restore_message, *last)
+            request.answered.connect(partial(self._on_restored, last))
             request.failed.connect(self._on_not_restored)
 
-    def _on_restored(self, restored: tuple[int, int]) -> None:
+    def _on_restored(self, restored: tuple[int, int], _nothing: None) -> None:
         if restored in self._deleted:  # not if it was forgotten meanwhile
             self._deleted.remove(restored)
         self._offer_undo(self.tr("The message is back. Another one was deleted before it."))
 
     @Slot(object)
-    def _on_not_restored(self, failed: Failed) -> None:
-        self._offer_undo(failed.sentence)
+    def _on_not_restored(self, failure: Failure) -> None:
+        self._offer_undo(failure.sentence)
 
     def _shown(self, message_id: int) -> Message | None:
         return next((message for message in self._transcript.messages if message.id == message_id), None)

@@ -23,7 +23,7 @@ from app.widgets.answers import Siblings
 from app.widgets.virtual_column import RowPlace
 from engine import Command, ContinueReply, EditPrompt, OwnSampling, Regenerate, ReplySettings, Send
 from engine.messages.comparison import ChatSampling
-from engine.messages.conversations import Conversation, Message
+from engine.messages.conversations import Message
 from engine.messages.events import (
     ContextTrimmed,
     ConversationForgotten,
@@ -128,6 +128,7 @@ class ChatController(Controller):
         window.prompt_box.stop_requested.connect(self._stop)
         window.conversations.deleted.connect(self._stop_reply_in)
         window.signs.writing_requested.connect(self._open_written)
+        bridge.listen(ConversationOpened, self._on_opened)
 
     @property
     def reply_settings(self) -> ReplySettings:
@@ -237,9 +238,6 @@ class ChatController(Controller):
 
     def _on_event(self, event: Event) -> None:
         match event:
-            case ConversationOpened(conversation):
-                if conversation.summary.id == self._conversations.open_id:
-                    self._on_opened(conversation)
             case ConversationForgotten(summary):
                 if self._reply is not None and self._reply.conversation_id == summary.id:
                     self._reply.request.stop()
@@ -292,8 +290,11 @@ class ChatController(Controller):
             self._show_left_out(last.conversation_id, last.statistics.left_out_messages)
         self._window.transcript.column.go_to(kept.place)
 
-    def _on_opened(self, conversation: Conversation) -> None:
+    def _on_opened(self, event: ConversationOpened) -> None:
+        conversation = event.conversation
         conversation_id, messages = conversation.summary.id, conversation.messages
+        if conversation_id != self._conversations.open_id:
+            return
         reply = self._reply
         messages = self._with_finished(conversation_id, messages)
         ids = [message.id for message in messages]

@@ -9,12 +9,12 @@ from app.controllers.controller import Controller
 from app.controllers.conversations import ConversationsController
 from app.dialogs.conversation_dialog import ConversationDialog
 from app.dialogs.parts import show_in_front
-from app.engine_bridge import EngineBridge
+from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.text.places import place_words
-from engine import ChangeConversation, CheckGrammar, OwnSampling
+from engine import CheckGrammar, OwnSampling
 from engine.messages.conversations import Conversation
-from engine.messages.events import ConversationOpened, Event, GrammarChecked
+from engine.messages.events import Event, GrammarChecked
 
 
 class ChatSettingsController(Controller):
@@ -26,7 +26,7 @@ class ChatSettingsController(Controller):
         super().__init__(window, bridge)
         self._conversations = conversations
         self._chat = chat
-        self._awaited: int | None = None  # the conversation that the dialog waits for
+        self._reading: Request[Conversation] | None = None  # the conversation that the dialog waits for
         self._shown: int | None = None  # the conversation that the dialog shows; None: the next one
         self.dialog = ConversationDialog(window)
         self.dialog.saved.connect(self._save)
@@ -40,8 +40,9 @@ class ChatSettingsController(Controller):
             show_in_front(self.dialog)
             return
         if self._conversations.open_id is not None:
-            self._awaited = self._conversations.open_id
-            self._conversations.read(self._awaited)  # it may have changed since it was opened
+            self._drop_reading()
+            self._reading = self._conversations.read(self._conversations.open_id)  # it may have changed since
+            self._reading.answered.connect(self._show_conversation)
             return
         self._shown = None
         about = self.tr("Applies only to the next chat you start.")
@@ -49,16 +50,17 @@ class ChatSettingsController(Controller):
 
     def _on_event(self, event: Event) -> None:
         match event:
-            case ConversationOpened(conversation) if conversation.summary.id == self._awaited:
-                self._awaited, self._shown = None, self._awaited
-                about = self.tr("Applies only to the chat “{title}”, from its next reply on.")
-                about = about.format(title=conversation.summary.title)
-                if conversation.servers:
-                    places = ", ".join(map(place_words, conversation.servers))
-                    about = f"{about}\n{self.tr('Sent to: {places}').format(places=places)}"
-                self._show(self.tr("Settings of this chat"), about, conversation)
             case GrammarChecked(text, sentence):
                 self.dialog.show_grammar_check(text, sentence)
+
+    def _show_conversation(self, conversation: Conversation) -> None:
+        self._shown = conversation.summary.id
+        about = self.tr("Applies only to the chat “{title}”, from its next reply on.")
+        about = about.format(title=conversation.summary.title)
+        if conversation.servers:
+            places = ", ".join(map(place_words, conversation.servers))
+            about = f"{about}\n{self.tr('Sent to: {places}').format(places=places)}"
+        self._show(self.tr("Settings of this chat"), about, conversation)
 
     @Slot(str)
     def _check_grammar(self, text: str) -> None:
@@ -66,13 +68,17 @@ class ChatSettingsController(Controller):
 
     @Slot()
     def _on_moved(self) -> None:
-        self._awaited = None
+        self._drop_reading()
         self.dialog.reject()
+
+    def _drop_reading(self) -> None:
+        if self._reading is not None:
+            self._reading.drop()
 
     @Slot(str, OwnSampling)
     def _save(self, system_prompt: str, sampling: OwnSampling) -> None:
         if self._shown is not None:
-            self._bridge.post(ChangeConversation(self._shown, system_prompt, sampling))
+            self._bridge.ask(self._bridge.engine.editor.change, self._shown, system_prompt, sampling)
         else:
             self._chat.next_chat = NextChat(system_prompt, sampling)
 

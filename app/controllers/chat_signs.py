@@ -34,18 +34,21 @@ class ChatSigns(Controller):
         conversations.moved.connect(self._show)
         chat.next_chat_changed.connect(self._show)
         window.prompt_box.think_button.toggled.connect(self._show)
+        bridge.listen(ConversationOpened, self._on_opened)
+        bridge.listen(ConversationSet, self._on_set)
+        bridge.listen(PresetsListed, self._on_change)
+        bridge.listen(TargetReady, self._on_change)
 
-    def _on_event(self, event: Event) -> None:
-        open_id = self._conversations.open_id
-        match event:
-            case ConversationOpened(conversation) if conversation.summary.id == open_id:
-                self._own = conversation.system_prompt, conversation.sampling
-            case ConversationSet(conversation_id, system_prompt, sampling) if conversation_id == open_id:
-                self._own = system_prompt, sampling
-            case PresetsListed() | TargetReady():
-                pass
-            case _:
-                return
+    def _on_opened(self, event: ConversationOpened) -> None:
+        opened = event.conversation
+        self._on_set(ConversationSet(opened.summary.id, opened.system_prompt, opened.sampling))
+
+    def _on_set(self, event: ConversationSet) -> None:
+        if event.conversation_id == self._conversations.open_id:
+            self._own = event.system_prompt, event.sampling
+            self._show()
+
+    def _on_change(self, _change: Event) -> None:
         self._show()
 
     def kept(self) -> tuple[str, OwnSampling]:

@@ -9,21 +9,11 @@ from PySide6.QtCore import Signal, Slot
 
 from app.controllers.controller import Controller
 from app.dialogs.parts import ask, question_box
-from app.engine_bridge import EngineBridge
+from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.text.numbers import whole
 from app.widgets.toast import Toast
-from engine import (
-    Command,
-    DeleteConversations,
-    ForgetConversation,
-    ListConversations,
-    OpenConversation,
-    RenameConversation,
-    RestoreConversations,
-    RestoreFolder,
-)
-from engine.messages.conversations import ConversationSummary, Message
+from engine.messages.conversations import Conversation, ConversationSummary
 from engine.messages.events import (
     ConversationChanged,
     ConversationForgotten,
@@ -32,12 +22,11 @@ from engine.messages.events import (
     ConversationsDeleted,
     ConversationsImported,
     ConversationsListed,
-    Event,
     EverythingForgotten,
-    Failed,
     ReplyFinished,
 )
 from engine.messages.order import Folder
+from engine.requests import Failure
 
 UNDO_MS = 20_000  # after that, the menu still restores a deleted conversation
 
@@ -70,13 +59,16 @@ class ConversationsController(Controller):
     Signals:
         moved(int | None): another conversation is open, or None: a new chat.
         begun(int): the new chat is stored, under this id.
+        not_listed(str): the store could not be read for the first time, for this reason.
     """
 
     moved = Signal(object)
     begun = Signal(int)
+    not_listed = Signal(str)
 
     def __init__(self, window: MainWindow, bridge: EngineBridge) -> None:
         super().__init__(window, bridge)
+        self._engine = bridge.engine
         self.open_id: int | None = None  # None: a new chat
         self.is_incognito = False  # the open one, also if it begins with the next prompt
         self.folder_id: int | None = None  # that the new chat begins in
@@ -89,13 +81,24 @@ class ConversationsController(Controller):
         window.conversations.deleted.connect(self._delete)
         window.conversations.forget_requested.connect(self._ask_to_forget)
         window.restore_action.triggered.connect(self._restore_last)
+        bridge.listen(ConversationsListed, self._on_listed)
+        bridge.listen(ConversationsImported, self._on_imported)
+        bridge.listen(ConversationChanged, self._on_changed)
+        bridge.listen(ConversationsChanged, self._on_all_changed)
+        bridge.listen(ConversationOpened, self._on_opened)
+        bridge.listen(ConversationsDeleted, self._on_deleted)
+        bridge.listen(ConversationForgotten, self._on_forgotten)
+        bridge.listen(ReplyFinished, self._note_target)
+        bridge.listen(EverythingForgotten, self._on_everything_forgotten)
 
     def list_all(self) -> None:
-        self._bridge.post(ListConversations()).failed.connect(self._on_listing_failed)
+        self._bridge.ask(self._engine.chats.list_all).failed.connect(self._on_listing_failed)
 
-    def read(self, conversation_id: int) -> None:
-        """Answered with `ConversationOpened`."""
-        self._bridge.post(OpenConversation(conversation_id)).failed.connect(self._on_reading_failed)
+    def read(self, conversation_id: int) -> Request[Conversation]:
+        """Has `ConversationOpened` told of it."""
+        request = self._bridge.ask(self._engine.chats.open, conversation_id)
+        request.failed.connect(partial(self._on_reading_failed, conversation_id))
+        return request
 
     def name_chat(self, conversation_id: int, incognito: bool) -> None:
         """The new chat that is open was stored."""
@@ -123,11 +126,11 @@ class ConversationsController(Controller):
 
     @Slot(int, str)
     def _rename(self, conversation_id: int, title: str) -> None:
-        self._change(RenameConversation(conversation_id, title))
+        self._await(self._bridge.ask(self._engine.editor.rename, conversation_id, title))
 
     @Slot(object)
     def _delete(self, conversation_ids: tuple[int, ...]) -> None:
-        self._change(DeleteConversations(conversation_ids))
+        self._await(self._bridge.ask(self._engine.editor.delete, conversation_ids))
 
     @Slot()
     def _restore_last(self) -> None:
@@ -137,8 +140,11 @@ class ConversationsController(Controller):
     def _restore(self, deleted: _Deleted) -> None:
         """Brings deleted conversations back, and shows it if it is one."""
         self._drop(deleted)
-        ids = deleted.ids
-        self._change(RestoreConversations(ids) if deleted.folder is None else RestoreFolder(deleted.folder, ids))
+        editor, ids = self._engine.editor, deleted.ids
+        if deleted.folder is None:
+            self._await(self._bridge.ask(editor.restore, ids))
+        else:
+            self._await(self._bridge.ask(editor.restore_folder, deleted.folder, ids))
         if len(ids) == 1:
             self._open(ids[0])
 
@@ -161,43 +167,44 @@ class ConversationsController(Controller):
 
     def _forget(self, conversation_ids: tuple[int, ...]) -> None:
         for number in conversation_ids:
-            self._change(ForgetConversation(number))
+            self._await(self._bridge.ask(self._engine.editor.forget, number))
 
-    def _change(self, command: Command) -> None:
-        self._bridge.post(command).failed.connect(self._on_change_failed)
+    def _await(self, change: Request[None]) -> None:
+        change.failed.connect(self._on_change_failed)
 
     # What the engine says
 
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case ConversationsListed(conversations):
-                self._was_listed = True
-                self._window.conversations.set_conversations(conversations)
-            case ConversationsImported():
-                self.list_all()
-            case ConversationChanged(summary):
-                self._end_deleted(summary.id)
-                self._window.conversations.upsert(summary)
-            case ConversationsChanged(summaries):
-                self._end_deleted(*(each.id for each in summaries))
-                self._window.conversations.upsert(*summaries)
-            case ReplyFinished(message):
-                self._note_target(message)
-            case ConversationOpened(conversation) if conversation.summary.id == self.open_id:
-                self._show_incognito(conversation.summary.incognito)
-                self._window.conversations.set_chosen(self.open_id)
-            case ConversationsDeleted(summaries, folder):
-                self._on_deleted(summaries, folder)
-            case ConversationForgotten(summary):
-                self._end_deleted(summary.id)
-                self._remove(summary.id)
-                self._window.toasts.show_info(self.tr("“{title}” was deleted permanently.").format(title=summary.title))
-            case EverythingForgotten():
-                self._deleted.clear()
-                self._window.restore_action.setEnabled(False)
-                self._window.toasts.clear()  # some of them would restore a conversation
-                self._window.prompt_box.set_text("")
-                self.begin_chat()
+    def _on_listed(self, event: ConversationsListed) -> None:
+        self._was_listed = True
+        self._window.conversations.set_conversations(event.conversations)
+
+    def _on_imported(self, _event: ConversationsImported) -> None:
+        self.list_all()
+
+    def _on_changed(self, event: ConversationChanged) -> None:
+        self._on_all_changed(ConversationsChanged((event.conversation,)))
+
+    def _on_all_changed(self, event: ConversationsChanged) -> None:
+        self._end_deleted(*(each.id for each in event.conversations))
+        self._window.conversations.upsert(*event.conversations)
+
+    def _on_opened(self, event: ConversationOpened) -> None:
+        if event.conversation.summary.id == self.open_id:
+            self._show_incognito(event.conversation.summary.incognito)
+            self._window.conversations.set_chosen(self.open_id)
+
+    def _on_forgotten(self, event: ConversationForgotten) -> None:
+        forgotten = event.conversation
+        self._end_deleted(forgotten.id)
+        self._remove(forgotten.id)
+        self._window.toasts.show_info(self.tr("“{title}” was deleted permanently.").format(title=forgotten.title))
+
+    def _on_everything_forgotten(self, _event: EverythingForgotten) -> None:
+        self._deleted.clear()
+        self._window.restore_action.setEnabled(False)
+        self._window.toasts.clear()  # some of them would restore a conversation
+        self._window.prompt_box.set_text("")
+        self.begin_chat()
 
     def kept(self) -> _Kept:
         summaries = tuple(self._window.conversations.model.summaries)
@@ -213,7 +220,8 @@ class ConversationsController(Controller):
         self._window.conversations.set_chosen(kept.open_id)
         self._show_incognito(kept.is_incognito)
 
-    def _on_deleted(self, summaries: tuple[ConversationSummary, ...], folder: Folder | None) -> None:
+    def _on_deleted(self, event: ConversationsDeleted) -> None:
+        summaries, folder = event.conversations, event.folder
         ids = tuple(each.id for each in summaries)
         self._remove(*ids)
         self._end_deleted(*ids)
@@ -253,28 +261,30 @@ class ConversationsController(Controller):
         if self.open_id in conversation_ids:
             self.begin_chat()
 
-    def _note_target(self, message: Message) -> None:
+    def _note_target(self, event: ReplyFinished) -> None:
         """It wrote the latest reply of this conversation."""
+        message = event.message
         summary = self._window.conversations.model.find(message.conversation_id)
         if summary is not None and message.target_name and message.target_name != summary.target_name:
             self._window.conversations.upsert(replace(summary, target_name=message.target_name))
 
     @Slot(object)
-    def _on_listing_failed(self, failed: Failed) -> None:
-        if self._was_listed:  # before, a dialog shows it
-            self._window.toasts.show_error(failed.sentence)
+    def _on_listing_failed(self, failure: Failure) -> None:
+        if self._was_listed:
+            self._window.toasts.show_error(failure.sentence)
+        else:
+            self.not_listed.emit(failure.sentence)
 
-    @Slot(object)
-    def _on_reading_failed(self, failed: Failed) -> None:
-        if isinstance(failed.command, OpenConversation) and failed.command.conversation_id == self.open_id:
+    def _on_reading_failed(self, conversation_id: int, failure: Failure) -> None:
+        if conversation_id == self.open_id:
             self.begin_chat()
             self.list_all()
-        self._window.toasts.show_error(failed.sentence)
+        self._window.toasts.show_error(failure.sentence)
 
     @Slot(object)
-    def _on_change_failed(self, failed: Failed) -> None:
+    def _on_change_failed(self, failure: Failure) -> None:
         self.list_all()  # the list shown may differ from what is stored
-        self._window.toasts.show_error(failed.sentence)
+        self._window.toasts.show_error(failure.sentence)
 
     def _show_incognito(self, incognito: bool) -> None:
         self.is_incognito = incognito

@@ -9,8 +9,7 @@ from app.controllers.conversations import ConversationsController
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
-from engine import SaveDraft
-from engine.messages.events import ConversationForgotten, ConversationOpened, Event, EverythingForgotten
+from engine.messages.events import ConversationForgotten, ConversationOpened, EverythingForgotten
 
 _PAUSE_MS = 1_000  # in typing
 _Drafts = dict[int | None, str]  # by their conversations; None: the new chat
@@ -41,6 +40,9 @@ class DraftKeeper(Controller):
         self._box.edited.connect(self._on_edited)
         conversations.moved.connect(self._on_moved)
         conversations.begun.connect(self._on_begun)
+        bridge.listen(ConversationOpened, self._on_opened)
+        bridge.listen(ConversationForgotten, self._on_forgotten)
+        bridge.listen(EverythingForgotten, self._on_everything_forgotten)
 
     @Slot()
     def save(self) -> None:
@@ -51,7 +53,8 @@ class DraftKeeper(Controller):
             self._keeper.note(draft=text)
         elif self._place != _NEW_INCOGNITO and text != self._saved.get(self._place, ""):
             self._saved[self._place] = text
-            self._bridge.post(SaveDraft(self._place, text, self._window.pictures.fresh_in(text)), quiet=True)
+            pictures = self._window.pictures.fresh_in(text)
+            self._bridge.ask(self._bridge.engine.editor.save_draft, self._place, text, pictures).is_quiet = True
 
     @Slot()
     def _on_edited(self) -> None:
@@ -76,22 +79,22 @@ class DraftKeeper(Controller):
         self._place = conversation_id
         self._pause.start()
 
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case ConversationOpened(conversation):
-                number = conversation.summary.id
-                self._saved.setdefault(number, conversation.draft)
-                if number == self._awaited:
-                    self._show(conversation.draft)
-                    self._awaited = None
-            case ConversationForgotten(summary):
-                self._drafts.pop(summary.id, None)
-                self._saved.pop(summary.id, None)
-            case EverythingForgotten():
-                self._drafts = {None: ""}
-                self._saved = {}
-                self._show("")
-                self._keeper.forget_words()  # the draft of the new chat is among them
+    def _on_opened(self, event: ConversationOpened) -> None:
+        number, draft = event.conversation.summary.id, event.conversation.draft
+        self._saved.setdefault(number, draft)
+        if number == self._awaited:
+            self._show(draft)
+            self._awaited = None
+
+    def _on_forgotten(self, event: ConversationForgotten) -> None:
+        self._drafts.pop(event.conversation.id, None)
+        self._saved.pop(event.conversation.id, None)
+
+    def _on_everything_forgotten(self, _event: EverythingForgotten) -> None:
+        self._drafts = {None: ""}
+        self._saved = {}
+        self._show("")
+        self._keeper.forget_words()  # the draft of the new chat is among them
 
     def kept(self) -> tuple[int | None, _Drafts, _Drafts, int]:
         self.save()

@@ -10,7 +10,7 @@ from app.controllers.conversations import ConversationsController
 from app.controllers.presets import PresetsController
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
-from engine.messages.events import Event, FoldersListed
+from engine.messages.events import FoldersListed
 from engine.messages.order import Folder, Preset
 
 
@@ -34,6 +34,7 @@ class FolderStart(Controller):
         window.conversations.new_in_folder_requested.connect(window.prompt_box.setFocus)
         conversations.moved.connect(self._on_moved)
         conversations.begun.connect(self._on_begun)
+        bridge.listen(FoldersListed, self._on_folders)
 
     @Slot(int)
     def _begin(self, folder_id: int) -> None:
@@ -73,13 +74,10 @@ class FolderStart(Controller):
         self._has_values = False
         self._show()
 
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case FoldersListed(folders):
-                gone = self._conversations.folder_id not in {folder.id for folder in folders}
-                if self._conversations.folder_id is not None and gone:
-                    self._conversations.folder_id = None
-                self._show()
+    def _on_folders(self, event: FoldersListed) -> None:
+        if self._conversations.folder_id not in {folder.id for folder in event.folders}:
+            self._conversations.folder_id = None
+        self._show()
 
     def kept(self) -> bool:
         return self._has_values

@@ -16,7 +16,7 @@ from app.dialogs.parts import show_in_front
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
-from engine import ExpectSpeeds, ReadHistory
+from engine import ExpectSpeeds
 from engine.messages.events import (
     ConversationForgotten,
     ConversationsDeleted,
@@ -24,26 +24,26 @@ from engine.messages.events import (
     DrafterLearned,
     Event,
     EverythingForgotten,
-    Failed,
-    HistoryRead,
     LearnedForgotten,
     MessageDeleted,
     ProfileImported,
     ReplyFinished,
     SpeedsExpected,
 )
+from engine.messages.history import History
+from engine.requests import Failure
 
 _PAGE = "app.dialogs.history.page"  # imports pyqtgraph, which nothing else in the window needs
-_CHANGES = (
-    ReplyFinished
-    | DrafterLearned
-    | ConversationsDeleted
-    | ConversationForgotten
-    | ConversationsImported
-    | EverythingForgotten
-    | LearnedForgotten
-    | MessageDeleted
-    | ProfileImported
+_CHANGES: tuple[type[Event], ...] = (
+    ReplyFinished,
+    DrafterLearned,
+    ConversationsDeleted,
+    ConversationForgotten,
+    ConversationsImported,
+    EverythingForgotten,
+    LearnedForgotten,
+    MessageDeleted,
+    ProfileImported,
 )
 
 if TYPE_CHECKING:
@@ -64,6 +64,9 @@ class HistoryController(Controller):
         self.page: HistoryPage | None = None
         self._imported.connect(self._show, Qt.ConnectionType.QueuedConnection)
         window.history_action.triggered.connect(self._open)
+        bridge.listen(SpeedsExpected, self._on_expected)
+        for change in _CHANGES:
+            bridge.listen(change, self._on_change)
 
     @Slot()
     def _open(self) -> None:
@@ -108,29 +111,32 @@ class HistoryController(Controller):
         else:
             self.page.show_notice(self.tr("The table was saved as {file}.").format(file=Path(path).name))
 
-    def _on_event(self, event: Event) -> None:
-        if self.page is None:
-            return
-        match event:
-            case HistoryRead(history):
-                self._is_reading = False
-                self.page.show_history(history)
-                if self._is_stale:
-                    self._read()
-            case SpeedsExpected(command, outlooks) if command.machine is None:
-                self.page.show_outlook(next((each for each in outlooks if each.suggestion is None), None))
-            case _ if isinstance(event, _CHANGES) and self.page.isVisible():
-                self._read()
+    def _on_expected(self, event: SpeedsExpected) -> None:
+        if self.page is not None and event.command.machine is None:
+            self.page.show_outlook(next((each for each in event.outlooks if each.suggestion is None), None))
 
-    @Slot(object)
-    def _on_failed(self, failed: Failed) -> None:
+    def _on_change(self, _change: Event) -> None:
+        if self.page is not None and self.page.isVisible():
+            self._read()
+
+    def _on_read(self, history: History) -> None:
         assert self.page is not None
         self._is_reading = False
-        self.page.show_failure(failed.sentence)
+        self.page.show_history(history)
+        if self._is_stale:
+            self._read()
+
+    @Slot(object)
+    def _on_failed(self, failure: Failure) -> None:
+        assert self.page is not None
+        self._is_reading = False
+        self.page.show_failure(failure.sentence)
 
     def _read(self) -> None:
         """One reading at a time."""
         self._is_stale = self._is_reading
         if not self._is_reading:
             self._is_reading = True
-            self._bridge.post(ReadHistory()).failed.connect(self._on_failed)
+            request = self._bridge.ask(self._bridge.engine.chats.history)
+            request.answered.connect(self._on_read)
+            request.failed.connect(self._on_failed)

@@ -14,33 +14,15 @@ from app.controllers.conversations import UNDO_MS, ConversationsController
 from app.controllers.target import TargetController
 from app.dialogs.folder_dialog import FolderDialog
 from app.dialogs.parts import ask, question_box
-from app.engine_bridge import EngineBridge
+from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.models.conversation_rows import ChatFilter
 from app.settings.keeper import SettingsKeeper
 from app.text.numbers import whole
-from engine import (
-    ArchiveConversations,
-    ChangeFolder,
-    Command,
-    CreateFolder,
-    DeleteFolder,
-    ListFolders,
-    MoveConversations,
-    PinConversations,
-    RestoreFolder,
-    ReturnConversations,
-)
 from engine.messages.conversations import ConversationSummary
-from engine.messages.events import (
-    ConversationsImported,
-    Event,
-    EverythingForgotten,
-    Failed,
-    FoldersListed,
-    PresetsListed,
-)
+from engine.messages.events import ConversationsImported, EverythingForgotten, FoldersListed, PresetsListed
 from engine.messages.order import Folder, Preset
+from engine.requests import Failure
 
 _Summaries = tuple[ConversationSummary, ...]
 
@@ -59,6 +41,7 @@ class OrderController(Controller):
         super().__init__(window, bridge)
         self.presets: tuple[Preset, ...] = ()
         self._conversations = conversations
+        self._editor = bridge.engine.editor
         self._target = target
         self._keeper = keeper
         self._sidebar = window.conversations
@@ -74,9 +57,13 @@ class OrderController(Controller):
         self._sidebar.folder_settings_requested.connect(self._show_settings)
         self._sidebar.folder_renamed.connect(self._rename)
         self._sidebar.folder_deleted.connect(self._ask_to_delete)
+        bridge.listen(FoldersListed, self._on_folders)
+        bridge.listen(ConversationsImported, self._on_imported)
+        bridge.listen(PresetsListed, self._on_presets)
+        bridge.listen(EverythingForgotten, self._on_everything_forgotten)
 
     def list_all(self) -> None:
-        self._change(ListFolders())
+        self._bridge.ask(self._bridge.engine.chats.list_folders)
 
     # What the user wants of chats
 
@@ -85,20 +72,20 @@ class OrderController(Controller):
         before = tuple(each for each in self._kept(conversation_ids) if each.folder_id != folder_id)
         if not before:
             return
-        command = MoveConversations(tuple(each.id for each in before), folder_id)
         folder = self._sidebar.model.find_folder(folder_id)
-        self._change(command, partial(self._tell_moved, before, folder))
+        request = self._bridge.ask(self._editor.move, tuple(each.id for each in before), folder_id)
+        self._await(request, partial(self._tell_moved, before, folder))
 
     @Slot(object, bool)
     def _pin(self, conversation_ids: tuple[int, ...], is_pinned: bool) -> None:
-        self._change(PinConversations(conversation_ids, is_pinned))
+        self._await(self._bridge.ask(self._editor.pin, conversation_ids, is_pinned))
 
     @Slot(object, bool)
     def _archive(self, conversation_ids: tuple[int, ...], is_archived: bool) -> None:
         before = tuple(each for each in self._kept(conversation_ids) if each.is_archived != is_archived)
         if before:
-            command = ArchiveConversations(tuple(each.id for each in before), is_archived)
-            self._change(command, partial(self._tell_archived, before, is_archived))
+            request = self._bridge.ask(self._editor.archive, tuple(each.id for each in before), is_archived)
+            self._await(request, partial(self._tell_archived, before, is_archived))
 
     def _kept(self, conversation_ids: tuple[int, ...]) -> _Summaries:
         """Those that are on the disk; whoever chose others is told."""
@@ -129,19 +116,18 @@ class OrderController(Controller):
 
     @Slot(object)
     def _save(self, folder: Folder) -> None:
-        command: Command = ChangeFolder(folder)
-        if not folder.id:
-            values = folder.name, folder.system_prompt, folder.preset_id, folder.target
-            command = CreateFolder(*values, self._new_for)
-        request = self._bridge.post(command)
-        request.finished.connect(self.dialog.accept)
+        if folder.id:
+            request = self._bridge.ask(self._editor.change_folder, folder)
+        else:
+            request = self._bridge.ask(self._editor.create_folder, folder, self._new_for)
+        request.answered.connect(self._on_saved)
         request.failed.connect(self._on_not_saved)
 
     @Slot(int, str)
     def _rename(self, folder_id: int, name: str) -> None:
         folder = self._sidebar.model.find_folder(folder_id)
         if folder is not None:
-            self._change(ChangeFolder(replace(folder, name=name)))
+            self._await(self._bridge.ask(self._editor.change_folder, replace(folder, name=name)))
 
     @Slot(int)
     def _ask_to_delete(self, folder_id: int) -> None:
@@ -165,8 +151,8 @@ class OrderController(Controller):
     def _delete(self, folder: Folder, with_chats: bool) -> None:
         """What is deleted with its chats is told with these."""
         ids = tuple(each.id for each in self._sidebar.model.inside(folder.id))
-        told = None if with_chats else partial(self._tell_deleted, folder, ids)
-        self._change(DeleteFolder(folder.id, with_chats), told)
+        request = self._bridge.ask(self._editor.delete_folder, folder.id, with_chats)
+        self._await(request, None if with_chats else partial(self._tell_deleted, folder, ids))
 
     @Slot()
     def _keep_opened(self) -> None:
@@ -199,29 +185,36 @@ class OrderController(Controller):
     def _offer_undo(self, words: str, before: _Summaries, folder: str = "") -> None:
         """For all of them at once."""
         words = words.format(title=before[0].title, number=whole(len(before)), folder=folder)
-        undo = partial(self._change, ReturnConversations(before))
+        undo = partial(self._put_back, before)
         self._window.toasts.show_info(words, self.tr("Undo"), undo, UNDO_MS)
+
+    def _put_back(self, before: _Summaries) -> None:
+        self._await(self._bridge.ask(self._editor.put_back, before))
 
     def _tell_deleted(self, folder: Folder, conversation_ids: tuple[int, ...]) -> None:
         words = self.tr("The folder “{name}” was deleted.").format(name=folder.name)
-        undo = partial(self._change, RestoreFolder(folder, conversation_ids))
+        undo = partial(self._restore, folder, conversation_ids)
         self._window.toasts.show_info(words, self.tr("Undo"), undo, UNDO_MS)
+
+    def _restore(self, folder: Folder, conversation_ids: tuple[int, ...]) -> None:
+        self._await(self._bridge.ask(self._editor.restore_folder, folder, conversation_ids))
 
     # What the engine says
 
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case FoldersListed(folders):
-                self._sidebar.set_folders(folders)
-            case ConversationsImported():
-                self._change(ListFolders())  # they may have brought some
-            case PresetsListed(presets):
-                self.presets = presets
-                if self.dialog.isVisible():
-                    self.dialog.show_presets(presets, self.dialog.preset.currentData())
-            case EverythingForgotten():
-                self.presets = ()
-                self.dialog.reject()
+    def _on_folders(self, event: FoldersListed) -> None:
+        self._sidebar.set_folders(event.folders)
+
+    def _on_imported(self, _event: ConversationsImported) -> None:
+        self.list_all()  # they may have brought some
+
+    def _on_presets(self, event: PresetsListed) -> None:
+        self.presets = event.presets
+        if self.dialog.isVisible():
+            self.dialog.show_presets(event.presets, self.dialog.preset.currentData())
+
+    def _on_everything_forgotten(self, _event: EverythingForgotten) -> None:
+        self.presets = ()
+        self.dialog.reject()
 
     def kept(self) -> ChatFilter:
         return self._sidebar.model.filter
@@ -229,20 +222,22 @@ class OrderController(Controller):
     def resume(self, kept: ChatFilter) -> None:
         self._sidebar.set_filter(kept)
 
-    def _change(self, command: Command, then: Callable[[], object] | None = None) -> None:
-        request = self._bridge.post(command)
-        request.failed.connect(self._on_failed)
+    def _await(self, change: Request[None], then: Callable[[], object] | None = None) -> None:
+        change.failed.connect(self._on_failed)
         if then is not None:
-            request.finished.connect(then)
+            change.answered.connect(lambda _nothing: then())
 
     @Slot(object)
-    def _on_failed(self, failed: Failed) -> None:
+    def _on_failed(self, failure: Failure) -> None:
         """The list shown may differ from what is stored."""
-        if not isinstance(failed.command, ListFolders):
-            self._bridge.post(ListFolders())
-            self._conversations.list_all()
-        self._window.toasts.show_error(failed.sentence)
+        self.list_all()
+        self._conversations.list_all()
+        self._window.toasts.show_error(failure.sentence)
 
     @Slot(object)
-    def _on_not_saved(self, failed: Failed) -> None:
-        self.dialog.show_problem(failed.sentence)
+    def _on_saved(self, _nothing: None) -> None:
+        self.dialog.accept()
+
+    @Slot(object)
+    def _on_not_saved(self, failure: Failure) -> None:
+        self.dialog.show_problem(failure.sentence)

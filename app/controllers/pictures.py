@@ -14,16 +14,9 @@ from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.widgets.picture_images import fitting_image
 from app.widgets.pictures import picture_words
-from engine import ShowPicture
-from engine.messages.events import (
-    ConversationForgotten,
-    Event,
-    EverythingForgotten,
-    Failed,
-    PictureShown,
-    PromptStored,
-)
+from engine.messages.events import ConversationForgotten, EverythingForgotten, PromptStored
 from engine.messages.pictures import Picture
+from engine.requests import Failure
 
 
 class PicturesController(Controller):
@@ -38,6 +31,9 @@ class PicturesController(Controller):
         # Queued: who asks is still being made, and has to hear the answer.
         self._pictures.wanted.connect(self._ask, Qt.ConnectionType.QueuedConnection)
         self._pictures.open_requested.connect(self._open)
+        bridge.listen(PromptStored, self._on_prompt_stored)
+        bridge.listen(ConversationForgotten, self._on_forgotten)
+        bridge.listen(EverythingForgotten, self._on_everything_forgotten)
 
     @Slot(str)
     def _ask(self, digest: str) -> None:
@@ -46,14 +42,22 @@ class PicturesController(Controller):
             self._pictures.miss(digest)
         elif (open_id, digest) not in self._asked:
             self._asked.add((open_id, digest))
-            self._bridge.post(ShowPicture(open_id, digest)).failed.connect(self._on_failed)
+            request = self._bridge.ask(self._bridge.engine.chats.picture, open_id, digest)
+            request.answered.connect(partial(self._show, open_id, digest))
+            request.failed.connect(partial(self._on_failed, open_id, digest))
 
-    @Slot(object)
-    def _on_failed(self, failed: Failed) -> None:
-        if isinstance(failed.command, ShowPicture):
-            self._asked.discard((failed.command.conversation_id, failed.command.digest))
-            self._opened.pop(failed.command.digest, None)
-        self._window.toasts.show_error(failed.sentence)
+    def _on_failed(self, conversation_id: int, digest: str, failure: Failure) -> None:
+        self._asked.discard((conversation_id, digest))
+        self._opened.pop(digest, None)
+        self._window.toasts.show_error(failure.sentence)
+
+    def _show(self, conversation_id: int, digest: str, picture: Picture | None) -> None:
+        self._asked.discard((conversation_id, digest))
+        if picture is not None:
+            self._pictures.show_small(picture)
+            self._show_large(picture)
+        elif conversation_id == self._conversations.open_id:
+            self._on_missing(digest)
 
     @Slot(str, str)
     def _open(self, digest: str, name: str) -> None:
@@ -64,21 +68,14 @@ class PicturesController(Controller):
         else:
             self._ask(digest)
 
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case PictureShown(conversation_id, digest, picture):
-                self._asked.discard((conversation_id, digest))
-                if picture is not None:
-                    self._pictures.show_small(picture)
-                    self._show_large(picture)
-                elif conversation_id == self._conversations.open_id:
-                    self._on_missing(digest)
-            case PromptStored(message):
-                self._pictures.settle(message.text)
-            case ConversationForgotten():
-                self._pictures.forget_small()
-            case EverythingForgotten():
-                self._pictures.forget()
+    def _on_prompt_stored(self, event: PromptStored) -> None:
+        self._pictures.settle(event.message.text)
+
+    def _on_forgotten(self, _event: ConversationForgotten) -> None:
+        self._pictures.forget_small()
+
+    def _on_everything_forgotten(self, _event: EverythingForgotten) -> None:
+        self._pictures.forget()
 
     def kept(self) -> tuple[Picture, ...]:
         return self._pictures.all_fresh

@@ -14,16 +14,16 @@ from app.controllers.conversations import UNDO_MS, ConversationsController
 from app.controllers.target import TargetController
 from app.dialogs.conversation_dialog import ConversationDialog
 from app.dialogs.save_preset_dialog import SavePresetDialog
-from app.engine_bridge import EngineBridge
+from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.settings.shortcuts import native, written
 from app.text.presets import ChatValues, is_same_target, preset_of
 from app.theme import ThemeKeeper
 from app.widgets.preset_picker import NONE, PresetPicker
 from app.widgets.toast import Toast
-from engine import ChangeConversation, ListPresets, ListPrompts, OwnSampling, SavePreset
+from engine import ListPresets, ListPrompts, OwnSampling, SavePreset
+from engine.messages.conversations import Conversation
 from engine.messages.events import (
-    ConversationOpened,
     ConversationsListed,
     Event,
     EverythingForgotten,
@@ -65,7 +65,7 @@ class PresetsController(Controller):
         self._dialog = settings_of_chat
         self._use_model = use_model
         self._were_listed = False
-        self._awaited: tuple[int, _UseValues] | None = None  # a chat that is being read, and what then
+        self._reading: Request[Conversation] | None = None  # of a chat whose values are wanted
         self._before: ChatValues | None = None  # of the chat for which the list is open
         self._undo: Toast | None = None  # of what was chosen last
         self._left: Preset | None = None  # whose model is being loaded, or the list of models is not there yet
@@ -86,7 +86,7 @@ class PresetsController(Controller):
         The chat has these values as its own then, whatever becomes of the preset."""
         open_id, told = self._conversations.open_id, preset.system_prompt
         if open_id is not None:
-            self._bridge.post(ChangeConversation(open_id, told, preset.sampling))
+            self._bridge.ask(self._bridge.engine.editor.change, open_id, told, preset.sampling)
         else:
             new = NextChat(self._chat.new_chat.system_prompt if told is None else told, preset.sampling)
             self._chat.next_chat = None if new == NextChat(self._chat.system_prompt) else new
@@ -157,10 +157,6 @@ class PresetsController(Controller):
             case PresetsListed(presets):
                 self.presets = presets
                 self.picker.show_presets(presets)
-            case ConversationOpened(conversation) if self._awaited and self._awaited[0] == conversation.summary.id:
-                _, use = self._awaited
-                self._awaited = None
-                use(self._values(conversation.system_prompt, conversation.sampling))
             case TargetsListed():
                 self._on_known()
             case TargetReady():
@@ -182,7 +178,8 @@ class PresetsController(Controller):
 
     @Slot()
     def _on_moved(self) -> None:
-        self._awaited = self._left = self._before = None
+        self._drop_reading()
+        self._left = self._before = None
         if self._undo is not None:
             self._window.toasts.dismiss(self._undo)  # it was for another chat
             self._undo = None
@@ -236,8 +233,16 @@ class PresetsController(Controller):
             new = self._chat.new_chat
             use(self._values(new.system_prompt, new.sampling))
             return
-        self._awaited = open_id, use
-        self._conversations.read(open_id)
+        self._drop_reading()
+        self._reading = self._conversations.read(open_id)
+        self._reading.answered.connect(partial(self._use_read, use))
+
+    def _use_read(self, use: _UseValues, conversation: Conversation) -> None:
+        use(self._values(conversation.system_prompt, conversation.sampling))
+
+    def _drop_reading(self) -> None:
+        if self._reading is not None:
+            self._reading.drop()
 
     def _values(self, system_prompt: str, sampling: OwnSampling) -> ChatValues:
         in_use, thinks = self._target.in_use, None

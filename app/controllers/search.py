@@ -6,10 +6,9 @@ from PySide6.QtCore import Slot
 
 from app.controllers.controller import Controller
 from app.controllers.conversations import ConversationsController
-from app.engine_bridge import EngineBridge, Posted
+from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.widgets.throttle import Throttle
-from engine import SearchConversations
 from engine.messages.conversations import SearchHit
 from engine.messages.events import (
     ConversationChanged,
@@ -17,7 +16,6 @@ from engine.messages.events import (
     ConversationOpened,
     ConversationsChanged,
     ConversationsDeleted,
-    ConversationsFound,
     ConversationsImported,
     Event,
     EverythingForgotten,
@@ -41,18 +39,22 @@ class SearchController(Controller):
         super().__init__(window, bridge)
         self._conversations = conversations
         self._words = ""
-        self._request: Posted | None = None  # the search under way
+        self._request: Request[tuple[SearchHit, ...]] | None = None  # the search under way
         self._wanted: SearchHit | None = None  # to be revealed when its conversation is open
-        self._again = Throttle(self._post, _AGAIN_MS, parent=self)
+        self._again = Throttle(self._ask, _AGAIN_MS, parent=self)
         window.conversations.search.searched.connect(self._search)
         window.conversations.results.opened.connect(self._open)
         window.conversations.chosen.connect(self._forget_wanted)
+        bridge.listen(ConversationOpened, self._reveal)
+        bridge.listen(EverythingForgotten, self._on_everything_forgotten)
+        for change in _CHANGES:
+            bridge.listen(change, self._on_change)
 
     @Slot(str)
     def _search(self, words: str) -> None:
         if words != self._words:
             self._words = words
-            self._post()
+            self._ask()
 
     @Slot(SearchHit)
     def _open(self, hit: SearchHit) -> None:
@@ -69,20 +71,15 @@ class SearchController(Controller):
     def _forget_wanted(self, _conversation_id: int) -> None:
         self._wanted = None
 
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case ConversationsFound(words, hits) if words and words == self._words:
-                self._window.conversations.show_hits(hits)
-            case ConversationOpened(conversation):
-                self._reveal(conversation.summary.id)
-            case _ if isinstance(event, _CHANGES):
-                if self._words:
-                    self._again.request()
-            case EverythingForgotten():
-                self._wanted = None
-                if self._words:
-                    self._window.conversations.show_hits(())  # at once: they quote the chats
-                    self._post()
+    def _on_change(self, _change: Event) -> None:
+        if self._words:
+            self._again.request()
+
+    def _on_everything_forgotten(self, _event: EverythingForgotten) -> None:
+        self._wanted = None
+        if self._words:
+            self._window.conversations.show_hits(())  # at once: they quote the chats
+            self._ask()
 
     def kept(self) -> str:
         return self._words
@@ -90,14 +87,17 @@ class SearchController(Controller):
     def resume(self, kept: str) -> None:
         self._window.conversations.search.setText(kept)
 
-    def _post(self) -> None:
+    def _ask(self) -> None:
         if self._request is not None:
-            self._request.stop()
-        self._request = self._bridge.post(SearchConversations(self._words)) if self._words else None
+            self._request.drop()
+            self._request = None
+        if self._words:
+            self._request = self._bridge.ask(self._bridge.engine.chats.search, self._words)
+            self._request.answered.connect(self._window.conversations.show_hits)
 
-    def _reveal(self, conversation_id: int) -> None:
+    def _reveal(self, event: ConversationOpened) -> None:
         hit = self._wanted
-        if hit is None or hit.conversation.id != conversation_id:
+        if hit is None or hit.conversation.id != event.conversation.summary.id:
             return
         self._wanted = None
         if hit.message_id is not None and not self._window.transcript.reveal(hit.message_id):

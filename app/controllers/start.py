@@ -10,15 +10,16 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Slot
 
 from app.controllers.controller import Controller, open_folder
+from app.controllers.conversations import ConversationsController
 from app.dialogs.store_dialog import StoreDialog
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
 from app.startup.open_request import OpenRequest
 from app.widgets.dropped_files import DroppedFiles
-from engine import STARTER, ListConversations
+from engine import STARTER
 from engine.messages.conversations import ConversationSummary
-from engine.messages.events import ConversationsListed, Event, Failed, PromptStored, TargetReady
+from engine.messages.events import ConversationsListed, PromptStored, TargetReady
 
 
 class FirstStart(Controller):
@@ -32,16 +33,20 @@ class FirstStart(Controller):
         self._welcome = window.transcript.welcome
         self._welcome.show_introduction(not keeper.settings.has_chatted)
         self._welcome.starter_requested.connect(self._use_starter)
+        bridge.listen(ConversationsListed, self._on_listed)
+        bridge.listen(PromptStored, self._on_prompt_stored)
+        bridge.listen(TargetReady, self._on_ready)
 
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case ConversationsListed(conversations) if not self._was_listed:
-                self._was_listed = True
-                self._on_first_list(conversations)
-            case PromptStored():
-                self._end_introduction()
-            case TargetReady(_, command):
-                self._is_starter = command.target == STARTER
+    def _on_listed(self, event: ConversationsListed) -> None:
+        if not self._was_listed:
+            self._was_listed = True
+            self._on_first_list(event.conversations)
+
+    def _on_prompt_stored(self, _event: PromptStored) -> None:
+        self._end_introduction()
+
+    def _on_ready(self, event: TargetReady) -> None:
+        self._is_starter = event.command.target == STARTER
 
     def resume(self, _kept: None) -> None:
         """Nothing is opened by itself any more."""
@@ -73,30 +78,35 @@ class StoreTrouble(Controller):
     """Shows a dialog while the store of chats cannot be opened: until the conversations are listed for the first time.
     `begin` starts the app once more."""
 
-    def __init__(self, window: MainWindow, bridge: EngineBridge, data_dir: Path, begin: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        window: MainWindow,
+        bridge: EngineBridge,
+        conversations: ConversationsController,
+        data_dir: Path,
+        begin: Callable[[], None],
+    ) -> None:
         super().__init__(window, bridge)
         self._data_dir = data_dir
         self._begin = begin
-        self._was_listed = False
         self.dialog: StoreDialog | None = None
+        conversations.not_listed.connect(self._show)
+        window.toasts.error_shown.connect(self._on_error_shown)
+        bridge.listen(ConversationsListed, self._on_listed)
 
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case Failed(sentence, ListConversations()) if not self._was_listed:
-                self._show(sentence)
-            case Failed(sentence) if self.dialog is not None and sentence == self.dialog.sentence.text():
-                self._window.toasts.clear_errors()  # the model needs the store as well
-            case ConversationsListed():
-                self._was_listed = True
-                if self.dialog is not None:
-                    self._window.toasts.clear_errors()
-                    self.dialog.close()
-                    self.dialog.deleteLater()
-                    self.dialog = None
+    def _on_listed(self, _event: ConversationsListed) -> None:
+        if self.dialog is not None:
+            self._window.toasts.clear_errors()
+            self.dialog.close()
+            self.dialog.deleteLater()
+            self.dialog = None
 
-    def resume(self, _kept: None) -> None:
-        self._was_listed = True
+    @Slot(str)
+    def _on_error_shown(self, sentence: str) -> None:
+        if self.dialog is not None and sentence == self.dialog.sentence.text():
+            self._window.toasts.clear_errors()  # the model needs the store as well
 
+    @Slot(str)
     def _show(self, sentence: str) -> None:
         if self.dialog is None:
             self.dialog = StoreDialog(self._window)

@@ -11,9 +11,8 @@ from app.dialogs.parts import ask, question_box, show_in_front
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.widgets.parts import button
-from engine import StoreHeld
 from engine.messages.conversations import Message
-from engine.messages.events import Event, EverythingForgotten, StoreBehind
+from engine.messages.events import EverythingForgotten, StoreBehind
 from engine.messages.prompts import with_names
 
 SUBJECT = "store"
@@ -33,13 +32,14 @@ class StoreNotice(Controller):
         application = QGuiApplication.instance()
         assert isinstance(application, QGuiApplication)
         application.commitDataRequest.connect(self._on_session_ending)
+        bridge.listen(StoreBehind, self._on_behind)
+        bridge.listen(EverythingForgotten, self._on_everything_forgotten)
 
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case StoreBehind(sentence, unstored):
-                self._show(sentence, unstored)
-            case EverythingForgotten():
-                self._show("", ())
+    def _on_behind(self, event: StoreBehind) -> None:
+        self._show(event.sentence, event.unstored)
+
+    def _on_everything_forgotten(self, _event: EverythingForgotten) -> None:
+        self._show("", ())
 
     def _show(self, sentence: str, unstored: tuple[Message, ...]) -> None:
         self._sentence, self._unstored = sentence, unstored
@@ -94,4 +94,4 @@ class StoreNotice(Controller):
 
     @Slot()
     def _try_again(self) -> None:
-        self._bridge.post(StoreHeld(by_hand=True))
+        self._bridge.ask(self._bridge.engine.keeper.store_held, by_hand=True)

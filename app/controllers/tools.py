@@ -18,9 +18,7 @@ from app.text.translation import translated
 from app.theme import ThemeKeeper
 from engine import (
     EndToolServers,
-    ForgetAllowedTools,
     KeepToolKeys,
-    ListAllowedTools,
     ListTools,
     ReadTextFile,
     UseTools,
@@ -30,7 +28,6 @@ from engine import (
 )
 from engine.errors import SettingInvalid
 from engine.messages.events import (
-    AllowedToolsListed,
     Event,
     EverythingForgotten,
     Failed,
@@ -75,7 +72,7 @@ class ToolsController(Controller):
             dialog.servers.remove_requested.connect(self._ask_to_remove)
             dialog.servers.saved.connect(self._save)
             dialog.json.chosen.connect(self._use_json)
-            dialog.allowed.forget_requested.connect(lambda tools: self._bridge.post(ForgetAllowedTools(tools)))
+            dialog.allowed.forget_requested.connect(self._forget_allowed)
             dialog.file_chosen.connect(self._read_file)
             self._show()
         return self._dialog
@@ -84,10 +81,15 @@ class ToolsController(Controller):
     def _open(self) -> None:
         if not self.dialog.isVisible():
             self.dialog.show_words("")
-            self._bridge.post(ListAllowedTools())
+            self._bridge.ask(self._bridge.engine.chats.allowed_tools).answered.connect(self._show_allowed)
         show_in_front(self.dialog)
 
     # What the user wants
+
+    @Slot(object)
+    def _forget_allowed(self, tools: tuple[AllowedTool, ...] | None) -> None:
+        request = self._bridge.ask(self._bridge.engine.editor.forget_allowed_tools, tools)
+        request.answered.connect(self._show_allowed)
 
     @Slot(str, bool)
     def _switch(self, name: str, is_on: bool) -> None:
@@ -202,15 +204,16 @@ class ToolsController(Controller):
                 self._key_notice = notice
                 self._keeper.change("tool_servers", write_tool_servers(servers))
                 self._show()
-            case AllowedToolsListed(tools):
-                self._allowed = tools
-                self._show()
             case TextFileRead(file) if file.path == self._awaited:
                 self._awaited = None
                 self._import(file.text)
             case EverythingForgotten():
                 self._allowed = ()
                 self._show()
+
+    def _show_allowed(self, tools: tuple[AllowedTool, ...]) -> None:
+        self._allowed = tools
+        self._show()
 
     def _on_changed(self, server: str, state: ServerState, sentence: str) -> None:
         self._states[server] = state, sentence

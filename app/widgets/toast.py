@@ -90,7 +90,13 @@ class Toast(QFrame):
 
 class Toasts(QWidget):
     """At most two messages, the latest below, or three while two errors are open. Errors stay until they are closed or
-    two newer ones come, other messages for some seconds."""
+    two newer ones come, other messages for some seconds.
+
+    Signals:
+        error_shown(str): its text.
+    """
+
+    error_shown = Signal(str)
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -115,7 +121,9 @@ class Toasts(QWidget):
             if toast.kind == ToastKind.ERROR and toast.words.text() == text:
                 toast.dismiss()
                 break
-        return self._show(text, ToastKind.ERROR, action, on_action)
+        shown = self._show(text, ToastKind.ERROR, action, on_action)
+        self.error_shown.emit(text)
+        return shown
 
     def dismiss(self, toast: Toast) -> None:
         """Unless it has gone already."""

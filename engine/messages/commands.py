@@ -8,18 +8,15 @@ from typing import dataclass_transform
 
 from engine.config import LearningSettings, OwnSampling, ReadingSettings, ReplySettings, TargetOptions, TargetSettings
 from engine.messages.asked import Asked
-from engine.messages.conversations import ConversationSummary, ExportFormat
-from engine.messages.learned import NgramRecord
-from engine.messages.order import Folder, LibraryPrompt, Preset, TargetChoice
+from engine.messages.conversations import ExportFormat
+from engine.messages.order import LibraryPrompt, Preset
 from engine.messages.outlook import MachineFigures
 from engine.messages.owner import Owner
 from engine.messages.pictures import Picture
 from engine.messages.prompts import Attachment
 from engine.messages.replies import ReplyStatistics, Thought
 from engine.messages.targets import HubFile
-from engine.messages.tools import AllowedTool, Permission, ToolCall, ToolServer
-from engine.sentences import Told
-from engine.stop_signal import StopSignal
+from engine.messages.tools import Permission, ToolCall, ToolServer
 
 
 @dataclass_transform(frozen_default=True)
@@ -38,11 +35,7 @@ class ReplyCommand(ChatCommand):
     """Lets the target write a reply."""
 
 
-class StoreCommand(Command):
-    """Reads or changes stored conversations."""
-
-
-class OwedCommand(StoreCommand):
+class OwedCommand(Command):
     """Is carried out even if it is still waiting when the app is closed."""
 
 
@@ -195,16 +188,6 @@ class EndToolServers(ToolCommand):
     servers: tuple[str, ...] | None = None  # their names; None: all
 
 
-class ListAllowedTools(StoreCommand):
-    """Answered with `AllowedToolsListed`."""
-
-
-class ForgetAllowedTools(OwedCommand):
-    """Have these asked for again. Answered with `AllowedToolsListed`."""
-
-    tools: tuple[AllowedTool, ...] | None = None  # None: all
-
-
 class CheckDrafter(Command):
     """Fails where it can be seen that nobody will ever draft with this choice."""
 
@@ -263,141 +246,7 @@ class PauseLearning(Command):
     is_paused: bool
 
 
-class ListConversations(StoreCommand):
-    pass
-
-
-class OpenConversation(StoreCommand):
-    conversation_id: int
-
-
-class RenameConversation(OwedCommand):
-    conversation_id: int
-    title: str
-
-
-class DeleteConversations(OwedCommand):
-    """Hides the conversations, all or none; they can be restored until the next start. Answered with
-    `ConversationsDeleted`."""
-
-    conversation_ids: tuple[int, ...]
-
-
-class RestoreConversations(OwedCommand):
-    """All or none. Answered with `ConversationsChanged`."""
-
-    conversation_ids: tuple[int, ...]
-
-
-class ListFolders(StoreCommand):
-    """Answered with `FoldersListed`."""
-
-
-class OrderCommand(OwedCommand):
-    """Changes the order among chats: all of it, or nothing. Answered with `ConversationsChanged` where chats have
-    changed, and before that with `FoldersListed` where folders have."""
-
-
-class MoveConversations(OrderCommand):
-    """Not for incognito chats, as folders are on the disk."""
-
-    conversation_ids: tuple[int, ...]
-    folder_id: int | None  # None: out of their folders
-
-
-class PinConversations(OrderCommand):
-    conversation_ids: tuple[int, ...]
-    is_pinned: bool
-
-
-class ArchiveConversations(OrderCommand):
-    """Not for incognito chats, which are gone when the app is closed."""
-
-    conversation_ids: tuple[int, ...]
-    is_archived: bool
-
-
-class ReturnConversations(OrderCommand):
-    """Back to the folder, the pin and the place in or out of the archive that these have, as they were earlier."""
-
-    conversations: tuple[ConversationSummary, ...]
-
-
-class CreateFolder(OrderCommand):
-    """See `Folder` for its values."""
-
-    name: str
-    system_prompt: str | None = None
-    preset_id: int | None = None
-    target: TargetChoice | None = None
-    conversation_ids: tuple[int, ...] = ()  # that are moved into it
-
-
-class ChangeFolder(OrderCommand):
-    """Its chats keep what they began with."""
-
-    folder: Folder
-
-
-class DeleteFolder(OrderCommand):
-    folder_id: int
-    with_conversations: bool = False  # they are deleted, too, as `DeleteConversations` does; else they stay
-
-
-class RestoreFolder(OrderCommand):
-    """Brings back a folder, and into it these chats, deleted or not."""
-
-    folder: Folder
-    conversation_ids: tuple[int, ...]
-
-
-class DeleteMessage(OwedCommand):
-    """Removes a prompt with its replies, or a reply: with its prompt, unless it ends its branch. Answered with
-    `MessageDeleted` and `ConversationOpened`; if no message would be left, like `DeleteConversations`."""
-
-    conversation_id: int
-    message_id: int
-
-
-class RestoreMessage(OwedCommand):
-    """Brings back what `DeleteMessage` removed, until the next start. Answered with `ConversationOpened`."""
-
-    conversation_id: int
-    message_id: int
-
-
-class ShowBranch(OwedCommand):
-    """Make the branch through this message the current one, down to its leaf that was used last. Answered with
-    `ConversationOpened`."""
-
-    conversation_id: int
-    message_id: int
-
-
-class ChangeConversation(OwedCommand):
-    """Takes effect with its next reply. Answered with `ConversationChanged`."""
-
-    conversation_id: int
-    system_prompt: str | None  # None: it keeps its own
-    sampling: OwnSampling
-
-
-class SaveDraft(OwedCommand):
-    """Save an unsent prompt, without an event."""
-
-    conversation_id: int
-    text: str
-    pictures: tuple[Picture, ...] = ()  # as in `Send`
-
-
-class ShowPicture(StoreCommand):
-    """Answered with `PictureShown`."""
-
-    conversation_id: int
-    digest: str
-
-
-class KeepReply(StoreCommand):
+class KeepReply(Command):
     """Posted by the engine: store a reply that is being written as far as it has come, without an event. Nothing
     happens once it has ended."""
 
@@ -410,39 +259,6 @@ class KeepReply(StoreCommand):
     target_name: str
     target_identity: str | None
     calls: tuple[ToolCall, ...] = ()  # of a whole reply
-
-
-class KeepPrompt(OwedCommand):
-    """Posted by the engine: store a prompt whose reply has to wait. Answered as the prompt itself would be, and with
-    `ReplyWaits`."""
-
-    asked: Send | EditPrompt
-    stop: StopSignal  # of that command, by which it is known
-    waits_for: Told
-
-
-class StoreHeld(OwedCommand):
-    """Store what the store refused until now. Answered with `MessageStored` for each message; posted by the engine as
-    long as there is any."""
-
-    by_hand: bool = False  # the user asked for it and waits
-
-
-class ForgetConversation(OwedCommand):
-    """Removes the conversation for good, whether it was deleted or not. Answered with `ConversationForgotten`."""
-
-    conversation_id: int
-
-
-class EraseDeleted(StoreCommand):
-    """Posted by the engine: erase from the files what was deleted, as far as that is possible, and go on trying.
-    Answered with `DeletedErased` whenever there is news."""
-
-
-class SearchConversations(StoreCommand):
-    """Answered with `ConversationsFound` unless stopped."""
-
-    words: str
 
 
 class ExportConversations(FileCommand):
@@ -622,15 +438,6 @@ class ListDownloads(LibraryCommand):
     """Answered with `DownloadsListed`: all unfinished downloads, also of earlier runs."""
 
 
-class SaveNgrams(StoreCommand):
-    """Posted by the engine: store what was learned about this pair of vocabularies, without an event."""
-
-    target_fingerprint: str
-    drafter_fingerprint: str
-    changed: tuple[NgramRecord, ...]  # count 0: to be removed
-    era: int = 0  # in which they were learned; those of an earlier one are dropped, see `engine.services.era`
-
-
 class ReadLearned(PersonalCommand):
     """Answered with `LearnedRead`, as are commands that change what was learned, after their own event."""
 
@@ -671,10 +478,6 @@ class ForgetLearned(PersonalCommand):
 class ForgetEverything(PersonalCommand):
     """Removes all chats with their unsent prompts, and everything that was learned, for good. Waits for the reply in
     progress and cancels imports. Answered with `EverythingForgotten` and `ConversationsListed`."""
-
-
-class ReadHistory(StoreCommand):
-    """Answered with `HistoryRead`."""
 
 
 class ExpectSpeeds(LibraryCommand):

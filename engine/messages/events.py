@@ -22,10 +22,9 @@ from engine.messages.commands import (
     TuneTarget,
     UseAdapter,
 )
-from engine.messages.conversations import Conversation, ConversationSummary, LeftOut, Message, SearchHit, TextFile
+from engine.messages.conversations import Conversation, ConversationSummary, LeftOut, Message, TextFile
 from engine.messages.drafters import DrafterChoice
 from engine.messages.forms import FormOffer, TuneReport, TuneStep
-from engine.messages.history import History
 from engine.messages.learned import FingerprintPair, ImportOutcome, LearnedSummary, LearningProgress, ProfileSummary
 from engine.messages.order import Folder, LibraryPrompt, Preset
 from engine.messages.outlook import Outlook
@@ -35,7 +34,7 @@ from engine.messages.remote import RemoteServer, reference_in
 from engine.messages.replies import OriginRun, ReplyStatistics, Thought, ThoughtPiece, TokenLog
 from engine.messages.speed import LiveFigures
 from engine.messages.targets import HubFile, LibraryTarget, MemoryEstimate, Runtime, Suggestion
-from engine.messages.tools import AllowedTool, Redefined, ServerState, Tool, ToolCall, ToolServer
+from engine.messages.tools import Redefined, ServerState, Tool, ToolCall, ToolServer
 from engine.sentences import Told
 
 
@@ -252,11 +251,6 @@ class DeletedErased(Event):
     left: tuple[Told, ...]
 
 
-class ConversationsFound(Event):
-    words: str
-    hits: tuple[SearchHit, ...]  # last used conversations first; no more than a list can show
-
-
 class ConversationsExported(Event):
     path: Path
     num_conversations: int
@@ -309,12 +303,6 @@ class TextFileRead(Event):
 class PictureRead(Event):
     path: Path  # as in the command
     picture: Picture
-
-
-class PictureShown(Event):
-    conversation_id: int
-    digest: str
-    picture: Picture | None  # None: the conversation does not hold it, or it is damaged
 
 
 class PassagesFound(Event):
@@ -520,12 +508,6 @@ class ToolFinished(Event):
     siblings: tuple[int, ...] = ()  # as in `Conversation.siblings`, if it has any
 
 
-class AllowedToolsListed(Event):
-    """On request, and after every change."""
-
-    tools: tuple[AllowedTool, ...]
-
-
 class DrafterLearned(Event):
     """From the next reply on the drafter uses another adapter, or the stored one after a start."""
 
@@ -540,10 +522,6 @@ class LearningChanged(Event):
     is_paused: bool = False  # by `PauseLearning`
     can_learn: bool = True  # whether the drafter in use learns adapters; also where none is in use
     is_practising: bool = False  # the target answers earlier prompts again, for it to learn from
-
-
-class HistoryRead(Event):
-    history: History
 
 
 class SpeedsExpected(Event):
@@ -610,6 +588,12 @@ class ReadingsMeasured(Event):
 
 class RuntimeRead(Event):
     runtime: Runtime
+
+
+class OwnWorkFailed(Event):
+    """Something that the engine does unasked, such as erasing what was deleted."""
+
+    sentence: Told
 
 
 class Finished(Event):

@@ -1,17 +1,10 @@
-"""Eras: how long what was learned stays valid while the app runs, and the n-grams of one."""
+"""Eras: how long what was learned stays valid while the app runs."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-from engine.messages.commands import Command, SaveNgrams
-
-if TYPE_CHECKING:
-    from engine.messages.learned import NgramRecord
-    from engine.storage import Repository
 
 
 class Era:
@@ -54,18 +47,3 @@ class Era:
     def begin_next(self) -> None:
         """To be called inside `ending`."""
         self.number += 1
-
-
-class StoredNgrams:
-    """Implements `engine.proposers.drafting.NgramMemory`: reads on the caller's thread, writes on that of the store."""
-
-    def __init__(self, repository: Repository, post: Callable[[Command], object], era: int) -> None:
-        self._repository = repository
-        self._post = post
-        self.era = era
-
-    def load(self, target_fingerprint: str, drafter_fingerprint: str) -> Sequence[NgramRecord]:
-        return self._repository.load_ngrams(target_fingerprint, drafter_fingerprint)
-
-    def save(self, target_fingerprint: str, drafter_fingerprint: str, changed: Sequence[NgramRecord]) -> None:
-        self._post(SaveNgrams(target_fingerprint, drafter_fingerprint, tuple(changed), self.era))

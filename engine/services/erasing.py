@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from engine.messages.commands import EraseDeleted
 from engine.messages.events import DeletedErased, Listener
+from engine.requests import NEVER
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.readings import Readings
@@ -22,7 +22,7 @@ class ErasingService:
     _readings: Readings
     _emit: Listener
 
-    def handle(self, _command: EraseDeleted, stop: StopSignal) -> None:
+    def erase(self, stop: StopSignal = NEVER) -> None:
         """Returns when all is erased, or when it is stopped."""
         self._readings.forget_others({each.id for each in self._repository.list_conversations()})
         told: tuple[str, ...] | None = None

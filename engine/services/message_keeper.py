@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from weakref import WeakKeyDictionary
 
 from engine.errors import ConversationMissing, StoreUnusable
-from engine.messages.commands import Command, KeepReply, Send, StoreHeld
+from engine.messages.commands import KeepReply, Send
 from engine.messages.conversations import Conversation, ConversationSummary, Message, Role
 from engine.messages.events import Listener, MessageStored, StoreBehind
 from engine.messages.pictures import Picture
@@ -42,17 +42,18 @@ class MessageKeeper:
     message that is removed meanwhile nothing is stored. Any thread may call any method.
     """
 
-    def __init__(self, repository: Repository, emit: Listener, post: Callable[[Command], object]) -> None:
+    def __init__(self, repository: Repository, emit: Listener, try_again: Callable[[], object]) -> None:
+        """`try_again` has another thread call `store_held`."""
         self._repository = repository
         self._emit = emit
-        self._post = post
+        self._try_again = try_again
         self._lock = threading.RLock()
         self._held: dict[int, _Written] = {}  # by id
         self._ids: dict[int, int] = {}  # of messages that were held, by their numbers
         self._numbers = itertools.count(-1, -1)
         self._ahead: WeakKeyDictionary[StopSignal, Message] = WeakKeyDictionary()
         self._refusal = ""  # why the last one was not stored
-        self._timer: threading.Timer | None = None  # until `StoreHeld` is posted again
+        self._timer: threading.Timer | None = None  # until it is tried again
         self._is_closed = False
         self._reply = 0  # the number of the one that is being written
         self._part: Message | None = None  # what is stored of that
@@ -158,8 +159,9 @@ class MessageKeeper:
             _logger.warning("what is beside message %d was not read: %s", message.id, type(error))
             return ()
 
-    def store_held(self, by_hand: bool) -> None:
-        """If the store still refuses, StoreUnusable is raised `by_hand`; it is asked again soon in any case."""
+    def store_held(self, by_hand: bool = False) -> None:
+        """Stores what the store refused until now; `MessageStored` tells of each message. Raises StoreUnusable only if
+        the user asked for it `by_hand`; the store is asked again soon in any case."""
         with self._lock:
             try:
                 self._store_held()
@@ -178,7 +180,7 @@ class MessageKeeper:
         if self._timer is not None:
             self._timer.cancel()
         if self._held:
-            self._post(StoreHeld())
+            self._try_again()
 
     def _ask_again(self) -> None:
         """After a pause on a thread of its own: whoever reads the store waits for what its writer has to do."""
@@ -189,7 +191,7 @@ class MessageKeeper:
 
     def _on_pause_over(self) -> None:
         self._timer = None
-        self._post(StoreHeld())
+        self._try_again()
 
     def _new(self, conversation_id: int, parent_id: int | None, role: Role) -> Message:
         return Message(next(self._numbers), conversation_id, parent_id, role, "", datetime.now(UTC))

@@ -10,7 +10,6 @@ from engine.errors import Cancelled
 from engine.learning.judge import Capital
 from engine.messages.commands import (
     Command,
-    EraseDeleted,
     ExportProfile,
     ForgetEverything,
     ForgetLearned,
@@ -55,6 +54,7 @@ class PersonalService:
     _servers: Servers
     _emit: Listener
     _post: Callable[[Command], object]  # queues a command of the engine's own
+    _erase: Callable[[], object]  # what was deleted, on another thread
 
     def handle(self, command: PersonalCommand, stop: StopSignal | None = None) -> None:
         """Raises MendableError; what was changed until then takes effect."""
@@ -73,14 +73,14 @@ class PersonalService:
             case ForgetLearned():
                 with self._exchanging():
                     self._repository.forget_learned()
-                self._post(EraseDeleted())
+                self._erase()
                 self._emit(LearnedForgotten())
                 self._report()
             case ForgetEverything():
                 with self._exchanging():
                     num_conversations = self._repository.forget_everything()
                 self._readings.forget_all()
-                self._post(EraseDeleted())
+                self._erase()
                 self._emit(EverythingForgotten(num_conversations))
                 self._emit(FoldersListed(self._repository.list_folders()))
                 self._emit(ConversationsListed(self._repository.list_conversations()))
@@ -94,7 +94,7 @@ class PersonalService:
             if stop is not None and stop.is_set():
                 raise Cancelled("The import was cancelled; nothing was added.")
             outcome = self._repository.add_learned(learned, command.replace)
-        self._post(EraseDeleted())
+        self._erase()
         self._emit(ProfileImported(command.path, outcome, command.replace))
         self._report()
 

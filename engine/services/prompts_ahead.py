@@ -6,11 +6,13 @@ import logging
 from dataclasses import dataclass
 
 from engine.errors import ConversationMissing, StoreUnusable
-from engine.messages.commands import EditPrompt, KeepPrompt, Send
+from engine.messages.commands import EditPrompt, Send
 from engine.messages.conversations import Message
 from engine.messages.events import ConversationChanged, Listener, PromptStored, ReplyWaits
+from engine.sentences import Told
 from engine.services.message_keeper import MessageKeeper
 from engine.services.turns import check_own
+from engine.stop_signal import StopSignal
 from engine.storage import Repository
 
 _logger = logging.getLogger("slipstream.store")
@@ -24,18 +26,19 @@ class PromptsAhead:
     _keeper: MessageKeeper
     _emit: Listener
 
-    def keep(self, command: KeepPrompt) -> None:
-        """What the store refuses is stored once the target is free, which tells the user what is wrong."""
+    def keep(self, asked: Send | EditPrompt, signal: StopSignal, waits_for: Told) -> None:
+        """Stores the prompt, which is known by the `signal` that stops its reply, and tells why that waits. What the
+        store refuses is stored once the target is free, which tells the user what is wrong."""
         try:
-            prompt = self._stored(command.asked)
+            prompt = self._stored(asked)
         except (StoreUnusable, ConversationMissing) as error:
             _logger.info("a prompt was not stored before its turn: %s", error)
             return
-        self._keeper.note_ahead(command.stop, prompt)
+        self._keeper.note_ahead(signal, prompt)
         conversation_id = prompt.conversation_id
         self._emit(ConversationChanged(self._repository.find_conversation(conversation_id)))
         self._emit(PromptStored(prompt, self._keeper.siblings_of(prompt)))
-        self._emit(ReplyWaits(conversation_id, command.waits_for))
+        self._emit(ReplyWaits(conversation_id, waits_for))
 
     def _stored(self, asked: Send | EditPrompt) -> Message:
         if isinstance(asked, EditPrompt):

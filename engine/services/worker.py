@@ -114,19 +114,20 @@ class Worker:
         if command is not None:
             self._take(command, stop)
 
-    def stop(self, kind: type) -> None:
-        """Ends the commands of this kind that were posted until now, also those that have not begun yet."""
+    def stop(self, kind: object) -> None:
+        """Ends the commands of this kind that were posted until now, also those that have not begun yet. A kind is a
+        type of commands, a method that is asked for, or a door."""
         with self._lock:
             for stop, command in list(self._unfinished.items()):
-                if isinstance(command, kind):
+                if _is_of(command, kind):
                     stop.set()
 
-    def settle(self, stop: StopSignal, kind: type = Command, timeout_s: float = math.inf) -> None:
+    def settle(self, stop: StopSignal, kind: object = Command, timeout_s: float = math.inf) -> None:
         """Waits until the commands of this kind that were posted until now are carried out, but not longer, and not
         once it is stopped."""
         end = time.monotonic() + timeout_s
         with self._lock:
-            wanted = {each for each, command in self._unfinished.items() if isinstance(command, kind)}
+            wanted = {each for each, command in self._unfinished.items() if _is_of(command, kind)}
             while not (wanted.isdisjoint(self._unfinished) or stop.is_set() or time.monotonic() >= end):
                 self._lock.wait(_LOOK_S)
 
@@ -195,6 +196,12 @@ class Worker:
             self._emit(Failed(say(BROKEN, reason=reason_of(error)), command, stop.is_set()))
         else:
             self._emit(Finished(command))
+
+
+def _is_of(command: Command, kind: object) -> bool:
+    if isinstance(kind, type):
+        return isinstance(command, kind)
+    return isinstance(command, Call) and command.is_of(kind)
 
 
 def _cancel(command: Command) -> None:

@@ -23,7 +23,7 @@ from app.crash.reports import CrashFolder
 from app.crash.watch import log_to_file
 from app.settings.app_settings import AppSettings, SettingsFile
 from app.startup.instance_lock import InstanceLock
-from engine import Engine, EngineConfig, ListConversations
+from engine import Engine, EngineConfig
 from engine.config import OwnSampling, TargetOptions
 from engine.errors import ConversationMissing, MendableError
 from engine.exchange.writing import write_chats
@@ -32,7 +32,7 @@ from engine.hub.saved import SavedDownloads
 from engine.hub.search import list_files
 from engine.messages.commands import ForgetEverything
 from engine.messages.conversations import ExportFormat, Role
-from engine.messages.events import DeletedErased, Failed
+from engine.messages.events import DeletedErased
 from engine.messages.learned import NgramRecord, VerifiedReply
 from engine.messages.targets import TargetSource
 from engine.numerics.vocabulary_map import VocabularyMap, open_map
@@ -352,17 +352,17 @@ def _at_the_start(disk: Disk, dice: random.Random, outcome: Outcome) -> None:
     disk.fill(num_left)
     engine = Engine(EngineConfig(folder), events)
     try:
-        engine.post(ListConversations())
+        listed = engine.ask(engine.chats.list_all)
         if num_left:
             left = events.wait_for(DeletedErased).left
             outcome.check(bool(left), "start: a chat is told as erased for which there was no room")
             outcome.check(_holds(folder, secret), "start: there was room, so nothing is tried here")
             disk.free()
         else:  # the store cannot even be opened
-            told = events.wait_for(Failed).sentence
-            outcome.check("is full" in told, f"start: on a full disk it is told: {told}")
+            told = listed.failure
+            outcome.check(told is not None and "is full" in told.sentence, f"start: on a full disk it is told: {told}")
             disk.free()
-            engine.post(ListConversations())
+            engine.ask(engine.chats.list_all)
         left = events.wait_for(DeletedErased).left
         outcome.check(not left, f"start: with room it is told: {left}")
         outcome.check(not _holds(folder, secret), "start: a chat is told as erased and is not")

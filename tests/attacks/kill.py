@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
@@ -35,13 +35,10 @@ from engine.errors import MendableError
 from engine.messages.commands import (
     Command,
     ContinueReply,
-    DeleteConversations,
-    ForgetConversation,
     ForgetEverything,
     ForgetLearned,
     ImportConversations,
     Regenerate,
-    RestoreConversations,
     Send,
 )
 from engine.messages.conversations import Message
@@ -91,7 +88,7 @@ class _Life:
         self._words = (f"word{number}x{count}y" for count in itertools.count())
         self._sending = threading.Lock()
         self._ended = threading.Condition()
-        self._unfinished: list[Command] = []
+        self._unfinished: list[object] = []
         self._chats: list[int] = []
         self._last = 0  # the last reply
 
@@ -123,18 +120,16 @@ class _Life:
                 self._tell("failed", type(command).__name__, sentence)
                 self._end(command)
             case Finished(command):
-                if isinstance(command, RestoreConversations):
-                    self._tell("brought back", command.conversation_ids[0])
                 self._end(command)
 
     def _tell(self, *news: object) -> None:
         with self._sending:
             self._pipe.send(news)
 
-    def _end(self, command: Command) -> None:
+    def _end(self, asked: object) -> None:
         with self._ended:
-            if command in self._unfinished:
-                self._unfinished.remove(command)
+            if asked in self._unfinished:
+                self._unfinished.remove(asked)
             self._ended.notify_all()
 
     def _wait(self, limit_s: float) -> None:
@@ -169,6 +164,22 @@ class _Life:
             self._unfinished.append(command)
         return self._engine.post(command)
 
+    def _ask_for(self, method: Callable[..., object], *args: object, then: tuple[object, ...] = ()) -> StopSignal:
+        """Tells `then` when it is done."""
+        with self._ended:
+            request = self._engine.ask(method, *args)
+            self._unfinished.append(request)
+
+        def end(_settled: object) -> None:
+            if failure := request.failure:
+                self._tell("failed", failure.error.__name__, failure.sentence)
+            elif then:
+                self._tell(*then)
+            self._end(request)
+
+        request.future.add_done_callback(end)
+        return request.signal
+
     def _ask(self) -> StopSignal:
         chat = self._dice.choice([None, *self._chats[-5:]])
         return self._post(Send(f"Say {next(self._words)}.", chat, _GREEDY))
@@ -191,7 +202,7 @@ class _Life:
             return None
         chat = self._chats.pop(self._dice.randrange(len(self._chats)))
         self._tell("forgetting", chat)
-        return self._post(ForgetConversation(chat))
+        return self._ask_for(self._engine.editor.forget, chat)
 
     def _forget_more(self) -> StopSignal:
         if self._dice.random() < 0.7:
@@ -206,8 +217,8 @@ class _Life:
             return None
         chat = self._chats[-1]
         self._tell("deleting", chat)
-        self._post(DeleteConversations((chat,)))
-        return self._post(RestoreConversations((chat,)))
+        self._ask_for(self._engine.editor.delete, (chat,))
+        return self._ask_for(self._engine.editor.restore, (chat,), then=("brought back", chat))
 
     def _learn(self) -> None:
         """Stores what the learner would."""

@@ -15,7 +15,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from app.controllers.store_notice import SUBJECT
-from engine import RenameConversation
 from engine.messages.events import ConversationOpened, StoreBehind
 from engine.storage import FILE_NAME, Repository
 from tests.attacks.attack import Outcome, Plan
@@ -102,7 +101,8 @@ class _Chats:
 
     def rename(self) -> None:
         self.titles[self._open_id] = f"title {self.num_done}"
-        self._desk.bridge.post(RenameConversation(self._open_id, self.titles[self._open_id]))
+        bridge = self._desk.bridge
+        bridge.ask(bridge.engine.editor.rename, self._open_id, self.titles[self._open_id])
         self.num_done += 1
 
     def type_draft(self) -> None:

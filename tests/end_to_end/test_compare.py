@@ -19,7 +19,7 @@ from app.main_window import MainWindow
 from app.theme import ThemeKeeper, apply_theme
 from engine import EngineConfig, ReplySettings, SamplingSettings
 from engine.messages.comparison import Comparison, Side
-from engine.messages.events import Event, HistoryRead, ReplyFinished, TargetReady
+from engine.messages.events import Event, ReplyFinished, TargetReady
 from tests.fakes.chats import Chats
 from tests.fakes.ear import Ear
 
@@ -100,10 +100,10 @@ def test_a_chat_is_compared_and_goes_on_as_if_nothing_had_been(desk: Desk) -> No
     held = first.message.statistics.context_used
     assert statistics.evaluated_tokens <= statistics.prompt_tokens - held + 1, "all that was said before was still held"
 
-    with desk.waiting_for(HistoryRead):
-        desk.window.history_action.trigger()
+    read = desk.bridge.engine.ask(desk.bridge.engine.chats.history).result()
+    assert sum(portion.tally.num_replies for portion in read.days) == 2, "those of the chat alone"
+    desk.window.history_action.trigger()
+    desk.qtbot.waitUntil(lambda: desk.history.page is not None and desk.history.page.headline.text() != "")
     assert desk.history.page is not None
-    read = [event for event in desk.ear.events if isinstance(event, HistoryRead)][-1]
-    assert sum(portion.tally.num_replies for portion in read.history.days) == 2, "those of the chat alone"
     assert "repl" in desk.history.page.headline.text()
     desk.history.page.close()

@@ -26,7 +26,6 @@ from engine.messages.events import (
     ConversationForgotten,
     ConversationOpened,
     ConversationsExported,
-    ConversationsFound,
     ConversationsImported,
     ConversationsListed,
     Event,
@@ -188,9 +187,10 @@ def switch_the_model(desk: Desk, copy: Path) -> None:
 def search(desk: Desk) -> None:
     field = desk.window.conversations.search
     desk.window.search_action.trigger()
-    with desk.waiting_for(ConversationsFound):
+    model = desk.window.conversations.results.model
+    with desk._qtbot.waitSignal(model.modelReset, timeout=_PATIENCE_MS):
         QTest.keyClicks(field, "plant name")
-    (hit,) = desk.heard(ConversationsFound)[-1].hits
+    (hit,) = model.hits
     assert hit.snippet == "Name one plant."
     QTest.keyClick(field, Qt.Key.Key_Escape)
     assert not field.text()

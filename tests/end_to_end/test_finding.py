@@ -23,7 +23,6 @@ from engine import EngineConfig, ReplySettings, SamplingSettings
 from engine.messages.events import (
     ConversationForgotten,
     ConversationsExported,
-    ConversationsFound,
     ConversationsImported,
     ConversationsListed,
     Event,
@@ -62,10 +61,11 @@ class Desk:
 
     def look_for(self, words: str) -> list[str]:
         search = self.window.conversations.search
+        results = self.window.conversations.results
         search.clear()
-        with self.waiting_for(ConversationsFound):
+        with self.qtbot.waitSignal(results.model.modelReset, timeout=_PATIENCE_MS):
             search.insert(words)  # QTest has no keys for letters beyond ASCII
-        return [hit.conversation.title for hit in self.window.conversations.results.model.hits]
+        return [hit.conversation.title for hit in results.model.hits]
 
     def ask(self, text: str) -> None:
         with self.waiting_for(ReplyFinished):

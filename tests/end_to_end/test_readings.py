@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from engine import (
-    DeleteConversations,
     Engine,
     EngineConfig,
     LearningSettings,
@@ -107,8 +106,7 @@ def test_a_chat_goes_on_after_a_restart_from_what_was_read(tmp_path: Path) -> No
         assert statistics.evaluated_tokens < FEW
         start.wait_until_done(KeepReading)
         assert kept(folder) == {str(chat), str(beginning_alike.conversation_id)}
-        start.engine.post(DeleteConversations((chat,)))
-        start.wait_until_done(DeleteConversations)
+        start.engine.ask(start.engine.editor.delete, (chat,)).result()
         start.engine.post(MeasureReadings())
         assert start.events.wait_for(ReadingsMeasured).num_bytes > 0
         assert kept(folder) == {str(beginning_alike.conversation_id)}

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from engine import (
-    DeleteConversations,
     Engine,
     EngineConfig,
     LoadTarget,
@@ -20,7 +19,7 @@ from engine import (
     TargetSettings,
 )
 from engine.messages.conversations import Message
-from engine.messages.events import ConversationsDeleted, ReplyFinished, TargetReady
+from engine.messages.events import ReplyFinished, TargetReady
 from engine.messages.pace import KnownCosts
 from engine.messages.replies import ReplyStatistics
 from engine.numerics.draft_length import PassCosts
@@ -51,8 +50,7 @@ class Start:
         return self.events.wait_for(ReplyFinished).message
 
     def delete(self, message: Message) -> None:
-        self.engine.post(DeleteConversations((message.conversation_id,)))
-        self.events.wait_for(ConversationsDeleted)
+        self.engine.ask(self.engine.editor.delete, (message.conversation_id,)).result()
 
 
 @contextmanager

@@ -22,7 +22,6 @@ from engine import (
     Engine,
     EngineConfig,
     LoadTarget,
-    OpenConversation,
     Regenerate,
     ReplySettings,
     SamplingSettings,
@@ -32,7 +31,6 @@ from engine import (
 from engine.messages.commands import Command
 from engine.messages.conversations import Conversation, Message
 from engine.messages.events import (
-    ConversationOpened,
     Event,
     Failed,
     Finished,
@@ -147,7 +145,7 @@ class Desk:
                 return failed
 
     def opened(self, number: int) -> Conversation:
-        return self.do(OpenConversation(number), ConversationOpened).conversation
+        return self.engine.ask(self.engine.chats.open, number).result()
 
     def reply(self, command: Command) -> Message:
         return self.do(command, ReplyFinished).message

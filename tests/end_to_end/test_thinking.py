@@ -18,10 +18,10 @@ from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
 from app.theme import ThemeKeeper, apply_theme
 from app.widgets.reply_view import ReplyView
-from engine import EngineConfig, SamplingSettings, SearchConversations
+from engine import EngineConfig, SamplingSettings
 from engine.config import SpeculationSettings
 from engine.messages.conversations import Message
-from engine.messages.events import ConversationsFound, ReplyFinished, TargetReady
+from engine.messages.events import ReplyFinished, TargetReady
 from tests.fakes.chats import Chats, unsaved
 from tests.fakes.ear import Ear
 from tests.fakes.thinker import ANSWER, THOUGHT, Thinker
@@ -130,10 +130,7 @@ def test_a_thought_is_folded_kept_and_switched_off(
     desk.ask("And 3 and 1?")
     assert THOUGHT not in thinker.text.split("And 3 and 1?")[0], "the template leaves it out of later prompts"
     assert ANSWER in thinker.text.split("And 3 and 1?")[0]
-    found = desk.bridge.post(SearchConversations("check"))
-    with qtbot.waitSignal(desk.ear.heard, timeout=_PATIENCE_MS, check_params_cb=_is(ConversationsFound)):
-        assert found is not None
-    hits = next(event.hits for event in desk.ear.events if isinstance(event, ConversationsFound))
+    hits = desk.bridge.engine.ask(desk.bridge.engine.chats.search, "check").result()
     assert [(hit.is_thought, hit.snippet) for hit in hits] == [(True, " ".join(THOUGHT.split()))]
 
     desk.settings.note(thought_length=7)

@@ -28,6 +28,10 @@ class Asked:
     request: Request[Any]
     progress: Callable[[Any], object]
 
+    @property
+    def call(self) -> tuple[Any, ...]:
+        return (self.method.name, *self.args, *self.kwargs.values())
+
     def answer(self, value: Any = None) -> None:
         self.request.future.set_result(value)
         QCoreApplication.processEvents()
@@ -50,15 +54,18 @@ class _Notebook(Doors):
         self.posted: list[Command] = []
         self.stops: list[StopSignal] = []
         self.loads: list[LoadTarget] = []  # stays when `posted` is emptied
+        self.log: list[Command | Asked] = []  # as well
 
     def begin(
         self, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any], progress: Callable[[Any], object]
     ) -> Request[Any]:
         self.asked.append(Asked(method, args, kwargs, Request(StopSignal()), progress))
+        self.log.append(self.asked[-1])
         return self.asked[-1].request
 
     def post(self, command: Command) -> StopSignal:
         self.posted.append(command)
+        self.log.append(command)
         if isinstance(command, LoadTarget):
             self.loads.append(command)
         self.stops.append(StopSignal())
@@ -76,10 +83,30 @@ class FakeBridge(EngineBridge):
         super().__init__(EngineConfig(Path()), make_engine=lambda _config, _listener: cast(Engine, notebook))
         self.posted, self.stops, self.loads = notebook.posted, notebook.stops, notebook.loads
         self.all_asked = notebook.asked
+        self._log = notebook.log
 
     def asked(self, method: Any) -> list[Asked]:
         """What was asked of this method, such as `bridge.engine.hub.search`, first to last."""
         return [each for each in self.all_asked if each.method == method]
+
+    def last(self, method: Any) -> Asked:
+        return self.asked(method)[-1]
+
+    @property
+    def calls(self) -> list[tuple[Any, ...]]:
+        """The names and the arguments of all methods that were asked for."""
+        return [each.call for each in self.all_asked]
+
+    def asked_now(self) -> list[Asked]:
+        """What was asked since `take`."""
+        return [each for each in self._log if isinstance(each, Asked)]
+
+    def take(self) -> list[Any]:
+        """Everything since the last time: commands, and of requests the name of the method with its arguments."""
+        taken = [each.call if isinstance(each, Asked) else each for each in self._log]
+        self._log.clear()
+        self.posted.clear()
+        return taken
 
     def tell(self, *events: Event) -> None:
         """Sends events as the engine would, and lets the interface handle them."""

@@ -1,9 +1,18 @@
-"""Every command that can be posted."""
+"""Every command that can be posted, and two that stand for any."""
 
 from __future__ import annotations
 
 from engine.messages import commands
 from engine.messages.commands import Command
+
+
+class ListThings(Command):
+    pass
+
+
+class OpenThing(Command):
+    number: int
+
 
 ALL_COMMANDS = tuple(
     kind

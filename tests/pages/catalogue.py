@@ -33,11 +33,9 @@ from app.text.tool_calls import CallPhase
 from app.widgets.meter_text import Readiness
 from app.widgets.prompt_view import PromptView
 from app.widgets.reply_view import ReplyView
-from engine import CreateFolder, DeleteFolder, DeletePreset, DeletePrompt, write_tool_servers
+from engine import DeletePreset, DeletePrompt, write_tool_servers
 from engine.messages.conversations import Message, Role
 from engine.messages.events import (
-    ConversationsFound,
-    HistoryRead,
     LearnedRead,
     ServersListed,
     SpeculationChanged,
@@ -46,6 +44,7 @@ from engine.messages.events import (
     ToolAsked,
 )
 from engine.messages.history import History
+from engine.messages.order import Folder
 from engine.messages.outlook import MachineFigures
 from engine.messages.prompts import Attachment, join_prompt
 from engine.messages.serving import Client
@@ -216,7 +215,7 @@ def lists(studio: Studio, _folder: Path) -> Iterator[Page]:
     window = studio.window
     window.conversations.begin_search()
     window.conversations.search.setText("boat")
-    studio.until(lambda: studio.heard(ConversationsFound))
+    studio.until(lambda: bool(window.conversations.results.model.hits))
     yield "search", window
     window.conversations.search.setText("nothing has these words")
     studio.rest()
@@ -286,7 +285,8 @@ def library(studio: Studio, folder: Path) -> Iterator[Page]:
 
 def speed(studio: Studio, _folder: Path) -> Iterator[Page]:
     studio.window.history_action.trigger()
-    studio.until(lambda: studio.heard(HistoryRead) and studio.app.history.page is not None)
+    studio.until(lambda: studio.app.history.page is not None)
+    studio.rest()
     page = studio.app.history.page
     assert page is not None
     yield "speed", page
@@ -547,9 +547,9 @@ def order(studio: Studio, _folder: Path) -> Iterator[Page]:
     dialog.save_button.click()
     yield "new folder", dialog
     dialog.close()
-    ids = [each.id for each in model.summaries]
+    ids, editor = [each.id for each in model.summaries], studio.app.bridge.engine.editor
     for name, number in zip(("Garden club", "Letters"), ids[:2], strict=True):
-        studio.app.bridge.post(CreateFolder(name, "Be kind.", conversation_ids=(number,)))
+        studio.app.bridge.ask(editor.create_folder, Folder(0, name, "Be kind."), (number,))
         studio.until(lambda name=name: name in [each.name for each in model.folders])  # type: ignore[misc]
     first, second = (folder.id for folder in model.folders)
     studio.until(lambda: bool(model.inside(first) and model.inside(second)))
@@ -574,7 +574,7 @@ def order(studio: Studio, _folder: Path) -> Iterator[Page]:
     yield "delete a folder", box
     box.close()
     for folder in model.folders:
-        studio.app.bridge.post(DeleteFolder(folder.id))
+        studio.app.bridge.ask(editor.delete_folder, folder.id)
     studio.until(lambda: not model.folders)
     window.new_action.trigger()
 

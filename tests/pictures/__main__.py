@@ -23,16 +23,15 @@ from app.dialogs.forms_dialog import FormsDialog
 from app.dialogs.shortcuts_dialog import ShortcutsDialog
 from app.settings.declaration import SettingsPage
 from app.text.translation import install_translations
-from engine import BUILT_IN, CreateFolder, DeleteFolder, PinConversations
+from engine import BUILT_IN
 from engine.messages.events import (
-    ConversationsFound,
-    HistoryRead,
     LearnedRead,
     ServersListed,
     SpeculationChanged,
     TargetReady,
     TargetsListed,
 )
+from engine.messages.order import Folder
 from engine.remote.address import way_notice
 from tests.pictures.content import (
     BRANCHED_CHAT,
@@ -197,7 +196,7 @@ def _search(studio: Studio, _folder: Path) -> None:
     _open(studio, CODE_CHAT)
     studio.window.conversations.begin_search()
     studio.window.conversations.search.setText("boat")
-    studio.until(lambda: studio.heard(ConversationsFound))
+    studio.until(lambda: bool(studio.window.conversations.results.model.hits))
     studio.shoot("search", studio.window)
     studio.window.conversations.search.leave()
 
@@ -205,16 +204,17 @@ def _search(studio: Studio, _folder: Path) -> None:
 def _folders(studio: Studio, _folder: Path) -> None:
     _open(studio, CODE_CHAT)
     sidebar, model = studio.window.conversations, studio.window.conversations.model
+    ask, editor = studio.app.bridge.ask, studio.app.bridge.engine.editor
     ids = [model.summary(row).id for row in range(model.rowCount())]
     for name, some in (("Garden club", ids[1:3]), ("Letters", ids[3:4])):
-        studio.app.bridge.post(CreateFolder(name, "Be kind.", conversation_ids=tuple(some)))
-    studio.app.bridge.post(PinConversations((ids[-1],), True))
+        ask(editor.create_folder, Folder(0, name, "Be kind."), tuple(some))
+    ask(editor.pin, (ids[-1],), True)
     studio.until(lambda: any(each.is_pinned for each in model.summaries) and len(model.folders) == 2)
     sidebar.view.set_open(model.folders[0].id, True)
     studio.shoot("folders", studio.window)
-    studio.app.bridge.post(PinConversations((ids[-1],), False))
+    ask(editor.pin, (ids[-1],), False)
     for folder in model.folders:
-        studio.app.bridge.post(DeleteFolder(folder.id))
+        ask(editor.delete_folder, folder.id)
     studio.until(lambda: not model.folders)
 
 
@@ -287,7 +287,8 @@ def _library(studio: Studio, folder: Path) -> None:
 
 def _speed(studio: Studio, _folder: Path) -> None:
     studio.window.history_action.trigger()
-    studio.until(lambda: studio.heard(HistoryRead))
+    studio.until(lambda: studio.app.history.page is not None)
+    studio.rest()
     page = studio.app.history.page
     assert page is not None
     studio.shoot("speed", page)

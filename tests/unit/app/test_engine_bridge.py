@@ -16,13 +16,14 @@ from pytestqt.qtbot import QtBot
 from shiboken6 import delete
 
 from app.engine_bridge import EngineBridge, Posted, Request
-from engine import Command, Engine, EngineConfig, ListConversations, OpenConversation, StopSignal
+from engine import Command, Engine, EngineConfig, StopSignal
 from engine.errors import NotPossible
 from engine.messages.events import ConversationsListed, Event, Failed, LearnedGrew, Listener
 from engine.messages.prompts import TokenCount
 from engine.requests import Failure
 from engine.services.worker import Worker
 from tests.fakes.bridge import FakeBridge
+from tests.fakes.commands import ListThings, OpenThing
 
 
 class Diary(QObject):
@@ -65,7 +66,7 @@ class OneThread:
 
     def _handle(self, command: Command, stop: StopSignal) -> None:
         assert self.go_on.wait(10)
-        if isinstance(command, OpenConversation):
+        if isinstance(command, OpenThing):
             raise NotPossible("It was stopped." if stop.is_set() else "There is no such chat.")
         self._emit(ConversationsListed(()))
 
@@ -94,14 +95,14 @@ def make() -> Iterator[Make]:
 
 def test_a_request_ends_after_all_its_events_on_the_interface_thread(qtbot: QtBot, make: Make) -> None:
     bridge, _, diary = make()
-    for name, command in (("list", ListConversations()), ("open", OpenConversation(1)), ("again", ListConversations())):
+    for name, command in (("list", ListThings()), ("open", OpenThing(1)), ("again", ListThings())):
         diary.follow(bridge.post(command), name)
     qtbot.waitUntil(lambda: "again finished" in diary.lines)
     assert diary.lines == [
         ConversationsListed(()),
         "list finished",
         "open: There is no such chat.",
-        Failed("There is no such chat.", OpenConversation(1)),
+        Failed("There is no such chat.", OpenThing(1)),
         ConversationsListed(()),
         "again finished",
     ]
@@ -111,7 +112,7 @@ def test_a_request_ends_after_all_its_events_on_the_interface_thread(qtbot: QtBo
 def test_a_request_is_stopped_before_it_begins(qtbot: QtBot, make: Make) -> None:
     bridge, engine, diary = make()
     engine.go_on.clear()
-    first, second = bridge.post(OpenConversation(1)), bridge.post(OpenConversation(2))
+    first, second = bridge.post(OpenThing(1)), bridge.post(OpenThing(2))
     diary.follow(second, "second")
     second.stop()
     assert (first.is_stopped, second.is_stopped) == (False, True)
@@ -121,11 +122,11 @@ def test_a_request_is_stopped_before_it_begins(qtbot: QtBot, make: Make) -> None
 
 def test_a_failure_that_nobody_listens_to_is_said_once(qtbot: QtBot, make: Make) -> None:
     bridge, _, diary = make()
-    bridge.post(OpenConversation(1))
-    bridge.post(OpenConversation(1), quiet=True)
-    finished = bridge.post(OpenConversation(1))
+    bridge.post(OpenThing(1))
+    bridge.post(OpenThing(1), quiet=True)
+    finished = bridge.post(OpenThing(1))
     finished.finished.connect(lambda: diary.hear("never"))
-    failed = Failed("There is no such chat.", OpenConversation(1))
+    failed = Failed("There is no such chat.", OpenThing(1))
     qtbot.waitUntil(lambda: diary.lines.count(failed) == 3)
     assert diary.lines == [failed.sentence, failed, failed, failed.sentence, failed]
 
@@ -133,16 +134,16 @@ def test_a_failure_that_nobody_listens_to_is_said_once(qtbot: QtBot, make: Make)
 def test_what_the_engine_asks_of_itself_ends_no_request() -> None:
     bridge = FakeBridge()
     diary = Diary(bridge)
-    diary.follow(bridge.post(ListConversations()), "list")
-    bridge.tell(Failed("The disk is full.", OpenConversation(1)))
-    assert diary.lines == ["The disk is full.", Failed("The disk is full.", OpenConversation(1))]
+    diary.follow(bridge.post(ListThings()), "list")
+    bridge.tell(Failed("The disk is full.", OpenThing(1)))
+    assert diary.lines == ["The disk is full.", Failed("The disk is full.", OpenThing(1))]
 
 
 def test_equal_commands_end_in_the_order_in_which_they_were_posted() -> None:
     bridge = FakeBridge()
     diary = Diary(bridge)
     for name in ("first", "second"):
-        diary.follow(bridge.post(OpenConversation(1)), name)
+        diary.follow(bridge.post(OpenThing(1)), name)
     bridge.tell(Failed("No.", bridge.posted[0]))
     assert diary.lines[0] == "first: No."
     bridge.tell(Failed("No.", bridge.posted[1]))
@@ -152,7 +153,7 @@ def test_equal_commands_end_in_the_order_in_which_they_were_posted() -> None:
 def test_nothing_is_heard_of_a_bridge_that_is_closed(make: Make) -> None:
     bridge, engine, diary = make()
     engine.go_on.clear()
-    requests = [bridge.post(command) for command in (ListConversations(), OpenConversation(1), ListConversations())]
+    requests = [bridge.post(command) for command in (ListThings(), OpenThing(1), ListThings())]
     for request in requests:
         diary.follow(request, "request")
     engine.go_on.set()

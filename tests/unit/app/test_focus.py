@@ -30,20 +30,15 @@ from engine.config import SpeculationSettings
 from engine.messages.commands import (
     Command,
     ContinueReply,
-    DeleteConversations,
     EditPrompt,
     Regenerate,
-    RestoreConversations,
-    SearchConversations,
     Send,
-    ShowBranch,
 )
 from engine.messages.conversations import Conversation, ConversationSummary, Message, Role, SearchHit
 from engine.messages.events import (
     ConversationChanged,
     ConversationOpened,
     ConversationsDeleted,
-    ConversationsFound,
     ConversationsListed,
     PromptStored,
     ReplyFinished,
@@ -51,7 +46,7 @@ from engine.messages.events import (
     TargetReady,
     TargetsListed,
 )
-from tests.fakes.bridge import FakeBridge
+from tests.fakes.bridge import Asked, FakeBridge
 from tests.fakes.browser import Browser
 from tests.unit.app.library_samples import TARGETS
 from tests.unit.app.widgets.messages import STATISTICS
@@ -121,9 +116,11 @@ class Desk:
     def leave(self) -> None:
         """Answers the engine's commands, closes what was opened, and Esc leaves a field that was entered."""
         self.rest()
+        for asked in self.bridge.asked_now():
+            self._settle(asked)
         for command in tuple(self.bridge.posted):
             self._answer(command)
-        self.bridge.posted.clear()
+        self.bridge.take()
         while QApplication.activePopupWidget():
             self.close_popup()
         for other in QApplication.topLevelWidgets():
@@ -147,17 +144,22 @@ class Desk:
             case Regenerate() | ContinueReply():
                 parent = 70 if isinstance(command, Regenerate) and command.message_id == 71 else 72
                 bridge.tell(ReplyFinished(Message(number, 7, parent, Role.ASSISTANT, "Again.", NOW), (1, number)))
-            case ShowBranch(_, message_id):
+
+    def _settle(self, asked: Asked) -> None:
+        bridge = self.bridge
+        match asked.call:
+            case "show_branch", _, message_id:
                 branch = [replace(each, id=message_id) if message_id in SIBLINGS.get(each.id, ()) else each
                           for each in MESSAGES]  # fmt: skip
                 siblings = {**SIBLINGS, message_id: next(ids for ids in SIBLINGS.values() if message_id in ids)}
                 bridge.tell(ConversationOpened(Conversation(CHATS[1], "", tuple(branch), siblings=siblings)))
-            case DeleteConversations((conversation_id,)):
+            case "delete", (conversation_id,):
                 bridge.tell(ConversationsDeleted((next(chat for chat in CHATS if chat.id == conversation_id),)))
-            case RestoreConversations((conversation_id,)):
+            case "restore", (conversation_id,):
                 bridge.tell(ConversationChanged(next(chat for chat in CHATS if chat.id == conversation_id)))
-            case SearchConversations(words):
-                bridge.tell(ConversationsFound(words, (SearchHit(CHATS[0], None, "", ()),)))
+            case "search", str():
+                if not asked.request.future.done():
+                    asked.answer((SearchHit(CHATS[0], None, "", ()),))
 
     # As a desktop delivers it
 

@@ -26,7 +26,7 @@ from app.text.numbers import use_locale
 from app.text.translation import Translators
 from app.theme import ThemeKeeper
 from app.wiring import WiredWindow
-from engine import DownloadTarget, LoadTarget, OwnSampling, RestoreConversations, Send
+from engine import DownloadTarget, LoadTarget, OwnSampling, Send
 from engine.config import SpeculationSettings
 from engine.messages.conversations import Conversation, ConversationSummary, Message, Role
 from engine.messages.events import (
@@ -263,7 +263,7 @@ def test_what_only_the_window_knows_is_not_lost(desk: Desk) -> None:
     assert isinstance(sent, Send)
     assert (sent.incognito, sent.system_prompt, sent.pictures) == (True, "Rhyme.", (picture,))
     desk.window.restore_action.trigger()
-    assert RestoreConversations((1,)) in desk.bridge.posted
+    assert ("restore", (1,)) in desk.bridge.calls
 
 
 def test_the_signs_of_the_open_chat_stay(desk: Desk) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -15,7 +16,9 @@ from tests.fakes.precedence import NOBODY
 
 
 def test_every_command_is_carried_out_by_something(tmp_path: Path) -> None:
-    services = Services(EngineConfig(tmp_path), lambda _event: None, lambda _command: StopSignal(), NOBODY)
+    services = Services(
+        EngineConfig(tmp_path), lambda _event: None, lambda _command: StopSignal(), MagicMock(), MagicMock(), NOBODY
+    )
     for command in ALL_COMMANDS:
         assert callable(row_of(services._handlers, command))
 

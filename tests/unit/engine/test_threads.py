@@ -17,35 +17,29 @@ from engine.factory import Services, row_of
 from engine.messages.asked import Asked
 from engine.messages.commands import (
     Answer,
-    ChangeConversation,
     ChatCommand,
-    Command,
-    DeleteMessage,
     EditPrompt,
-    KeepPrompt,
     LoadTarget,
-    OpenConversation,
     OwedCommand,
     Regenerate,
     Send,
-    ShowBranch,
 )
 from engine.messages.conversations import ChatTurn, ExportFormat, Message, Role
 from engine.messages.events import (
     AnswerEnded,
     AnswerStarted,
-    ConversationOpened,
     ConversationsExported,
     EverythingForgotten,
     Failed,
     Finished,
-    MessageDeleted,
     PromptStored,
     ReplyFinished,
     ReplyWaits,
     TargetReady,
     TextFileRead,
 )
+from engine.services.chat_editor import ChatEditor
+from engine.services.chat_reader import ChatReader
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.interface import Target
@@ -69,51 +63,51 @@ def test_only_what_the_store_writes_is_owed() -> None:
     assert {row_of(_THREADS, kind) for kind in ALL_COMMANDS if issubclass(kind, OwedCommand)} == {"writing"}
 
 
-def test_a_reply_waits_for_what_was_changed_before_and_whoever_reads_only_for_a_moment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    is_free = threading.Event()  # the store, for those who write
-    carried_out: list[type[Command]] = []
-
-    def handle(_services: Services, command: Command, _stop: StopSignal) -> None:
-        if isinstance(command, ChangeConversation):
-            assert is_free.wait(60)
-        carried_out.append(type(command))
-        if isinstance(command, OpenConversation):
-            is_free.set()
-
-    monkeypatch.setattr(Services, "handle", handle)
-    events = EventQueue()
-    engine = Engine(EngineConfig(tmp_path / "data"), events)
-    try:
-        engine.post(ChangeConversation(1, "Be brief.", OwnSampling()))
-        engine.post(Send("Hi", 1, ReplySettings()))
-        engine.post(OpenConversation(1))
-        for _ in range(3):
-            events.wait_for(Finished)
-    finally:
-        assert engine.close()
-    assert carried_out == [OpenConversation, ChangeConversation, Send]
-
-
-def test_a_reply_that_waits_for_what_was_changed_before_can_be_stopped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def carried_out(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What an engine has done, whose chats cannot be changed until somebody has opened one."""
+    done: list[str] = []
     is_free = threading.Event()
 
-    def handle(_services: Services, command: Command, _stop: StopSignal) -> None:
-        if isinstance(command, ChangeConversation):
-            assert is_free.wait(60)
+    def change(*_arguments: object) -> None:
+        assert is_free.wait(60)
+        done.append("change")
 
-    monkeypatch.setattr(Services, "handle", handle)
+    def open_chat(*_arguments: object) -> None:
+        done.append("open")
+        is_free.set()
+
+    monkeypatch.setattr(ChatEditor, "change", change)
+    monkeypatch.setattr(ChatReader, "open", open_chat)
+    monkeypatch.setattr(Services, "handle", lambda _services, _command, _stop: done.append("reply"))
+    return done
+
+
+def test_a_reply_waits_for_what_was_changed_before_and_whoever_reads_only_for_a_moment(
+    tmp_path: Path, carried_out: list[str]
+) -> None:
     events = EventQueue()
     engine = Engine(EngineConfig(tmp_path / "data"), events)
     try:
-        engine.post(ChangeConversation(1, "Be brief.", OwnSampling()))
+        engine.ask(engine.editor.change, 1, "Be brief.", OwnSampling())
+        engine.post(Send("Hi", 1, ReplySettings()))
+        engine.ask(engine.chats.open, 1)
+        events.wait_for(Finished)
+    finally:
+        assert engine.close()
+    assert carried_out == ["open", "change", "reply"]
+
+
+@pytest.mark.usefixtures("carried_out")
+def test_a_reply_that_waits_for_what_was_changed_before_can_be_stopped(tmp_path: Path) -> None:
+    events = EventQueue()
+    engine = Engine(EngineConfig(tmp_path / "data"), events)
+    try:
+        engine.ask(engine.editor.change, 1, "Be brief.", OwnSampling())
         engine.post(Send("Hi", 1, ReplySettings())).set()
         assert isinstance(events.wait_for(Finished).command, Send)
     finally:
-        is_free.set()
+        engine.ask(engine.chats.open, 1).result()
         assert engine.close()
 
 
@@ -265,8 +259,7 @@ def test_a_prompt_that_waits_is_answered_though_another_branch_is_shown_by_then(
     first = held.first_reply()
     held.engine.post(EditPrompt(first.conversation_id, first.parent_id or 0, "Ho", ReplySettings()))
     edited = held.events.wait_for(PromptStored).message
-    held.engine.post(ShowBranch(first.conversation_id, first.id))
-    held.events.wait_for(ConversationOpened)
+    held.engine.ask(held.engine.editor.show_branch, first.conversation_id, first.id).result()
     held.free.set()
     assert held.events.wait_for(ReplyFinished).message.parent_id == edited.id
     assert held.stored == [("", ["Ho", "Hello."])]
@@ -276,8 +269,7 @@ def test_a_prompt_that_waits_and_is_deleted_is_not_answered_in_the_place_of_anot
     first = held.first_reply()
     held.engine.post(Send("And?", first.conversation_id, ReplySettings()))
     prompt = held.events.wait_for(PromptStored).message
-    held.engine.post(DeleteMessage(first.conversation_id, prompt.id))
-    held.events.wait_for(MessageDeleted)
+    held.engine.ask(held.engine.editor.delete_message, first.conversation_id, prompt.id).result()
     held.free.set()
     assert isinstance(held.events.wait_for(Failed).command, Send)
     assert held.stored == [("", ["Hi", "Hello."])]
@@ -295,7 +287,7 @@ def test_a_prompt_that_waits_can_be_stopped_and_is_answered_later(held: Held) ->
     send = Send("Hi", None, ReplySettings())
     stop = held.engine.post(send)
     prompt = held.events.wait_for(PromptStored).message
-    assert isinstance(held.events.wait_for(Finished).command, KeepPrompt)
+    held.events.wait_for(ReplyWaits)
     stop.set()
     assert held.events.wait_for(Finished).command is send, "at once"
     held.engine.post(Regenerate(prompt.conversation_id, ReplySettings(), prompt.id))

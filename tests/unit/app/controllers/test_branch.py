@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
@@ -20,23 +21,17 @@ from app.widgets.prompt_view import PromptView
 from app.widgets.prose import Prose
 from app.widgets.reply_view import ReplyView
 from engine import (
-    Command,
     ContinueReply,
-    DeleteMessage,
     EditPrompt,
-    OpenConversation,
     Regenerate,
     ReplySettings,
-    RestoreMessage,
     Send,
-    ShowBranch,
 )
 from engine.messages.conversations import Conversation, ConversationSummary, Message, Role
 from engine.messages.events import (
     ConversationOpened,
     Event,
     Failed,
-    Finished,
     MessageDeleted,
     PromptProgress,
     PromptStored,
@@ -91,10 +86,8 @@ class Desk:
     def show(self, messages: tuple[Message, ...], siblings: dict[int, tuple[int, ...]] | None = None) -> None:
         self.tell(ConversationOpened(Conversation(SUMMARY, "", messages, siblings=siblings or {})))
 
-    def take(self) -> list[Command]:
-        posted = self.bridge.posted.copy()
-        self.bridge.posted.clear()
-        return posted
+    def take(self) -> list[Any]:
+        return self.bridge.take()
 
     @property
     def shown(self) -> list[str]:
@@ -158,7 +151,7 @@ def test_what_could_not_be_asked_is_still_there_to_be_changed(desk: Desk) -> Non
     desk.transcript.revision_submitted.emit(3, "x" * 50)
     (command,) = desk.take()
     desk.tell(Failed("This message takes too many tokens; shorten it.", command))
-    assert desk.take() == [OpenConversation(7)]
+    assert desk.take() == [("open", 7)]
     desk.show(ALL)
     revision = desk.revision(TWO)
     assert revision is not None
@@ -230,7 +223,7 @@ def test_a_reply_that_cannot_go_on_is_shown_as_it_was(desk: Desk) -> None:
     desk.window.continue_action.trigger()
     (command,) = desk.take()
     desk.tell(Failed("The model has nothing to add to this reply; ask for more in a message.", command))
-    assert desk.take() == [OpenConversation(7)]
+    assert desk.take() == [("open", 7)]
     desk.show(ALL)
     assert desk.shown == ["One", "First", "Two", "Sec"]
     assert len(desk.window.toasts.shown) == 1, "nothing was lost that could be copied"
@@ -258,7 +251,7 @@ def test_flipping_shows_another_branch(desk: Desk) -> None:
     assert not flipper.earlier_button.isEnabled()
     flipper.later_button.setFocus()
     QTest.keyClick(flipper.later_button, Qt.Key.Key_Space)
-    assert desk.take() == [ShowBranch(7, 5)]
+    assert desk.take() == [("show_branch", 7, 5)]
     other = reply(5, 1, "Other")
     desk.show((ONE, other), {5: (2, 5)})
     assert desk.shown == ["One", "Other"]
@@ -293,7 +286,7 @@ def test_a_message_is_deleted_from_its_row_or_by_keys_and_brought_back(desk: Des
     assert view.footer is not None
     QTest.keyClick(view.footer.copy_button, Qt.Key.Key_Delete)
     QTest.keyClick(desk.window, Qt.Key.Key_Delete, CTRL_SHIFT)
-    assert desk.take() == [DeleteMessage(7, 4), DeleteMessage(7, 2), DeleteMessage(7, 4)]
+    assert desk.take() == [("delete_message", 7, 4), ("delete_message", 7, 2), ("delete_message", 7, 4)]
     desk.tell(ReplyFinished(SECOND), MessageDeleted(7, 4))
     desk.show(ALL[:3])
     assert desk.shown == ["One", "First", "Two"]
@@ -301,16 +294,16 @@ def test_a_message_is_deleted_from_its_row_or_by_keys_and_brought_back(desk: Des
     (toast,) = desk.window.toasts.shown
     assert toast.action_button is not None
     toast.action_button.click()
-    (command,) = desk.take()
-    desk.tell(Failed("The disk is full.", command))
+    desk.take()
+    desk.bridge.last(desk.bridge.engine.editor.restore_message).fail("The disk is full.")
     (toast,) = desk.window.toasts.shown
     assert toast.words.text() == "The disk is full.", "and it is offered again"
     for number in (2, 4):  # the last deletion first, then the one before
         (toast,) = desk.window.toasts.shown
         assert toast.action_button is not None
         toast.action_button.click()
-        assert desk.take() == [RestoreMessage(7, number)]
-        desk.tell(Finished(RestoreMessage(7, number)))
+        assert desk.take() == [("restore_message", 7, number)]
+        desk.bridge.last(desk.bridge.engine.editor.restore_message).answer()
     assert desk.window.toasts.shown == ()
     desk.window.set_busy(True)
     QTest.keyClick(view.footer.copy_button, Qt.Key.Key_Delete)
@@ -377,7 +370,7 @@ def test_another_branch_can_be_read_while_another_conversation_is_answered(desk:
     assert flipper is not None
     assert flipper.later_button.isEnabled()
     QTest.mouseClick(flipper.later_button, Qt.MouseButton.LeftButton)
-    assert desk.take() == [ShowBranch(9, 2)]
+    assert desk.take() == [("show_branch", 9, 2)]
 
 
 def test_a_branch_that_arrives_late_does_not_mix_with_a_reply(desk: Desk) -> None:
@@ -387,7 +380,7 @@ def test_a_branch_that_arrives_late_does_not_mix_with_a_reply(desk: Desk) -> Non
     desk.show((prompt(8, None, "Elsewhere"),))  # asked for before
     asked = prompt(5, 4, "And?")
     desk.tell(PromptStored(asked))
-    assert desk.take() == [OpenConversation(7)]
+    assert desk.take() == [("open", 7)]
     desk.show((*ALL, asked))
     desk.tell(ReplyText(7, "Well", LiveFigures(1, 0.0, context_used=10)), ReplyFinished(reply(6, 5, "Well.")))
     assert desk.shown == ["One", "First", "Two", "Sec", "And?", "Well."]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
@@ -23,17 +24,11 @@ from app.widgets.reply_view import ReplyView
 from app.widgets.row_view import WaitingDots
 from engine import (
     STARTER,
-    Command,
-    DeleteConversations,
-    ListConversations,
     LoadTarget,
-    OpenConversation,
     OwnSampling,
     PauseLearning,
     Regenerate,
-    RenameConversation,
     ReplySettings,
-    RestoreConversations,
     Send,
     TargetSettings,
 )
@@ -100,10 +95,8 @@ class Desk:
     def tell(self, *events: Event) -> None:
         self.bridge.tell(*events)
 
-    def take(self) -> list[Command]:
-        posted = self.bridge.posted.copy()
-        self.bridge.posted.clear()
-        return posted
+    def take(self) -> list[Any]:
+        return self.bridge.take()
 
     def write(self, text: str) -> None:
         self.window.prompt_box.set_text(text)
@@ -158,7 +151,7 @@ def answered(desk: Desk, conversation_id: int = 7) -> tuple[Message, Message]:
 
 
 def test_starting_lists_what_was_kept_and_loads_the_target(desk: Desk) -> None:
-    assert desk.take() == [ListConversations(), LoadTarget("starter", for_all=TARGET_SETTINGS)]
+    assert desk.take() == [("list_all",), LoadTarget("starter", for_all=TARGET_SETTINGS)]
     desk.write("Hi")
     assert desk.take() == [Send("Hi", None, desk.settings, "Be kind.")], "it waits for the target in its chat"
     waits = ReplyWaits(7, "Waiting until the model is loaded")
@@ -211,7 +204,7 @@ def test_another_conversation_can_be_read_while_a_reply_is_written(ready: Desk) 
     ready.tell(ConversationChanged(summary(7)), PromptStored(asked), ReplyText(7, "Hel", figures(1, 5.0, 11)))
     ready.take()
     ready.window.conversations.chosen.emit(1)
-    assert ready.take() == [OpenConversation(1)]
+    assert ready.take() == [("open", 1)]
     old = prompt(10, 1, "Old prompt")
     ready.tell(ConversationOpened(Conversation(summary(1), "", (old,))), ReplyText(7, "lo.", figures(2, 5.0, 12)))
     assert ready.shown == ["Old prompt"]
@@ -244,7 +237,7 @@ def test_regenerating_replaces_the_last_reply_and_brings_it_back_when_that_fails
     assert ready.take() == [Regenerate(7, ready.settings, 71)]
     assert ready.shown == ["Hi"]
     ready.tell(Failed("Something is wrong; try again.", Regenerate(7, ready.settings, 71)))
-    assert ready.take() == [OpenConversation(7)]
+    assert ready.take() == [("open", 7)]
     ready.tell(ConversationOpened(Conversation(summary(7), "", (asked, answer))))
     assert ready.shown == ["Hi", "Hello."]
 
@@ -253,12 +246,12 @@ def test_deleting_can_be_undone(ready: Desk) -> None:
     answered(ready)
     ready.take()
     ready.window.conversations.deleted.emit((7,))
-    assert ready.take() == [DeleteConversations((7,))]
+    assert ready.take() == [("delete", (7,))]
     ready.tell(ConversationsDeleted((summary(7, "Hi"),)))
     assert ready.shown == []
     (toast,) = ready.window.toasts.shown
     toast.acted.emit()
-    assert ready.take() == [RestoreConversations((7,)), OpenConversation(7)]
+    assert ready.take() == [("restore", (7,)), ("open", 7)]
 
 
 def test_nothing_is_left_in_the_window_when_everything_is_forgotten(ready: Desk) -> None:
@@ -290,9 +283,9 @@ def test_what_was_deleted_can_be_brought_back_long_after_its_toast_is_gone(ready
     ready.tell(ConversationsDeleted((summary(1, "Old"),)), ConversationsDeleted((summary(2, "Older"),)))
     ready.window.toasts.clear()
     ready.window.restore_action.trigger()
-    assert ready.take() == [RestoreConversations((2,)), OpenConversation(2)]
+    assert ready.take() == [("restore", (2,)), ("open", 2)]
     ready.window.restore_action.trigger()
-    assert ready.take() == [RestoreConversations((1,)), OpenConversation(1)]
+    assert ready.take() == [("restore", (1,)), ("open", 1)]
     assert not ready.window.restore_action.isEnabled()
 
 
@@ -300,9 +293,9 @@ def test_undo_brings_back_the_conversation_it_stands_beside(ready: Desk) -> None
     ready.tell(ConversationsDeleted((summary(1, "Old"),)), ConversationsDeleted((summary(2, "Older"),)))
     first, _second = ready.window.toasts.shown
     first.acted.emit()
-    assert ready.take() == [RestoreConversations((1,)), OpenConversation(1)]
+    assert ready.take() == [("restore", (1,)), ("open", 1)]
     ready.window.restore_action.trigger()
-    assert ready.take() == [RestoreConversations((2,)), OpenConversation(2)]
+    assert ready.take() == [("restore", (2,)), ("open", 2)]
 
 
 def test_a_target_that_was_ready_while_the_next_was_loading_is_shown_when_that_fails(ready: Desk) -> None:
@@ -405,7 +398,7 @@ def test_a_message_that_is_stored_after_it_was_stopped_is_shown(ready: Desk) -> 
     ready.take()
     waits = replace(prompt(72, 7), parent_id=before.id)
     ready.tell(PromptStored(waits), ReplyWaits(7, "Waiting for another program"))
-    assert ready.take() == [OpenConversation(7)]
+    assert ready.take() == [("open", 7)]
     assert not ready.grows
 
 
@@ -413,7 +406,7 @@ def test_a_reply_that_was_to_be_written_again_is_back_when_that_is_stopped_befor
     asked, answer = answered(ready)
     ready.window.transcript.regenerate_requested.emit(answer.id)
     ready.tell(Finished(ready.take()[-1]))
-    assert ready.take() == [OpenConversation(7)]
+    assert ready.take() == [("open", 7)]
     ready.tell(ConversationOpened(Conversation(summary(7), "", (asked, answer))))
     assert ready.shown == ["Hi", "Hello."]
 
@@ -441,7 +434,7 @@ def test_deleting_the_conversation_of_a_reply_stops_it(ready: Desk) -> None:
 
 def test_renaming(ready: Desk) -> None:
     ready.window.conversations.renamed.emit(1, "Better")
-    assert ready.take() == [RenameConversation(1, "Better")]
+    assert ready.take() == [("rename", 1, "Better")]
 
 
 def test_the_user_is_told_once_for_every_time_messages_leave(ready: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -545,7 +538,7 @@ def test_a_failure_after_the_prompt_was_kept_shows_what_was_kept(ready: Desk) ->
     command = ready.take()[-1]
     ready.tell(ConversationChanged(summary(7)), PromptStored(prompt(70, 7)), ReplyText(7, "Hel", figures(1, 0.0, 11)))
     ready.tell(Failed("The disk is full; free some space.", command))
-    assert ready.take() == [OpenConversation(7)]
+    assert ready.take() == [("open", 7)]
     ready.tell(ConversationOpened(Conversation(summary(7), "", (prompt(70, 7),))))
     assert ready.shown == ["Hi"]
     ready.write("Again")

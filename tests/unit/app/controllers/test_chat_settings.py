@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
@@ -13,16 +14,13 @@ from app.controllers.chat_settings import ChatSettingsController
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from engine import (
-    ChangeConversation,
-    Command,
-    OpenConversation,
     OwnSampling,
     ReplySettings,
     SamplingSettings,
     Send,
 )
 from engine.messages.conversations import Conversation, ConversationSummary, Message, Role
-from engine.messages.events import ConversationOpened, Event, PromptStored, TargetInfo, TargetReady
+from engine.messages.events import Event, PromptStored, TargetInfo, TargetReady
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.chats import Chats
 
@@ -45,17 +43,15 @@ class Desk:
     def tell(self, *events: Event) -> None:
         self.bridge.tell(*events)
 
-    def take(self) -> list[Command]:
-        posted = self.bridge.posted.copy()
-        self.bridge.posted.clear()
-        return posted
+    def take(self) -> list[Any]:
+        return self.bridge.take()
 
     def open(self, system_prompt: str = "Be brief.", sampling: OwnSampling = OwnSampling()) -> None:  # noqa: B008
         self.window.conversations.chosen.emit(7)
         self.window.conversation_action.trigger()
-        assert OpenConversation(7) in self.take()
+        assert ("open", 7) in self.take()
         conversation = Conversation(ConversationSummary(7, "Chat", NOW), system_prompt, (), sampling)
-        self.tell(ConversationOpened(conversation))
+        self.bridge.last(self.bridge.engine.chats.open).answer(conversation)
 
     def save(self) -> None:
         QTest.mouseClick(self.dialog.save_button, Qt.MouseButton.LeftButton)
@@ -87,7 +83,7 @@ def test_it_shows_what_holds_and_keeps_what_is_changed(desk: Desk) -> None:
     desk.dialog.system_prompt.setPlainText("Be long.")
     desk.save()
     wanted = OwnSampling(temperature=0.0, top_k=3, max_tokens=1024)
-    assert desk.take() == [ChangeConversation(7, "Be long.", wanted)]
+    assert desk.take() == [("change", 7, "Be long.", wanted)]
     assert not desk.dialog.isVisible()
 
 
@@ -95,7 +91,7 @@ def test_reset_leads_back_to_what_holds_for_all(desk: Desk) -> None:
     desk.open(sampling=OwnSampling(top_k=3))
     QTest.mouseClick(desk.dialog.reset_button, Qt.MouseButton.LeftButton)
     desk.save()
-    assert desk.take() == [ChangeConversation(7, "Be kind.", OwnSampling())]
+    assert desk.take() == [("change", 7, "Be kind.", OwnSampling())]
 
 
 def test_cancelled_nothing_changes(desk: Desk) -> None:

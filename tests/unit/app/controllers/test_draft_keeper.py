@@ -15,7 +15,7 @@ from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings, SettingsFile
 from app.settings.keeper import SettingsKeeper
 from app.theme import ThemeKeeper
-from engine import EngineConfig, SaveDraft
+from engine import EngineConfig
 from engine.messages.conversations import Conversation, ConversationSummary, Message, Role
 from engine.messages.events import ConversationOpened, Event, EverythingForgotten, PromptStored, TargetInfo, TargetReady
 from engine.storage import Repository
@@ -67,8 +67,8 @@ class Desk:
             self.tell(ConversationOpened(Conversation(summary, "", (), draft=draft)))
 
     @property
-    def kept(self) -> list[SaveDraft]:
-        return [command for command in self.bridge.posted if isinstance(command, SaveDraft)]
+    def kept(self) -> list[tuple[Any, ...]]:
+        return [each.args[:2] for each in self.bridge.asked(self.bridge.engine.editor.save_draft)]
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_every_conversation_has_its_own(window: MainWindow) -> None:
     desk.box.set_text("in one, more")
     desk.go_to(2, "")
     assert desk.box.text == ""
-    assert desk.kept == [SaveDraft(1, "in one, more")]
+    assert desk.kept == [(1, "in one, more")]
     desk.go_to(1, "in one")  # what the store says may be older than what is known
     assert desk.box.text == "in one, more"
     desk.go_to(None)
@@ -99,7 +99,7 @@ def test_it_is_kept_after_a_pause_in_typing(window: MainWindow, qtbot: QtBot) ->
     desk.keeper._pause.setInterval(1)
     desk.go_to(1, "")
     desk.box.set_text("begun")
-    qtbot.waitUntil(lambda: desk.kept == [SaveDraft(1, "begun")])
+    qtbot.waitUntil(lambda: desk.kept == [(1, "begun")])
     desk.go_to(None)
     desk.box.set_text("another")
     qtbot.waitUntil(lambda: desk.kept_new == ["another"])
@@ -115,7 +115,7 @@ def test_what_was_written_before_the_store_answered_counts(window: MainWindow) -
     desk.tell(ConversationOpened(Conversation(ConversationSummary(1, "Chat", NOW), "", (), draft="old")))
     assert desk.box.text == "quick"
     desk.keeper.save()
-    assert desk.kept == [SaveDraft(1, "quick")]
+    assert desk.kept == [(1, "quick")]
 
 
 def test_what_was_sent_is_no_draft_any_more(window: MainWindow) -> None:
@@ -123,7 +123,7 @@ def test_what_was_sent_is_no_draft_any_more(window: MainWindow) -> None:
     desk.go_to(1, "And?")
     desk.box.submit()
     desk.keeper.save()
-    assert desk.kept == [SaveDraft(1, "")]
+    assert desk.kept == [(1, "")]
 
 
 def test_what_follows_the_first_prompt_belongs_to_its_conversation(window: MainWindow) -> None:
@@ -132,7 +132,7 @@ def test_what_follows_the_first_prompt_belongs_to_its_conversation(window: MainW
     desk.box.set_text("and then")
     desk.tell(PromptStored(Message(3, 7, None, Role.USER, "Hi", NOW)))
     desk.keeper.save()
-    assert desk.kept == [SaveDraft(7, "and then")]
+    assert desk.kept == [(7, "and then")]
     assert desk.kept_new == [""]
     desk.go_to(None)
     assert desk.box.text == ""

@@ -18,9 +18,7 @@ from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from engine import (
     ExportConversations,
-    ForgetConversation,
     ImportConversations,
-    ListConversations,
     ReadTextFile,
     Send,
 )
@@ -146,7 +144,7 @@ def test_chats_are_imported_and_what_came_of_it_is_told(window: MainWindow, brid
     assert toasts(window) == ["Importing chats from conversations.json…"]
     tell(bridge, ConversationsImported(path, 12, ((LeftOut.KNOWN, "Old"),)))
     assert toasts(window) == ["Imported 12 chats; 1 was skipped because it is already here (“Old”)."]
-    assert bridge.posted[-1] == ListConversations()
+    assert bridge.calls[-1] == ("list_all",)
 
 
 @pytest.mark.parametrize(
@@ -317,10 +315,10 @@ def test_forgetting_asks_first(window: MainWindow, bridge: FakeBridge) -> None:
     window.conversations.set_chosen(1)
     QTest.keyClick(window.conversations.view, Qt.Key.Key_Delete, Qt.KeyboardModifier.ShiftModifier)
     answer(window, "Cancel")
-    assert bridge.posted == []
+    assert bridge.calls == []
     window.conversations.forget_requested.emit((1,))
     answer(window, "Delete permanently")
-    assert bridge.posted == [ForgetConversation(1)]
+    assert bridge.calls == [("forget", 1)]
     tell(bridge, ConversationForgotten(KEPT))
     assert window.conversations.model.row_of(1) is None
     assert toasts(window) == ["“What: is a/b?” was deleted permanently."]
@@ -334,7 +332,7 @@ def test_a_reply_under_way_goes_with_its_chat(window: MainWindow, bridge: FakeBr
     tell(bridge, PromptStored(Message(5, 1, None, Role.USER, "Hi", NOW)))
     window.conversations.forget_requested.emit((1,))
     answer(window, "Delete permanently")
-    assert bridge.posted[-1] == ForgetConversation(1)
+    assert bridge.calls[-1] == ("forget", 1)
     tell(bridge, ConversationForgotten(KEPT))
     assert stop.is_set()
     send = next(command for command in bridge.posted if isinstance(command, Send))

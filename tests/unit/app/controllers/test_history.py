@@ -16,20 +16,17 @@ from app.dialogs.history.page import HistoryPage
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
-from engine import EngineConfig, ExpectSpeeds, ReadHistory
+from engine import EngineConfig, ExpectSpeeds
 from engine.messages.events import (
     DrafterLearned,
     Event,
     EverythingForgotten,
-    Failed,
-    HistoryRead,
     LearnedForgotten,
     SpeedsExpected,
 )
 from engine.messages.history import History
 from engine.messages.outlook import Outlook, Span
 from tests.fakes.bridge import FakeBridge
-from tests.fakes.ear import Ear
 from tests.unit.app.dialogs.history.made import history
 
 
@@ -48,23 +45,27 @@ def tell(bridge: FakeBridge, *events: Event) -> None:
     bridge.tell(*events)
 
 
-def read(bridge: FakeBridge) -> list[ReadHistory]:
-    return [command for command in bridge.posted if isinstance(command, ReadHistory)]
+def num_read(bridge: FakeBridge) -> int:
+    return len(bridge.asked(bridge.engine.chats.history))
+
+
+def answer(bridge: FakeBridge, history: History) -> None:
+    bridge.last(bridge.engine.chats.history).answer(history)
 
 
 LEARNED = DrafterLearned(1, 10)
 
 
 def test_it_is_read_when_it_is_opened(controller: HistoryController, window: MainWindow, bridge: FakeBridge) -> None:
-    tell(bridge, LEARNED, HistoryRead(History()))
-    assert read(bridge) == []
+    tell(bridge, LEARNED)
+    assert num_read(bridge) == 0
     page = opened(controller, window)
     assert page.isVisible()
-    assert read(bridge) == [ReadHistory()]
-    tell(bridge, HistoryRead(history()))
+    assert num_read(bridge) == 1
+    answer(bridge, history())
     assert page.headline.isVisible()
     opened(controller, window)
-    assert read(bridge) == [ReadHistory()] * 2
+    assert num_read(bridge) == 2
 
 
 def test_it_is_read_again_while_it_is_seen_one_reading_at_a_time(
@@ -72,29 +73,29 @@ def test_it_is_read_again_while_it_is_seen_one_reading_at_a_time(
 ) -> None:
     page = opened(controller, window)
     tell(bridge, LEARNED, LEARNED)
-    assert read(bridge) == [ReadHistory()]
-    tell(bridge, HistoryRead(history()))
-    assert read(bridge) == [ReadHistory()] * 2, "it had changed meanwhile"
-    tell(bridge, HistoryRead(history()))
-    assert read(bridge) == [ReadHistory()] * 2
+    assert num_read(bridge) == 1
+    answer(bridge, history())
+    assert num_read(bridge) == 2, "it had changed meanwhile"
+    answer(bridge, history())
+    assert num_read(bridge) == 2
     page.close()
     tell(bridge, LEARNED)
-    assert read(bridge) == [ReadHistory()] * 2
+    assert num_read(bridge) == 2
 
 
 def test_a_failure_is_told_on_the_page(controller: HistoryController, window: MainWindow, bridge: FakeBridge) -> None:
     page = opened(controller, window)
-    tell(bridge, Failed("The disk is gone.", ReadHistory()))
+    bridge.last(bridge.engine.chats.history).fail("The disk is gone.")
     assert page.empty.text() == "The disk is gone."
     opened(controller, window)
-    assert read(bridge) == [ReadHistory()] * 2
+    assert num_read(bridge) == 2
 
 
 def test_the_table_is_written(
     controller: HistoryController, window: MainWindow, bridge: FakeBridge, tmp_path: Path
 ) -> None:
     page = opened(controller, window)
-    tell(bridge, HistoryRead(history()))
+    answer(bridge, history())
     page.export_requested.emit(str(tmp_path / "speed.csv"), "model\n")
     assert (tmp_path / "speed.csv").read_text() == "model\n"
     assert page.notice.text() == "The table was saved as speed.csv."
@@ -108,7 +109,7 @@ def test_asking_for_proof_is_passed_on(
     page = opened(controller, window)
     with qtbot.waitSignal(window.compare_action.triggered):
         page.compare_requested.emit()
-    assert read(bridge) == [ReadHistory()]
+    assert num_read(bridge) == 1
 
 
 def test_the_window_is_up_without_plots() -> None:
@@ -148,10 +149,8 @@ def real(tmp_path: Path) -> Iterator[EngineBridge]:
 
 def test_a_new_store_has_no_history(qtbot: QtBot, window: MainWindow, keeper: ThemeKeeper, real: EngineBridge) -> None:
     controller = HistoryController(window, real, keeper)
-    ear = Ear(real)
-    with qtbot.waitSignal(ear.heard, timeout=30_000, check_params_cb=lambda told: isinstance(told, HistoryRead)):
-        page = opened(controller, window)
-    assert page.empty.text().startswith("No reply has been stored yet.")
+    page = opened(controller, window)
+    qtbot.waitUntil(lambda: page.empty.text().startswith("No reply has been stored yet."), timeout=30_000)
 
 
 @pytest.mark.parametrize("event", [EverythingForgotten(1), LearnedForgotten()])
@@ -159,8 +158,9 @@ def test_what_is_forgotten_leaves_the_page_at_once(
     controller: HistoryController, window: MainWindow, bridge: FakeBridge, event: Event
 ) -> None:
     opened(controller, window)
-    tell(bridge, HistoryRead(history()), event)
-    assert read(bridge) == [ReadHistory()] * 2
+    answer(bridge, history())
+    tell(bridge, event)
+    assert num_read(bridge) == 2
 
 
 def test_what_is_expected_of_the_model_in_use_stands_beside_what_was_measured(
@@ -168,13 +168,14 @@ def test_what_is_expected_of_the_model_in_use_stands_beside_what_was_measured(
 ) -> None:
     page = opened(controller, window)
     assert bridge.posted[-1] == ExpectSpeeds()
-    tell(bridge, HistoryRead(History()))
+    answer(bridge, History())
     assert not page.expected.isVisible()
     outlook = Outlook("Tiny", None, Span(95, 100, 105), Span(0.97, 1, 1.1), Span(1.1, 1.3, 1.6))
     tell(bridge, SpeedsExpected(ExpectSpeeds(), (outlook,), 0.0))
     assert page.expected.isVisible(), "there are no replies yet"
     assert page.expected.rows[0] == ("Text that comes again", "about 1.3× (1.1 to 1.6), estimated for Tiny")
-    tell(bridge, HistoryRead(history()))
+    tell(bridge, LEARNED)
+    answer(bridge, history())
     names = [name for name, _ in page.paying.rows]
     assert names[0] == "Text that comes again", "of which there were no replies"
     assert "New text" not in names

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PySide6.QtWidgets import QMessageBox, QPushButton
@@ -15,17 +16,8 @@ from app.startup.first_paint import OpenedWindow
 from app.theme import ThemeKeeper
 from app.wiring import WiredWindow
 from engine import (
-    ArchiveConversations,
-    Command,
-    CreateFolder,
     EstimateMemory,
-    ListConversations,
-    ListFolders,
-    MoveConversations,
     OwnSampling,
-    PinConversations,
-    RestoreFolder,
-    ReturnConversations,
     Send,
 )
 from engine.config import SpeculationSettings
@@ -34,8 +26,6 @@ from engine.messages.events import (
     ConversationsDeleted,
     ConversationsListed,
     EverythingForgotten,
-    Failed,
-    Finished,
     FoldersListed,
     PresetsListed,
     TargetInfo,
@@ -68,12 +58,11 @@ class Desk:
         self.bridge.tell(ready, FoldersListed((PLAIN, WORK)), ConversationsListed((*CHATS, SECRET)))
         self.bridge.tell(PresetsListed((BRIEF,)), TargetsListed(TARGETS))
         self.sidebar = self.window.conversations
-        self.bridge.posted.clear()
+        self.editor = self.bridge.engine.editor
+        self.take()
 
-    def take(self) -> list[Command]:
-        taken = self.bridge.posted[:]
-        self.bridge.posted.clear()
-        return taken
+    def take(self) -> list[Any]:
+        return self.bridge.take()
 
     @property
     def toasts(self) -> list[str]:
@@ -119,15 +108,14 @@ def test_the_next_chat_elsewhere_begins_without(desk: Desk) -> None:
 def test_only_what_moves_is_moved_and_brought_back(desk: Desk) -> None:
     desk.bridge.tell(ConversationsListed((replace(CHATS[0], folder_id=8), *CHATS[1:], SECRET)))
     desk.sidebar.moved.emit((1, 2, 3, SECRET.id), 8)
-    command = MoveConversations((2, 3), 8)
-    assert desk.take() == [command]
+    assert desk.take() == [("move", (2, 3), 8)]
     assert "so they cannot be moved or archived" in desk.toasts[0]
-    desk.bridge.tell(Finished(command))
+    desk.bridge.last(desk.editor.move).answer()
     assert desk.toasts[-1] == "2 chats were moved to “Work”."
     button = desk.window.toasts.shown[-1].action_button
     assert button is not None
     button.click()
-    assert desk.take() == [ReturnConversations(CHATS[1:])]
+    assert desk.take() == [("put_back", CHATS[1:])]
     desk.sidebar.moved.emit((1,), 8)
     assert desk.take() == [], "it is there"
 
@@ -135,17 +123,17 @@ def test_only_what_moves_is_moved_and_brought_back(desk: Desk) -> None:
 def test_pins_and_the_archive(desk: Desk) -> None:
     desk.sidebar.pinned.emit((1, SECRET.id), True)
     desk.sidebar.archived.emit((1, SECRET.id), True)
-    assert desk.take() == [PinConversations((1, SECRET.id), True), ArchiveConversations((1,), True)]
-    desk.bridge.tell(Finished(ArchiveConversations((1,), True)))
+    assert desk.take() == [("pin", (1, SECRET.id), True), ("archive", (1,), True)]
+    desk.bridge.last(desk.editor.archive).answer()
     assert desk.toasts[-1] == "“Chat 1” was archived."
 
 
 def test_what_cannot_be_stored_is_said_and_shown_as_it_is(desk: Desk) -> None:
     desk.sidebar.moved.emit((1,), 8)
-    (command,) = desk.take()
-    desk.bridge.tell(Failed("No.", command))
+    desk.take()
+    desk.bridge.last(desk.editor.move).fail("No.")
     assert desk.toasts == ["No."]
-    assert desk.take() == [ListFolders(), ListConversations()]
+    assert desk.take() == [("list_folders",), ("list_all",)]
 
 
 def test_a_folder_that_is_refused_stays_in_its_dialog(desk: Desk) -> None:
@@ -153,9 +141,8 @@ def test_a_folder_that_is_refused_stays_in_its_dialog(desk: Desk) -> None:
     dialog = desk.app.order.dialog
     assert (dialog.windowTitle(), dialog.about.text()) == ("New folder", "2 chats will be moved into it.")
     dialog.save_button.click()
-    command = CreateFolder("Work", conversation_ids=(1, 2))
-    assert desk.take() == [command]
-    desk.bridge.tell(Failed("Choose another name.", command))
+    assert desk.take() == [("create_folder", Folder(0, "Work"), (1, 2))]
+    desk.bridge.last(desk.editor.create_folder).fail("Choose another name.")
     assert dialog.isVisible()
     assert dialog.problem.text() == "Choose another name."
     assert desk.toasts == []
@@ -176,7 +163,7 @@ def test_a_folder_is_deleted_without_its_chats_by_default(desk: Desk) -> None:
     assert desk.toasts[-1] == "The folder “Work” was deleted with its 3 chats."
     desk.take()
     desk.window.restore_action.trigger()
-    assert desk.take() == [RestoreFolder(WORK, (1, 2, 3))]
+    assert desk.take() == [("restore_folder", WORK, (1, 2, 3))]
 
 
 def test_open_folders_are_open_again_after_a_start(qtbot: QtBot, keeper: ThemeKeeper, desk: Desk) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
@@ -23,14 +23,13 @@ from app.settings.app_settings import AppSettings
 from app.theme import ThemeKeeper
 from app.widgets.attached_pictures import PictureButton
 from app.widgets.prompt_view import PromptView
-from engine import Command, EditPrompt, ReadPicture, ReadTextFile, SaveDraft, Send, ShowPicture
+from engine import Command, EditPrompt, ReadPicture, ReadTextFile, Send
 from engine.messages.conversations import Conversation, ConversationSummary, Message, Role
 from engine.messages.events import (
     ConversationOpened,
     Event,
     Failed,
     PictureRead,
-    PictureShown,
     PromptStored,
     TargetInfo,
     TargetReady,
@@ -70,10 +69,25 @@ class Desk:
     def tell(self, *events: Event) -> None:
         self.bridge.tell(*events)
 
-    def tell_of(self, event: PictureRead | PictureShown) -> None:
+    def tell_of(self, event: PictureRead) -> None:
         """And waits until it is drawn."""
         with self.qtbot.waitSignal(self.window.pictures.shown):
             self.tell(event)
+
+    @property
+    def wanted(self) -> list[tuple[Any, ...]]:
+        """Chats and digests of the pictures that were asked for."""
+        return [each.args for each in self.bridge.asked(self.bridge.engine.chats.picture)]
+
+    def answer(self, digest: str, picture: Picture | None) -> None:
+        """To the last request for it."""
+        asked = self.bridge.asked(self.bridge.engine.chats.picture)
+        [each for each in asked if each.args[1] == digest][-1].answer(picture)
+
+    def show(self, digest: str, picture: Picture) -> None:
+        """And waits until it is drawn."""
+        with self.qtbot.waitSignal(self.window.pictures.shown):
+            self.answer(digest, picture)
 
     def posted(self, kind: type[_Command]) -> list[_Command]:
         return [command for command in self.bridge.posted if isinstance(command, kind)]
@@ -162,7 +176,7 @@ def test_pictures_are_pasted_dropped_and_sent(desk: Desk) -> None:
         "picture, Pasted picture.png, 400 by 300",
         "picture, Sea.png, 30 by 80",
     ]
-    assert desk.posted(ShowPicture) == []
+    assert desk.wanted == []
 
 
 def test_words_come_before_a_picture_of_them_and_no_field_takes_files(desk: Desk) -> None:
@@ -194,11 +208,11 @@ def test_a_model_that_cannot_see_says_so_before_it_is_asked(desk: Desk) -> None:
 
 def test_pictures_have_their_place_before_they_are_there_and_open_with_a_key(desk: Desk, keeper: ThemeKeeper) -> None:
     desk.open(7, ASKED)
-    assert desk.posted(ShowPicture) == [ShowPicture(7, SUN.digest), ShowPicture(7, SEA.digest)]
+    assert desk.wanted == [(7, SUN.digest), (7, SEA.digest)]
     height = desk.view.height()
     assert [heard(each) for each in desk.buttons] == ["picture, Sun.png", "picture, Sea.png"]
-    desk.tell_of(PictureShown(7, SUN.digest, SUN))
-    desk.tell(PictureShown(7, SEA.digest, None))
+    desk.show(SUN.digest, SUN)
+    desk.answer(SEA.digest, None)
     assert heard(desk.buttons[0]) == "picture, Sun.png, 400 by 300"
     assert heard(desk.buttons[1]) == "picture, Sea.png, no longer there"
     assert desk.view.height() == height
@@ -207,7 +221,7 @@ def test_pictures_have_their_place_before_they_are_there_and_open_with_a_key(des
     for key in (Qt.Key.Key_Return, Qt.Key.Key_Space):
         desk.buttons[0].setFocus()
         QTest.keyClick(desk.buttons[0], key)
-        desk.tell(PictureShown(7, SUN.digest, SUN))
+        desk.answer(SUN.digest, SUN)
         desk.qtbot.waitUntil(lambda: desk.window.findChildren(PictureDialog) != [])
         (dialog,) = desk.window.findChildren(PictureDialog)
         assert (dialog.windowTitle(), heard(dialog.view)) == ("Sun.png", "picture, Sun.png, 400 by 300")
@@ -215,13 +229,13 @@ def test_pictures_have_their_place_before_they_are_there_and_open_with_a_key(des
         with desk.qtbot.waitSignal(dialog.destroyed):
             QTest.keyClick(dialog, Qt.Key.Key_Escape)
     desk.buttons[1].click()
-    desk.tell(PictureShown(7, SEA.digest, None))
+    desk.answer(SEA.digest, None)
     assert desk.window.toasts.shown[-1].words.text() == "Sea.png is no longer there."
     keeper.choose("dark", 150)
     desk.tell()
     assert desk.buttons[0].width() == 180
     assert desk.buttons[0].grab().toImage().pixelColor(90, 90) == Qt.GlobalColor.red
-    assert desk.posted(ShowPicture).count(ShowPicture(7, SUN.digest)) == 3, "its small image is known"
+    assert desk.wanted.count((7, SUN.digest)) == 3, "its small image is known"
 
 
 def test_a_prompt_is_changed_with_its_pictures(desk: Desk) -> None:
@@ -231,7 +245,7 @@ def test_a_prompt_is_changed_with_its_pictures(desk: Desk) -> None:
     assert revision is not None
     assert revision.editor.toPlainText() == "```a.txt\ntext\n```\n\nWhat is it?"
     assert revision.text == ASKED
-    desk.tell_of(PictureShown(7, SUN.digest, SUN))
+    desk.show(SUN.digest, SUN)
     assert revision.chips.words == ("picture, Sun.png, 400 by 300", "picture, Sea.png")
     pasted = QMimeData()
     pasted.setData("image/png", SUN.data)
@@ -254,11 +268,11 @@ def test_drafts_keep_their_pictures(desk: Desk) -> None:
     desk.open(7)
     attach("Sea.png", SEA)
     desk.window.conversations.new_requested.emit()
-    assert desk.posted(SaveDraft) == [SaveDraft(7, NAMED_SEA.block, (SEA,))]
+    assert desk.bridge.last(desk.bridge.engine.editor.save_draft).args == (7, NAMED_SEA.block, (SEA,))
     assert desk.chips.words == ("picture, Sun.png, 400 by 300",)
     desk.open(8, draft=join_prompt([AttachedPicture("Gone.png", "0" * 64)], "Hm"))
-    assert desk.posted(ShowPicture) == [ShowPicture(8, "0" * 64)]
-    desk.tell(PictureShown(8, "0" * 64, None))
+    assert desk.wanted == [(8, "0" * 64)]
+    desk.answer("0" * 64, None)
     assert desk.chips.words == ("picture, Gone.png, not attached",)
     assert desk.box.notice.failures.text() == "Gone.png is no longer there; attach it again."
     assert desk.box.text == "Hm"
@@ -267,7 +281,7 @@ def test_drafts_keep_their_pictures(desk: Desk) -> None:
 def test_after_a_restart_a_new_chat_has_lost_its_pictures_and_says_so(qtbot: QtBot, window: MainWindow) -> None:
     desk = Desk(qtbot, window, join_prompt([NAMED_SUN], "What is it?"))
     assert desk.box.notice.failures.text() == "Sun.png is no longer there; attach it again."
-    assert desk.posted(ShowPicture) == []
+    assert desk.wanted == []
     desk.box.submit()
     assert desk.posted(Send)[0].prompt == "What is it?"
 
@@ -275,5 +289,5 @@ def test_after_a_restart_a_new_chat_has_lost_its_pictures_and_says_so(qtbot: QtB
 def test_a_damaged_picture_is_missing(desk: Desk) -> None:
     desk.open(7, join_prompt([NAMED_SUN], ""))
     with desk.qtbot.waitSignal(desk.window.pictures.missing):
-        desk.tell(PictureShown(7, SUN.digest, Picture(SUN.digest, SUN.data[:40], 400, 300)))
+        desk.answer(SUN.digest, Picture(SUN.digest, SUN.data[:40], 400, 300))
     assert heard(desk.buttons[0]) == "picture, Sun.png, no longer there"

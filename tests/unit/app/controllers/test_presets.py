@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
@@ -17,17 +18,13 @@ from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from app.widgets.preset_picker import NONE
 from engine import (
-    ChangeConversation,
-    Command,
     ListPresets,
     ListPrompts,
-    OpenConversation,
     OwnSampling,
     SavePreset,
 )
 from engine.messages.conversations import Conversation, ConversationSummary
 from engine.messages.events import (
-    ConversationOpened,
     ConversationsListed,
     EverythingForgotten,
     Finished,
@@ -83,12 +80,10 @@ class Desk:
         self.take()
 
     def tell_opened(self, system_prompt: str, sampling: OwnSampling) -> None:
-        self.bridge.tell(ConversationOpened(Conversation(CHAT, system_prompt, (), sampling)))
+        self.bridge.last(self.bridge.engine.chats.open).answer(Conversation(CHAT, system_prompt, (), sampling))
 
-    def take(self) -> list[Command]:
-        posted = self.bridge.posted.copy()
-        self.bridge.posted.clear()
-        return posted
+    def take(self) -> list[Any]:
+        return self.bridge.take()
 
     @property
     def in_use(self) -> list[str]:
@@ -122,7 +117,7 @@ def test_the_open_chat_gets_a_copy_and_keeps_what_is_not_said(desk: Desk) -> Non
     desk.open()
     desk.presets.apply(BRIEF)
     desk.presets.apply(replace(QUIET, target=None))
-    assert desk.take() == [ChangeConversation(7, "Be brief.", COOL), ChangeConversation(7, None, OwnSampling())]
+    assert desk.take() == [("change", 7, "Be brief.", COOL), ("change", 7, None, OwnSampling())]
     assert desk.chats.chat.next_chat is None
 
 
@@ -183,7 +178,7 @@ def test_the_list_marks_what_the_chat_has(desk: Desk) -> None:
     desk.ready()
     desk.open()
     desk.window.presets_action.trigger()
-    assert desk.take() == [OpenConversation(7)]
+    assert desk.take() == [("open", 7)]
     assert desk.in_use == []
     desk.tell_opened("Be brief.", COOL)
     assert desk.in_use == ["Brief"]
@@ -226,8 +221,8 @@ def test_what_a_chat_had_of_its_own_comes_back_with_undo(desk: Desk) -> None:
     assert toast.action_button is not None
     toast.action_button.click()
     assert desk.take() == [
-        ChangeConversation(7, "Be brief.", COOL),
-        ChangeConversation(7, "Rhyme.", OwnSampling(top_k=3)),
+        ("change", 7, "Be brief.", COOL),
+        ("change", 7, "Rhyme.", OwnSampling(top_k=3)),
     ]
     desk.window.presets_action.trigger()
     QTest.keyClicks(desk.presets.picker.view, "1")

@@ -13,12 +13,10 @@ from app.controllers.search import SearchController
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from app.widgets.row_view import Flash
-from engine import OpenConversation, SearchConversations
 from engine.messages.conversations import Conversation, ConversationSummary, SearchHit
 from engine.messages.events import (
     ConversationOpened,
     ConversationsDeleted,
-    ConversationsFound,
     ConversationsListed,
     Event,
     EverythingForgotten,
@@ -40,12 +38,15 @@ def window(qtbot: QtBot, keeper: ThemeKeeper, bridge: FakeBridge) -> MainWindow:
     with qtbot.waitExposed(window):
         window.show()
     tell(bridge, ConversationsListed(SUMMARIES))
-    bridge.posted.clear()
     return window
 
 
 def tell(bridge: FakeBridge, *events: Event) -> None:
     bridge.tell(*events)
+
+
+def answer(bridge: FakeBridge, hits: tuple[SearchHit, ...], search: int = -1) -> None:
+    bridge.asked(bridge.engine.chats.search)[search].answer(hits)
 
 
 def write(qtbot: QtBot, window: MainWindow, words: str) -> None:
@@ -62,44 +63,44 @@ def test_what_is_written_is_looked_for_once_the_keys_rest(qtbot: QtBot, window: 
     window.search_action.trigger()
     assert window.focusWidget() is window.conversations.search
     write(qtbot, window, "zebra")
-    assert bridge.posted == [SearchConversations("zebra")]
+    assert bridge.calls == [("search", "zebra")]
     assert not shows_results(window), "the list stays until there is an answer"
-    tell(bridge, ConversationsFound("zeb", ()))
-    assert not shows_results(window), "an answer to another question"
-    tell(bridge, ConversationsFound("zebra", HITS))
+    answer(bridge, HITS)
     assert shows_results(window)
     write(qtbot, window, "s")
-    assert bridge.stops[-2].is_set(), "nobody waits for the first"
-    tell(bridge, ConversationsFound("zebras", ()))
+    assert bridge.asked(bridge.engine.chats.search)[0].request.signal.is_set(), "the first is wanted no more"
+    answer(bridge, ())
     assert window.conversations.results.nothing.isVisible()
     QTest.keyClick(window.conversations.search, Qt.Key.Key_Escape)
     assert window.conversations.view.isVisible()
     assert window.focusWidget() is window.prompt_box.editor
-    tell(bridge, ConversationsFound("zebras", HITS))
+    write(qtbot, window, "zebras")
+    QTest.keyClick(window.conversations.search, Qt.Key.Key_Escape)
+    answer(bridge, HITS)
     assert not shows_results(window), "too late"
 
 
 def test_a_hit_is_opened_and_its_message_revealed(qtbot: QtBot, window: MainWindow, bridge: FakeBridge) -> None:
     write(qtbot, window, "zebra")
-    tell(bridge, ConversationsFound("zebra", HITS))
+    answer(bridge, HITS)
     QTest.keyClick(window.conversations.search, Qt.Key.Key_Return)
-    assert bridge.posted[-1] == OpenConversation(2)
+    assert bridge.calls[-1] == ("open", 2)
     messages = conversation(40)
     tell(bridge, ConversationOpened(Conversation(SUMMARIES[1], "", messages)))
     assert not window.transcript.column.following
     shown = [row for row, top in window.transcript.column.visible_rows() if 0 <= top < 60]
     assert [getattr(row, "message", None) for row in shown] == [messages[4]]
     assert window.transcript.findChild(Flash) is not None
-    num_posted = len(bridge.posted)
+    num_posted = len(bridge.calls)
     window.transcript.column.scroll_to_end()
     window.conversations.results.open_current()
-    assert len(bridge.posted) == num_posted, "it is open already"
+    assert len(bridge.calls) == num_posted, "it is open already"
     assert not window.transcript.column.following
 
 
 def test_words_in_another_branch_are_told_of(qtbot: QtBot, window: MainWindow, bridge: FakeBridge) -> None:
     write(qtbot, window, "zebra")
-    tell(bridge, ConversationsFound("zebra", (SearchHit(SUMMARIES[1], 999, "a zebra", ()),)))
+    answer(bridge, (SearchHit(SUMMARIES[1], 999, "a zebra", ()),))
     window.conversations.results.open_current()
     tell(bridge, ConversationOpened(Conversation(SUMMARIES[1], "", conversation(4))))
     assert "another version of this chat" in window.toasts.shown[0].words.text()
@@ -107,14 +108,14 @@ def test_words_in_another_branch_are_told_of(qtbot: QtBot, window: MainWindow, b
 
 def test_arrows_lead_into_the_results_and_back(qtbot: QtBot, window: MainWindow, bridge: FakeBridge) -> None:
     write(qtbot, window, "zebra")
-    tell(bridge, ConversationsFound("zebra", HITS))
+    answer(bridge, HITS)
     QTest.keyClick(window.conversations.search, Qt.Key.Key_Down)
     view = window.conversations.results.view
     assert window.focusWidget() is view
     QTest.keyClick(view, Qt.Key.Key_Down)
     assert view.currentIndex().row() == 1
     QTest.keyClick(view, Qt.Key.Key_Return)
-    assert bridge.posted[-1] == OpenConversation(1)
+    assert bridge.calls[-1] == ("open", 1)
     QTest.keyClick(view, Qt.Key.Key_Up)
     QTest.keyClick(view, Qt.Key.Key_Up)
     assert window.focusWidget() is window.conversations.search
@@ -122,11 +123,11 @@ def test_arrows_lead_into_the_results_and_back(qtbot: QtBot, window: MainWindow,
 
 def test_what_changes_meanwhile_is_looked_for_again(qtbot: QtBot, window: MainWindow, bridge: FakeBridge) -> None:
     write(qtbot, window, "zebra")
-    tell(bridge, ConversationsFound("zebra", HITS))
+    answer(bridge, HITS)
     window.conversations.results.view.setCurrentIndex(window.conversations.results.model.index(1))
     tell(bridge, ConversationsDeleted((SUMMARIES[1],)))
-    assert bridge.posted == [SearchConversations("zebra")] * 2
-    tell(bridge, ConversationsFound("zebra", HITS[1:]))
+    assert bridge.calls == [("search", "zebra")] * 2
+    answer(bridge, HITS[1:])
     assert window.conversations.results.view.currentIndex().row() == 0, "the same one is marked"
 
 
@@ -134,5 +135,6 @@ def test_nothing_is_left_of_what_was_found_when_everything_is_forgotten(
     qtbot: QtBot, window: MainWindow, bridge: FakeBridge
 ) -> None:
     write(qtbot, window, "zebra")
-    tell(bridge, ConversationsFound("zebra", HITS), EverythingForgotten(2))
+    answer(bridge, HITS)
+    tell(bridge, EverythingForgotten(2))
     assert window.conversations.results.model.rowCount() == 0

@@ -14,6 +14,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from app.controllers.conversations import ConversationsController
 from app.controllers.start import FileOpening, FirstStart, StoreTrouble
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
@@ -21,9 +22,9 @@ from app.settings.app_settings import AppSettings, SettingsFile
 from app.settings.keeper import SettingsKeeper
 from app.startup.open_request import OpenRequest
 from app.theme import ThemeKeeper
-from engine import EngineConfig, ListConversations, LoadTarget
+from engine import EngineConfig, LoadTarget
 from engine.messages.conversations import ConversationSummary
-from engine.messages.events import ConversationsListed, Event, Failed, PromptStored, TargetInfo, TargetReady
+from engine.messages.events import ConversationsListed, Event, PromptStored, TargetInfo, TargetReady
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.ear import Ear
 from tests.unit.app.widgets.messages import prompt
@@ -130,18 +131,21 @@ class Trouble:
     def __init__(self, window: MainWindow) -> None:
         self.bridge = FakeBridge()
         self.num_begun = 0
-        self.controller = StoreTrouble(window, self.bridge, Path("/nowhere"), self.begin)
+        self.conversations = ConversationsController(window, self.bridge)
+        self.controller = StoreTrouble(window, self.bridge, self.conversations, Path("/nowhere"), self.begin)
+        self.conversations.list_all()
 
     def begin(self) -> None:
         self.num_begun += 1
+        self.conversations.list_all()
 
-    def tell(self, event: Event) -> None:
-        self.bridge.tell(event)
+    def fail(self, sentence: str) -> None:
+        self.bridge.last(self.bridge.engine.chats.list_all).fail(sentence)
 
 
 def test_the_sentence_stays_until_it_works(window: MainWindow) -> None:
     desk = Trouble(window)
-    desk.tell(Failed("The store is locked.", ListConversations()))
+    desk.fail("The store is locked.")
     dialog = desk.controller.dialog
     assert dialog is not None
     assert dialog.isVisible()
@@ -149,24 +153,24 @@ def test_the_sentence_stays_until_it_works(window: MainWindow) -> None:
     dialog.retry_button.click()
     dialog.retry_button.click()
     assert desk.num_begun == 1, "not before there is an answer"
-    desk.tell(Failed("The store is still locked.", ListConversations()))
+    desk.fail("The store is still locked.")
     assert dialog.sentence.text() == "The store is still locked."
     dialog.retry_button.click()
-    desk.tell(ConversationsListed(()))
+    desk.bridge.tell(ConversationsListed(()))
     assert desk.num_begun == 2
     assert desk.controller.dialog is None
 
 
 def test_later_failures_are_told_elsewhere(window: MainWindow) -> None:
     desk = Trouble(window)
-    desk.tell(ConversationsListed(()))
-    desk.tell(Failed("The disk is full.", ListConversations()))
+    desk.bridge.tell(ConversationsListed(()))
+    desk.fail("The disk is full.")
     assert desk.controller.dialog is None
 
 
 def test_one_can_quit(qtbot: QtBot, window: MainWindow) -> None:
     desk = Trouble(window)
-    desk.tell(Failed("The store is locked.", ListConversations()))
+    desk.fail("The store is locked.")
     assert desk.controller.dialog is not None
     with qtbot.waitSignal(window.closing):
         desk.controller.dialog.quit_button.click()
@@ -183,17 +187,14 @@ def real(tmp_path: Path) -> Iterator[EngineBridge]:
 def test_what_the_user_mends_is_tried_again(
     qtbot: QtBot, window: MainWindow, real: EngineBridge, tmp_path: Path
 ) -> None:
-    def begin() -> None:
-        real.post(ListConversations())
-
-    controller = StoreTrouble(window, real, tmp_path / "store", begin)
-    ear = Ear(real)
-    with qtbot.waitSignal(ear.heard, timeout=30_000):
-        real.post(ListConversations())
-    qtbot.waitUntil(lambda: controller.dialog is not None)
+    conversations = ConversationsController(window, real)
+    controller = StoreTrouble(window, real, conversations, tmp_path / "store", conversations.list_all)
+    with qtbot.waitSignal(conversations.not_listed, timeout=30_000):
+        conversations.list_all()
     assert controller.dialog is not None
     assert str(tmp_path / "store") in controller.dialog.sentence.text()
     (tmp_path / "store").unlink()
+    ear = Ear(real)
     with qtbot.waitSignal(ear.heard, timeout=30_000):
         controller.dialog.retry_button.click()
     qtbot.waitUntil(lambda: controller.dialog is None)

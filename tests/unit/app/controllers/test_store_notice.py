@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QMessageBox
 
 from app.controllers.store_notice import SUBJECT, StoreNotice
 from app.main_window import MainWindow
-from engine import Send, StoreHeld
+from engine import Send
 from engine.messages.conversations import Conversation
 from engine.messages.events import (
     ConversationOpened,
@@ -44,7 +44,7 @@ def test_what_the_store_refuses_stays_in_the_chat_with_a_notice_until_it_is_stor
     assert QGuiApplication.clipboard().text() == "And?\n\nGood."
     ready.take()
     again.click()
-    assert ready.take() == [StoreHeld(by_hand=True)]
+    assert ready.take() == [("store_held", True)]
     ready.tell(MessageStored(-1, stored), MessageStored(-2, reply(73, stored, "Good.")), StoreBehind(""))
     assert [message.id for message in ready.window.transcript.messages] == [70, 71, 72, 73]
     assert SUBJECT not in notices.shown

@@ -19,7 +19,7 @@ from app.settings.app_settings import AppSettings
 from app.widgets.call_question import CallQuestion
 from app.widgets.prose import Prose
 from app.widgets.reply_view import ReplyView
-from engine import AnswerToolCall, ContinueReply, OpenConversation, Regenerate, Send, write_tool_servers
+from engine import AnswerToolCall, ContinueReply, Regenerate, Send, write_tool_servers
 from engine.messages.conversations import Conversation, ConversationSummary, Message
 from engine.messages.events import (
     ConversationForgotten,
@@ -172,7 +172,7 @@ def test_a_question_in_another_chat_is_told_and_can_be_shown(desk: Desk) -> None
     assert toast.words.text() == "May the model use “forecast” of weather?"
     assert desk.window.transcript.question is None
     desk.window.call_action.trigger()
-    assert desk.posted(OpenConversation)[-1].conversation_id == 1
+    assert desk.bridge.calls[-1] == ("open", 1)
     summary = ConversationSummary(1, "Chat 1", NOW)
     desk.tell(ConversationOpened(Conversation(summary, "", (prompt(1),))))  # read before the reply was stored
     assert isinstance(QApplication.focusWidget(), CallQuestion)

@@ -20,9 +20,7 @@ from app.theme import ThemeKeeper
 from engine import (
     Command,
     EndToolServers,
-    ForgetAllowedTools,
     KeepToolKeys,
-    ListAllowedTools,
     ListTools,
     ReadTextFile,
     UseTools,
@@ -30,7 +28,6 @@ from engine import (
 )
 from engine.messages.conversations import TextFile
 from engine.messages.events import (
-    AllowedToolsListed,
     EverythingForgotten,
     TextFileRead,
     ToolKeysKept,
@@ -75,7 +72,7 @@ def spoken(widget: QWidget) -> str:
 
 def test_the_engine_knows_the_servers_and_starts_none(desk: Desk) -> None:
     assert desk.start == [UseTools((FILES, WEATHER))]
-    assert desk.bridge.posted[len(desk.start) :] == [ListAllowedTools()]
+    assert desk.bridge.calls == [("allowed_tools",)]
     assert [card.state.text() for card in desk.dialog.servers.cards.values()] == ["Not started"] * 2
 
 
@@ -250,17 +247,19 @@ def test_what_is_always_allowed_is_taken_back(desk: Desk) -> None:
         AllowedTool("files", "read", definition_of(FILES, Tool("files", "read"))),
         AllowedTool("old", "x", definition_of(ToolServer("old", "gone"), Tool("old", "x"))),
     )
-    desk.bridge.tell(AllowedToolsListed((one, other)))
+    desk.bridge.last(desk.bridge.engine.chats.allowed_tools).answer((one, other))
     page = desk.dialog.allowed
     (again,) = (each for each in page.rows[one].children() if isinstance(each, QWidget) and each.property("kind"))
     assert spoken(again) == "Ask again – files: read"
     QTest.keyClick(again, Qt.Key.Key_Space)
-    assert desk.last() == ForgetAllowedTools((one,))
-    desk.bridge.tell(AllowedToolsListed((other,)))
+    forgotten = desk.bridge.last(desk.bridge.engine.editor.forget_allowed_tools)
+    assert forgotten.args == ((one,),)
+    forgotten.answer((other,))
     assert [*page.rows] == [other]
     page.all_button.click()
-    assert desk.last() == ForgetAllowedTools(None)
-    desk.bridge.tell(AllowedToolsListed(()))
+    forgotten = desk.bridge.last(desk.bridge.engine.editor.forget_allowed_tools)
+    assert forgotten.args == (None,)
+    forgotten.answer(())
     assert not page.nothing.isHidden()
     assert page.all_button.isHidden()
 
@@ -277,7 +276,8 @@ def test_a_failure_is_told_once_where_the_user_looks(desk: Desk) -> None:
 
 
 def test_forgetting_everything_takes_the_servers_along(desk: Desk) -> None:
-    desk.bridge.tell(AllowedToolsListed((AllowedTool("files", "read", definition_of(FILES, Tool("files", "read"))),)))
+    allowed = AllowedTool("files", "read", definition_of(FILES, Tool("files", "read")))
+    desk.bridge.last(desk.bridge.engine.chats.allowed_tools).answer((allowed,))
     desk.keeper.forget_words()
     desk.bridge.tell(EverythingForgotten(0))
     assert desk.last() == UseTools(())

@@ -95,7 +95,8 @@ class Desk:
         self.servers = Servers(repository.data_dir, Keys(lambda: self.keyring))
         remote = RemoteTargets(self.servers)
         self.target = TargetInUse(*shared, self._load, self._speculate, *heard, self.readings.readings, remote)
-        self.keeper = MessageKeeper(repository, *heard)
+        self.retries: list[None] = []  # what the keeper wanted to be tried again
+        self.keeper = MessageKeeper(repository, self.events.append, lambda: self.retries.append(None))
         self.asking = Asking()
         self.host = FakeToolHost(emit=self.events.append)
         self.host.use([WEATHER])

@@ -6,13 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from engine import Engine, EngineConfig, ForgetConversation, ListConversations
-from engine.messages.commands import EraseDeleted
+from engine import Engine, EngineConfig
 from engine.messages.events import ConversationsListed, DeletedErased, Event
 from engine.places import STORE
 from engine.services import erasing
 from engine.services.erasing import ErasingService
-from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.storage.connections import back_up
 from engine.target.readings import Readings
@@ -29,12 +27,12 @@ def test_chats_open_though_what_was_deleted_cannot_be_erased(tmp_path: Path) -> 
     events = EventQueue()
     engine = Engine(EngineConfig(tmp_path), events)
     try:
-        engine.post(ListConversations())
+        engine.ask(engine.chats.list_all).result()
         assert {each.id for each in events.wait_for(ConversationsListed).conversations} == {kept, gone}
         (sentence,) = events.wait_for(DeletedErased).left
         assert str(damaged) in sentence
         damaged.unlink()
-        engine.post(ForgetConversation(gone))  # erasing, which waits for better times, begins anew
+        engine.ask(engine.editor.forget, gone)  # erasing, which waits for better times, begins anew
         assert events.wait_for(DeletedErased).left == ()
     finally:
         assert engine.close()
@@ -48,5 +46,5 @@ def test_it_is_tried_again_until_it_is_done_and_told_when_there_is_news(
     answers = iter([None, ("full",), ("full",), None, ()])
     monkeypatch.setattr(Repository, "finish_erasure", lambda *_arguments: next(answers))
     told: list[Event] = []
-    ErasingService(repository, Readings(repository.data_dir), told.append).handle(EraseDeleted(), StopSignal())
+    ErasingService(repository, Readings(repository.data_dir), told.append).erase()
     assert told == [DeletedErased(("full",)), DeletedErased(())]

@@ -20,34 +20,29 @@ from engine.messages.commands import (
     Command,
     ExportConversations,
     FindPassages,
-    ForgetConversation,
     ImportConversations,
     ReadPicture,
     ReadTextFile,
-    SaveDraft,
-    SearchConversations,
-    ShowPicture,
     UpdateRecall,
 )
 from engine.messages.conversations import ExportFormat, LeftOut, Role, TextFile
 from engine.messages.events import (
     ConversationForgotten,
     ConversationsExported,
-    ConversationsFound,
     ConversationsImported,
     Event,
     GrammarChecked,
     PassagesFound,
     PictureRead,
-    PictureShown,
     TextFileRead,
 )
 from engine.messages.prompts import AttachedPicture, Attachment, join_prompt
+from engine.services.chat_editor import ChatEditor
+from engine.services.chat_reader import ChatReader
 from engine.services.file_service import FileService
 from engine.services.learning_service import LearningService
 from engine.services.message_keeper import MessageKeeper
 from engine.services.recall import Recall
-from engine.services.store_service import StoreService
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.readings import Readings
@@ -62,10 +57,11 @@ class Desk:
         self.learning = LearningService(lambda: repository, LearningSettings(), self.events.append)
         self.recall = Recall(repository)
         self.files = FileService(lambda: repository, self.learning, self.events.append, self.posted.append, len)
-        keeper = MessageKeeper(repository, self.events.append, self.posted.append)
+        keeper = MessageKeeper(repository, self.events.append, lambda: None)
         shared = repository, self.recall, self.learning
         readings = Readings(repository.data_dir)
-        self.store = StoreService(*shared, keeper, readings, self.events.append, self.posted.append)
+        self.editor = ChatEditor(*shared, keeper, readings, self.events.append, lambda: None)
+        self.reader = ChatReader(repository, keeper, self.events.append)
 
     def chat(self, title: str, *texts: str, incognito: bool = False) -> int:
         number = self.repository.create_conversation(title, "", incognito).id
@@ -119,10 +115,9 @@ def test_pictures_are_read_shown_and_go_out_and_come_in_elsewhere(
 
     prompt = join_prompt([AttachedPicture("a.gif", picture.digest)], "What is it?")
     chat = desk.chat("kept", "one", prompt)
-    desk.store.handle(SaveDraft(chat, prompt, (picture,)))
+    desk.editor.save_draft(chat, prompt, (picture,))
     for digest, shown in ((picture.digest, picture), ("0" * 64, None)):
-        desk.store.handle(ShowPicture(chat, digest))
-        assert desk.events[-1] == PictureShown(chat, digest, shown)
+        assert desk.reader.picture(chat, digest) == shown
     chats, text = tmp_path / "chats.json", tmp_path / "chat.md"
     desk.files.handle(ExportConversations(chats, None, ExportFormat.JSON), StopSignal())
     desk.files.handle(ExportConversations(text, None, ExportFormat.MARKDOWN), StopSignal())
@@ -224,25 +219,22 @@ def test_a_forgotten_conversation_is_remembered_by_nobody(desk: Desk) -> None:
     number = desk.chat("chat")
     desk.recall.add(desk.repository.add_message(number, None, Role.USER, "one two three"))
     assert desk.num_remembered(b"one") == 1
-    desk.store.handle(ForgetConversation(number))
+    desk.editor.forget(number)
     assert desk.num_remembered(b"one") == 0
     (event,) = desk.events
     assert isinstance(event, ConversationForgotten)
     assert event.conversation.id == number
     with pytest.raises(ConversationMissing):
-        desk.store.handle(ForgetConversation(number))
+        desk.editor.forget(number)
 
 
 def test_a_search_is_answered_unless_it_is_stopped(desk: Desk) -> None:
     number = desk.chat("chat", "zebra")
-    desk.store.handle(SearchConversations("Zebra"), StopSignal())
-    (event,) = desk.events
-    assert isinstance(event, ConversationsFound)
-    assert (event.words, [hit.conversation.id for hit in event.hits]) == ("Zebra", [number])
+    assert [hit.conversation.id for hit in desk.reader.search("Zebra")] == [number]
     stop = StopSignal()
     stop.set()
-    desk.store.handle(SearchConversations("Zebra"), stop)
-    assert len(desk.events) == 1
+    with pytest.raises(Cancelled):
+        desk.reader.search("Zebra", stop)
 
 
 def test_the_passages_nearest_to_a_question_are_found(desk: Desk) -> None:

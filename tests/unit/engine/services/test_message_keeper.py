@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from engine.errors import ConversationMissing, StoreUnusable
-from engine.messages.commands import ContinueReply, KeepReply, LoadTarget, Send, StoreHeld
+from engine.messages.commands import ContinueReply, KeepReply, LoadTarget, Send
 from engine.messages.conversations import Message, Role
 from engine.messages.events import MessageStored, PromptStored, StoreBehind
 from engine.messages.pictures import Picture
@@ -137,8 +137,8 @@ def test_a_chat_goes_on_while_the_store_is_locked_and_is_stored_afterwards(
         assert [message.text for message in opened.messages] == ["Hi", "Hello.", "And?", "Hello.", "More?", "Hello."]
         assert texts(talking.repository, conversation_id) == ["Hi", "Hello."]
         for _ in range(2):
-            until(lambda: StoreHeld() in talking.posted)  # the pause lies on no thread that others wait for
-            talking.posted.clear()
+            until(lambda: talking.retries != [])  # the pause lies on no thread that others wait for
+            talking.retries.clear()
             talking.keeper.store_held(False)  # and it is asked again
         with pytest.raises(StoreUnusable, match="locked"):
             talking.keeper.store_held(True)
@@ -198,7 +198,7 @@ def test_what_is_behind_is_told_until_all_is_stored_and_nobody_waits(
 ) -> None:
     tell: list[Callable[[bool], None]] = []
     monkeypatch.setattr(talking.repository, "tell_waiting", tell.append)
-    keeper = MessageKeeper(talking.repository, talking.events.append, talking.posted.append)
+    keeper = MessageKeeper(talking.repository, talking.events.append, lambda: None)
     chat = talking.repository.create_conversation("chat", "")
     with locked:
         held = keeper.add_prompt(chat.id, None, "Hi")
@@ -263,9 +263,9 @@ def test_what_is_held_is_tried_once_more_when_the_app_is_closed(
     chat = talking.repository.create_conversation("chat", "")
     with locked:
         talking.keeper.add_prompt(chat.id, None, "Hi")
-    talking.posted.clear()
+    talking.retries.clear()
     talking.keeper.close()
-    assert talking.posted == [StoreHeld()]
+    assert len(talking.retries) == 1
 
 
 def test_a_new_chat_that_waits_for_a_locked_store_can_be_stopped(

@@ -11,25 +11,19 @@ import pytest
 
 from engine.config import OwnSampling, ReadingSettings, ReplySettings, SamplingSettings
 from engine.messages.commands import (
-    ChangeConversation,
     CopyReading,
-    DeleteConversations,
-    DeleteMessage,
-    EraseDeleted,
-    ForgetConversation,
     ForgetReadings,
     KeepReading,
     LoadTarget,
     Send,
-    StoreCommand,
     UseReadings,
 )
 from engine.messages.conversations import Message
 from engine.messages.events import ReadingsMeasured, ReplyFinished
 from engine.replies import reopening
 from engine.services import reading_keeper
+from engine.services.chat_editor import ChatEditor
 from engine.services.erasing import ErasingService
-from engine.services.store_service import StoreService
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from tests.fakes.target import FakeTarget, says
@@ -110,29 +104,28 @@ def test_of_an_incognito_chat_nothing_is_kept(talking: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "leaves"),
+    ("change", "leaves"),
     [
-        (lambda reply: DeleteConversations((reply.conversation_id,)), True),
-        (lambda reply: ForgetConversation(reply.conversation_id), True),
-        (lambda reply: DeleteMessage(reply.conversation_id, reply.id), True),
-        (lambda reply: ChangeConversation(reply.conversation_id, "Be rude.", OwnSampling()), True),
-        (lambda reply: ChangeConversation(reply.conversation_id, "Be kind.", OwnSampling(seed=1)), False),
+        (lambda editor, reply: editor.delete((reply.conversation_id,)), True),
+        (lambda editor, reply: editor.forget(reply.conversation_id), True),
+        (lambda editor, reply: editor.delete_message(reply.conversation_id, reply.id), True),
+        (lambda editor, reply: editor.change(reply.conversation_id, "Be rude.", OwnSampling()), True),
+        (lambda editor, reply: editor.change(reply.conversation_id, "Be kind.", OwnSampling(seed=1)), False),
     ],
     ids=["deleted", "forgotten", "message", "system prompt", "sampling"],
 )
 @pytest.mark.parametrize("is_written", [True, False])
 def test_what_was_read_leaves_with_what_was_said(
-    command: Callable[[Message], StoreCommand], leaves: bool, is_written: bool, talking: Desk
+    change: Callable[[ChatEditor, Message], None], leaves: bool, is_written: bool, talking: Desk
 ) -> None:
-    emit, post = talking.events.append, talking.posted.append
     shared = talking.repository, talking.recall, talking.learning, talking.keeper, talking.readings.readings
-    store = StoreService(*shared, emit, post)
+    editor = ChatEditor(*shared, talking.events.append, lambda: None)
     chat = ask(talking, BOOK).conversation_id
     reply = ask(talking, "More.", chat)
     if is_written:
         keep(talking)
         assert kept(talking) == {chat}
-    store.handle(command(reply))
+    change(editor, reply)
     assert kept(talking) == ({chat} if is_written and not leaves else set())
     keep(talking)  # the target holds it still
     assert kept(talking) == (set() if leaves else {chat})
@@ -183,6 +176,6 @@ def test_a_start_erases_what_an_earlier_one_left_of_deleted_chats(talking: Desk,
     left = Path(repository.data_dir, "readings", str(chat + 1))
     left.mkdir()
     (left / ".unfinished.part").touch()
-    ErasingService(repository, talking.readings.readings, talking.events.append).handle(EraseDeleted(), StopSignal())
+    ErasingService(repository, talking.readings.readings, talking.events.append).erase()
     assert not left.exists()
     assert kept(talking) == {chat}

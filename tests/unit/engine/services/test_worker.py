@@ -7,10 +7,11 @@ import time
 import pytest
 
 from engine.errors import NotPossible, ServerNotAgreed
-from engine.messages.commands import Command, ListConversations, OpenConversation
+from engine.messages.commands import Command
 from engine.messages.events import ConversationsListed, Failed, Finished
 from engine.services.worker import Worker
 from engine.stop_signal import StopSignal
+from tests.fakes.commands import ListThings, OpenThing
 from tests.fakes.listener import EventQueue
 
 
@@ -25,15 +26,15 @@ def test_commands_are_carried_out_in_order_on_another_thread() -> None:
 
     def handle(command: Command, _stop: StopSignal) -> None:
         carried_out.append((command, threading.current_thread().name))
-        if command == OpenConversation(2):
+        if command == OpenThing(2):
             events(ConversationsListed(()))
 
     worker = Worker("busy", handle, events)
     worker.start()
     for number in range(3):
-        worker.post(OpenConversation(number))
+        worker.post(OpenThing(number))
     events.wait_for(ConversationsListed)
-    assert carried_out == [(OpenConversation(number), "busy") for number in range(3)]
+    assert carried_out == [(OpenThing(number), "busy") for number in range(3)]
     assert close(worker, 2.0)
 
 
@@ -41,21 +42,21 @@ def test_a_failure_says_whether_it_was_wanted_to_end_and_a_kind_can_be_ended_alo
     events = EventQueue()
 
     def handle(command: Command, stop: StopSignal) -> None:
-        if isinstance(command, OpenConversation):
+        if isinstance(command, OpenThing):
             while not stop.is_set():
                 time.sleep(0.001)
             raise NotPossible("It was ended.")
 
     worker = Worker("busy", handle, events)
     worker.start()
-    other = worker.post(ListConversations())
-    worker.post(OpenConversation(1))
-    waiting = worker.post(OpenConversation(2))
-    worker.stop(OpenConversation)
+    other = worker.post(ListThings())
+    worker.post(OpenThing(1))
+    waiting = worker.post(OpenThing(2))
+    worker.stop(OpenThing)
     assert waiting.is_set()
     assert not other.is_set()
     for number in (1, 2):
-        assert events.wait_for(Failed) == Failed("It was ended.", OpenConversation(number), is_stopped=True)
+        assert events.wait_for(Failed) == Failed("It was ended.", OpenThing(number), is_stopped=True)
     assert close(worker, 2.0)
 
 
@@ -63,24 +64,24 @@ def test_a_failure_becomes_a_sentence_and_the_next_command_is_carried_out(caplog
     events = EventQueue()
 
     def handle(command: Command, _stop: StopSignal) -> None:
-        if command == OpenConversation(1):
+        if command == OpenThing(1):
             raise NotPossible("No model is loaded; choose one.")
-        if command == OpenConversation(2):
+        if command == OpenThing(2):
             raise ZeroDivisionError("secret internals")
         events(ConversationsListed(()))
 
     worker = Worker("busy", handle, events)
     worker.start()
     with caplog.at_level(logging.ERROR, "slipstream.worker"):
-        worker.post(OpenConversation(1))
-        worker.post(OpenConversation(2))
-        worker.post(ListConversations())
-        assert events.wait_for(Failed) == Failed("No model is loaded; choose one.", OpenConversation(1))
+        worker.post(OpenThing(1))
+        worker.post(OpenThing(2))
+        worker.post(ListThings())
+        assert events.wait_for(Failed) == Failed("No model is loaded; choose one.", OpenThing(1))
         bug = events.wait_for(Failed)
         events.wait_for(ConversationsListed)
     assert "Something went wrong inside Slipstream (ZeroDivisionError" in bug.sentence
-    assert bug.command == OpenConversation(2)
-    assert "OpenConversation'> failed" in caplog.text, "a bug of ours leaves its traceback in the log"
+    assert bug.command == OpenThing(2)
+    assert "OpenThing'> failed" in caplog.text, "a bug of ours leaves its traceback in the log"
     assert close(worker, 2.0)
 
 
@@ -89,22 +90,22 @@ def test_every_command_ends_with_one_event_after_its_own() -> None:
 
     def handle(command: Command, _stop: StopSignal) -> None:
         events(ConversationsListed(()))
-        if command == OpenConversation(1):
+        if command == OpenThing(1):
             raise NotPossible("No model is loaded; choose one.")
 
     worker = Worker("busy", handle, events)
     worker.start()
-    for command in (ListConversations(), OpenConversation(1), OpenConversation(2)):
+    for command in (ListThings(), OpenThing(1), OpenThing(2)):
         worker.post(command)
     while len(events.seen) < 6:
         events.wait_for(object)
     assert events.seen == [
         ConversationsListed(()),
-        Finished(ListConversations()),
+        Finished(ListThings()),
         ConversationsListed(()),
-        Failed("No model is loaded; choose one.", OpenConversation(1)),
+        Failed("No model is loaded; choose one.", OpenThing(1)),
         ConversationsListed(()),
-        Finished(OpenConversation(2)),
+        Finished(OpenThing(2)),
     ]
     assert close(worker, 2.0)
 
@@ -121,12 +122,12 @@ def test_closing_stops_what_runs_and_drops_what_waits() -> None:
 
     worker = Worker("busy", handle, EventQueue(), on_end=lambda: ended.append("closed"))
     worker.start()
-    worker.post(OpenConversation(1))
-    worker.post(OpenConversation(2))
+    worker.post(OpenThing(1))
+    worker.post(OpenThing(2))
     assert started.wait(10)
     assert close(worker, 2.0)
-    assert ended == [str(OpenConversation(1)), "closed"]
-    assert worker.post(OpenConversation(3)).is_set(), "after closing, nothing is taken any more"
+    assert ended == [str(OpenThing(1)), "closed"]
+    assert worker.post(OpenThing(3)).is_set(), "after closing, nothing is taken any more"
 
 
 def test_a_command_can_be_stopped_before_it_begins() -> None:
@@ -134,15 +135,15 @@ def test_a_command_can_be_stopped_before_it_begins() -> None:
     seen: list[bool] = []
 
     def handle(command: Command, stop: StopSignal) -> None:
-        if command == OpenConversation(1):
+        if command == OpenThing(1):
             release.wait(10)
         else:
             seen.append(stop.is_set())
 
     worker = Worker("busy", handle, EventQueue())
     worker.start()
-    worker.post(OpenConversation(1))
-    worker.post(OpenConversation(2)).set()
+    worker.post(OpenThing(1))
+    worker.post(OpenThing(2)).set()
     release.set()
     while not seen:
         time.sleep(0.001)
@@ -159,7 +160,7 @@ def test_closing_says_when_the_thread_does_not_end() -> None:
 
     worker = Worker("busy", handle, EventQueue())
     worker.start()
-    worker.post(ListConversations())
+    worker.post(ListThings())
     assert started.wait(10)
     assert not close(worker, 0.05)
     release.set()
@@ -175,15 +176,15 @@ def test_what_is_owed_is_carried_out_also_at_the_end() -> None:
         assert go_on.wait(10)
         carried_out.append(command)
 
-    worker = Worker("busy", handle, EventQueue(), is_owed=lambda command: command == OpenConversation(3))
+    worker = Worker("busy", handle, EventQueue(), is_owed=lambda command: command == OpenThing(3))
     worker.start()
     for number in (1, 2, 3):
-        worker.post(OpenConversation(number))
+        worker.post(OpenThing(number))
     assert began.wait(10)
     worker.end()
     go_on.set()
     assert worker.join(10)
-    assert carried_out == [OpenConversation(1), OpenConversation(3)]
+    assert carried_out == [OpenThing(1), OpenThing(3)]
 
 
 def test_what_is_carried_out_inside_another_command_is_dropped_at_the_end_like_the_rest() -> None:
@@ -192,22 +193,22 @@ def test_what_is_carried_out_inside_another_command_is_dropped_at_the_end_like_t
 
     def handle(command: Command, _stop: StopSignal) -> None:
         carried_out.append(command)
-        if command == OpenConversation(1):
+        if command == OpenThing(1):
             worker.carry_out_now(next(iter(worker.waiting)))
             began.set()
             assert go_on.wait(10)
             for stop in worker.waiting:
                 worker.carry_out_now(stop)
 
-    worker = Worker("busy", handle, EventQueue(), is_owed=lambda command: command == OpenConversation(4))
+    worker = Worker("busy", handle, EventQueue(), is_owed=lambda command: command == OpenThing(4))
     for number in (1, 2, 3, 4):
-        worker.post(OpenConversation(number))
+        worker.post(OpenThing(number))
     worker.start()
     assert began.wait(10)
     worker.end()
     go_on.set()
     assert worker.join(10)
-    assert carried_out == [OpenConversation(1), OpenConversation(2), OpenConversation(4)]
+    assert carried_out == [OpenThing(1), OpenThing(2), OpenThing(4)]
 
 
 def test_a_place_that_the_user_has_not_agreed_to_is_told_as_such() -> None:
@@ -218,6 +219,6 @@ def test_a_place_that_the_user_has_not_agreed_to_is_told_as_such() -> None:
 
     worker = Worker("busy", handle, events)
     worker.start()
-    worker.post(ListConversations())
-    assert events.wait_for(Failed) == Failed("Agree first.", ListConversations(), is_not_agreed=True)
+    worker.post(ListThings())
+    assert events.wait_for(Failed) == Failed("Agree first.", ListThings(), is_not_agreed=True)
     assert close(worker, 2.0)

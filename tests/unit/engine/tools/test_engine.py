@@ -14,8 +14,6 @@ from engine import (
     EndToolServers,
     Engine,
     EngineConfig,
-    ForgetAllowedTools,
-    ListAllowedTools,
     ListTools,
     LoadTarget,
     Send,
@@ -23,7 +21,6 @@ from engine import (
 )
 from engine.config import LearningSettings, ReplySettings, SamplingSettings, SpeculationSettings
 from engine.messages.events import (
-    AllowedToolsListed,
     Finished,
     ReplyFinished,
     TargetReady,
@@ -81,11 +78,9 @@ def test_the_answer_reaches_the_reply_that_waits(desk: Desk, host: FakeToolHost)
     desk.engine.post(AnswerToolCall(asked.call.id, Permission.ALWAYS))
     assert desk.events.wait_for(ToolFinished).message.text == "Rain in Paris."
     assert desk.events.wait_for(ReplyFinished).message.text == ANSWER
-    desk.engine.post(ListAllowedTools())
     allowed = AllowedTool("weather", "forecast", definition_of(WEATHER, FORECAST))
-    assert desk.events.wait_for(AllowedToolsListed).tools == (allowed,)
-    desk.engine.post(ForgetAllowedTools((allowed,)))
-    assert desk.events.wait_for(AllowedToolsListed).tools == ()
+    assert desk.engine.ask(desk.engine.chats.allowed_tools).result() == (allowed,)
+    assert desk.engine.ask(desk.engine.editor.forget_allowed_tools, (allowed,)).result() == ()
 
 
 def test_stop_ends_a_call_that_runs(desk: Desk, host: FakeToolHost) -> None:

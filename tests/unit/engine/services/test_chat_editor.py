@@ -1,25 +1,12 @@
-"""The service with a real store, and a memory over it."""
+"""Chats are read, changed and forgotten in a real store, with a memory over it."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from engine.config import LearningSettings, OwnSampling
 from engine.errors import ConversationMissing, StoreUnusable
-from engine.messages.commands import (
-    ChangeConversation,
-    DeleteConversations,
-    DeleteMessage,
-    ListConversations,
-    RestoreConversations,
-    RestoreMessage,
-    SaveDraft,
-    SaveNgrams,
-    ShowBranch,
-)
 from engine.messages.conversations import Role
 from engine.messages.events import (
     ConversationChanged,
@@ -27,16 +14,15 @@ from engine.messages.events import (
     ConversationsChanged,
     ConversationsDeleted,
     ConversationSet,
-    ConversationsListed,
     Event,
     Listener,
     MessageDeleted,
 )
-from engine.messages.learned import NgramRecord, VerifiedReply
+from engine.messages.learned import VerifiedReply
+from engine.services.chat_editor import ChatEditor
 from engine.services.learning_service import LearningService
 from engine.services.message_keeper import MessageKeeper
 from engine.services.recall import Recall
-from engine.services.store_service import StoreService
 from engine.storage import Repository
 from engine.target.readings import Readings
 from tests.fakes.target import FakeTarget
@@ -47,36 +33,21 @@ def resting(repository: Repository) -> LearningService:
     return LearningService(lambda: repository, LearningSettings(), lambda _event: None)
 
 
-def store_service(
-    repository: Repository,
-    emit: Listener = lambda _event: None,
-    recall: Recall | None = None,
-    learning: LearningService | None = None,
-) -> StoreService:
-    keeper = MessageKeeper(repository, emit, lambda _command: None)
-    learning = learning or resting(repository)
-    shared = repository, recall or Recall(repository), learning
-    return StoreService(*shared, keeper, Readings(repository.data_dir), emit, lambda _command: None)
-
-
-def test_ngrams_are_kept_without_an_event(repository: Repository) -> None:
-    events: list[Event] = []
-    service = store_service(repository, events.append)
-    kept, gone = (NgramRecord((token,), token, count=1, doubts=0, last_use=0) for token in (1, 2))
-    service.handle(SaveNgrams("target", "drafter", (kept, gone)))
-    service.handle(SaveNgrams("target", "drafter", (replace(gone, count=0),)))
-    assert repository.load_ngrams("target", "drafter") == (kept,)
-    assert events == []
-
-    service.handle(ListConversations())
-    assert events == [ConversationsListed(())]
+def chat_editor(
+    repository: Repository, emit: Listener = lambda _event: None, recall: Recall | None = None
+) -> ChatEditor:
+    keeper = MessageKeeper(repository, emit, lambda: None)
+    readings = Readings(repository.data_dir)
+    return ChatEditor(
+        repository, recall or Recall(repository), resting(repository), keeper, readings, emit, lambda: None
+    )
 
 
 def test_what_is_held_stays_in_sight_when_something_is_deleted_and_put_back(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     events: list[Event] = []
-    service = store_service(repository, events.append)
+    editor = chat_editor(repository, events.append)
     chat = repository.create_conversation("chat", "").id
     asked = repository.add_message(chat, None, Role.USER, "Hi")
     said = [repository.add_message(chat, asked.id, Role.ASSISTANT, text).id for text in ("One", "Two")]
@@ -86,31 +57,19 @@ def test_what_is_held_stays_in_sight_when_something_is_deleted_and_put_back(
 
     with monkeypatch.context() as patch:
         patch.setattr(repository, "add_message", refuse)
-        held = service._keeper.add_prompt(chat, asked.id, "And?")
-    for command in (DeleteMessage(chat, said[1]), RestoreMessage(chat, said[1])):
-        service.handle(command)
+        held = editor._keeper.add_prompt(chat, asked.id, "And?")
+    for change in (editor.delete_message, editor.restore_message):
+        change(chat, said[1])
         opened = events[-1]
         assert isinstance(opened, ConversationOpened)
         assert held in opened.conversation.messages
-
-
-def test_ngrams_of_an_era_that_has_ended_are_not_kept(repository: Repository) -> None:
-    learning = resting(repository)
-    service = store_service(repository, learning=learning)
-    ngram = NgramRecord((1,), 1, count=1, doubts=0, last_use=0)
-    with learning.exchanging():
-        service.handle(SaveNgrams("target", "drafter", (ngram,), learning.era.number))  # and waits for nobody
-    service.handle(SaveNgrams("target", "drafter", (ngram,), learning.era.number - 1))
-    assert repository.load_ngrams("target", "drafter") == ()
-    service.handle(SaveNgrams("target", "drafter", (ngram,), learning.era.number))
-    assert repository.load_ngrams("target", "drafter") == (ngram,)
 
 
 def test_a_deleted_conversation_is_forgotten_and_comes_back_restored(repository: Repository) -> None:
     events: list[Event] = []
     recall = Recall(repository)
     recall.open(FakeTarget())
-    service = store_service(repository, events.append, recall)
+    editor = chat_editor(repository, events.append, recall)
     summary = repository.create_conversation("chat", "")
     recall.add(repository.add_message(summary.id, None, Role.USER, "one two three"))
 
@@ -118,9 +77,9 @@ def test_a_deleted_conversation_is_forgotten_and_comes_back_restored(repository:
         return sum(len(index.find(list(b"one"), 8)) for index in recall.indexes())
 
     assert num_found() == 1
-    service.handle(DeleteConversations((summary.id,)))
+    editor.delete((summary.id,))
     assert num_found() == 0
-    service.handle(RestoreConversations((summary.id,)))
+    editor.restore((summary.id,))
     assert num_found() == 1
     assert [type(event) for event in events] == [ConversationsDeleted, ConversationsChanged]
 
@@ -129,7 +88,7 @@ def test_a_deleted_message_is_neither_recalled_nor_learned_from(repository: Repo
     events: list[Event] = []
     recall = Recall(repository)
     recall.open(FakeTarget())
-    service = store_service(repository, events.append, recall)
+    editor = chat_editor(repository, events.append, recall)
     number = repository.create_conversation("chat", "").id
     asked = repository.add_message(number, None, Role.USER, "one two three")
     said = repository.add_message(number, asked.id, Role.ASSISTANT, "four five six")
@@ -142,12 +101,12 @@ def test_a_deleted_message_is_neither_recalled_nor_learned_from(repository: Repo
         return sum(len(index.find(list(words.encode()), 8)) for index in recall.indexes())
 
     assert (found("one"), found("four"), len(repository.load_lessons("target"))) == (1, 1, 1)
-    service.handle(DeleteMessage(number, said.id))
+    editor.delete_message(number, said.id)
     assert (found("one"), found("four"), len(repository.load_lessons("target"))) == (1, 0, 0)
-    service.handle(RestoreMessage(number, said.id))
+    editor.restore_message(number, said.id)
     changed = [ConversationChanged, ConversationOpened]
     assert [type(event) for event in events] == [MessageDeleted, *changed, *changed]
-    service.handle(DeleteMessage(number, asked.id))
+    editor.delete_message(number, asked.id)
     assert isinstance(events[-1], ConversationsDeleted), "nothing would be left"
     assert repository.list_conversations() == ()
 
@@ -155,28 +114,28 @@ def test_a_deleted_message_is_neither_recalled_nor_learned_from(repository: Repo
 def test_a_conversation_that_is_missing_is_neither_forgotten_nor_restored(repository: Repository) -> None:
     recall = Recall(repository)
     recall.open(FakeTarget())
-    service = store_service(repository, recall=recall)
+    editor = chat_editor(repository, recall=recall)
     before = recall.indexes()
-    for command in (DeleteConversations((7,)), RestoreConversations((7,))):
+    for change in (editor.delete, editor.restore):
         with pytest.raises(ConversationMissing):
-            service.handle(command)
+            change((7,))
     assert recall.indexes() is before
 
 
 def test_branch_settings_and_draft_of_a_conversation_are_changed(repository: Repository) -> None:
     events: list[Event] = []
-    service = store_service(repository, events.append)
+    editor = chat_editor(repository, events.append)
     summary = repository.create_conversation("chat", "")
     first = repository.add_message(summary.id, None, Role.USER, "first")
     second = repository.add_message(summary.id, None, Role.USER, "second")
-    service.handle(ChangeConversation(summary.id, "Be brief.", OwnSampling(seed=1)))
-    service.handle(SaveDraft(summary.id, "begun"))
+    editor.change(summary.id, "Be brief.", OwnSampling(seed=1))
+    editor.save_draft(summary.id, "begun")
     changed = repository.find_conversation(summary.id)
     assert events == [
         ConversationChanged(changed),
         ConversationSet(summary.id, "Be brief.", OwnSampling(seed=1)),
     ]
-    service.handle(ShowBranch(summary.id, first.id))
+    editor.show_branch(summary.id, first.id)
     opened = repository.open_conversation(summary.id)
     assert events[2:] == [ConversationOpened(opened)]
     assert opened.messages == (first,)
