@@ -14,7 +14,7 @@ from shiboken6 import isValid
 
 from app.lasting import LastingFacts
 from app.text.translation import in_words, told
-from engine import Command, DownloadTarget, Engine, EngineConfig, StopSignal
+from engine import Command, Engine, EngineConfig, StopSignal
 from engine.messages.events import Event, Failed, Finished, Listener, OwnWorkFailed
 from engine.requests import failure_of
 
@@ -53,6 +53,7 @@ class Request(QObject, Generic[T]):
         self.signal = stop or StopSignal()
         self.is_quiet = False  # nothing is shown if it fails
         self.is_dropped = False
+        self.outlasts_window = False  # goes on when the window is made anew
 
     def stop(self) -> None:
         """Ends the work early, or keeps it from beginning."""
@@ -149,11 +150,8 @@ class EngineBridge(QObject):
 
     @property
     def is_at_work(self) -> bool:
-        """Whether somebody waits for the end of a request. Downloads of models go on for themselves."""
-        return any(
-            not (isinstance(request, Posted) and isinstance(request.command, DownloadTarget))
-            for request in self._requests
-        )
+        """Whether somebody waits for the end of a request."""
+        return not all(request.outlasts_window or request.is_dropped for request in self._requests)
 
     def close(self) -> bool:
         """Ends everything within two seconds."""

@@ -67,6 +67,4 @@ def _without_news(event: Event) -> Event:
     match event:
         case TargetReady(target):
             return replace(event, target=replace(target, notice=""))
-        case TargetsListed():
-            return replace(event, left_out=())
     return event

@@ -25,17 +25,17 @@ _PUBLIC = {
     """,
     "drafter.choice": "BUILT_IN HUB_EXAMPLES STARTER_TORCH built_in_drafter drafter_source hub_name",
     "drafter.heads_folder": "heads_folder",
-    "factory": "open_repository open_servers",
+    "factory": "open_repository open_servers saved_downloads",
     "lab.distillation.progress": "DistillProgress InventProgress Judgement LabelProgress TrainingProgress",
     "lab.measuring.order": "BenchOrder SimulatedCosts",
     "library.siblings": "sibling_beside",
     "messages.commands": """
-        AddPresets AddTargets AnswerToolCall ChangeTargetOptions CheckDrafter CheckForUpdate CheckGrammar Command
-        ContinueReply DeletePreset DeletePrompt DiscardDownload DownloadTarget EditPrompt EndToolServers EstimateMemory
-        ExpectSpeeds ExportConversations ExportPresets ExportProfile FetchDrafter FindPassages ForgetEverything
-        ForgetLearned ForgetReadings ImportConversations ImportPresets ImportProfile KeepToolKeys ListDownloads
-        ListForms ListPresets ListPrompts ListSuggestions ListTargets ListTools LoadTarget MakeForm MeasureReadings
-        PauseLearning PersonalCommand ReadLearned ReadPicture ReadRuntime ReadTextFile Regenerate RemoveTarget
+        AddPresets AnswerToolCall CheckGrammar Command
+        ContinueReply DeletePreset DeletePrompt EditPrompt EndToolServers
+        ExportConversations ExportPresets ExportProfile FindPassages ForgetEverything
+        ForgetLearned ForgetReadings ImportConversations ImportPresets ImportProfile KeepToolKeys
+        ListForms ListPresets ListPrompts ListTools LoadTarget MakeForm MeasureReadings
+        PauseLearning PersonalCommand ReadLearned ReadPicture ReadTextFile Regenerate
         ReplyCommand ResetStarter SavePreset SavePrompt Send ShowProfile TuneStarter TuneTarget UseAdapter UseDrafter
         UseLearning UseReadings UseTools
     """,
@@ -45,7 +45,7 @@ _PUBLIC = {
     "remote.keys": "key_of_environment",
     "replies.writing": "Reply",
     "server.clients": "Clients",
-    "services.hub_service": "fetch_drafter",
+    "services.hub_service": "HubService",
     "services.tuning_service": "TuningService",
     "services.worker": "deep_thread",
     "stop_signal": "StopSignal",
@@ -59,7 +59,7 @@ _PUBLIC = {
     "use_cases.remote": "certificate_of look_at_server",
     "use_cases.serving": "checked_embedder serving",
     "use_cases.store": """
-        download_target export_profile forget_learned import_profile list_hub_files open_library open_tuning
+        export_profile fetch_drafter fetch_model forget_learned import_profile open_library open_tuning
         summarize_learned summarize_profile use_adapter
     """,
     "use_cases.tools": "ToolDesk answer list_tools open_tool_host",

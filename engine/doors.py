@@ -8,13 +8,17 @@ from engine.requests import door_to
 
 if TYPE_CHECKING:
     from engine.factory import Services
+    from engine.hub.saved import SavedDownloads
     from engine.server.clients import Clients
     from engine.server.hosting import Hosting
     from engine.services.chat_editor import ChatEditor
     from engine.services.chat_reader import ChatReader
     from engine.services.counting import Counting
     from engine.services.erasing import ErasingService
+    from engine.services.fetching import DrafterFetcher, ModelFetcher
     from engine.services.hub_service import HubService
+    from engine.services.inspector import Inspector
+    from engine.services.library_service import LibraryService
     from engine.services.message_keeper import MessageKeeper
     from engine.services.ngram_keeper import NgramKeeper
     from engine.services.prompts_ahead import PromptsAhead
@@ -38,3 +42,8 @@ class Doors:
         self.trials: Trials = door_to("chat", services.trials, goes_between=True)
         self.server: Hosting = door_to("server", lambda: services.hosting)
         self.clients: Clients = door_to("server", lambda: services.clients)
+        self.models: ModelFetcher = door_to("download", services.models)
+        self.drafters: DrafterFetcher = door_to("hub", services.drafters)
+        self.library: LibraryService = door_to("library", services.library)
+        self.downloads: SavedDownloads = door_to("library", services.downloads)
+        self.inspector: Inspector = door_to("library", services.inspector)

@@ -18,20 +18,16 @@ from engine.errors import StoreUnusable
 from engine.messages.commands import (
     AnswerToolCall,
     ChatCommand,
-    CheckDrafter,
     Command,
     CopyReading,
     ExportPresets,
     FileCommand,
-    HubCommand,
     ImportPresets,
     KeepReply,
-    LibraryCommand,
     PauseLearning,
     PersonalCommand,
     PresetCommand,
     ReadingCommand,
-    ReadRuntime,
     ToolCommand,
     TuningCommand,
     UseLearning,
@@ -41,7 +37,6 @@ from engine.messages.events import (
     Event,
     Listener,
     OwnWorkFailed,
-    RuntimeRead,
     TargetInfo,
     TargetReady,
 )
@@ -65,8 +60,10 @@ if TYPE_CHECKING:
     from engine.services.chat_service import ChatService
     from engine.services.counting import Counting
     from engine.services.erasing import ErasingService
+    from engine.services.fetching import DrafterFetcher, ModelFetcher
     from engine.services.file_service import FileService
     from engine.services.hub_service import HubService
+    from engine.services.inspector import Inspector
     from engine.services.library_service import LibraryService
     from engine.services.message_keeper import MessageKeeper
     from engine.services.ngram_keeper import NgramKeeper, StoredNgrams
@@ -159,7 +156,8 @@ class Services:
         self._recall: Lazy[Recall] = Lazy(self._build_recall)
         self.keeper: Lazy[MessageKeeper] = Lazy(self._build_keeper)
         self._readings: Lazy[ReadingKeeper] = Lazy(self._build_readings)
-        self._library: Lazy[LibraryService] = Lazy(self._build_library)
+        self.library: Lazy[LibraryService] = Lazy(self._build_library)
+        self.downloads: Lazy[SavedDownloads] = Lazy(lambda: saved_downloads(config))
         self._asking = Asking()
         self._tools: Lazy[ToolHost] = Lazy(lambda: make_tool_host(config, emit, self._tool_keys()))
         self._tool_keys: Lazy[ToolKeys] = Lazy(lambda: make_tool_keys(self._servers()))
@@ -176,23 +174,22 @@ class Services:
         self.ahead: Lazy[PromptsAhead] = Lazy(self._build_ahead)
         self.ngrams: Lazy[NgramKeeper] = Lazy(self._build_ngrams)
         self.erasing: Lazy[ErasingService] = Lazy(self._build_erasing)
+        self.models: Lazy[ModelFetcher] = Lazy(self._build_models)
+        self.drafters: Lazy[DrafterFetcher] = Lazy(self._build_drafters)
+        self.inspector: Lazy[Inspector] = Lazy(self._build_inspector)
         self._handlers: dict[type, _Handle] = {
             ChatCommand: self._handle_chat,
             CopyReading: self._copy_reading,
             ReadingCommand: _with(self._readings),
             KeepReply: lambda command, _stop: self.keeper().keep(command),
-            LibraryCommand: _with(self._library),
             TuningCommand: _with(Lazy(self._build_tuning)),
             PersonalCommand: _with(Lazy(self._build_personal)),
             FileCommand: _with(Lazy(self._build_files)),
             **dict.fromkeys((PresetCommand, ExportPresets, ImportPresets), _with(Lazy(self._build_presets))),
-            HubCommand: _with(self.hub),
             ToolCommand: _with(Lazy(self._build_tools)),
             AnswerToolCall: self._answer_call,
             UseLearning: self._change_learning,  # this and the next two work even if the store cannot be opened
             PauseLearning: self._pause_learning,
-            ReadRuntime: self._read_runtime,
-            CheckDrafter: self._check_drafter,
         }
 
     def handle(self, command: Command, stop: StopSignal) -> None:
@@ -257,16 +254,6 @@ class Services:
 
     def _pause_learning(self, command: PauseLearning, _stop: StopSignal) -> None:
         self._learning.hold(command.is_paused)
-
-    def _check_drafter(self, command: CheckDrafter, _stop: StopSignal) -> None:
-        from engine.drafter.first_look import check_drafter
-
-        check_drafter(command.drafter, self._config.data_dir)
-
-    def _read_runtime(self, _command: ReadRuntime, _stop: StopSignal) -> None:
-        from engine.target.runtime import read_runtime
-
-        self._emit(RuntimeRead(read_runtime()))
 
     def _erase(self) -> None:
         self._do(self._doors.erasing.erase)
@@ -373,7 +360,7 @@ class Services:
 
     def _build_tuning(self) -> TuningService:
         rest = self._learning.pause
-        return make_tuning(self._config, self._repository(), self._library, self._emit, self._quiet(), rest)
+        return make_tuning(self._config, self._repository(), self.library, self._emit, self._quiet(), rest)
 
     def _build_tools(self) -> ToolService:
         from engine.services.tool_service import ToolService
@@ -409,7 +396,22 @@ class Services:
     def _build_hub(self) -> HubService:
         from engine.services.hub_service import HubService
 
-        return HubService(self._config, saved_downloads(self._config), self._library, self._emit)
+        return HubService(self.library)
+
+    def _build_models(self) -> ModelFetcher:
+        from engine.services.fetching import ModelFetcher
+
+        return ModelFetcher(self.downloads(), self.library)
+
+    def _build_drafters(self) -> DrafterFetcher:
+        from engine.services.fetching import DrafterFetcher
+
+        return DrafterFetcher(self._config.data_dir, self.downloads(), self.library)
+
+    def _build_inspector(self) -> Inspector:
+        from engine.services.inspector import Inspector
+
+        return Inspector(self._config.data_dir)
 
     def _build_readings(self) -> ReadingKeeper:
         from engine.services.reading_keeper import ReadingKeeper

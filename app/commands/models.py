@@ -19,8 +19,7 @@ from engine.places import expanded
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from engine.messages.events import Event
-    from engine.messages.targets import HubFile, LibraryTarget
+    from engine.messages.targets import Downloading, HubFile, HubFiles, LibraryTarget
 
 _SHOWN = 20  # files of a repository
 
@@ -34,7 +33,7 @@ def list_models() -> None:
     from rich.table import Table
 
     with engine.open_library(EngineConfig(data_dir())) as library:
-        targets, waiting = library.list(), library.downloads.list()
+        targets = library.list()
     table = Table("name", "parameters", "quantization", "size", "last used", "file", box=None, pad_edge=False)
     for target in targets:
         table.add_row(*_row(target))
@@ -44,7 +43,7 @@ def list_models() -> None:
     for target in targets:
         if target.problem:
             print(f"{target.name}: {target.problem}", file=sys.stderr)
-    for file, num_bytes in waiting:
+    for file, num_bytes in engine.saved_downloads(EngineConfig(data_dir())).list():
         here = f"{Path(file.name).name}: {in_gib(num_bytes)} of {in_gib(file.download_bytes)} are here"
         command = f"slipstream models download {file.repository} {file.name}"
         print(f"{here}; `{command}` goes on.", file=sys.stderr)
@@ -59,14 +58,12 @@ def add_models(
     Example: slipstream models add ~/models
     """
     with stopped_by_ctrl_c() as stop, engine.open_library(EngineConfig(data_dir())) as library:
-        before = {target.path for target in library.list()}
-        left_out = library.add(tuple(paths), stop)
-        added = [target for target in library.list() if target.path not in before]
-    for target in added:
+        added = library.add(tuple(paths), stop)
+    for target in added.targets:
         print(f"{target.name} is in the library.")
-    if not added:
+    if not added.targets:
         print("All of it is in the library already.")
-    for reason in left_out:
+    for reason in added.left_out:
         print(reason, file=sys.stderr)
 
 
@@ -83,7 +80,9 @@ def download_model(
 
     Example: slipstream models download bartowski/Llama-3.2-1B-Instruct-GGUF Q4_K_M
     """
-    found = _chosen(engine.list_hub_files(repository), repository, file)
+    with engine.open_library(EngineConfig(data_dir())) as library:
+        there = engine.HubService(lambda: library).files(repository)
+    found = _chosen(there, repository, file)
     path = _download(found)
     print(f"{found.repository} ({found.quantization or found.name}) is in the library: {path}")
 
@@ -102,30 +101,28 @@ def remove_model(
 
 
 def _download(file: HubFile) -> Path:
-    from engine.messages.events import TargetDownloaded, TargetDownloading
-
     with stopped_by_ctrl_c(says_so=True) as stop, download_bar() as bar:
         task = bar.add_task(Path(file.name).name, total=file.download_bytes)
 
-        def receive(event: Event) -> None:
-            match event:
-                case TargetDownloading():
-                    bar.update(task, completed=event.num_bytes)
-                case TargetDownloaded(problem=problem) if problem:
-                    print(problem, file=sys.stderr)
+        def show(progress: Downloading) -> None:
+            bar.update(task, completed=progress.num_bytes)
 
-        return engine.download_target(EngineConfig(data_dir()), file, receive, stop)
+        downloaded = engine.fetch_model(EngineConfig(data_dir()), file, stop, show)
+    if downloaded.problem:
+        print(downloaded.problem, file=sys.stderr)
+    return downloaded.path
 
 
-def _chosen(files: tuple[HubFile, ...], repository: str, wanted: str | None) -> HubFile:
+def _chosen(there: HubFiles, repository: str, wanted: str | None) -> HubFile:
     """The only one, the one of this name, or the one of this quantization. Raises FetchFailed."""
+    files = there.files
     if wanted is None and len(files) == 1:
         return files[0]
     named = [file for file in files if wanted in (file.name, Path(file.name).name)]
     found = named or [file for file in files if wanted is not None and file.quantization == wanted.upper()]
     if len(found) == 1:
         return found[0]
-    wide_console().print(_files_table((found or files)[:_SHOWN], _speeds_here(files)))
+    wide_console().print(_files_table((found or files)[:_SHOWN], _speeds_here(there)))
     if found:
         raise FetchFailed(f"{repository} has several files of {wanted}; name one of those above.")
     problem = f"{repository} has no {wanted}" if wanted else f"{repository} has {len(files)} models"
@@ -163,11 +160,9 @@ def _files_table(files: Sequence[HubFile], speeds: Mapping[str, str]) -> Table:
     return table
 
 
-def _speeds_here(files: Sequence[HubFile]) -> dict[str, str]:
+def _speeds_here(there: HubFiles) -> dict[str, str]:
     """By quantization, as far as anything like it was measured on this machine."""
-    with engine.open_library(EngineConfig(data_dir())) as library:
-        speeds = library.form_speeds(files)
-    return {each.form: "fastest" if each.speed == 1 else f"{each.speed:.2f}" for each in speeds}
+    return {each.form: "fastest" if each.speed == 1 else f"{each.speed:.2f}" for each in there.speeds}
 
 
 def _rounded(number: int) -> str:

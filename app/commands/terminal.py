@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, ProgressColumn
 
-    from engine.messages.events import DrafterFetching
+    from engine.messages.targets import Downloading
 
 INTERRUPTED = 130  # the exit code of a program that Ctrl+C ended
 _WIDE = 10_000  # columns
@@ -153,13 +153,7 @@ def _fetch(name: str, data_dir: Path) -> None:
     with stopped_by_ctrl_c(says_so=True) as stop, download_bar() as bar:
         task = bar.add_task(name, total=None, visible=False)  # shown only if something is downloaded
 
-        def show(progress: DrafterFetching) -> None:
+        def show(progress: Downloading) -> None:
             bar.update(task, completed=progress.num_bytes, total=progress.total_bytes, visible=True)
 
-        config = engine.EngineConfig(data_dir)
-
-        def take_in(path: Path) -> None:
-            with engine.open_library(config) as library:
-                library.take_in(path)
-
-        engine.fetch_drafter(config, name, show, stop, take_in)
+        engine.fetch_drafter(engine.EngineConfig(data_dir), name, stop, show)

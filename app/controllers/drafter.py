@@ -11,26 +11,15 @@ from PySide6.QtCore import Slot
 from app.controllers.controller import Controller
 from app.dialogs.drafter_dialog import DrafterDialog
 from app.dialogs.parts import show_in_front
-from app.engine_bridge import EngineBridge, Posted
+from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
 from app.text.amounts import size_words
 from app.text.drafters import cannot_learn_words, choice_words, heading, offer_words
-from engine import (
-    AUTOMATIC,
-    HUB_EXAMPLES,
-    ChangeTargetOptions,
-    CheckDrafter,
-    FetchDrafter,
-    UseDrafter,
-    hub_name,
-)
+from engine import AUTOMATIC, HUB_EXAMPLES, UseDrafter, hub_name
 from engine.messages.drafters import DrafterChoice, DrafterOffer
 from engine.messages.events import (
     DrafterChosen,
-    DrafterFetched,
-    DrafterFetching,
-    Event,
     Failed,
     LearningChanged,
     SpeculationChanged,
@@ -38,7 +27,8 @@ from engine.messages.events import (
     TargetReady,
     TargetsListed,
 )
-from engine.messages.targets import LibraryTarget
+from engine.messages.targets import Downloading, LibraryTarget
+from engine.requests import Failure
 
 _OFFER_MS = 30_000
 
@@ -58,7 +48,7 @@ class _Drafting:
 class _Fetch:
     """A download under way."""
 
-    request: Posted
+    request: Request[Path]
     is_own: bool  # for the model in use alone
     is_offer: bool  # then nothing is fixed: it is used where it pays
 
@@ -88,7 +78,8 @@ class DrafterController(Controller):
     def __init__(self, window: MainWindow, bridge: EngineBridge, keeper: SettingsKeeper) -> None:
         super().__init__(window, bridge)
         self._keeper = keeper
-        self._check: Posted | None = None  # of the latest choice
+        self._engine = bridge.engine
+        self._check: Request[None] | None = None  # of the latest choice
         self._fetch: _Fetch | None = None
         self._trial: _Trial | None = None
         self._in_use: TargetInfo | None = None
@@ -100,6 +91,11 @@ class DrafterController(Controller):
         self.dialog.offer_taken.connect(self._take_offer)
         self.dialog.cancel_requested.connect(self._cancel)
         window.drafter_action.triggered.connect(self._open)
+        bridge.listen(DrafterChosen, self._on_chosen)
+        bridge.listen(SpeculationChanged, self._on_speculation)
+        bridge.listen(LearningChanged, self._on_learning)
+        bridge.listen(TargetReady, self._on_ready)
+        bridge.listen(TargetsListed, self._on_listed)
 
     @property
     def choice(self) -> str:
@@ -129,7 +125,9 @@ class DrafterController(Controller):
     @Slot(str, bool)
     def _choose(self, choice: str, is_own: bool) -> None:
         """What can be seen to be no drafter is told before anything changes."""
-        self._check = None
+        if self._check is not None:
+            self._check.drop()
+            self._check = None
         if not choice:
             self.dialog.show_problem(self.tr("Choose a model, a file or a folder first."))
         elif hub_name(choice) is not None:
@@ -137,19 +135,18 @@ class DrafterController(Controller):
         elif choice == AUTOMATIC:
             self._use(choice, is_own)
         else:
-            self._check = request = self._bridge.post(CheckDrafter(choice))
-            request.finished.connect(partial(self._on_checked, request, choice, is_own))
-            request.failed.connect(partial(self._on_check_failed, request))
+            self._check = self._bridge.ask(self._engine.inspector.check_drafter, choice)
+            self._check.answered.connect(partial(self._on_checked, choice, is_own))
+            self._check.failed.connect(self._on_check_failed)
 
-    def _on_checked(self, request: Posted, choice: str, is_own: bool) -> None:
-        if request is self._check:
-            self._check = None
-            self._use(choice, is_own)
+    def _on_checked(self, choice: str, is_own: bool, _answer: None) -> None:
+        self._check = None
+        self._use(choice, is_own)
 
-    def _on_check_failed(self, request: Posted, failed: Failed) -> None:
-        if request is self._check:
-            self._check = None
-            self.dialog.show_problem(failed.sentence)
+    @Slot(object)
+    def _on_check_failed(self, failure: Failure) -> None:
+        self._check = None
+        self.dialog.show_problem(failure.sentence)
 
     @Slot(str)
     def _take_offer(self, name: str) -> None:
@@ -157,7 +154,9 @@ class DrafterController(Controller):
             self._download(name, is_offer=True)
 
     def _download(self, name: str, is_own: bool = False, is_offer: bool = False) -> None:
-        request = self._bridge.post(FetchDrafter(name))
+        request = self._bridge.ask(self._engine.drafters.fetch, name)
+        request.progressed.connect(partial(self._on_fetching, name))
+        request.answered.connect(partial(self._on_fetched, name))
         request.failed.connect(self._on_fetch_failed)
         self._fetch = _Fetch(request, is_own, is_offer)
         self.dialog.show_downloading(True)
@@ -181,8 +180,9 @@ class DrafterController(Controller):
         """Also tells the engine; `own`: of the target alone."""
         self._keeper.note(drafter=for_all)
         if target is not None and target.options.drafter != own:
-            request = self._bridge.post(ChangeTargetOptions(target.path, replace(target.options, drafter=own)))
-            request.finished.connect(self._post_choice)  # the engine reads it then
+            options = replace(target.options, drafter=own)
+            request = self._bridge.ask(self._engine.library.change_options, target.path, options)
+            request.answered.connect(lambda _answer: self._post_choice())  # the engine reads it then
             request.failed.connect(self._on_use_failed)
         else:
             self._post_choice()
@@ -222,38 +222,37 @@ class DrafterController(Controller):
 
     # What the engine says
 
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case DrafterFetching(name, _, num_bytes, total_bytes):
-                self._on_fetching(name, num_bytes, total_bytes)
-            case DrafterFetched(name):
-                self._on_fetched(name)
-            case DrafterChosen(name, choice):
-                self._of(name).choice = choice
-                self._on_changed(name)
-            case SpeculationChanged(name, sentence, is_drafting, awaits, has_failed=has_failed):
-                found = self._of(name)
-                found.sentence, found.is_drafting, found.awaits = sentence, is_drafting, awaits
-                found.has_failed = has_failed
-                self._on_changed(name)
-            case LearningChanged():
-                self._can_learn = event.can_learn
-                self._show_state()
-            case TargetReady(target):
-                self._in_use = target
-                found = self._of(target.name)
-                found.sentence, found.awaits = target.speculation, target.awaits_drafter
-                self._on_changed(target.name)
-            case TargetsListed(targets):
-                self._targets = targets
-                self._show_models()
+    def _on_chosen(self, event: DrafterChosen) -> None:
+        self._of(event.target_name).choice = event.choice
+        self._on_changed(event.target_name)
 
-    def _on_fetching(self, name: str, num_bytes: int, total_bytes: int) -> None:
-        self.dialog.show_progress(num_bytes / total_bytes if total_bytes else 1.0)
+    def _on_speculation(self, event: SpeculationChanged) -> None:
+        found = self._of(event.target_name)
+        found.sentence, found.is_drafting, found.awaits = event.sentence, event.is_drafting, event.awaits_drafter
+        found.has_failed = event.has_failed
+        self._on_changed(event.target_name)
+
+    def _on_learning(self, event: LearningChanged) -> None:
+        self._can_learn = event.can_learn
+        self._show_state()
+
+    def _on_ready(self, event: TargetReady) -> None:
+        self._in_use = target = event.target
+        found = self._of(target.name)
+        found.sentence, found.awaits = target.speculation, target.awaits_drafter
+        self._on_changed(target.name)
+
+    def _on_listed(self, event: TargetsListed) -> None:
+        self._targets = event.targets
+        self._show_models()
+
+    def _on_fetching(self, name: str, progress: Downloading) -> None:
+        done, total = progress.num_bytes, progress.total_bytes
+        self.dialog.show_progress(done / total if total else 1.0)
         words = self.tr("Downloading {name}: {done} of {total}.")
-        self.dialog.show_words(words.format(name=name, done=size_words(num_bytes), total=size_words(total_bytes)))
+        self.dialog.show_words(words.format(name=name, done=size_words(done), total=size_words(total)))
 
-    def _on_fetched(self, name: str) -> None:
+    def _on_fetched(self, name: str, _path: Path) -> None:
         fetch = self._fetch
         self._end_fetch()
         if fetch is None or fetch.is_offer:
@@ -285,14 +284,14 @@ class DrafterController(Controller):
             self._window.toasts.show_info(words, action, partial(self._take_offer, offer.hub_name), _OFFER_MS)
 
     @Slot(object)
-    def _on_fetch_failed(self, failed: Failed) -> None:
+    def _on_fetch_failed(self, failure: Failure) -> None:
         self._end_fetch()
-        self.dialog.show_problem(failed.sentence)
+        self.dialog.show_problem(failure.sentence)
         if not self.dialog.isVisible():
-            self._window.toasts.show_error(failed.sentence)
+            self._window.toasts.show_error(failure.sentence)
 
     @Slot(object)
-    def _on_use_failed(self, failed: Failed) -> None:
+    def _on_use_failed(self, failed: Failure | Failed) -> None:
         self._trial = None
         self._window.toasts.show_error(failed.sentence)
         self.dialog.show_problem(failed.sentence)

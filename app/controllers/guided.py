@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -28,15 +29,11 @@ from app.text.outlooks import (
     outlook_words,
 )
 from app.text.suggestions import SuggestionAdvice
-from engine import ExpectSpeeds
 from engine.messages.comparison import Comparison, ComparisonOrder
 from engine.messages.events import (
-    Event,
-    Failed,
-    SpeedsExpected,
     TargetReady,
 )
-from engine.messages.outlook import MachineFigures, Outlook
+from engine.messages.outlook import ExpectedSpeeds, MachineFigures, Outlook
 from engine.messages.targets import HubFile
 from engine.requests import Failure
 
@@ -165,16 +162,6 @@ class GuidedController(Controller):
 
     # What the engine says
 
-    def _on_event(self, event: Event) -> None:
-        dialog = self.dialog
-        if dialog is None:
-            return
-        match event:
-            case SpeedsExpected(command, outlooks, step_s) if command.machine == self.machine and self.machine:
-                self._outlooks = outlooks
-                dialog.machine.finish(machine_facts(self.machine, step_s), self.machine.is_busy)
-                self._show_outlooks()
-
     def _on_ready(self, event: TargetReady) -> None:
         is_measured = self.machine is not None and event.target.identity == self.machine.identity
         if self.dialog is not None and self.machine is not None and not is_measured:
@@ -183,10 +170,18 @@ class GuidedController(Controller):
     def _on_measured(self, machine: MachineFigures) -> None:
         self._request = None
         self.machine = machine
-        self._bridge.post(ExpectSpeeds(machine)).failed.connect(self._on_failed)
+        request = self._bridge.ask(self._bridge.engine.library.expect_speeds, machine)
+        request.answered.connect(partial(self._on_expected, machine))
+        request.failed.connect(self._on_failed)
+
+    def _on_expected(self, machine: MachineFigures, expected: ExpectedSpeeds) -> None:
+        if self.dialog is not None and machine is self.machine:  # else another model is in use now
+            self._outlooks = expected.outlooks
+            self.dialog.machine.finish(machine_facts(machine, expected.step_s), machine.is_busy)
+            self._show_outlooks()
 
     @Slot(object)
-    def _on_failed(self, failed: Failed | Failure) -> None:
+    def _on_failed(self, failed: Failure) -> None:
         self._request = None
         if self.dialog is not None:
             self.dialog.machine.show_failure(failed.sentence)

@@ -17,9 +17,8 @@ from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.text.guide import read_guide
 from app.theme import ThemeKeeper
-from engine import ReadRuntime
-from engine.messages.events import Event, Failed, RuntimeRead
 from engine.messages.targets import Runtime
+from engine.requests import Failure
 
 
 class HelpController(Controller):
@@ -65,22 +64,23 @@ class HelpController(Controller):
         self.dialog.finished.connect(self._on_closed)
         self._show_facts(self.tr("Loading…"))
         if self._runtime is None:
-            self._bridge.post(ReadRuntime()).failed.connect(self._on_failed)
+            request = self._bridge.ask(self._bridge.engine.inspector.runtime)
+            request.answered.connect(self._on_read)
+            request.failed.connect(self._on_failed)
         self.dialog.open()
 
     @Slot()
     def _on_closed(self) -> None:
         self.dialog = None
 
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case RuntimeRead(runtime):
-                self._runtime = runtime
-                self._show_facts()
+    @Slot(object)
+    def _on_read(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._show_facts()
 
     @Slot(object)
-    def _on_failed(self, failed: Failed) -> None:
-        self._show_facts(failed.sentence)
+    def _on_failed(self, failure: Failure) -> None:
+        self._show_facts(failure.sentence)
 
     def _show_facts(self, until_known: str = "") -> None:
         """`until_known` is shown in the place of llama.cpp's build."""

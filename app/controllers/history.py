@@ -16,7 +16,6 @@ from app.dialogs.parts import show_in_front
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
-from engine import ExpectSpeeds
 from engine.messages.events import (
     ConversationForgotten,
     ConversationsDeleted,
@@ -28,9 +27,9 @@ from engine.messages.events import (
     MessageDeleted,
     ProfileImported,
     ReplyFinished,
-    SpeedsExpected,
 )
 from engine.messages.history import History
+from engine.messages.outlook import ExpectedSpeeds
 from engine.requests import Failure
 
 _PAGE = "app.dialogs.history.page"  # imports pyqtgraph, which nothing else in the window needs
@@ -64,7 +63,6 @@ class HistoryController(Controller):
         self.page: HistoryPage | None = None
         self._imported.connect(self._show, Qt.ConnectionType.QueuedConnection)
         window.history_action.triggered.connect(self._open)
-        bridge.listen(SpeedsExpected, self._on_expected)
         for change in _CHANGES:
             bridge.listen(change, self._on_change)
 
@@ -97,7 +95,9 @@ class HistoryController(Controller):
             self.page.compare_requested.connect(self._window.compare_action.trigger)
             self.page.export_requested.connect(self._export)
         self._read()
-        self._bridge.post(ExpectSpeeds(), quiet=True)
+        expecting = self._bridge.ask(self._bridge.engine.library.expect_speeds)
+        expecting.is_quiet = True
+        expecting.answered.connect(self._show_outlook)
         show_in_front(self.page)
 
     @Slot(str, str)
@@ -111,9 +111,10 @@ class HistoryController(Controller):
         else:
             self.page.show_notice(self.tr("The table was saved as {file}.").format(file=Path(path).name))
 
-    def _on_expected(self, event: SpeedsExpected) -> None:
-        if self.page is not None and event.command.machine is None:
-            self.page.show_outlook(next((each for each in event.outlooks if each.suggestion is None), None))
+    @Slot(object)
+    def _show_outlook(self, expected: ExpectedSpeeds) -> None:
+        assert self.page is not None
+        self.page.show_outlook(next((each for each in expected.outlooks if each.suggestion is None), None))
 
     def _on_change(self, _change: Event) -> None:
         if self.page is not None and self.page.isVisible():

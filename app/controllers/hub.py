@@ -9,33 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 
 from app.controllers.controller import Controller, free_disk
+from app.controllers.nudge import SUBJECT as NUDGE
 from app.dialogs.library.library_dialog import LibraryDialog
 from app.dialogs.library.questions import ask_discard
-from app.engine_bridge import EngineBridge, Posted, Request
+from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.text.drafters import sibling_words
 from app.text.hub_files import Download, DownloadState, advise
 from app.text.suggestions import rank
-from engine import (
-    DiscardDownload,
-    DownloadTarget,
-    ListDownloads,
-    ListSuggestions,
-    sibling_beside,
-)
-from engine.messages.events import (
-    DownloadsListed,
-    Event,
-    Failed,
-    SuggestionsListed,
-    TargetDownloaded,
-    TargetDownloading,
-    TargetReady,
-)
-from engine.messages.targets import HubFile, HubFiles, Suggestion
+from engine import sibling_beside
+from engine.messages.events import TargetReady
+from engine.messages.targets import Downloaded, Downloading, HubFile, HubFiles, Suggestion
 from engine.requests import Failure
 
 _UNDER_WAY = (DownloadState.WAITING, DownloadState.RUNNING, DownloadState.PAUSING)
@@ -60,8 +47,7 @@ class HubController(Controller):
         self._engine = bridge.engine
         self._for_page: Request[Any] | None = None  # whose answer is shown, or awaited
         self._downloads: dict[HubFile, Download] = {}
-        self._under_way: dict[HubFile, Posted] = {}  # of the downloads
-        self._has_listed = False
+        self._under_way: dict[HubFile, Request[Downloaded]] = {}  # of the downloads
         self._suggestions: tuple[Suggestion, ...] = ()
         self._found: dict[HubFile, HubFile | None] = {}  # what the hub has in place of suggested files
         self._page.search_requested.connect(self._search)
@@ -75,6 +61,7 @@ class HubController(Controller):
         panel.use_requested.connect(self._use)
         panel.dismissed.connect(self._forget)
         dialog.opened.connect(self._list)
+        bridge.listen(TargetReady, self._on_ready)
 
     # What the user wants
 
@@ -105,19 +92,28 @@ class HubController(Controller):
         before = self._downloads.get(file, Download(file, DownloadState.PAUSED, 0))
         if before.state in _UNDER_WAY:
             return
-        self._under_way[file] = self._bridge.post(DownloadTarget(file))
-        self._under_way[file].failed.connect(self._on_download_failed)
+        request = self._under_way[file] = self._bridge.ask(self._engine.models.fetch, file)
+        request.outlasts_window = True
+        self._follow(request)
         self._set(Download(file, DownloadState.WAITING, before.num_bytes))
+
+    def _follow(self, request: Request[Downloaded]) -> None:
+        """Connects methods of this object, so that nothing is called when another window has taken its place."""
+        request.progressed.connect(self._on_progress)
+        request.answered.connect(self._on_downloaded)
+        request.failed.connect(self._on_download_failed)
 
     @Slot(Download)
     def _pause(self, download: Download) -> None:
-        if download.file not in self._under_way:
+        request = self._under_way.get(download.file)
+        if request is None:
             return
-        self._under_way[download.file].stop()
         state = DownloadState.PAUSING
         if self._downloads[download.file].state is DownloadState.WAITING:  # the request ends only when its turn comes
             del self._under_way[download.file]
+            request.drop()
             state = DownloadState.PAUSED
+        request.stop()
         self._set(replace(self._downloads[download.file], state=state))
 
     @Slot(Download)
@@ -132,7 +128,8 @@ class HubController(Controller):
             self._discard(download)
 
     def _discard(self, download: Download) -> None:
-        self._bridge.post(DiscardDownload(download.file)).failed.connect(self._on_discarding_failed)
+        request = self._bridge.ask(self._engine.downloads.discard, download.file)
+        request.failed.connect(self._show_failure)
         self._forget(download)
 
     @Slot(Download)
@@ -144,7 +141,8 @@ class HubController(Controller):
     @Slot(Download)
     def _forget(self, download: Download) -> None:
         self._downloads.pop(download.file, None)
-        self._under_way.pop(download.file, None)
+        if (request := self._under_way.pop(download.file, None)) is not None:
+            request.drop()
         self._show()
 
     @Slot()
@@ -156,30 +154,27 @@ class HubController(Controller):
 
     @Slot()
     def _list(self) -> None:
-        self._bridge.post(ListSuggestions()).failed.connect(self._on_suggesting_failed)
-        if not self._has_listed:
-            self._has_listed = True
-            self._bridge.post(ListDownloads()).failed.connect(self._on_listing_failed)
+        self._list_suggestions()
+        downloads = self._bridge.ask(self._engine.downloads.list)
+        downloads.answered.connect(self._on_listed)
+        downloads.failed.connect(self._show_failure)
+
+    def _list_suggestions(self) -> None:
+        request = self._bridge.ask(self._engine.library.suggestions)
+        request.answered.connect(self._on_suggested)
+        request.failed.connect(self._on_suggesting_failed)
 
     # What the engine says
 
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case SuggestionsListed(suggestions):
-                self._suggestions = suggestions
-                self._show_suggestions()
-            case TargetReady() if self._dialog.isVisible():  # it was measured: more is known of speeds
-                self._list()
-            case TargetDownloading(file, num_bytes, bytes_per_s) if file in self._downloads:  # else it was discarded
-                is_pausing = self._downloads[file].state is DownloadState.PAUSING
-                state = DownloadState.PAUSING if is_pausing else DownloadState.RUNNING
-                self._set(Download(file, state, num_bytes, bytes_per_s))
-            case TargetDownloaded(file, path, problem):
-                self._on_downloaded(file, path, problem)
-            case DownloadsListed(downloads):
-                self._on_listed(downloads)
+    def _on_ready(self, _event: TargetReady) -> None:
+        if self._dialog.isVisible():  # it was measured: more is known of speeds
+            self._list_suggestions()
 
-    def kept(self) -> tuple[dict[HubFile, Download], dict[HubFile, Posted]]:
+    def _on_suggested(self, suggestions: tuple[Suggestion, ...]) -> None:
+        self._suggestions = suggestions
+        self._show_suggestions()
+
+    def kept(self) -> tuple[dict[HubFile, Download], dict[HubFile, Request[Downloaded]]]:
         """Why one failed is said in words: it waits to be resumed, as after a start."""
         paused = DownloadState.PAUSED
         downloads = {
@@ -188,18 +183,28 @@ class HubController(Controller):
         }
         return downloads, self._under_way
 
-    def resume(self, kept: tuple[dict[HubFile, Download], dict[HubFile, Posted]]) -> None:
+    def resume(self, kept: tuple[dict[HubFile, Download], dict[HubFile, Request[Downloaded]]]) -> None:
         self._downloads, self._under_way = kept
         for request in self._under_way.values():
-            request.failed.connect(self._on_download_failed)
+            self._follow(request)
         self._show()
 
-    def _on_downloaded(self, file: HubFile, path: Path, problem: str) -> None:
-        self._under_way.pop(file, None)
-        download = Download(file, DownloadState.FINISHED, file.download_bytes, path=path)
+    @Slot(object)
+    def _on_progress(self, progress: Downloading) -> None:
+        self._window.notices.dismiss(NUDGE)
+        file = self._file_of(self.sender())
+        is_pausing = self._downloads[file].state is DownloadState.PAUSING
+        state = DownloadState.PAUSING if is_pausing else DownloadState.RUNNING
+        self._set(Download(file, state, progress.num_bytes, progress.bytes_per_s))
+
+    @Slot(object)
+    def _on_downloaded(self, downloaded: Downloaded) -> None:
+        file = self._file_of(self.sender())
+        del self._under_way[file]
+        download = Download(file, DownloadState.FINISHED, file.download_bytes, path=downloaded.path)
         self._set(download)
-        if problem:
-            self._dialog.show_words(problem)
+        if downloaded.problem:
+            self._dialog.show_words(downloaded.problem)
         if not self._dialog.isVisible():
             words = self.tr("{file} is downloaded and in the library.").format(file=file.name)
             self._window.toasts.show_info(words, self.tr("Use it now"), partial(self._use, download))
@@ -233,38 +238,32 @@ class HubController(Controller):
         self._show_suggestions()
 
     @Slot(object)
-    def _on_download_failed(self, failed: Failed) -> None:
+    def _on_download_failed(self, failure: Failure) -> None:
         """Also if it was paused."""
-        assert isinstance(failed.command, DownloadTarget)
-        file = failed.command.file
-        request = self._under_way.get(file)
-        if request is None or request.command is not failed.command:  # an earlier one, which is shown as paused
-            return
+        file = self._file_of(self.sender())
         del self._under_way[file]
         stopped = replace(self._downloads[file], state=DownloadState.PAUSED, bytes_per_s=0.0)
-        if request.is_stopped:
+        if failure.is_stopped:
             self._set(stopped)
             return
-        self._set(replace(stopped, state=DownloadState.FAILED, problem=failed.sentence))
+        self._set(replace(stopped, state=DownloadState.FAILED, problem=failure.sentence))
         if not self._dialog.isVisible():
-            self._window.toasts.show_error(failed.sentence)
+            self._window.toasts.show_error(failure.sentence)
+
+    def _file_of(self, request: QObject) -> HubFile:
+        return next(file for file, each in self._under_way.items() if each is request)
 
     @Slot(object)
     def _on_check_failed(self, failure: Failure) -> None:
         self._page.suggestions.show_state(failure.sentence, can_retry=True)
 
     @Slot(object)
-    def _on_suggesting_failed(self, failed: Failed) -> None:
-        self._page.suggestions.show_state(failed.sentence)
+    def _on_suggesting_failed(self, failure: Failure) -> None:
+        self._page.suggestions.show_state(failure.sentence)
 
     @Slot(object)
-    def _on_discarding_failed(self, failed: Failed) -> None:
-        self._dialog.show_words(failed.sentence)
-
-    @Slot(object)
-    def _on_listing_failed(self, failed: Failed) -> None:
-        self._has_listed = False
-        self._dialog.show_words(failed.sentence)
+    def _show_failure(self, failure: Failure) -> None:
+        self._dialog.show_words(failure.sentence)
 
     # Helpers
 

@@ -6,6 +6,7 @@ import os
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from PySide6.QtCore import Slot
@@ -17,37 +18,17 @@ from app.controllers.hub import HubController
 from app.controllers.target import TargetController
 from app.dialogs.library.library_dialog import LibraryDialog
 from app.dialogs.library.questions import ask_load_anyway, ask_remove
-from app.engine_bridge import EngineBridge
+from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.models.target_rows import target_title
 from app.theme import ThemeKeeper
 from app.widgets.target_bar import model_files
-from engine import (
-    STARTER,
-    AddTargets,
-    ChangeTargetOptions,
-    Command,
-    EstimateMemory,
-    ListTargets,
-    LoadTarget,
-    RemoveTarget,
-    SamplingSettings,
-    TargetOptions,
-    TargetSettings,
-)
+from engine import STARTER, LoadTarget, SamplingSettings, TargetOptions, TargetSettings
 from engine.messages.drafters import DrafterChoice
-from engine.messages.events import (
-    DrafterChosen,
-    Event,
-    EverythingForgotten,
-    Failed,
-    MemoryEstimated,
-    TargetDownloaded,
-    TargetReady,
-    TargetsListed,
-)
+from engine.messages.events import DrafterChosen, EverythingForgotten, TargetReady, TargetsListed
 from engine.messages.remote import is_reference
-from engine.messages.targets import LibraryTarget, MemoryEstimate
+from engine.messages.targets import Added, LibraryTarget, MemoryEstimate
+from engine.requests import Failure
 
 _HUB = "https://huggingface.co"
 
@@ -62,11 +43,11 @@ class LibraryController(Controller):
         super().__init__(window, bridge)
         self._target = target
         self._targets: tuple[LibraryTarget, ...] | None = None  # with options that the engine may not have stored yet
-        self._in_use = ""  # a reference
+        self._engine = bridge.engine
+        self._in_use = self._name_in_use = ""  # its reference and its name
         self._loaded_with: TargetSettings | None = None  # its own settings when it was loaded; None: not known yet
-        self._chosen: EstimateMemory | None = None  # for a target that is loaded as soon as the answer comes
-        self._refused: EstimateMemory | None = None  # for a target that could not be loaded
-        self._adding: frozenset[Path] | None = None  # the library before models were added
+        self._chosen: Request[MemoryEstimate] | None = None  # for a target that is loaded when the answer comes
+        self._refused: Request[MemoryEstimate] | None = None  # for a target that could not be loaded
         self._drafters: dict[str, DrafterChoice] = {}  # who drafts, by the target's name
         self.dialog = dialog
         picker, page = window.target_bar.picker, dialog.library
@@ -94,11 +75,15 @@ class LibraryController(Controller):
         dialog.dropped.connect(self._add)
         dialog.opened.connect(self.list_all)
         target.refused.connect(self._on_refused)
+        bridge.listen(TargetsListed, self._on_listed)
+        bridge.listen(TargetReady, self._on_ready)
+        bridge.listen(DrafterChosen, self._on_drafter_chosen)
+        bridge.listen(EverythingForgotten, self._on_forgotten)
 
     @Slot()
     def list_all(self) -> None:
         """Also whenever the library is opened, as files may have come and gone."""
-        self._post(ListTargets())
+        self._failing(self._bridge.ask(self._engine.library.report))
 
     # What the user wants
 
@@ -113,6 +98,9 @@ class LibraryController(Controller):
     @Slot()
     def _give_up(self) -> None:
         """The user has cancelled the loading: no more questions about it."""
+        for each in (self._chosen, self._refused):
+            if each is not None:
+                each.drop()
         self._chosen = self._refused = None
 
     @Slot()
@@ -128,29 +116,35 @@ class LibraryController(Controller):
     @Slot(object)
     def _add(self, paths: tuple[Path, ...]) -> None:
         if paths:
-            self._adding = frozenset(target.path for target in self._targets or ())
             self.dialog.show_words(self.tr("Looking through what you added…"))
-            self._post(AddTargets(paths))
+            self._failing(self._bridge.ask(self._engine.library.add, paths)).answered.connect(self._on_added)
 
     @Slot(object, TargetOptions)
     def _change_options(self, path: Path, options: TargetOptions) -> None:
         targets = self._targets or ()
         self._targets = tuple(replace(each, options=options) if each.path == path else each for each in targets)
         self._target.library = self._targets
-        self._post(ChangeTargetOptions(path, options))
+        self._failing(self._bridge.ask(self._engine.library.change_options, path, options))
         self._show_in_use()
 
     @Slot(object)
     @Slot(object, TargetSettings)
-    def _estimate(self, path: Path, settings: TargetSettings | None = None) -> EstimateMemory:
+    def _estimate(self, path: Path, settings: TargetSettings | None = None) -> Request[MemoryEstimate]:
         """With other settings than its own, if there are any."""
-        command = EstimateMemory(path, (settings or self._own_settings(path)).filled_up(self._target.settings))
-        self._bridge.post(command).failed.connect(self._on_estimate_failed)
-        return command
+        request = self._begin_estimate(path, settings)
+        request.failed.connect(partial(self._show_no_estimate, path))
+        return request
 
     @Slot(str)
     def _estimate_by_reference(self, reference: str) -> None:
         self._estimate(Path(reference))
+
+    def _begin_estimate(self, path: Path, settings: TargetSettings | None = None) -> Request[MemoryEstimate]:
+        """The caller says what follows if it fails."""
+        wanted = (settings or self._own_settings(path)).filled_up(self._target.settings)
+        request = self._bridge.ask(self._engine.library.estimate, path, wanted)
+        request.answered.connect(partial(self._show_estimate, path, wanted))
+        return request
 
     @Slot(object)
     def _ask_remove(self, path: Path) -> None:
@@ -159,50 +153,53 @@ class LibraryController(Controller):
             ask_remove(target, target.reference == self._in_use, self.dialog, partial(self._remove, path))
 
     def _remove(self, path: Path, delete_file: bool) -> None:
-        self._post(RemoveTarget(path, delete_file and str(path) != self._in_use))
+        deletes = delete_file and str(path) != self._in_use
+        self._failing(self._bridge.ask(self._engine.library.remove, path, deletes))
 
     @Slot(str)
     def _load(self, reference: str) -> None:
         """A model on a server takes no memory here."""
-        self._chosen = self._refused = None  # another target is wanted now
+        self._give_up()  # another target is wanted now
         if is_reference(reference):
             self._target.choose(reference)
-        else:
-            self._chosen = self._estimate(Path(reference))
+            return
+        path = Path(reference)
+        self._chosen = self._begin_estimate(path)
+        self._chosen.answered.connect(partial(self._load_if_it_fits, path))
+        self._chosen.failed.connect(lambda _failure: self._begin_loading(path))  # whose failure says what is wrong
 
-    def _post(self, command: Command) -> None:
-        self._bridge.post(command).failed.connect(self._on_failed)
+    def _failing(self, request: Request[Any]) -> Request[Any]:
+        """The same request, whose failure is shown."""
+        request.failed.connect(self._on_failed)
+        return request
 
     @Slot(object)
     def _on_refused(self, command: LoadTarget) -> None:
         """A target could not be loaded: was there too little memory?"""
         if not command.anyway and command.target != STARTER and not is_reference(command.target):
-            self._refused = self._estimate(Path(command.target))
+            path = Path(command.target)
+            self._refused = self._estimate(path)
+            self._refused.answered.connect(partial(self._ask_if_too_large, path))
 
     # What the engine says
 
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case TargetsListed(targets, left_out):
-                self._on_listed(targets, left_out)
-            case MemoryEstimated(command, estimate):
-                self._on_estimated(command, estimate)
-            case TargetReady(target):
-                self._refused = None
-                self._in_use = target.reference
-                self._loaded_with = None if self._targets is None else self._settings_in_use()
-                self._show_in_use()
-                if self._targets is not None:
-                    self.list_all()  # the last used one is first
-                self._show_drafter()
-            case DrafterChosen(name, choice):
-                self._drafters[name] = choice
-                self._show_drafter()
-            case EverythingForgotten():
-                self.list_all()  # system prompts of models are forgotten, too
-            case TargetDownloaded():
-                self._adding = None  # what is new now was not added by hand
-                self.list_all()
+    def _on_ready(self, event: TargetReady) -> None:
+        if self._refused is not None:
+            self._refused.drop()
+            self._refused = None
+        self._in_use, self._name_in_use = event.target.reference, event.target.name
+        self._loaded_with = None if self._targets is None else self._settings_in_use()
+        self._show_in_use()
+        if self._targets is not None:
+            self.list_all()  # the last used one is first
+        self._show_drafter()
+
+    def _on_drafter_chosen(self, event: DrafterChosen) -> None:
+        self._drafters[event.target_name] = event.choice
+        self._show_drafter()
+
+    def _on_forgotten(self, _event: EverythingForgotten) -> None:
+        self.list_all()  # system prompts of models are forgotten, too
 
     def kept(self) -> TargetSettings | None:
         return self._loaded_with
@@ -211,22 +208,18 @@ class LibraryController(Controller):
         self._loaded_with = kept
         self._show_in_use()
 
-    def _on_listed(self, targets: tuple[LibraryTarget, ...], left_out: tuple[str, ...]) -> None:
-        is_first = self._targets is None
+    def _on_listed(self, event: TargetsListed) -> None:
+        is_first, targets = self._targets is None, event.targets
         self._targets = self._target.library = targets
         if is_first and self._in_use:
             self._loaded_with = self._settings_in_use()
         self._window.target_bar.picker.set_targets(targets)
         self.dialog.library.set_targets(targets)
         self._show_in_use()
-        if self._adding is not None:
-            new = [target for target in targets if target.path not in self._adding]
-            if new:
-                self._adding = None
-            if new or not left_out:  # else the command fails and gives the reason
-                self._show_added(new, left_out)
 
-    def _show_added(self, new: list[LibraryTarget], left_out: tuple[str, ...]) -> None:
+    @Slot(object)
+    def _on_added(self, added: Added) -> None:
+        new, left_out = added.targets, added.left_out
         if new:
             self.dialog.library.point_at(new[0].reference)
         if len(new) == 1:
@@ -246,35 +239,34 @@ class LibraryController(Controller):
         else:
             self._window.toasts.show_info(words)
 
-    def _on_estimated(self, command: EstimateMemory, estimate: MemoryEstimate) -> None:
-        self._window.target_bar.picker.show_estimate(str(command.path), estimate)
-        own = self._own_settings(command.path)
-        if command.settings == own.filled_up(self._target.settings):
-            self.dialog.library.show_estimate(command.path, own, estimate)
-        is_chosen, is_refused = command == self._chosen, command == self._refused
-        if is_chosen or is_refused:
-            self._chosen = self._refused = None
-        if (is_chosen or is_refused) and estimate.is_too_much:
-            target = self._find(command.path)
-            name = command.path.stem if target is None else target_title(target)
-            ask_load_anyway(name, estimate, self._front(), partial(self._begin_loading, command.path, anyway=True))
-        elif is_chosen:
-            self._begin_loading(command.path)
+    def _show_estimate(self, path: Path, settings: TargetSettings, estimate: MemoryEstimate) -> None:
+        self._window.target_bar.picker.show_estimate(str(path), estimate)
+        own = self._own_settings(path)
+        if settings == own.filled_up(self._target.settings):
+            self.dialog.library.show_estimate(path, own, estimate)
 
-    @Slot(object)
-    def _on_estimate_failed(self, failed: Failed) -> None:
-        assert isinstance(failed.command, EstimateMemory)
-        if failed.command == self._chosen:
-            self._begin_loading(failed.command.path)  # whose failure says what is wrong
+    def _show_no_estimate(self, path: Path, failure: Failure) -> None:
+        self.dialog.library.show_no_estimate(path, failure.sentence)
+
+    def _load_if_it_fits(self, path: Path, estimate: MemoryEstimate) -> None:
+        self._chosen = None
+        if estimate.is_too_much:
+            self._ask_if_too_large(path, estimate)
         else:
-            self.dialog.library.show_no_estimate(failed.command.path, failed.sentence)
+            self._begin_loading(path)
+
+    def _ask_if_too_large(self, path: Path, estimate: MemoryEstimate) -> None:
+        self._refused = None
+        if estimate.is_too_much:
+            target = self._find(path)
+            name = path.stem if target is None else target_title(target)
+            ask_load_anyway(name, estimate, self._front(), partial(self._begin_loading, path, anyway=True))
 
     @Slot(object)
-    def _on_failed(self, failed: Failed) -> None:
-        self._adding = None
-        self.dialog.show_words(failed.sentence)
+    def _on_failed(self, failure: Failure) -> None:
+        self.dialog.show_words(failure.sentence)
         if not self.dialog.isVisible():
-            self._window.toasts.show_error(failed.sentence)
+            self._window.toasts.show_error(failure.sentence)
 
     # Helpers
 
@@ -301,8 +293,7 @@ class LibraryController(Controller):
         self.dialog.library.set_in_use(self._in_use, differs)
 
     def _show_drafter(self) -> None:
-        in_use = self._target.in_use
-        self.dialog.library.set_drafter(None if in_use is None else self._drafters.get(in_use.name))
+        self.dialog.library.set_drafter(self._drafters.get(self._name_in_use))
 
     def _front(self) -> QWidget:
         """Where questions are asked."""

@@ -8,7 +8,7 @@ from app.controllers.controller import Controller
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
-from engine.messages.events import Event, ReplyFinished, ServersListed, TargetDownloading, TargetsListed
+from engine.messages.events import ReplyFinished, ServersListed, TargetsListed
 
 SUBJECT = "models"  # of the notice
 
@@ -21,19 +21,20 @@ class Nudge(Controller):
         super().__init__(window, bridge)
         self._keeper = keeper
         self._is_starter_alone = self._has_servers = False
+        bridge.listen(TargetsListed, self._on_targets)
+        bridge.listen(ServersListed, self._on_servers)
+        bridge.listen(ReplyFinished, self._on_finished)
 
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case TargetsListed(targets):
-                self._is_starter_alone = bool(targets) and all(target.is_starter for target in targets)
-                self._show()
-            case ServersListed(servers):
-                self._has_servers = any(each.models for each in servers)
-                self._show()
-            case ReplyFinished():
-                self._show()
-            case TargetDownloading():
-                self._window.notices.dismiss(SUBJECT)
+    def _on_targets(self, event: TargetsListed) -> None:
+        self._is_starter_alone = bool(event.targets) and all(target.is_starter for target in event.targets)
+        self._show()
+
+    def _on_servers(self, event: ServersListed) -> None:
+        self._has_servers = any(each.models for each in event.servers)
+        self._show()
+
+    def _on_finished(self, _event: ReplyFinished) -> None:
+        self._show()
 
     def _show(self) -> None:
         settings, notices = self._keeper.settings, self._window.notices

@@ -9,7 +9,7 @@ from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
 from app.text.speed import multiple
-from engine.messages.events import Event, ReplyFinished
+from engine.messages.events import ReplyFinished
 from engine.messages.replies import ReplyStatistics
 from engine.messages.speed import Outcome
 
@@ -24,13 +24,15 @@ class ProofOffer(Controller):
         self._keeper = keeper
         self._offered: ReplyStatistics | None = None  # of the reply that the notice is about
         window.compare_action.triggered.connect(self._settle)
+        bridge.listen(ReplyFinished, self._on_finished)
 
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case ReplyFinished(message) if not self._keeper.settings.proof_offered and not message.server:
-                is_in_sight = message in self._window.transcript.messages  # others may be of other programs
-                if is_in_sight and message.statistics is not None and came_again(message.statistics):
-                    self._offer(message.statistics)
+    def _on_finished(self, event: ReplyFinished) -> None:
+        message = event.message
+        if self._keeper.settings.proof_offered or message.server:
+            return
+        is_in_sight = message in self._window.transcript.messages  # others may be of other programs
+        if is_in_sight and message.statistics is not None and came_again(message.statistics):
+            self._offer(message.statistics)
 
     def _offer(self, statistics: ReplyStatistics) -> None:
         self._offered = statistics

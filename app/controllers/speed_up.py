@@ -10,7 +10,7 @@ from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
 from app.widgets.meter_text import Readiness
 from engine import PauseLearning
-from engine.messages.events import Event, LearningChanged, SpeculationChanged, TargetReady
+from engine.messages.events import LearningChanged, SpeculationChanged, TargetReady
 
 
 class SpeedUpController(Controller):
@@ -24,6 +24,9 @@ class SpeedUpController(Controller):
         window.speed_up_action.toggled.connect(self._switch)
         window.meter.learning_paused.connect(self._pause)
         keeper.changed.connect(self._follow)
+        bridge.listen(TargetReady, self._on_ready)
+        bridge.listen(SpeculationChanged, self._on_speculation)
+        bridge.listen(LearningChanged, self._on_learning)
 
     @Slot()
     def _follow(self) -> None:
@@ -37,20 +40,22 @@ class SpeedUpController(Controller):
     def _pause(self, is_paused: bool) -> None:
         self._bridge.post(PauseLearning(is_paused))
 
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case TargetReady(target):
-                self._target = target.name
-                self._window.speed_up_action.setEnabled(target.server is None)
-                if target.server is None:
-                    self._show(target.can_draft, target.awaits_drafter, target.speculation)
-                else:
-                    self._window.meter.show_readiness(Readiness.ELSEWHERE, target.speculation)
-            case SpeculationChanged() if event.target_name == self._target:
-                self._show(event.can_draft, event.awaits_drafter, event.sentence)
-            case LearningChanged(is_learning, is_paused, _, is_practising):
-                share = self._keeper.settings.learning_share
-                self._window.meter.show_learning(is_learning, is_paused, share, is_practising)
+    def _on_ready(self, event: TargetReady) -> None:
+        target = event.target
+        self._target = target.name
+        self._window.speed_up_action.setEnabled(target.server is None)
+        if target.server is None:
+            self._show(target.can_draft, target.awaits_drafter, target.speculation)
+        else:
+            self._window.meter.show_readiness(Readiness.ELSEWHERE, target.speculation)
+
+    def _on_speculation(self, event: SpeculationChanged) -> None:
+        if event.target_name == self._target:
+            self._show(event.can_draft, event.awaits_drafter, event.sentence)
+
+    def _on_learning(self, event: LearningChanged) -> None:
+        share = self._keeper.settings.learning_share
+        self._window.meter.show_learning(event.is_learning, event.is_paused, share, event.is_practising)
 
     def _show(self, can_draft: bool, awaits_drafter: bool, sentence: str) -> None:
         ready = Readiness.AWAITED if awaits_drafter else Readiness.READY

@@ -10,12 +10,12 @@ from PySide6.QtCore import QTimer, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
 
 from app.controllers.controller import Controller
-from app.engine_bridge import EngineBridge
+from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
 from app.text.translation import translate
-from engine import CheckForUpdate
-from engine.messages.events import Event, Failed, Release, UpdateChecked
+from engine.messages.targets import Release
+from engine.requests import Failure
 
 SUBJECT = "update"
 DAY_S = 24 * 60 * 60
@@ -43,7 +43,8 @@ class UpdateController(Controller):
         super().__init__(window, bridge)
         self._keeper = keeper
         self._url = url
-        self._under_way: CheckForUpdate | None = None
+        self._under_way: Request[Release | None] | None = None
+        self._is_by_hand = False  # the user asked, and waits
         self._newer: Release | None = None  # that the notice is about
         window.update_action.setVisible(bool(url))
         window.update_action.setEnabled(bool(url))
@@ -62,38 +63,33 @@ class UpdateController(Controller):
         since_s = time.time() - settings.update_checked_at
         is_due = since_s >= DAY_S or since_s < 0  # the clock was set back
         if settings.check_updates and is_due and self._under_way is None:
-            self._ask(CheckForUpdate())
+            self._ask(by_hand=False)
 
     @Slot()
     def _ask_by_hand(self) -> None:
-        if self._under_way is None or not self._under_way.by_hand:
+        if self._under_way is None or not self._is_by_hand:
             self._window.toasts.show_info(self.tr("Asking {site}…").format(site=urlsplit(self._url).netloc))
-            self._ask(CheckForUpdate(by_hand=True))
+            self._ask(by_hand=True)
 
-    def _ask(self, command: CheckForUpdate) -> None:
+    def _ask(self, by_hand: bool) -> None:
         """Failed checks count too: no site is to be asked more than once a day."""
-        self._under_way = command
+        if self._under_way is not None:
+            self._under_way.drop()
+        self._is_by_hand = by_hand
         self._keeper.note(update_checked_at=time.time())
-        self._bridge.post(command).failed.connect(self._on_failed)
-
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case UpdateChecked(command, release):
-                self._end(command)
-                self._on_checked(release, command.by_hand)
+        self._under_way = self._bridge.ask(self._bridge.engine.hub.newer_release)
+        self._under_way.answered.connect(self._on_checked)
+        self._under_way.failed.connect(self._on_failed)
 
     @Slot(object)
-    def _on_failed(self, failed: Failed) -> None:
-        assert isinstance(failed.command, CheckForUpdate)
-        self._end(failed.command)
-        if failed.command.by_hand:
-            self._window.toasts.show_error(failed.sentence)
+    def _on_failed(self, failure: Failure) -> None:
+        self._under_way = None
+        if self._is_by_hand:
+            self._window.toasts.show_error(failure.sentence)
 
-    def _end(self, command: CheckForUpdate) -> None:
-        if self._under_way == command:
-            self._under_way = None
-
-    def _on_checked(self, release: Release | None, by_hand: bool) -> None:
+    @Slot(object)
+    def _on_checked(self, release: Release | None) -> None:
+        self._under_way, by_hand = None, self._is_by_hand
         if release is None:
             self._window.notices.dismiss(SUBJECT)
             if by_hand:

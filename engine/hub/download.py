@@ -15,15 +15,14 @@ from engine.hub.asking import check_room, explained, look_up, remote_file
 from engine.hub.fetching import PROGRESS_S, ByteProgress, RemoteFile, check_stop, fetch_file
 from engine.hub.saved import SavedDownloads
 from engine.hub.search import file_sizes, with_projector
-from engine.messages.events import TargetDownloading
-from engine.messages.targets import HubFile
+from engine.messages.targets import Downloading, HubFile
 from engine.sentences import say
 from engine.stop_signal import StopSignal
 from engine.target.model_files import part_names
 
 _SPEED_S = 5.0  # the speed is an average of these
 
-OnProgress = Callable[[TargetDownloading], None]
+OnProgress = Callable[[Downloading], object]
 
 
 def download_target(
@@ -55,7 +54,7 @@ def download_target(
         if len(files) > 1 or not _is_there(path, total) or not _has_projector(file, saved):  # else it is only checked
             saved.note(file)
         speed = _Speed()
-        progress = ByteProgress(lambda size: on_progress(TargetDownloading(file, size, speed.at(size))))
+        progress = ByteProgress(lambda size: on_progress(Downloading(size, file.download_bytes, speed.at(size))))
         for each in files:
             fetch_file(each, path.parent, stop, progress.note)
             progress.end(each.size)

@@ -19,7 +19,7 @@ from engine.errors import FetchFailed
 from engine.hub.asking import check_room, explained, look_up, remote_file
 from engine.hub.fetching import ByteProgress, RemoteFile, check_stop, fetch_file
 from engine.hub.saved import locked
-from engine.messages.events import DrafterFetching
+from engine.messages.targets import Downloading
 from engine.sentences import say
 from engine.stop_signal import StopSignal
 from engine.target.model_files import is_gguf, no_model
@@ -35,7 +35,7 @@ _SHARD = re.compile(r"model-\d+-of-\d+\.safetensors", re.ASCII)
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt")
 _LARGEST = 8_000_000_000  # bytes; a drafter this large is slower than its target
 
-OnProgress = Callable[[DrafterFetching], None]
+OnProgress = Callable[[Downloading], object]
 
 
 def fetch_drafter(name: str, data_dir: Path, stop: StopSignal, on_progress: OnProgress) -> Path:
@@ -102,8 +102,7 @@ def _fetch(name: str, folder: Path, files: list[RemoteFile], stop: StopSignal, o
     here = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
     total = sum(file.size for file in files)
     check_room(folder, total - here)
-    file = files[0]
-    progress = ByteProgress(lambda num_bytes: on_progress(DrafterFetching(name, file.name, num_bytes, total)))
+    progress = ByteProgress(lambda num_bytes: on_progress(Downloading(num_bytes, total)))
     for file in files:
         fetch_file(file, folder, stop, progress.note)
         progress.end(file.size)

@@ -187,7 +187,7 @@ class ByteProgress:
     """How far a download of several files has come: adds up files that are fetched one after the other, and reports
     the bytes downloaded so far, at intervals and at the end of each file."""
 
-    def __init__(self, report: Callable[[int], None]) -> None:
+    def __init__(self, report: Callable[[int], object]) -> None:
         self._report = report
         self._before = 0  # bytes of the files before this one
         self._reported_at = 0.0

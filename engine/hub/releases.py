@@ -14,7 +14,7 @@ import httpx2
 from packaging.version import Version
 
 from engine.errors import FetchFailed
-from engine.messages.events import Release
+from engine.messages.targets import Release
 from engine.stop_signal import StopSignal
 
 TIMEOUT_S = 8.0  # of each step

@@ -6,16 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import dataclass_transform
 
-from engine.config import LearningSettings, OwnSampling, ReadingSettings, ReplySettings, TargetOptions, TargetSettings
+from engine.config import LearningSettings, OwnSampling, ReadingSettings, ReplySettings, TargetSettings
 from engine.messages.asked import Asked
 from engine.messages.conversations import ExportFormat
 from engine.messages.order import LibraryPrompt, Preset
-from engine.messages.outlook import MachineFigures
 from engine.messages.owner import Owner
 from engine.messages.pictures import Picture
 from engine.messages.prompts import Attachment
 from engine.messages.replies import ReplyStatistics, Thought
-from engine.messages.targets import HubFile
 from engine.messages.tools import Permission, ToolCall, ToolServer
 
 
@@ -43,17 +41,9 @@ class PresetCommand(OwedCommand):
     """Reads or changes presets, or the prompts of the library."""
 
 
-class LibraryCommand(Command):
-    """Reads or changes the library of targets. Paths are absolute."""
-
-
 class TuningCommand(Command):
     """Measures or makes forms of a target's weights, which takes seconds or minutes; replies go first. Paths are
     absolute. Stopping leaves nothing behind."""
-
-
-class HubCommand(Command):
-    """Needs a network."""
 
 
 class PersonalCommand(Command):
@@ -188,12 +178,6 @@ class EndToolServers(ToolCommand):
     servers: tuple[str, ...] | None = None  # their names; None: all
 
 
-class CheckDrafter(Command):
-    """Fails where it can be seen that nobody will ever draft with this choice."""
-
-    drafter: str  # as in `UseDrafter`
-
-
 class UseDrafter(ChatCommand):
     """Draft with another drafter, also for the target in use, unless the user chose one for that target alone."""
 
@@ -226,12 +210,6 @@ class MeasureReadings(ReadingCommand):
 
 class ForgetReadings(ReadingCommand):
     """Erase all that is kept; it is read again where it is needed."""
-
-
-class FetchDrafter(HubCommand):
-    """Download a drafter from the hub, unless it is there already. Stopping keeps what was downloaded."""
-
-    name: str  # `owner/name`, or `OWNER/NAME:FILE` for a GGUF, which is in the library then
 
 
 class UseLearning(Command):
@@ -349,38 +327,6 @@ class FindPassages(FileCommand):
     most_tokens: int  # of all passages together
 
 
-class ListTargets(LibraryCommand):
-    """Answered with `TargetsListed`."""
-
-
-class AddTargets(LibraryCommand):
-    """Add model files, or those in folders, without copying them. Answered with `TargetsListed`."""
-
-    paths: tuple[Path, ...]
-
-
-class RemoveTarget(LibraryCommand):
-    """Takes a target out of the library. Answered with `TargetsListed`."""
-
-    path: Path
-    delete_file: bool = False
-
-
-class ChangeTargetOptions(LibraryCommand):
-    """Settings take effect when the target is loaded next, sampling with the next reply, and the system prompt in
-    new conversations. Answered with `TargetsListed`."""
-
-    path: Path
-    options: TargetOptions
-
-
-class EstimateMemory(LibraryCommand):
-    """Answered with `MemoryEstimated`."""
-
-    path: Path
-    settings: TargetSettings
-
-
 class ListForms(TuningCommand):
     """Which forms can be made of a target's weights. Answered with `FormsListed`."""
 
@@ -415,27 +361,6 @@ class TuneStarter(TuningCommand):
 class ResetStarter(TuningCommand):
     """Use the starter as it was installed, and leave it so until `TuneStarter` is asked for again. Answered with
     `StarterTuned` and `TargetsListed`."""
-
-
-class DownloadTarget(HubCommand):
-    """Downloads a model file into the folder of models and adds it to the library. Stopping pauses: the next download
-    of the file resumes."""
-
-    file: HubFile
-
-
-class DiscardDownload(LibraryCommand):
-    """Deletes the partial file of a paused download. Answered with `DownloadsListed`."""
-
-    file: HubFile
-
-
-class ListSuggestions(LibraryCommand):
-    """Answered with `SuggestionsListed`; uses no network."""
-
-
-class ListDownloads(LibraryCommand):
-    """Answered with `DownloadsListed`: all unfinished downloads, also of earlier runs."""
 
 
 class ReadLearned(PersonalCommand):
@@ -478,20 +403,3 @@ class ForgetLearned(PersonalCommand):
 class ForgetEverything(PersonalCommand):
     """Removes all chats with their unsent prompts, and everything that was learned, for good. Waits for the reply in
     progress and cancels imports. Answered with `EverythingForgotten` and `ConversationsListed`."""
-
-
-class ExpectSpeeds(LibraryCommand):
-    """Estimate how fast models for everything will be here, and what speed-up will bring. Answered with
-    `SpeedsExpected`."""
-
-    machine: MachineFigures | None = None  # as it was measured just now; None: as it was measured before
-
-
-class CheckForUpdate(HubCommand):
-    """Look up the newest version on the site of this build. Answered with `UpdateChecked`."""
-
-    by_hand: bool = False  # the user asked for it and waits
-
-
-class ReadRuntime(Command):
-    """Answered with `RuntimeRead`."""

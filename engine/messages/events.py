@@ -11,10 +11,7 @@ from engine.config import OwnSampling
 from engine.messages.asked import Refusal
 from engine.messages.commands import (
     AddPresets,
-    CheckForUpdate,
     Command,
-    EstimateMemory,
-    ExpectSpeeds,
     ImportPresets,
     ListForms,
     LoadTarget,
@@ -27,13 +24,12 @@ from engine.messages.drafters import DrafterChoice
 from engine.messages.forms import FormOffer, TuneReport, TuneStep
 from engine.messages.learned import FingerprintPair, ImportOutcome, LearnedSummary, LearningProgress, ProfileSummary
 from engine.messages.order import Folder, LibraryPrompt, Preset
-from engine.messages.outlook import Outlook
 from engine.messages.pictures import Picture
 from engine.messages.prompts import Attachment
 from engine.messages.remote import RemoteServer, reference_in
 from engine.messages.replies import OriginRun, ReplyStatistics, Thought, ThoughtPiece, TokenLog
 from engine.messages.speed import LiveFigures
-from engine.messages.targets import HubFile, LibraryTarget, MemoryEstimate, Runtime, Suggestion
+from engine.messages.targets import LibraryTarget
 from engine.messages.tools import Redefined, ServerState, Tool, ToolCall, ToolServer
 from engine.sentences import Told
 
@@ -47,14 +43,6 @@ class Event:
 
 
 Listener = Callable[[Event], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Release:
-    """A published version of Slipstream."""
-
-    version: str
-    page: str  # address of its page
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,31 +102,10 @@ class DrafterChosen(Event):
     choice: DrafterChoice
 
 
-class DrafterFetching(Event):
-    """How much of a drafter is downloaded, earlier downloads included."""
-
-    name: str
-    file: str  # in progress
-    num_bytes: int
-    total_bytes: int
-
-
-class DrafterFetched(Event):
-    """The drafter is downloaded, and needs the network no more."""
-
-    name: str
-
-
 class TargetsListed(Event):
     """The whole library, on request or after a change: the starter first, then last used first."""
 
     targets: tuple[LibraryTarget, ...]
-    left_out: tuple[Told, ...] = ()  # a sentence for each file that could not be added
-
-
-class MemoryEstimated(Event):
-    command: EstimateMemory
-    estimate: MemoryEstimate
 
 
 class FormsListed(Event):
@@ -175,32 +142,6 @@ class StarterTuned(Event):
 
     form: str  # empty: as it was installed
     report: TuneReport | None  # None: nothing was measured for this
-
-
-class SuggestionsListed(Event):
-    suggestions: tuple[Suggestion, ...]  # the more capable first
-
-
-class TargetDownloading(Event):
-    """How much of a model file is downloaded, earlier downloads included."""
-
-    file: HubFile
-    num_bytes: int
-    bytes_per_s: float  # 0: not known yet
-
-
-class TargetDownloaded(Event):
-    """The file is complete, verified, and in the library."""
-
-    file: HubFile
-    path: Path
-    problem: Told = ""  # why it will not see pictures, in a sentence, although others of it do
-
-
-class DownloadsListed(Event):
-    """Unfinished downloads, with the number of bytes downloaded so far."""
-
-    downloads: tuple[tuple[HubFile, int], ...]
 
 
 class ConversationsListed(Event):
@@ -524,12 +465,6 @@ class LearningChanged(Event):
     is_practising: bool = False  # the target answers earlier prompts again, for it to learn from
 
 
-class SpeedsExpected(Event):
-    command: ExpectSpeeds
-    outlooks: tuple[Outlook, ...]  # the target in use first, then the smallest first; empty: nothing was measured
-    step_s: float  # of the starter where it drafts for larger models; 0: not known
-
-
 class LearnedRead(Event):
     """How much is learned, on request or after a change."""
 
@@ -575,19 +510,10 @@ class EverythingForgotten(Event):
     num_conversations: int
 
 
-class UpdateChecked(Event):
-    command: CheckForUpdate
-    release: Release | None  # None: there is no newer one
-
-
 class ReadingsMeasured(Event):
     """What is kept of what models have read."""
 
     num_bytes: int
-
-
-class RuntimeRead(Event):
-    runtime: Runtime
 
 
 class OwnWorkFailed(Event):

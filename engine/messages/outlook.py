@@ -43,3 +43,11 @@ class Outlook:
     plain: Span  # tokens per second without drafts
     new_text: Span  # times plain with drafts, in text that was not there before
     copies: Span  # the same, where text comes again that was there before: quoted, corrected, changed
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedSpeeds:
+    """What is expected of models on this machine."""
+
+    outlooks: tuple[Outlook, ...]  # the target in use first, then the smallest first; empty: nothing was measured
+    step_s: float  # of the starter where it drafts for larger models; 0: not known

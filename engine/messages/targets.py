@@ -175,6 +175,31 @@ class HubFile:
 
 
 @dataclass(frozen=True, slots=True)
+class Added:
+    """What came of adding files to the library."""
+
+    targets: tuple[LibraryTarget, ...]  # that are new there
+    left_out: tuple[Told, ...]  # a sentence for each file that could not be added
+
+
+@dataclass(frozen=True, slots=True)
+class Downloading:
+    """How far the download of a model or a drafter has come, earlier downloads included."""
+
+    num_bytes: int
+    total_bytes: int
+    bytes_per_s: float = 0.0  # 0: not known yet
+
+
+@dataclass(frozen=True, slots=True)
+class Downloaded:
+    """A model that is complete, verified, and in the library."""
+
+    path: Path
+    problem: Told = ""  # why it will not see pictures, in a sentence, although others of it do
+
+
+@dataclass(frozen=True, slots=True)
 class HubFiles:
     """The model files of a repository."""
 
@@ -217,3 +242,11 @@ class Runtime:
     def key(self) -> str:
         """By which what was measured is stored: another build, or another kind of processor, has another speed."""
         return " ".join((self.build, *self.features))
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A published version of Slipstream."""
+
+    version: str
+    page: str  # address of its page

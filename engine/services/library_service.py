@@ -1,4 +1,4 @@
-"""Carries out the commands for the library of targets: its files, what they are, and what the user set for them."""
+"""The library of targets: its files, what they are, and what the user set for them."""
 
 from __future__ import annotations
 
@@ -15,30 +15,11 @@ from engine.library.facts import TargetFacts, encode, facts_of
 from engine.library.projectors import is_needed, projector_of
 from engine.library.scanning import find_models
 from engine.library.suggestions import expected_speed, form_speeds, read_suggestions
-from engine.messages.commands import (
-    AddTargets,
-    ChangeTargetOptions,
-    DiscardDownload,
-    EstimateMemory,
-    ExpectSpeeds,
-    LibraryCommand,
-    ListDownloads,
-    ListSuggestions,
-    ListTargets,
-    RemoveTarget,
-)
-from engine.messages.events import (
-    DownloadsListed,
-    Listener,
-    MemoryEstimated,
-    SpeedsExpected,
-    SuggestionsListed,
-    TargetInfo,
-    TargetsListed,
-)
+from engine.messages.events import Listener, TargetInfo, TargetsListed
 from engine.messages.forms import FormSpeed, TuneReport
-from engine.messages.outlook import MachineFigures, Outlook
+from engine.messages.outlook import ExpectedSpeeds, MachineFigures
 from engine.messages.targets import (
+    Added,
     GpuSupport,
     HubFile,
     LibraryTarget,
@@ -50,6 +31,7 @@ from engine.messages.targets import (
 )
 from engine.proposers.outlook import BUILT_IN_STEP_S, MeasuredPasses, expect, starter_step
 from engine.proposers.selection import Pair
+from engine.requests import NEVER
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.model_files import is_gguf, model_name, part_paths
@@ -72,37 +54,15 @@ class _Starters:
 
 @dataclass(frozen=True)
 class LibraryService:
-    """Lists, adds, removes and estimates targets. Any thread may call any method: all state is in the store and on the
-    disk."""
+    """Lists, adds, removes and estimates targets; paths are absolute. Any thread may call any method: all state is in
+    the store and on the disk. Changes end with `TargetsListed`."""
 
     _repository: Repository
-    downloads: SavedDownloads
+    _downloads: SavedDownloads
     _loaded: Callable[[], TargetInfo | None]  # the target in use
     _emit: Listener
     _gpu_support: Callable[[], GpuSupport] = GpuSupport  # called for every estimate, as free memory changes
     _build: Callable[[], str] = str  # of llama.cpp, as `Runtime.key`; empty: nothing was measured with it
-
-    def handle(self, command: LibraryCommand, stop: StopSignal) -> None:
-        match command:
-            case ListTargets():
-                self.report()
-            case AddTargets(paths):
-                self.add(paths, stop)
-            case RemoveTarget(path, delete_file):
-                self.remove(path, delete_file)
-            case ChangeTargetOptions(path, options):
-                self._change_options(path, options)
-            case EstimateMemory(path, settings):
-                self._emit(MemoryEstimated(command, self.estimate(path, settings)))
-            case ListSuggestions():
-                self._emit(SuggestionsListed(self.suggestions()))
-            case ExpectSpeeds(machine):
-                self._emit(SpeedsExpected(command, *self.outlooks(machine)))
-            case ListDownloads():
-                self.report_downloads()
-            case DiscardDownload(file):
-                self.downloads.discard(file)
-                self.report_downloads()
 
     def list(self) -> tuple[LibraryTarget, ...]:
         """The starter first, then last used first. What is not known yet is read and stored."""
@@ -116,48 +76,63 @@ class LibraryService:
         listed = [self._listed(record, starters, reports) for record in records]
         return tuple(sorted(listed, key=lambda target: not target.is_starter))
 
-    def add(self, paths: tuple[Path, ...], stop: StopSignal) -> tuple[str, ...]:
-        """Returns the reasons why files were left out. Raises NotPossible, with the first one, if all were."""
+    def add(self, paths: tuple[Path, ...], stop: StopSignal = NEVER) -> Added:
+        """Adds model files, and those in folders, without copying them. Raises NotPossible, with the first reason, if
+        all files were left out."""
         found = find_models(paths, stop.is_set)
-        left_out = list(found.left_out)
-        num_sound = 0
+        left_out, new, num_sound = list(found.left_out), set[Path](), 0
         for path in found.paths:
             if stop.is_set():
                 break
             try:
-                problem = self._add(path)
+                facts, record = self._look_at(path)
             except TargetMissing as error:
-                problem = str(error)
-            if problem:
-                left_out.append(problem)
-            else:
-                num_sound += 1
-        self.report(tuple(left_out))
+                left_out.append(str(error))
+                continue
+            if facts.problem:
+                left_out.append(facts.problem)
+                continue
+            num_sound += 1
+            if record is None:
+                self._repository.add_target(file_source(path, facts.identity), encode(facts))
+                new.add(path)
+        targets = self.report()
         if not num_sound and left_out:
             if len(left_out) == 1:
                 raise NotPossible(left_out[0])
             raise NotPossible(
                 "{reason} ({number:,} more file(s) (was|were) left out.)", reason=left_out[0], number=len(left_out) - 1
             )
-        return tuple(left_out)
+        return Added(tuple(each for each in targets if each.path in new), tuple(left_out))
 
     def take_in(self, path: Path) -> None:
-        """Adds a file that was just downloaded, even one that cannot be loaded: the list then says why."""
+        """Adds a downloaded file, even one that cannot be loaded: the list then says why."""
         self._repository.add_target(file_source(path))
         self.report()
 
-    def remove(self, path: Path, delete_file: bool) -> None:
-        """Raises NotPossible."""
+    def remove(self, path: Path, delete_file: bool = False) -> None:
+        """Takes a target out of the library. Raises NotPossible."""
         starters = self._starters()
         if starters is not None and path == starters.used.path:
             raise NotPossible("The starter model belongs to Slipstream and stays in the list.")
         if delete_file:
             projector = projector_of(path)
             self._delete(path)
-            if projector is not None and self.downloads.holds(projector) and not is_needed(projector):
+            if projector is not None and self._downloads.holds(projector) and not is_needed(projector):
                 projector.unlink(missing_ok=True)
-            self.downloads.remove_empty(path.parent)
+            self._downloads.remove_empty(path.parent)
         self._repository.remove_target(path)
+        self.report()
+
+    def change_options(self, path: Path, options: TargetOptions) -> None:
+        """Settings take effect when the target is loaded next, sampling with the next reply, and the system prompt in
+        new conversations. Raises TargetMissing."""
+        if self._repository.target_at(path) is None:
+            starters = self._starters()
+            if starters is None or path != starters.used.path:
+                raise TargetMissing("{name} is not in the library; add it first.", name=path.name)
+            self._repository.add_target(starters.used)
+        self._repository.change_target_options(path, options)
         self.report()
 
     def estimate(self, path: Path, settings: TargetSettings) -> MemoryEstimate:
@@ -168,21 +143,21 @@ class LibraryService:
         return estimate(facts, settings, support, self._loaded_estimate(support))
 
     def form_speeds(self, files: Sequence[HubFile]) -> tuple[FormSpeed, ...]:
-        """Of the quantizations of one model on the hub, fastest here first; empty where nothing like it was
+        """Speeds of the quantizations of one model on the hub, fastest here first; empty where nothing like it was
         measured."""
         return form_speeds(self._repository.tune_reports(self._build()).values(), files)
 
     def suggestions(self) -> tuple[Suggestion, ...]:
-        """With the speeds that are expected here, from what was measured of targets and of their forms."""
+        """Suggested models, the more capable first, with the speeds expected here from what was measured."""
         measured = [(each.read_bytes, each.seconds[1]) for each in self._measured()]
         return tuple(
             replace(each, tokens_per_s=expected_speed(each.read_share * each.file.size_bytes, measured))
             for each in read_suggestions()
         )
 
-    def outlooks(self, machine: MachineFigures | None) -> tuple[tuple[Outlook, ...], float]:
-        """What to expect of the target in use and of suggested models for everything, from what was measured just now
-        and before; and seconds of a guess of the starter where it drafts for them."""
+    def expect_speeds(self, machine: MachineFigures | None = None) -> ExpectedSpeeds:
+        """How fast the target in use and suggested models will be, and what speed-up will bring, from what was
+        measured before and just now (`machine`)."""
         measured, loaded, starters = self._measured(), self._loaded(), self._starters()
         if machine is not None:
             now = MeasuredPasses(machine.size_bytes, machine.passes)
@@ -198,10 +173,10 @@ class LibraryService:
             if each.purpose in _FOR_EVERYTHING:
                 size = each.read_share * each.file.size_bytes
                 found.append(expect(each.name, size, measured, step_s, Pair.SMALL, each))
-        return tuple(each for each in found if each is not None), step_s
+        return ExpectedSpeeds(tuple(each for each in found if each is not None), step_s)
 
     def _measured(self) -> tuple[MeasuredPasses, ...]:
-        """Of targets and of their forms, on this machine with this build."""
+        """Passes of targets and of their forms, on this machine with this build."""
         build = self._build()
         seconds = self._repository.measured_passes(build)
         shares = {each.file.size_bytes: each.read_share for each in read_suggestions()}  # of mixtures of experts
@@ -215,28 +190,11 @@ class LibraryService:
             measured += [MeasuredPasses(each.size_bytes, dict(each.passes)) for each in forms]
         return tuple(measured)
 
-    def report_downloads(self) -> None:
-        self._emit(DownloadsListed(self.downloads.list()))
-
-    def report(self, left_out: tuple[str, ...] = ()) -> None:
-        """Lists the library, with a sentence for each file that was left out."""
-        self._emit(TargetsListed(self.list(), left_out))
-
-    def _add(self, path: Path) -> str:
-        """Why it was not added; empty where it was."""
-        facts, record = self._look_at(path)
-        if not facts.problem and record is None:
-            self._repository.add_target(file_source(path, facts.identity), encode(facts))
-        return facts.problem
-
-    def _change_options(self, path: Path, options: TargetOptions) -> None:
-        if self._repository.target_at(path) is None:
-            starters = self._starters()
-            if starters is None or path != starters.used.path:
-                raise TargetMissing("{name} is not in the library; add it first.", name=path.name)
-            self._repository.add_target(starters.used)
-        self._repository.change_target_options(path, options)
-        self.report()
+    def report(self) -> tuple[LibraryTarget, ...]:
+        """Lists the library for all who listen."""
+        targets = self.list()
+        self._emit(TargetsListed(targets))
+        return targets
 
     def _delete(self, path: Path) -> None:
         loaded = self._loaded()

@@ -1,12 +1,9 @@
-"""The library and everything that was learned, from the command line. What opens the store raises StoreUnusable.
-
-A function that asks the hub imports it: huggingface_hub takes half a second, for which the others need not wait.
-"""
+"""The library and everything that was learned, from the command line. What opens the store raises StoreUnusable."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from engine.config import EngineConfig
@@ -14,9 +11,9 @@ from engine.errors import AdapterUnusable
 from engine.factory import make_library, make_tuning, open_repository, saved_downloads
 from engine.messages.events import Listener
 from engine.messages.learned import ImportOutcome, LearnedSummary
-from engine.messages.targets import HubFile
+from engine.messages.targets import Downloaded, Downloading, HubFile
 from engine.profile import transfer
-from engine.services.hub_service import HubService
+from engine.services.fetching import DrafterFetcher, ModelFetcher
 from engine.services.library_service import LibraryService
 from engine.services.quiet import Quiet
 from engine.services.tuning_service import TuningService
@@ -38,17 +35,21 @@ def open_tuning(config: EngineConfig, emit: Listener) -> Iterator[TuningService]
         yield make_tuning(config, repository, lambda: library, emit, Quiet())
 
 
-def list_hub_files(repository: str) -> tuple[HubFile, ...]:
-    """The models in a repository of the hub, smallest first. Raises FetchFailed."""
-    from engine.hub.search import list_files
+def fetch_model(
+    config: EngineConfig, file: HubFile, stop: StopSignal, progress: Callable[[Downloading], object]
+) -> Downloaded:
+    """As `ModelFetcher.fetch`."""
+    with open_library(config) as library:
+        return ModelFetcher(saved_downloads(config), lambda: library).fetch(file, stop, progress)
 
-    return list_files(repository)
 
-
-def download_target(config: EngineConfig, file: HubFile, emit: Listener, stop: StopSignal) -> Path:
-    """Downloads a model and adds it to the library. Raises FetchFailed and Cancelled."""
-    with open_library(config, emit) as library:
-        return HubService(config, saved_downloads(config), lambda: library, emit).download(file, stop)
+def fetch_drafter(config: EngineConfig, name: str, stop: StopSignal, progress: Callable[[Downloading], object]) -> None:
+    """As `DrafterFetcher.fetch`; opens the library only if the drafter belongs there."""
+    with ExitStack() as opened:
+        fetcher = DrafterFetcher(
+            config.data_dir, saved_downloads(config), lambda: opened.enter_context(open_library(config))
+        )
+        fetcher.fetch(name, stop, progress)
 
 
 def summarize_learned(config: EngineConfig) -> LearnedSummary:

@@ -34,7 +34,6 @@ from shiboken6 import isValid
 from app.dialogs.parts import question_box
 from app.text.hub_files import Download, DownloadState
 from app.theme import ThemeKeeper
-from engine import AddTargets
 from engine.messages.events import TargetInfo
 from engine.messages.prompts import Attachment
 from engine.messages.targets import HubFile, HubModel
@@ -180,7 +179,7 @@ def _showing(desk: Desk, words: str, folder: Path, dice: Random) -> Iterator[Cal
     name = "".join(letter for letter in words[:60] if letter not in "/\0") + f" {dice.randrange(10**6)}.gguf"
     write(folder / name, {"general.name": words[:50_000], "general.license": words[:2_000]})
     before = sum(type(event).__name__ == "TargetsListed" for event in desk.events)
-    yield lambda: app.bridge.post(AddTargets((folder,)))
+    yield lambda: app.bridge.ask(app.bridge.engine.library.add, (folder,))
     desk.until(lambda: sum(type(event).__name__ == "TargetsListed" for event in desk.events) > before)
     target = replace(QWEN, name=words, path=folder / name, problem=words)
     download = Download(HubFile(words, words, 1_000, "Q4_0"), DownloadState.FAILED, problem=words)

@@ -14,7 +14,7 @@ from app.controllers.drafter import DrafterController
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import apply_theme
-from engine import STARTER, EngineConfig, ListTargets, ReplySettings, SamplingSettings, TargetSettings
+from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, TargetSettings
 from engine.messages.events import Failed, ReplyFinished, TargetReady, TargetsListed
 from tests.fakes.chats import Chats
 from tests.fakes.ear import Ear
@@ -43,7 +43,7 @@ class Desk:
         self.window.show()
         self.drafters.start()
         chats.start(STARTER)
-        self.bridge.post(ListTargets())
+        self.bridge.ask(self.bridge.engine.library.report)
         self.until(lambda: self.heard(TargetReady) == 1 and self.heard(TargetsListed) >= 1)
 
     def until(self, is_so: Callable[[], bool]) -> None:

@@ -22,7 +22,7 @@ from app.main_window import MainWindow
 from app.startup.first_paint import OpenedWindow
 from app.theme import apply_theme
 from app.wiring import WiredWindow
-from engine import BUILT_IN, ChangeTargetOptions, SpeculationSettings, TargetOptions
+from engine import BUILT_IN, SpeculationSettings, TargetOptions
 from engine.logged import Loggable
 from engine.messages.events import (
     ConversationForgotten,
@@ -203,7 +203,8 @@ def forget_everything(desk: Desk, qtbot: QtBot) -> None:
     desk.app.keeper.change("system_prompt", secret)
     target = next(event for event in desk.events if isinstance(event, TargetsListed)).targets[0]
     with desk.waiting_for(TargetsListed):
-        desk.app.bridge.post(ChangeTargetOptions(target.path, TargetOptions(system_prompt=secret)))
+        change = desk.app.bridge.engine.library.change_options
+        desk.app.bridge.ask(change, target.path, TargetOptions(system_prompt=secret))
     desk.ask(secret)
     desk.window.new_action.trigger()
     desk.window.prompt_box.set_text(secret)

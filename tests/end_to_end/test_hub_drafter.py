@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from app.commands.cli import application
-from engine import Engine, EngineConfig, FetchDrafter, LoadTarget, UseDrafter
+from engine import Engine, EngineConfig, LoadTarget, UseDrafter
 from engine.errors import FetchFailed
-from engine.messages.events import DrafterFetched, SpeculationChanged, TargetReady
+from engine.messages.events import SpeculationChanged, TargetReady
 from tests.fakes.hub import FakeHub
 from tests.fakes.listener import EventQueue
 
@@ -52,8 +52,7 @@ def test_the_drafter_is_changed_under_a_loaded_target(server: FakeHub, tmp_path:
         engine.post(UseDrafter(NAME))
         engine.post(LoadTarget("starter"))
         assert "not on this computer" in events.wait_for(TargetReady).target.speculation
-        engine.post(FetchDrafter(NAME))
-        assert events.wait_for(DrafterFetched) == DrafterFetched(NAME)
+        engine.ask(engine.drafters.fetch, NAME).result()
         engine.post(UseDrafter(NAME))
         while not (changed := events.wait_for(SpeculationChanged)).is_drafting:
             assert changed.sentence == f"{NAME} is being loaded."

@@ -11,35 +11,20 @@ import pytest
 from huggingface_hub import close_session
 
 from engine import (
-    AddTargets,
-    ChangeTargetOptions,
-    DiscardDownload,
-    DownloadTarget,
     Engine,
     EngineConfig,
-    EstimateMemory,
-    ListDownloads,
-    ListTargets,
     LoadTarget,
-    RemoveTarget,
     ReplySettings,
     SamplingSettings,
     Send,
-    StopSignal,
     TargetOptions,
     TargetSettings,
     starter_path,
 )
-from engine.messages.events import (
-    DownloadsListed,
-    Failed,
-    MemoryEstimated,
-    ReplyFinished,
-    TargetDownloaded,
-    TargetDownloading,
-    TargetReady,
-    TargetsListed,
-)
+from engine.errors import Cancelled, FetchFailed, NotPossible
+from engine.messages.events import ReplyFinished, TargetReady, TargetsListed
+from engine.messages.targets import Downloaded, Downloading
+from engine.requests import Request
 from tests.fakes import gguf
 from tests.fakes.hub import FakeHub, serving
 from tests.fakes.listener import EventQueue
@@ -78,32 +63,35 @@ def test_a_model_is_found_downloaded_paused_and_gone_on_with(
     assert (file.name, file.quantization) == (FILE, "Q8_0")
 
     hub.cut_after[FILE] = [9000]
-    stops: list[StopSignal] = []
+    asked: list[Request[Downloaded]] = []
+    begun = threading.Event()
 
     def pause() -> None:
-        stops[-1].set()
+        assert begun.wait(30.0)
+        asked[0].stop()
 
     hub.on_cut = pause
-    stops.append(engine.post(DownloadTarget(file)))
-    assert events.wait_for(DownloadsListed).downloads == ((file, 9000),)
-    assert events.wait_for(Failed).sentence.startswith("The download was stopped")
+    asked.append(engine.ask(engine.models.fetch, file))
+    begun.set()
+    with pytest.raises(Cancelled, match="The download was stopped"):
+        asked[0].result()
+    assert engine.ask(engine.downloads.list).result() == ((file, 9000),)
 
-    engine.post(DownloadTarget(file))
+    told: list[Downloading] = []
+    downloaded = engine.begin(engine.models.fetch, (file,), {}, told.append).result()
     listed = events.wait_for(TargetsListed)
-    downloaded = events.wait_for(TargetDownloaded)
-    assert events.wait_for(DownloadsListed).downloads == ()
+    assert engine.ask(engine.downloads.list).result() == ()
     assert hub.ranges(FILE) == ["", "bytes=9000-"]
     assert downloaded.path == tmp_path / "data" / "models" / "somebody--Tiny-GGUF" / FILE
     assert downloaded.path.read_bytes() == hub.models[NAME][FILE]
     (added,) = [target for target in listed.targets if not target.is_starter]
     assert (added.path, added.name, added.problem) == (downloaded.path, "tiny-Q8_0", "")
     assert not any(asked.authorization for asked in hub.asked)
-    told = [event.num_bytes for event in events.seen if isinstance(event, TargetDownloading)]
-    assert told[-1] == file.size_bytes
+    assert told[-1].num_bytes == told[-1].total_bytes == file.size_bytes
 
 
-def test_searching_does_not_wait_for_a_download(engine: Engine, events: EventQueue, hub: FakeHub) -> None:
-    gate = threading.Event()
+def test_searching_does_not_wait_for_a_download(engine: Engine, hub: FakeHub) -> None:
+    gate, is_under_way = threading.Event(), threading.Event()
 
     def held_up() -> None:
         assert gate.wait(30.0)
@@ -111,27 +99,25 @@ def test_searching_does_not_wait_for_a_download(engine: Engine, events: EventQue
     hub.cut_after[FILE] = [9000]
     hub.on_cut = held_up  # the rest of the file is long in coming
     (file,) = engine.ask(engine.hub.files, NAME).result().files
-    engine.post(DownloadTarget(file))
-    events.wait_for(TargetDownloading)
+    download = engine.begin(engine.models.fetch, (file,), {}, lambda _told: is_under_way.set())
+    assert is_under_way.wait(30.0)
     assert [model.repository for model in engine.ask(engine.hub.search, "").result()] == [NAME]
-    assert not any(isinstance(event, TargetDownloaded) for event in events.seen)
+    assert not download.future.done()
     gate.set()
-    events.wait_for(TargetDownloaded)
+    download.result()
 
 
 def test_a_paused_download_is_known_after_a_restart_and_can_be_discarded(
-    engine: Engine, events: EventQueue, hub: FakeHub, tmp_path: Path
+    engine: Engine, hub: FakeHub, tmp_path: Path
 ) -> None:
     (file,) = engine.ask(engine.hub.files, NAME).result().files
     hub.cut_after[FILE] = [9000, 0, 0, 0]
-    engine.post(DownloadTarget(file))
-    assert "cannot be reached" in events.wait_for(Failed).sentence
-    later = EventQueue()
-    other = Engine(EngineConfig(tmp_path / "data"), later)
-    other.post(ListDownloads())
-    assert later.wait_for(DownloadsListed).downloads == ((file, 9000),)
-    other.post(DiscardDownload(file))
-    assert later.wait_for(DownloadsListed).downloads == ()
+    with pytest.raises(FetchFailed, match="cannot be reached"):
+        engine.ask(engine.models.fetch, file).result()
+    other = Engine(EngineConfig(tmp_path / "data"), EventQueue())
+    assert other.ask(other.downloads.list).result() == ((file, 9000),)
+    other.ask(other.downloads.discard, file).result()
+    assert other.ask(other.downloads.list).result() == ()
     assert other.close()
     assert list((tmp_path / "data" / "models").rglob("*.gguf*")) in (
         [],
@@ -146,20 +132,18 @@ def test_what_the_user_set_for_a_target_holds_where_it_is_loaded(
     path = tmp_path / "chosen" / "copy.gguf"
     path.parent.mkdir()
     shutil.copy(starter_path(), path)
-    engine.post(AddTargets((path.parent,)))
-    starter, copy = events.wait_for(TargetsListed).targets
-    assert starter.is_starter
+    (copy,) = engine.ask(engine.library.add, (path.parent,)).result().targets
+    assert [target.is_starter for target in events.wait_for(TargetsListed).targets] == [True, False]
     assert copy.details is not None
     assert (copy.details.architecture, copy.details.quantization) == ("llama", "Q4_1")
     assert copy.last_used_at is None
 
     options = TargetOptions(TargetSettings(context_size=512), SamplingSettings(temperature=0, seed=1), "Be brief.")
-    engine.post(ChangeTargetOptions(path, options))
+    engine.ask(engine.library.change_options, path, options)
     assert events.wait_for(TargetsListed).targets[1].options == options
-    engine.post(EstimateMemory(path, TargetSettings()))
-    small = events.wait_for(MemoryEstimated).estimate
-    engine.post(EstimateMemory(path, TargetSettings(context_size=4096)))
-    assert events.wait_for(MemoryEstimated).estimate.context == 8 * small.context
+    small = engine.ask(engine.library.estimate, path, TargetSettings()).result()
+    large = engine.ask(engine.library.estimate, path, TargetSettings(context_size=4096)).result()
+    assert large.context == 8 * small.context
 
     engine.post(LoadTarget("copy"))
     assert events.wait_for(TargetReady).target.context_size == 512
@@ -168,12 +152,11 @@ def test_what_the_user_set_for_a_target_holds_where_it_is_loaded(
     first, second = (events.wait_for(ReplyFinished).message.text for _ in range(2))
     assert first == second
 
-    engine.post(RemoveTarget(path, delete_file=True))
-    assert "choose another model first" in events.wait_for(Failed).sentence
+    with pytest.raises(NotPossible, match="choose another model first"):
+        engine.ask(engine.library.remove, path, delete_file=True).result()
     engine.post(LoadTarget("starter"))
     events.wait_for(TargetReady)
-    engine.post(RemoveTarget(path, delete_file=True))
+    engine.ask(engine.library.remove, path, delete_file=True)
     assert [target.is_starter for target in events.wait_for(TargetsListed).targets] == [True]
     assert not path.exists()
-    engine.post(ListTargets())
-    assert len(events.wait_for(TargetsListed).targets) == 1
+    assert len(engine.ask(engine.library.list).result()) == 1

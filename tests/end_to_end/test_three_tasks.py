@@ -23,7 +23,6 @@ from engine.messages.events import (
     ProfileImported,
     ReplyFinished,
     SpeculationChanged,
-    TargetDownloaded,
     TargetReady,
 )
 from engine.messages.targets import HubFile
@@ -113,7 +112,8 @@ def start_a_download(hand: Hand, hub: FakeHub) -> None:
     assert isinstance(best, HubFile)
     hub.models[best.repository] = {best.name: gguf()}
     hand.click(suggestions.download_button)
-    hand.until(lambda: hand.heard(TargetDownloaded))
+    downloads = hand.app.library.dialog.hub.downloads
+    hand.until(lambda: any(row.use_button.isVisible() for row in downloads.rows))
     hand.app.library.dialog.close()
 
 

@@ -18,7 +18,6 @@ import pytest
 from engine import (
     Engine,
     EngineConfig,
-    ListTargets,
     LoadTarget,
     ReplySettings,
     ResetStarter,
@@ -28,7 +27,7 @@ from engine import (
     data_dir,
     starter_path,
 )
-from engine.messages.events import ReplyFinished, StarterTuned, TargetReady, TargetsListed, TargetTuned, TuneProgress
+from engine.messages.events import ReplyFinished, StarterTuned, TargetReady, TargetTuned, TuneProgress
 from engine.target.sources import starter_source
 from engine.target.starter_form import StarterForm
 from engine.tuning.measuring import Extent
@@ -124,8 +123,7 @@ def test_a_reply_is_written_while_a_target_is_tuned(tmp_path: Path, monkeypatch:
         assert events.wait_for(ReplyFinished).message.text
         report = events.wait_for(TargetTuned).report
         assert [each.form for each in report.forms] == ["Q8_0"]
-        engine.post(ListTargets())
-        (listed,) = events.wait_for(TargetsListed).targets
+        (listed,) = engine.ask(engine.library.list).result()
         assert listed.tuned == report or listed.tuned is not None
         engine.post(ResetStarter())
         assert events.wait_for(StarterTuned).form == ""

@@ -116,11 +116,12 @@ class FakeBridge(EngineBridge):
 
     def finish_all(self) -> None:
         """Carries out all commands, and those that are posted because of that. What was asked of services ends without
-        an answer."""
-        while self._requests:
-            self.tell(*(Finished(each.command) for each in self._requests if isinstance(each, Posted)))
-            for request in self._requests:
+        an answer, unless it outlasts the window."""
+        while waiting := [each for each in self._requests if not each.outlasts_window]:
+            self.tell(*(Finished(each.command) for each in waiting if isinstance(each, Posted)))
+            for request in waiting:
                 request.is_dropped = not isinstance(request, Posted)
+            ended = {request.signal for request in waiting if request.is_dropped}
             for asked in self.all_asked:
-                if not asked.request.future.done():
+                if asked.request.signal in ended and not asked.request.future.done():
                     asked.answer()

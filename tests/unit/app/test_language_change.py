@@ -26,7 +26,7 @@ from app.text.numbers import use_locale
 from app.text.translation import Translators
 from app.theme import ThemeKeeper
 from app.wiring import WiredWindow
-from engine import DownloadTarget, LoadTarget, OwnSampling, Send
+from engine import LoadTarget, OwnSampling, Send
 from engine.config import SpeculationSettings
 from engine.messages.conversations import Conversation, ConversationSummary, Message, Role
 from engine.messages.events import (
@@ -40,14 +40,13 @@ from engine.messages.events import (
     PresetsListed,
     SpeculationChanged,
     StoreBehind,
-    TargetDownloading,
     TargetInfo,
     TargetReady,
     TargetsListed,
 )
 from engine.messages.order import Folder, Preset
 from engine.messages.prompts import AttachedPicture, Attachment, join_prompt
-from engine.messages.targets import HubFile
+from engine.messages.targets import Downloading, HubFile
 from engine.sentences import say
 from tests.fakes.bridge import FakeBridge
 from tests.pictures.content import rainbow
@@ -206,7 +205,8 @@ def test_it_waits_for_what_is_under_way_and_says_so(desk: Desk) -> None:
     desk.choose("de")
     desk.until(lambda: desk.note == "The language will change when the current task is finished.")
     before.set_busy(False)
-    desk.bridge.post(DownloadTarget(FILE))  # goes on for itself
+    assert desk.app.library is not None
+    desk.app.library.dialog.hub.download_requested.emit(FILE)  # goes on for itself
     request = desk.bridge.post(Send("Hi", 7, desk.app.chat.reply_settings))
     desk.qtbot.wait(400)
     assert desk.window is before
@@ -236,14 +236,14 @@ def test_it_waits_no_more_for_what_was_chosen_back(desk: Desk) -> None:
 def test_a_download_goes_on(desk: Desk) -> None:
     assert desk.app.library is not None
     desk.app.library.dialog.hub.download_requested.emit(FILE)
-    desk.bridge.tell(TargetDownloading(FILE, 400_000, 1e6))
+    (fetching,) = desk.bridge.asked(desk.bridge.engine.models.fetch)
+    fetching.tell(Downloading(400_000, 1_000_000, 1e6))
     desk.change_to("de")
     assert desk.app.library is not None
-    desk.bridge.tell(TargetDownloading(FILE, 500_000, 1e6))
+    fetching.tell(Downloading(500_000, 1_000_000, 1e6))
     hub = desk.app.library.dialog.hub
     assert hub.downloads.rows[0].words.text().startswith("500\xa0kB")
-    command = DownloadTarget(FILE)
-    desk.bridge.tell(Failed("No.", command))
+    fetching.fail("No.")
     assert [toast.words.text() for toast in desk.window.toasts.shown] == ["No."]
 
 

@@ -22,11 +22,8 @@ from engine import (
     AUTOMATIC,
     STARTER,
     Command,
-    EstimateMemory,
     ExportConversations,
-    FetchDrafter,
     LearningSettings,
-    ListTargets,
     LoadTarget,
     OwnSampling,
     PauseLearning,
@@ -177,12 +174,9 @@ CASES: tuple[tuple[type[Command] | str, Callable[[Desk], object], Outcome], ...]
     (UseDrafter, lambda desk: desk.app.drafters.dialog.chosen.emit(AUTOMATIC, False), SAID),
     (UseLearning, lambda desk: desk.app.personal.dialog.learning.changed.emit(LearningSettings(enabled=False)), SAID),
     (PauseLearning, lambda desk: desk.window.meter.learning_paused.emit(True), SAID),
-    (FetchDrafter, lambda desk: desk.app.drafters.dialog.chosen.emit("owner/name", False), SAID),
-    (ListTargets, lambda _desk: None, SAID),
     (Send, Desk.send, SAID),
     ("save_draft", Desk.begin_a_prompt_and_leave, SILENT),
     (ReadLearned, lambda desk: desk.window.personal_action.trigger(), SILENT),
-    (EstimateMemory, lambda desk: desk.window.target_bar.picker.estimate_wanted.emit(QWEN.path), SILENT),
 )
 
 
@@ -194,8 +188,19 @@ def test_a_failure_is_shown_once(
     assert (ready.fail(ready.last(kind)), ready.bridge.take()) == expected
 
 
+def test_a_failure_to_list_the_library_or_to_fetch_a_drafter_is_shown_once(ready: Desk) -> None:
+    ready.app.drafters.dialog.chosen.emit("owner/name", False)
+    engine = ready.bridge.engine
+    for method in (engine.library.report, engine.drafters.fetch):
+        ready.window.toasts.clear()
+        ready.bridge.asked(method)[-1].fail("No.")
+        assert [toast.words.text() for toast in ready.window.toasts.shown] == ["No."]
+
+
 def test_a_failure_on_a_page_is_shown_there_alone(ready: Desk) -> None:
     assert ready.app.library is not None
+    ready.window.target_bar.picker.estimate_wanted.emit(QWEN.reference)
+    ready.bridge.asked(ready.bridge.engine.library.estimate)[-1].fail("No.")
     hub = ready.app.library.dialog.hub
     hub.search_requested.emit("tiny")
     ready.bridge.asked(ready.bridge.engine.hub.search)[-1].fail("No.")
@@ -229,10 +234,10 @@ def test_one_that_was_left_meanwhile_changes_nothing(ready: Desk) -> None:
 
 
 def test_a_store_that_cannot_be_opened_is_shown_in_one_place(desk: Desk) -> None:
-    library = desk.last(ListTargets)
     assert desk.fail(desk.last(LoadTarget)) == ["No."]
     assert desk.fail(desk.last("list_all")) == []
-    assert desk.fail(library) == [], "it needs the store as well"
+    desk.bridge.asked(desk.bridge.engine.library.report)[-1].fail("No.")
+    assert desk.window.toasts.shown == (), "it needs the store as well"
 
 
 def test_what_the_engine_asked_of_itself_is_shown_too(ready: Desk) -> None:

@@ -17,10 +17,7 @@ from app.settings.app_settings import AppSettings
 from engine import (
     AUTOMATIC,
     STARTER,
-    ChangeTargetOptions,
-    CheckDrafter,
     EngineConfig,
-    FetchDrafter,
     LoadTarget,
     UseDrafter,
     built_in_drafter,
@@ -30,8 +27,6 @@ from engine.drafter import first_look
 from engine.messages.drafters import DrafterChoice
 from engine.messages.events import (
     DrafterChosen,
-    DrafterFetched,
-    DrafterFetching,
     Failed,
     Finished,
     LearningChanged,
@@ -40,9 +35,9 @@ from engine.messages.events import (
     TargetReady,
     TargetsListed,
 )
-from tests.fakes.bridge import FakeBridge
+from engine.messages.targets import Downloading
+from tests.fakes.bridge import Asked, FakeBridge
 from tests.fakes.chats import unsaved
-from tests.fakes.ear import Ear
 from tests.fakes.hub import FakeHub
 from tests.unit.app.drafter_samples import BUILT_IN, CHOICE, OFFER, SMALL
 from tests.unit.app.library_samples import QWEN, TARGETS
@@ -82,8 +77,19 @@ class Desk:
 def choose(desk: Desk, bridge: FakeBridge, choice: str, is_own: bool = False) -> None:
     """What can draft, as far as can be seen."""
     desk.dialog.chosen.emit(choice, is_own)
-    assert bridge.posted.pop() == CheckDrafter(choice)
-    bridge.tell(Finished(CheckDrafter(choice)))
+    checked(bridge).answer()
+
+
+def checked(bridge: FakeBridge) -> Asked:
+    return bridge.asked(bridge.engine.inspector.check_drafter)[-1]
+
+
+def changed(bridge: FakeBridge) -> list[Asked]:
+    return bridge.asked(bridge.engine.library.change_options)
+
+
+def fetched(bridge: FakeBridge) -> Asked:
+    return bridge.asked(bridge.engine.drafters.fetch)[-1]
 
 
 @pytest.fixture
@@ -171,18 +177,17 @@ def test_a_folder_is_used_and_one_that_is_not_there_is_refused(desk: Desk, bridg
     for choice, sentence in (("gone", "There is no drafter."), ("empty", "It holds no config.json.")):
         desk.dialog.chosen.emit(str(tmp_path / choice), False)
         assert desk.controller.is_at_work
-        bridge.tell(Failed(sentence, bridge.posted[-1]))
+        checked(bridge).fail(sentence)
         assert desk.words == sentence
     desk.dialog.chosen.emit("", False)
     assert desk.words == "Choose a model, a file or a folder first."
-    assert {type(command) for command in bridge.posted} == {CheckDrafter}
+    assert bridge.posted == []
     assert (desk.controller.choice, desk.controller.is_at_work) == (AUTOMATIC, False)
-    bridge.posted.clear()
     folder = str(built_in_drafter())
     desk.dialog.chosen.emit(str(tmp_path), False)
-    late = bridge.posted.pop()
+    late = checked(bridge)
     choose(desk, bridge, folder)
-    bridge.tell(Failed("It holds no config.json.", late))  # of a choice that the user has changed since
+    late.fail("It holds no config.json.")  # of a choice that the user has changed since
     assert bridge.posted == [UseDrafter(folder)]
     assert desk.controller.choice == folder
     bridge.tell(Failed("The store is damaged.", UseDrafter(folder)))
@@ -192,13 +197,15 @@ def test_a_folder_is_used_and_one_that_is_not_there_is_refused(desk: Desk, bridg
 def test_a_choice_for_one_model_is_stored_before_it_is_used(used: Desk, bridge: FakeBridge) -> None:
     assert used.dialog.form.scope.currentText() == "All models"
     choose(used, bridge, STARTER, True)
-    change = ChangeTargetOptions(QWEN.path, replace(QWEN.options, drafter=STARTER))
-    assert bridge.posted == [change]
-    bridge.tell(Finished(change))
-    assert bridge.posted == [change, UseDrafter(AUTOMATIC)]
+    (change,) = changed(bridge)
+    own = replace(QWEN.options, drafter=STARTER)
+    assert change.args == (QWEN.path, own)
+    assert bridge.posted == []
+    change.answer()
+    assert bridge.posted == [UseDrafter(AUTOMATIC)]
     assert used.controller.choice == AUTOMATIC
     used.dialog.close()
-    bridge.tell(TargetsListed(tuple(replace(each, options=change.options) for each in TARGETS)))
+    bridge.tell(TargetsListed(tuple(replace(each, options=own) for each in TARGETS)))
     used.window.drafter_action.trigger()
     assert (used.dialog.form.choice, used.dialog.form.is_own) == (STARTER, True)
 
@@ -207,17 +214,17 @@ def test_a_choice_for_all_models_takes_the_place_of_the_own_one(used: Desk, brid
     own = replace(QWEN.options, drafter=STARTER)
     bridge.tell(TargetsListed((replace(QWEN, options=own),)))
     choose(used, bridge, BUILT_IN_CHOICE)
-    change = ChangeTargetOptions(QWEN.path, QWEN.options)
-    assert bridge.posted == [change]
-    bridge.tell(Finished(change))
-    assert bridge.posted[1:] == [UseDrafter(BUILT_IN_CHOICE)]
+    (change,) = changed(bridge)
+    assert (change.args, bridge.posted) == ((QWEN.path, QWEN.options), [])
+    change.answer()
+    assert bridge.posted == [UseDrafter(BUILT_IN_CHOICE)]
 
 
 def test_an_own_choice_that_cannot_be_stored_is_told(used: Desk, bridge: FakeBridge) -> None:
     choose(used, bridge, STARTER, True)
-    bridge.tell(Failed("The disk is full.", bridge.posted[0]))
+    changed(bridge)[0].fail("The disk is full.")
     assert used.words == "The disk is full."
-    assert len(bridge.posted) == 1
+    assert bridge.posted == []
 
 
 def test_smaller_models_of_the_library_can_be_chosen(used: Desk, bridge: FakeBridge) -> None:
@@ -230,43 +237,43 @@ def test_smaller_models_of_the_library_can_be_chosen(used: Desk, bridge: FakeBri
 @pytest.mark.parametrize("name", [NAME, FILE])
 def test_a_name_is_fetched_and_then_used(desk: Desk, bridge: FakeBridge, name: str) -> None:
     desk.dialog.chosen.emit(name, False)
-    assert bridge.posted == [FetchDrafter(name)]
-    bridge.tell(DrafterFetching(name, "model.safetensors", 1_500_000, 3_000_000))
+    assert fetched(bridge).args == (name,)
+    fetched(bridge).tell(Downloading(1_500_000, 3_000_000))
     assert desk.words == f"Downloading {name}: 1.5 MB of 3.0 MB."
     assert desk.dialog.progress.value() == 500
     bridge.tell(SpeculationChanged("Tiny", "Drafting pauses.", True))
     assert desk.words.startswith("Downloading")
     assert desk.controller.choice == AUTOMATIC
-    bridge.tell(DrafterFetched(name))
-    assert bridge.posted[1:] == [UseDrafter(name)]
+    fetched(bridge).answer(Path(name))
+    assert bridge.posted == [UseDrafter(name)]
     assert desk.controller.choice == name
     assert not desk.dialog.progress.isVisible()
 
 
 def test_a_failed_download_changes_nothing_but_the_words(desk: Desk, bridge: FakeBridge) -> None:
     desk.dialog.chosen.emit(NAME, False)
-    bridge.tell(Failed("The hub cannot be reached.", FetchDrafter(NAME)))
+    fetched(bridge).fail("The hub cannot be reached.")
     assert desk.words == "The hub cannot be reached."
     assert desk.dialog.use_button.isEnabled()
     assert desk.controller.choice == AUTOMATIC
-    assert len(bridge.posted) == 1
+    assert bridge.posted == []
     assert desk.window.toasts.shown == ()
 
 
 def test_with_the_dialog_closed_a_toast_tells_how_it_ended(desk: Desk, bridge: FakeBridge) -> None:
     desk.dialog.chosen.emit(NAME, False)
     desk.dialog.close()
-    bridge.tell(Failed("The hub cannot be reached.", FetchDrafter(NAME)))
+    fetched(bridge).fail("The hub cannot be reached.")
     assert desk.toasts == ["The hub cannot be reached."]
     desk.dialog.chosen.emit(NAME, False)
-    bridge.tell(DrafterFetched(NAME))
+    fetched(bridge).answer(Path(NAME))
     assert desk.toasts[-1] == f"{NAME} is downloaded. It loads as soon as no reply is being written."
 
 
 def test_the_download_is_stopped(desk: Desk, bridge: FakeBridge) -> None:
     desk.dialog.chosen.emit(NAME, False)
     desk.dialog.cancel_requested.emit()
-    assert bridge.stops[-1].is_set()
+    assert fetched(bridge).request.signal.is_set()
 
 
 def test_a_small_model_of_the_family_is_offered_once_for_each_target(used: Desk, bridge: FakeBridge) -> None:
@@ -274,7 +281,7 @@ def test_a_small_model_of_the_family_is_offered_once_for_each_target(used: Desk,
     bridge.tell(DrafterChosen(QWEN.name, CHOICE))
     (toast,) = used.window.toasts.shown
     assert "Qwen 2.5 0.5B" in toast.words.text()
-    assert bridge.posted == []  # nothing is asked of the network
+    assert bridge.all_asked == []  # nothing is asked of the network
     assert used.keeper.settings.drafters_offered == ("q1",)
     toast.dismiss()
     bridge.tell(DrafterChosen(QWEN.name, CHOICE))
@@ -289,9 +296,9 @@ def test_an_offer_is_downloaded_and_then_found_out_who_drafts(used: Desk, bridge
     button = used.window.toasts.shown[0].action_button
     assert button is not None
     button.click()
-    assert bridge.posted == [FetchDrafter(OFFER.hub_name)]
-    bridge.tell(DrafterFetched(OFFER.hub_name))
-    assert bridge.posted[1:] == [UseDrafter(AUTOMATIC)]
+    assert fetched(bridge).args == (OFFER.hub_name,)
+    fetched(bridge).answer(Path(OFFER.hub_name))
+    assert bridge.posted == [UseDrafter(AUTOMATIC)]
     assert used.controller.choice == AUTOMATIC
     assert used.toasts[-1] == f"{OFFER.hub_name} is downloaded and drafts wherever that pays."
 
@@ -300,17 +307,16 @@ def test_an_offer_is_downloaded_and_then_found_out_who_drafts(used: Desk, bridge
 
 
 @pytest.fixture
-def real(window: MainWindow, tmp_path: Path) -> Iterator[tuple[Desk, Ear]]:
+def real(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> Iterator[Desk]:
     bridge = EngineBridge(EngineConfig(tmp_path / "data"))
-    desk = Desk(window, bridge, AUTOMATIC)
-    yield desk, Ear(bridge)  # after the controller: what the test hears, the dialog has shown
+    yield Desk(window, bridge, AUTOMATIC)
+    qtbot.waitUntil(lambda: not bridge.is_at_work, timeout=30_000)
     assert bridge.close()
 
 
 def test_a_folder_is_looked_at_while_the_window_goes_on(
-    qtbot: QtBot, real: tuple[Desk, Ear], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    qtbot: QtBot, real: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk, ear = real
     threads: list[str] = []
     look = first_look.check_drafter
 
@@ -320,33 +326,32 @@ def test_a_folder_is_looked_at_while_the_window_goes_on(
 
     monkeypatch.setattr(first_look, "check_drafter", noted)
     for choice, sentence in ((tmp_path / "gone", "There is no drafter at"), (tmp_path, "holds no config.json")):
-        with qtbot.waitSignal(ear.heard, timeout=30_000, check_params_cb=lambda event: isinstance(event, Failed)):
-            desk.dialog.chosen.emit(str(choice), False)
-            assert desk.controller.is_at_work
-        assert sentence in desk.words
+        real.dialog.chosen.emit(str(choice), False)
+        assert real.controller.is_at_work
+        qtbot.waitUntil(lambda: not real.controller.is_at_work, timeout=30_000)
+        assert sentence in real.words
     assert threads == ["slipstream-library"] * 2
-    assert (desk.controller.choice, desk.controller.is_at_work) == (AUTOMATIC, False)
+    assert (real.controller.choice, real.controller.is_at_work) == (AUTOMATIC, False)
 
 
 def test_a_drafter_comes_from_the_hub_into_the_settings(
-    qtbot: QtBot, real: tuple[Desk, Ear], server: FakeHub, tmp_path: Path
+    qtbot: QtBot, real: Desk, server: FakeHub, tmp_path: Path
 ) -> None:
-    desk, ear = real
-    with qtbot.waitSignal(ear.heard, timeout=30_000, check_params_cb=lambda event: isinstance(event, DrafterFetched)):
-        desk.dialog.chosen.emit(NAME, False)
-    assert desk.controller.choice == NAME
+    shown: list[int] = []
+    real.dialog.progress.valueChanged.connect(shown.append)
+    real.dialog.chosen.emit(NAME, False)
+    qtbot.waitUntil(lambda: real.controller.choice == NAME, timeout=30_000)
     assert (tmp_path / "data/drafters/somebody--tiny-llama/model.safetensors").exists()
-    assert any(isinstance(event, DrafterFetching) for event in ear.events)
+    assert 1000 in shown
     assert server.ranges("model.safetensors") == [""]
 
 
-def test_a_stopped_download_goes_on_later(qtbot: QtBot, real: tuple[Desk, Ear], server: FakeHub) -> None:
-    desk, ear = real
+def test_a_stopped_download_goes_on_later(qtbot: QtBot, real: Desk, server: FakeHub) -> None:
     server.cut_after["model.safetensors"] = [1000]
-    server.on_cut = desk.dialog.cancel_requested.emit  # on the server's thread: the engine is stopped at once
-    with qtbot.waitSignal(ear.heard, timeout=30_000, check_params_cb=lambda event: isinstance(event, Failed)):
-        desk.dialog.chosen.emit(NAME, False)
-    assert desk.words == "The download was stopped; start it again to resume it."
-    with qtbot.waitSignal(ear.heard, timeout=30_000, check_params_cb=lambda event: isinstance(event, DrafterFetched)):
-        desk.dialog.chosen.emit(NAME, False)
+    server.on_cut = real.dialog.cancel_requested.emit  # on the server's thread: the engine is stopped at once
+    real.dialog.chosen.emit(NAME, False)
+    stopped = "The download was stopped; start it again to resume it."
+    qtbot.waitUntil(lambda: real.words == stopped, timeout=30_000)
+    real.dialog.chosen.emit(NAME, False)
+    qtbot.waitUntil(lambda: real.controller.choice == NAME, timeout=30_000)
     assert server.ranges("model.safetensors") == ["", "bytes=1000-"]

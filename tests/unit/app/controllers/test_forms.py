@@ -17,10 +17,8 @@ from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from engine import (
-    AddTargets,
     EngineConfig,
     ListForms,
-    ListTargets,
     LoadTarget,
     MakeForm,
     ResetStarter,
@@ -271,7 +269,7 @@ def test_a_form_is_measured_kept_and_listed(qtbot: QtBot, real: tuple[Desk, Ear,
         with qtbot.waitSignal(ear.heard, timeout=60_000, check_params_cb=is_so):
             act()
 
-    wait(lambda event: isinstance(event, TargetsListed), lambda: bridge.post(AddTargets((model,))))
+    wait(lambda event: isinstance(event, TargetsListed), lambda: bridge.ask(bridge.engine.library.add, (model,)))
     wait(lambda event: isinstance(event, FormsListed), lambda: desk.open(model))
     wait(lambda event: isinstance(event, TargetTuned), lambda: desk.dialog.measure_requested.emit(("Q8_0",), False))
     row = next(row for row in desk.dialog.table.rows if row.form == "Q8_0")
@@ -280,7 +278,7 @@ def test_a_form_is_measured_kept_and_listed(qtbot: QtBot, real: tuple[Desk, Ear,
     assert list(model.parent.iterdir()) == [model]
     desk.point_at("Q8_0")
     wait(lambda event: isinstance(event, FormMade), desk.dialog.keep_button.click)
-    wait(lambda event: isinstance(event, TargetsListed), lambda: bridge.post(ListTargets()))
+    wait(lambda event: isinstance(event, TargetsListed), lambda: bridge.ask(bridge.engine.library.report))
     row = next(row for row in desk.dialog.table.rows if row.form == "Q8_0")
     assert row.here == model.parent / "tiny-Q8_0.gguf"
     assert desk.dialog.keep_button.text() == "Use Q8_0"

@@ -17,15 +17,14 @@ from app.dialogs.guided.samples import OWN
 from app.dialogs.guided.step import State
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
-from engine import ExpectSpeeds, LoadTarget
+from engine import LoadTarget
 from engine.library.suggestions import read_suggestions
 from engine.messages.comparison import Comparison, ComparisonOrder, ComparisonStep, RunFigures, Side
 from engine.messages.events import (
-    SpeedsExpected,
     TargetInfo,
     TargetReady,
 )
-from engine.messages.outlook import MachineFigures, Outlook, Span
+from engine.messages.outlook import ExpectedSpeeds, MachineFigures, Outlook, Span
 from engine.messages.targets import HubFile, Purpose
 from tests.fakes.bridge import Asked, FakeBridge
 from tests.fakes.chats import unsaved
@@ -70,7 +69,9 @@ class Desk:
         self.press(self.dialog.main_button)
         self.measuring.tell(0.5)
         self.measuring.answer(machine)
-        self.bridge.tell(SpeedsExpected(ExpectSpeeds(machine), OUTLOOKS, 0.011))
+        asked = self.bridge.asked(self.bridge.engine.library.expect_speeds)[-1]
+        assert asked.args == (machine,)
+        asked.answer(ExpectedSpeeds(OUTLOOKS, 0.011))
 
 
 @pytest.fixture

@@ -12,17 +12,14 @@ from pytestqt.qtbot import QtBot
 
 from app.controllers.help import HelpController
 from app.dialogs.guide_dialog import GuideDialog
-from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.settings.shortcuts import fixed_keys
 from app.text.guide import FILE
 from app.theme import ThemeKeeper
-from engine import EngineConfig, ReadRuntime
-from engine.messages.events import Failed, RuntimeRead
 from engine.messages.targets import Runtime
+from engine.services.inspector import Inspector
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.browser import Browser
-from tests.fakes.ear import Ear
 
 
 @pytest.fixture
@@ -41,10 +38,9 @@ def test_about_tells_what_runs_the_models(window: MainWindow, keeper: ThemeKeepe
     dialog = controller.dialog
     assert dialog is not None
     assert dialog.heading.text() == "Slipstream 1.2.3"
-    assert bridge.posted == [ReadRuntime()]
+    (asked,) = bridge.asked(bridge.engine.inspector.runtime)
     assert ("Runs models with", "Loading…") in dialog.facts
-    bridge.tell(RuntimeRead(Runtime("llama-cpp-python 9.9", ("AVX2", "FMA"))))
-    QCoreApplication.processEvents()
+    asked.answer(Runtime("llama-cpp-python 9.9", ("AVX2", "FMA")))
     assert dict(dialog.facts)["Runs models with"] == "llama-cpp-python 9.9"
     assert dict(dialog.facts)["Features in use"] == "AVX2, FMA"
     assert dict(dialog.facts)["Data folder"] == str(tmp_path)
@@ -54,15 +50,14 @@ def test_about_tells_what_runs_the_models(window: MainWindow, keeper: ThemeKeepe
     dialog.close()
     assert controller.dialog is None
     window.about_action.trigger()
-    assert len(bridge.posted) == 1, "it is known by now"
+    assert len(bridge.all_asked) == 1, "it is known by now"
 
 
 def test_a_runtime_that_cannot_be_read_is_told_of(window: MainWindow, keeper: ThemeKeeper, tmp_path: Path) -> None:
     bridge = FakeBridge()
     controller = HelpController(window, keeper, bridge, tmp_path)
     window.about_action.trigger()
-    bridge.tell(Failed("llama.cpp is missing.", ReadRuntime()))
-    QCoreApplication.processEvents()
+    bridge.all_asked[0].fail("llama.cpp is missing.")
     assert controller.dialog is not None
     assert ("Runs models with", "llama.cpp is missing.") in controller.dialog.facts
 
@@ -77,17 +72,11 @@ def test_the_log_folder_is_opened_where_there_is_one(window: MainWindow, keeper:
     assert [Path(url.toLocalFile()) for url in browser.opened] == [tmp_path / "logs"]
 
 
-def test_the_real_engine_tells_what_it_runs_on(qtbot: QtBot, tmp_path: Path) -> None:
-    bridge = EngineBridge(EngineConfig(tmp_path))
-    ear = Ear(bridge)
-    with qtbot.waitSignal(ear.heard, timeout=60_000):
-        bridge.post(ReadRuntime())
-    (event,) = ear.events
-    assert isinstance(event, RuntimeRead)
-    assert event.runtime.build.startswith("llama-cpp-python ")
-    assert event.runtime.features
-    assert all(feature.strip() == feature and "=" not in feature for feature in event.runtime.features)
-    assert bridge.close()
+def test_the_real_engine_tells_what_it_runs_on(tmp_path: Path) -> None:
+    runtime = Inspector(tmp_path).runtime()
+    assert runtime.build.startswith("llama-cpp-python ")
+    assert runtime.features
+    assert all(feature.strip() == feature and "=" not in feature for feature in runtime.features)
 
 
 @pytest.fixture

@@ -16,16 +16,15 @@ from app.dialogs.history.page import HistoryPage
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
-from engine import EngineConfig, ExpectSpeeds
+from engine import EngineConfig
 from engine.messages.events import (
     DrafterLearned,
     Event,
     EverythingForgotten,
     LearnedForgotten,
-    SpeedsExpected,
 )
 from engine.messages.history import History
-from engine.messages.outlook import Outlook, Span
+from engine.messages.outlook import ExpectedSpeeds, Outlook, Span
 from tests.fakes.bridge import FakeBridge
 from tests.unit.app.dialogs.history.made import history
 
@@ -167,11 +166,12 @@ def test_what_is_expected_of_the_model_in_use_stands_beside_what_was_measured(
     controller: HistoryController, window: MainWindow, bridge: FakeBridge
 ) -> None:
     page = opened(controller, window)
-    assert bridge.posted[-1] == ExpectSpeeds()
+    (asked,) = bridge.asked(bridge.engine.library.expect_speeds)
+    assert asked.args == ()
     answer(bridge, History())
     assert not page.expected.isVisible()
     outlook = Outlook("Tiny", None, Span(95, 100, 105), Span(0.97, 1, 1.1), Span(1.1, 1.3, 1.6))
-    tell(bridge, SpeedsExpected(ExpectSpeeds(), (outlook,), 0.0))
+    asked.answer(ExpectedSpeeds((outlook,), 0.0))
     assert page.expected.isVisible(), "there are no replies yet"
     assert page.expected.rows[0] == ("Text that comes again", "about 1.3× (1.1 to 1.6), estimated for Tiny")
     tell(bridge, LEARNED)

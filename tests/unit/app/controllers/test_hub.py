@@ -13,31 +13,15 @@ from PySide6.QtWidgets import QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.controllers.hub import HubController
+from app.controllers.nudge import SUBJECT as NUDGE
 from app.dialogs.library.downloads_panel import DownloadRow
 from app.dialogs.library.library_dialog import LibraryDialog
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
-from engine import (
-    Command,
-    DiscardDownload,
-    DownloadTarget,
-    ListDownloads,
-    ListSuggestions,
-    LoadTarget,
-    SamplingSettings,
-)
-from engine.messages.events import (
-    DownloadsListed,
-    Event,
-    Failed,
-    SuggestionsListed,
-    TargetDownloaded,
-    TargetDownloading,
-    TargetInfo,
-    TargetReady,
-)
+from engine import LoadTarget, SamplingSettings
+from engine.messages.events import TargetInfo, TargetReady
 from engine.messages.forms import FormSpeed
-from engine.messages.targets import HubFile, HubFiles, HubModel, Purpose, Suggestion
+from engine.messages.targets import Downloaded, Downloading, HubFile, HubFiles, HubModel, Purpose, Suggestion
 from engine.services.hub_service import HubService
 from tests.fakes.bridge import Asked, FakeBridge
 from tests.unit.app.library_samples import Q4, Q8
@@ -61,9 +45,6 @@ class Desk:
         self.controller = HubController(window, self.dialog, self.bridge, folder / "models" / "not")
         self.page = self.dialog.hub
 
-    def tell(self, *events: Event) -> None:
-        self.bridge.tell(*events)
-
     def search(self, words: str) -> None:
         self.page.search.setText(words)
         QTest.keyClick(self.page.search, Qt.Key.Key_Return)
@@ -76,8 +57,19 @@ class Desk:
         """The latest."""
         return self.bridge.asked(method)[-1]
 
-    def latest(self) -> Command:
-        return self.bridge.posted[-1]
+    def suggest(self, suggestions: tuple[Suggestion, ...]) -> None:
+        self.asked(self.bridge.engine.library.suggestions).answer(suggestions)
+
+    @property
+    def fetching(self) -> Asked:
+        return self.asked(self.bridge.engine.models.fetch)
+
+    def list_downloads(self, *downloads: tuple[HubFile, int]) -> None:
+        self.asked(self.bridge.engine.downloads.list).answer(downloads)
+
+    @property
+    def discarded(self) -> list[HubFile]:
+        return [each.args[0] for each in self.bridge.asked(self.bridge.engine.downloads.discard)]
 
     @property
     def row(self) -> DownloadRow:
@@ -108,13 +100,13 @@ def downloading(desk: Desk) -> Desk:
 
 
 def test_nothing_is_asked_of_the_network_until_something_is_pressed(desk: Desk) -> None:
-    about_this_machine = [ListSuggestions(), ListDownloads()]
-    assert desk.bridge.posted == about_this_machine
+    about_this_machine = [desk.bridge.engine.library.suggestions, desk.bridge.engine.downloads.list]
+    assert [each.method for each in desk.bridge.all_asked] == about_this_machine
     assert "hub.example" in desk.page.note.text()
     desk.dialog.close()
     desk.dialog.open_hub()
-    desk.tell(SuggestionsListed(SUGGESTIONS))
-    assert desk.bridge.posted == [*about_this_machine, ListSuggestions()]
+    desk.suggest(SUGGESTIONS)
+    assert [each.method for each in desk.bridge.all_asked] == about_this_machine * 2
 
 
 def test_a_search_leads_to_files_and_one_of_them_to_a_download(desk: Desk) -> None:
@@ -135,7 +127,7 @@ def test_a_search_leads_to_files_and_one_of_them_to_a_download(desk: Desk) -> No
     desk.page.files_view.point_at(Q4)
     assert desk.page.download_button.text() == "Download 4.0 GB"
     desk.press(desk.page.download_button)
-    assert desk.latest() == DownloadTarget(Q4)
+    assert desk.fetching.args == (Q4,)
     assert not desk.page.download_button.isEnabled(), "once is enough"
 
 
@@ -169,62 +161,68 @@ def test_failures_stand_where_the_answer_was_awaited(desk: Desk) -> None:
     assert desk.window.toasts.shown == ()
 
 
+def test_a_download_under_way_ends_the_notice_about_bigger_models(downloading: Desk) -> None:
+    downloading.window.notices.show_notice(NUDGE, "Only the starter is installed.", ())
+    downloading.fetching.tell(Downloading(1, 4_000_000_000))
+    assert NUDGE not in downloading.window.notices.shown, "it was done"
+
+
 def test_progress_speed_and_time_left_are_told(downloading: Desk) -> None:
     assert downloading.row.words.words == "Waiting to start, 4.0 GB"
-    downloading.tell(TargetDownloading(Q4, 1_000_000_000, 10_000_000.0))
+    downloading.fetching.tell(Downloading(1_000_000_000, 4_000_000_000, 10_000_000.0))
     assert downloading.row.words.words == "1.0 GB of 4.0 GB, 10.0 MB per second, about 5 min left"
     assert downloading.row.progress.value() == 250
 
 
 def test_a_download_is_paused_and_resumed(downloading: Desk) -> None:
     desk = downloading
-    desk.tell(TargetDownloading(Q4, 1_000_000_000, 10_000_000.0))
-    command, stop = desk.latest(), desk.bridge.stops[-1]
+    fetching = desk.fetching
+    fetching.tell(Downloading(1_000_000_000, 4_000_000_000, 10_000_000.0))
     desk.press(desk.row.pause_button)
-    assert stop.is_set()
+    assert fetching.request.signal.is_set()
     assert desk.row.words.words == "Pausing, 1.0 GB of 4.0 GB"
-    desk.tell(DownloadsListed(((Q4, 1_000_000_000),)), Failed("The download was stopped.", command))
+    fetching.fail("The download was stopped.")
     assert desk.row.words.words == "Paused, 1.0 GB of 4.0 GB"
     desk.press(desk.row.resume_button)
-    assert desk.latest() == DownloadTarget(Q4)
+    assert desk.fetching.args == (Q4,)
     assert desk.row.words.words == "Waiting to continue, 1.0 GB of 4.0 GB"
 
 
 def test_one_that_waits_is_paused_at_once_and_its_late_end_changes_nothing(downloading: Desk) -> None:
     desk = downloading
-    command = desk.latest()
+    first = desk.fetching
     desk.press(desk.row.pause_button)
     assert desk.row.words.words.startswith("Paused")
     desk.press(desk.row.resume_button)
-    desk.tell(Failed("The download was stopped.", command))
+    first.fail("The download was stopped.")
     assert desk.row.words.words == "Waiting to start, 4.0 GB"
 
 
 def test_a_failure_is_told_and_can_be_tried_again(downloading: Desk) -> None:
     desk = downloading
-    desk.tell(Failed("The disk is full.", desk.latest()))
+    desk.fetching.fail("The disk is full.")
     assert desk.row.words.words == "The disk is full."
     assert desk.row.resume_button.text() == "Retry"
     desk.press(desk.row.resume_button)
-    assert desk.latest() == DownloadTarget(Q4)
+    assert desk.fetching.args == (Q4,)
 
 
 def test_those_of_before_are_listed_after_a_restart_and_discarded_after_a_question(desk: Desk) -> None:
-    desk.tell(DownloadsListed(((Q4, 1_000_000_000), (Q8, 0))))
+    desk.list_downloads((Q4, 1_000_000_000), (Q8, 0))
     first, second = desk.page.downloads.rows
     assert first.words.words == "Paused, 1.0 GB of 4.0 GB"
     desk.press(first.discard_button)
     box = next(box for box in desk.dialog.findChildren(QMessageBox) if box.isVisible())
     assert box.text() == "Discard the 1.0 GB of model-Q4_K_M.gguf that have arrived?"
     desk.press(next(button for button in box.findChildren(QPushButton) if button.text() == "Discard"))
-    assert desk.latest() == DiscardDownload(Q4)
+    assert desk.discarded == [Q4]
     desk.press(second.discard_button)
-    assert desk.latest() == DiscardDownload(Q8), "nothing is lost, so nothing is asked"
+    assert desk.discarded == [Q4, Q8], "nothing is lost, so nothing is asked"
     assert desk.page.downloads.isHidden()
 
 
 def test_a_finished_one_can_be_used(qtbot: QtBot, downloading: Desk) -> None:
-    downloading.tell(TargetDownloaded(Q4, PATH), DownloadsListed(()))
+    downloading.fetching.answer(Downloaded(PATH))
     assert downloading.row.words.words == "Downloaded and checked, 4.0 GB"
     with qtbot.waitSignal(downloading.controller.use_requested) as used:
         downloading.press(downloading.row.use_button)
@@ -234,7 +232,7 @@ def test_a_finished_one_can_be_used(qtbot: QtBot, downloading: Desk) -> None:
 
 def test_the_end_is_told_in_the_window_while_the_library_is_closed(qtbot: QtBot, downloading: Desk) -> None:
     downloading.dialog.close()
-    downloading.tell(TargetDownloaded(Q4, PATH))
+    downloading.fetching.answer(Downloaded(PATH))
     (toast,) = downloading.window.toasts.shown
     assert toast.words.text() == "model-Q4_K_M.gguf is downloaded and in the library."
     assert toast.action_button is not None
@@ -244,7 +242,7 @@ def test_the_end_is_told_in_the_window_while_the_library_is_closed(qtbot: QtBot,
 
 def test_the_best_suggestion_is_the_first_and_one_key_or_click_from_its_download(desk: Desk) -> None:
     view = desk.page.suggestions
-    desk.tell(SuggestionsListed(SUGGESTIONS))
+    desk.suggest(SUGGESTIONS)
     assert [(row.title, row.tag) for row in view.view.rows.rows] == [("Quick", "best here"), ("Slow", "slow here")]
     assert view.view.hasFocus()
     assert view.download_button.text() == "Download 4.0 GB"
@@ -254,30 +252,32 @@ def test_the_best_suggestion_is_the_first_and_one_key_or_click_from_its_download
     QTest.keyClick(view.view, Qt.Key.Key_Down)
     assert "slower than most people read" in view.details.text()
     desk.press(view.download_button)
-    assert desk.latest() == DownloadTarget(Q8)
+    assert desk.fetching.args == (Q8,)
     assert not view.download_button.isEnabled(), "once is enough"
     view.view.point_at(Q4)
     QTest.keyClick(view.view, Qt.Key.Key_Return)
-    assert desk.latest() == DownloadTarget(Q4)
+    assert desk.fetching.args == (Q4,)
 
 
 def test_speeds_are_estimated_again_when_a_model_was_loaded(desk: Desk) -> None:
     unknown = tuple(replace(each, tokens_per_s=0.0) for each in SUGGESTIONS)
-    desk.tell(SuggestionsListed(unknown))
+    desk.suggest(unknown)
     view = desk.page.suggestions
     assert [row.title for row in view.view.rows.rows] == ["Slow", "Quick"], "as they are suggested"
     assert not any("tok/s" in row.subtitle for row in view.view.rows.rows)
-    desk.tell(TargetReady(TargetInfo("S", "/s.gguf", "llama", 1000, 10, 2), LoadTarget("starter")))
-    assert desk.latest() == ListSuggestions()
+    ready = TargetReady(TargetInfo("S", "/s.gguf", "llama", 1000, 10, 2), LoadTarget("starter"))
+    desk.bridge.all_asked.clear()
+    desk.bridge.tell(ready)
+    assert [each.method for each in desk.bridge.all_asked] == [desk.bridge.engine.library.suggestions]
     desk.dialog.close()
-    desk.bridge.posted.clear()
-    desk.tell(TargetReady(TargetInfo("S", "/s.gguf", "llama", 1000, 10, 2), LoadTarget("starter")))
-    assert desk.bridge.posted == [], "nobody looks"
+    desk.bridge.all_asked.clear()
+    desk.bridge.tell(ready)
+    assert desk.bridge.all_asked == [], "nobody looks"
 
 
 def test_a_stale_suggestion_says_so_on_its_row_after_a_check(desk: Desk) -> None:
     view = desk.page.suggestions
-    desk.tell(SuggestionsListed(SUGGESTIONS))
+    desk.suggest(SUGGESTIONS)
     desk.press(view.check_button)
     assert not view.check_button.isEnabled()
     desk.asked(desk.hub.check_suggestions).fail("hub.example cannot be reached.")
@@ -295,7 +295,7 @@ def test_a_stale_suggestion_says_so_on_its_row_after_a_check(desk: Desk) -> None
     view.view.point_at(Q8)
     assert "(9.0 GB)" in view.details.text()
     desk.press(view.download_button)
-    assert desk.latest() == DownloadTarget(larger)
+    assert desk.fetching.args == (larger,)
     desk.press(view.check_button)
     desk.asked(desk.hub.check_suggestions).answer(((Q4, Q4), (Q8, Q8)))
     assert [row.tag for row in view.view.rows.rows] == ["best here", "slow here"]

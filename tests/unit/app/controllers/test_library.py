@@ -16,32 +16,12 @@ from app.dialogs.forms_dialog import FormsDialog
 from app.dialogs.library.sampling_fields import PRESETS
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
-from engine import (
-    STARTER,
-    AddTargets,
-    ChangeTargetOptions,
-    Command,
-    EstimateMemory,
-    ListForms,
-    ListTargets,
-    LoadTarget,
-    RemoveTarget,
-    SamplingSettings,
-    TargetOptions,
-    TargetSettings,
-)
+from engine import STARTER, Command, ListForms, LoadTarget, SamplingSettings, TargetOptions, TargetSettings
 from engine.messages.drafters import DrafterChoice
-from engine.messages.events import (
-    DrafterChosen,
-    Event,
-    Failed,
-    MemoryEstimated,
-    TargetInfo,
-    TargetReady,
-    TargetsListed,
-)
-from engine.messages.targets import LibraryTarget, MemoryEstimate
-from tests.fakes.bridge import FakeBridge
+from engine.messages.events import DrafterChosen, Event, Failed, TargetInfo, TargetReady, TargetsListed
+from engine.messages.targets import Added, LibraryTarget, MemoryEstimate
+from engine.services.library_service import LibraryService
+from tests.fakes.bridge import Asked, FakeBridge
 from tests.fakes.chats import Chats
 from tests.unit.app.drafter_samples import CHOICE
 from tests.unit.app.library_samples import GONE, LARGE, MAMBA, QWEN, SMALL, STARTER_TARGET, TARGETS
@@ -61,6 +41,7 @@ class Desk:
         self.library.list_all()
         self.tell(ready(STARTER_TARGET, self.bridge.loads[0]), TargetsListed(TARGETS))
         bridge.posted.clear()
+        bridge.all_asked.clear()
 
     def tell(self, *events: Event) -> None:
         self.bridge.tell(*events)
@@ -68,10 +49,25 @@ class Desk:
     def posted(self, kind: type[Command]) -> list[Command]:
         return [command for command in self.bridge.posted if isinstance(command, kind)]
 
+    @property
+    def service(self) -> LibraryService:
+        return self.bridge.engine.library
+
+    def asked(self, method: object) -> list[tuple[object, ...]]:
+        """What the method was asked with, first to last."""
+        return [each.args for each in self.bridge.asked(method)]
+
+    def estimate(self, path: Path) -> Asked:
+        """The last question for this model's memory."""
+        return [each for each in self.bridge.asked(self.service.estimate) if each.args[0] == path][-1]
+
     def estimated(self, path: Path, estimate: MemoryEstimate) -> None:
-        """Answers the last question for this model's memory."""
-        command = [each for each in self.bridge.posted if isinstance(each, EstimateMemory) and each.path == path][-1]
-        self.tell(MemoryEstimated(command, estimate))
+        self.estimate(path).answer(estimate)
+
+    def add(self, added: Added, listed: tuple[LibraryTarget, ...]) -> None:
+        """Ends the last adding."""
+        self.tell(TargetsListed(listed))
+        self.bridge.asked(self.service.add)[-1].answer(added)
 
     def question(self) -> QMessageBox:
         boxes = [box for owner in (self.window, self.dialog) for box in owner.findChildren(QMessageBox)]
@@ -97,7 +93,8 @@ def desk(window: MainWindow, keeper: ThemeKeeper, tmp_path: Path) -> Desk:
 
 def test_a_model_that_fits_is_loaded_with_its_own_settings(desk: Desk) -> None:
     desk.window.target_bar.picker.chosen.emit(QWEN.reference)
-    assert desk.bridge.posted == [EstimateMemory(QWEN.path, QWEN_SETTINGS)]
+    assert desk.asked(desk.service.estimate) == [(QWEN.path, QWEN_SETTINGS)]
+    assert desk.bridge.posted == []
     desk.estimated(QWEN.path, SMALL)
     assert desk.bridge.loads[-1] == LoadTarget(str(QWEN.path), QWEN.options.settings, for_all=FOR_ALL)
     desk.tell(ready(QWEN, desk.bridge.loads[-1]))
@@ -138,9 +135,8 @@ def test_a_file_from_elsewhere_that_was_refused_is_asked_about_too(desk: Desk) -
 def test_a_loading_that_was_cancelled_is_not_asked_about(desk: Desk) -> None:
     desk.window.target_bar.target_chosen.emit("/elsewhere/huge.gguf")
     desk.window.target_bar.cancel_requested.emit()
-    desk.bridge.posted.clear()
     desk.tell(Failed("Loading huge.gguf was cancelled.", desk.bridge.loads[-1], is_stopped=True))
-    assert desk.posted(EstimateMemory) == []
+    assert desk.asked(desk.service.estimate) == []
 
 
 def test_who_cancels_before_the_answer_comes_is_not_asked_either(desk: Desk) -> None:
@@ -183,7 +179,7 @@ def test_the_latest_choice_counts(desk: Desk) -> None:
 
 def test_where_memory_cannot_be_estimated_loading_says_what_is_wrong(desk: Desk) -> None:
     desk.window.target_bar.picker.chosen.emit(MAMBA.reference)
-    desk.tell(Failed("The file is gone.", desk.bridge.posted[0]))
+    desk.estimate(MAMBA.path).fail("The file is gone.")
     assert desk.bridge.loads[-1].target == str(MAMBA.path)
     assert desk.window.toasts.shown == ()
 
@@ -193,7 +189,7 @@ def test_the_model_in_use_is_not_loaded_again_but_ends_another_loading(desk: Des
     stop = desk.bridge.stops[-1]
     desk.window.target_bar.picker.chosen.emit(STARTER_TARGET.reference)
     assert stop.is_set()
-    assert desk.posted(EstimateMemory) == []
+    assert desk.asked(desk.service.estimate) == []
 
 
 def test_the_starter_is_loaded_by_its_name(desk: Desk) -> None:
@@ -219,7 +215,7 @@ def test_a_choice_during_a_reply_waits_for_it_and_can_be_taken_back(desk: Desk) 
 def test_the_shortcut_opens_the_picker(desk: Desk) -> None:
     desk.window.choose_action.trigger()
     assert desk.window.target_bar.picker.isVisible()
-    assert ListTargets() in desk.bridge.posted, "files may have gone meanwhile"
+    assert desk.bridge.asked(desk.service.report), "files may have gone meanwhile"
 
 
 # What is set for one model
@@ -234,7 +230,7 @@ def test_what_is_set_is_told_to_the_engine(desk: Desk) -> None:
     form.sampling.preset.setCurrentText("Creative")
     form.sampling.preset.activated.emit(form.sampling.preset.currentIndex())
     creative = TargetOptions(sampling=dict(PRESETS)["Creative"])
-    assert desk.posted(ChangeTargetOptions) == [ChangeTargetOptions(STARTER_TARGET.path, creative)]
+    assert desk.asked(desk.service.change_options) == [(STARTER_TARGET.path, creative)]
     assert not form.load_again_button.isVisibleTo(form), "that needs no loading"
 
 
@@ -243,9 +239,9 @@ def test_a_longer_context_is_estimated_and_loaded_on_a_press(desk: Desk) -> None
     form = desk.dialog.library.details.form
     form.fields["context_size"].setValue(4096)
     own = TargetSettings(context_size=4096)
-    assert ChangeTargetOptions(STARTER_TARGET.path, TargetOptions(own)) in desk.bridge.posted
-    wanted = EstimateMemory(STARTER_TARGET.path, TargetSettings(context_size=4096, threads=3))
-    assert desk.bridge.posted[-1] == wanted
+    assert (STARTER_TARGET.path, TargetOptions(own)) in desk.asked(desk.service.change_options)
+    wanted = TargetSettings(context_size=4096, threads=3)
+    assert desk.estimate(STARTER_TARGET.path).args == (STARTER_TARGET.path, wanted)
     desk.estimated(STARTER_TARGET.path, SMALL)
     assert form.memory.text().startswith("Takes about 4.6 GB of memory; 10.0 GB are free.")
     assert form.load_again_button.isVisibleTo(form)
@@ -258,7 +254,7 @@ def test_a_longer_context_is_estimated_and_loaded_on_a_press(desk: Desk) -> None
 
 def test_why_memory_cannot_be_estimated_is_told_in_its_place(desk: Desk) -> None:
     desk.window.library_action.trigger()
-    desk.tell(Failed("The file is gone.", desk.posted(EstimateMemory)[-1]))
+    desk.estimate(STARTER_TARGET.path).fail("The file is gone.")
     assert desk.dialog.library.details.form.memory.text() == "The file is gone."
 
 
@@ -270,8 +266,8 @@ def test_a_listing_does_not_change_what_is_being_typed(desk: Desk) -> None:
     desk.tell(TargetsListed(TARGETS))
     assert form.prompt.toPlainText() == "Answer in ver"
     desk.dialog.library.view.point_at(QWEN.reference)
-    last = desk.posted(ChangeTargetOptions)[-1]
-    assert last == ChangeTargetOptions(STARTER_TARGET.path, TargetOptions(system_prompt="Answer in ver"))
+    last = desk.asked(desk.service.change_options)[-1]
+    assert last == (STARTER_TARGET.path, TargetOptions(system_prompt="Answer in ver"))
     assert form.prompt.toPlainText() == "Be brief."
 
 
@@ -281,9 +277,9 @@ def test_a_listing_does_not_change_what_is_being_typed(desk: Desk) -> None:
 def test_what_is_added_is_told_and_can_be_used(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(QFileDialog, "getOpenFileNames", lambda *_: (["/new/tiny.gguf"], ""))
     desk.window.target_bar.picker.add_files_requested.emit()
-    assert desk.posted(AddTargets) == [AddTargets((Path("/new/tiny.gguf"),))]
+    assert desk.asked(desk.service.add) == [((Path("/new/tiny.gguf"),),)]
     tiny = replace(MAMBA, name="tiny", path=Path("/new/tiny.gguf"))
-    desk.tell(TargetsListed((*TARGETS, tiny)))
+    desk.add(Added((tiny,), ()), (*TARGETS, tiny))
     (toast,) = desk.window.toasts.shown
     assert toast.words.text() == "tiny is now in the library."
     assert toast.action_button is not None
@@ -297,7 +293,7 @@ def test_what_was_left_out_of_a_folder_is_told(desk: Desk, monkeypatch: pytest.M
     desk.window.library_action.trigger()
     desk.dialog.library.add_folder_requested.emit()
     new = tuple(replace(MAMBA, name=name, path=Path(f"/new/{name}.gguf")) for name in ("a", "b"))
-    desk.tell(TargetsListed((*TARGETS, *new), ("c.gguf is cut short.",)))
+    desk.add(Added(new, ("c.gguf is cut short.",)), (*TARGETS, *new))
     assert desk.dialog.words.text() == "2 models were added. One file was skipped: c.gguf is cut short."
     desk.dialog.show_hub()
     assert desk.dialog.words.text() == "", "that is not about finding models"
@@ -307,10 +303,15 @@ def test_what_was_left_out_of_a_folder_is_told(desk: Desk, monkeypatch: pytest.M
 
 def test_nothing_new_is_told_and_so_is_a_failure(desk: Desk) -> None:
     desk.dialog.dropped.emit((QWEN.path,))
-    desk.tell(TargetsListed(TARGETS))
-    assert desk.dialog.words.text() == "Nothing new was found: everything is in the library already."
+    nothing_new = "Nothing new was found: everything is in the library already."
+    desk.add(Added((), ()), TARGETS)
+    assert desk.dialog.words.text() == nothing_new
+    desk.dialog.dropped.emit((QWEN.path, Path("/new/c.gguf")))
+    desk.add(Added((), ("c.gguf is cut short.",)), TARGETS)
+    assert desk.dialog.words.text() == f"{nothing_new} One file was skipped: c.gguf is cut short."
     desk.dialog.dropped.emit((Path("/new/c.gguf"),))
-    desk.tell(TargetsListed(TARGETS, ("c.gguf is cut short.",)), Failed("c.gguf is cut short.", desk.bridge.posted[-1]))
+    desk.tell(TargetsListed(TARGETS))
+    desk.bridge.asked(desk.service.add)[-1].fail("c.gguf is cut short.")
     assert desk.dialog.words.text() == "c.gguf is cut short."
     assert desk.window.toasts.shown[-1].words.text() == "c.gguf is cut short.", "the window of the library is closed"
 
@@ -325,7 +326,7 @@ def test_files_and_folders_can_be_dropped(desk: Desk, tmp_path: Path) -> None:
     desk.dialog.dragEnterEvent(enter)
     assert enter.isAccepted()
     desk.dialog.dropEvent(QDropEvent(QPoint(5, 5), *args))
-    assert desk.posted(AddTargets) == [AddTargets((tmp_path, tmp_path / "x.gguf"))]
+    assert desk.asked(desk.service.add) == [((tmp_path, tmp_path / "x.gguf"),)]
 
 
 def test_removing_asks_and_deletes_only_what_was_ticked(desk: Desk) -> None:
@@ -339,7 +340,7 @@ def test_removing_asks_and_deletes_only_what_was_ticked(desk: Desk) -> None:
     assert "4.7 GB" in box.text()
     box.setChecked(True)
     desk.answer("Remove")
-    assert desk.posted(RemoveTarget) == [RemoveTarget(QWEN.path, delete_file=True)]
+    assert desk.asked(desk.service.remove) == [(QWEN.path, True)]
     desk.tell(TargetsListed(tuple(target for target in TARGETS if target != QWEN)))
     assert page.target == STARTER_TARGET
 
@@ -352,7 +353,7 @@ def test_the_file_of_the_model_in_use_is_not_deleted(desk: Desk) -> None:
     assert box is not None
     assert not box.isEnabled()
     desk.answer("Remove")
-    assert desk.posted(RemoveTarget) == [RemoveTarget(MAMBA.path)]
+    assert desk.asked(desk.service.remove) == [(MAMBA.path, False)]
 
 
 def test_a_file_that_is_gone_can_be_removed_but_not_used(desk: Desk) -> None:
@@ -363,16 +364,17 @@ def test_a_file_that_is_gone_can_be_removed_but_not_used(desk: Desk) -> None:
     assert not details.use_button.isEnabled()
     assert details.remove_button.isEnabled()
     assert not details.form.isVisibleTo(details)
-    assert desk.posted(EstimateMemory)[1:] == [], "of the starter only"
+    assert desk.asked(desk.service.estimate)[1:] == [], "of the starter only"
 
 
 def test_what_fails_is_told_where_the_user_looks(desk: Desk) -> None:
-    desk.tell(Failed("The store is locked.", ListTargets()))
+    desk.library.list_all()
+    desk.bridge.asked(desk.service.report)[-1].fail("The store is locked.")
     assert [toast.words.text() for toast in desk.window.toasts.shown] == ["The store is locked."]
     desk.window.toasts.clear()
     desk.window.library_action.trigger()
     desk.library._remove(MAMBA.path, True)
-    desk.tell(Failed("mamba cannot be deleted.", RemoveTarget(MAMBA.path, True)))
+    desk.bridge.asked(desk.service.remove)[-1].fail("mamba cannot be deleted.")
     assert desk.dialog.words.text() == "mamba cannot be deleted."
     assert desk.window.toasts.shown == ()
 
@@ -383,7 +385,7 @@ def test_what_holds_for_all_may_change_meanwhile(desk: Desk) -> None:
     desk.chats.keeper.note(threads=5)
     desk.dialog.library.set_for_all(SamplingSettings(temperature=1.5))
     assert form.sampling.fields["temperature"].value() == 1.5
-    assert desk.bridge.posted[-1] == EstimateMemory(STARTER_TARGET.path, TargetSettings(threads=5))
+    assert desk.estimate(STARTER_TARGET.path).args[1] == TargetSettings(threads=5)
     form.sampling.preset.setCurrentText("Custom")
     form.sampling.preset.activated.emit(form.sampling.preset.currentIndex())
     assert form.sampling.sampling == SamplingSettings(temperature=1.5)
@@ -428,12 +430,12 @@ def test_other_options_leave_the_drafter_of_a_model_alone(desk: Desk) -> None:
     desk.tell(TargetsListed((STARTER_TARGET, own)))  # chosen in the dialog of drafters meanwhile
     form = desk.dialog.library.details.form
     QTest.mouseClick(form.reset_button, Qt.MouseButton.LeftButton)
-    assert desk.posted(ChangeTargetOptions) == [ChangeTargetOptions(QWEN.path, TargetOptions(drafter="starter"))]
+    assert desk.asked(desk.service.change_options) == [(QWEN.path, TargetOptions(drafter="starter"))]
     assert not form.reset_button.isEnabled()
     form.sampling.preset.setCurrentText("Precise")
     form.sampling.preset.activated.emit(form.sampling.preset.currentIndex())
     changed = TargetOptions(sampling=PRESETS[0][1], drafter="starter")
-    assert desk.posted(ChangeTargetOptions)[1:] == [ChangeTargetOptions(QWEN.path, changed)]
+    assert desk.asked(desk.service.change_options)[1:] == [(QWEN.path, changed)]
 
 
 # Forms

@@ -15,9 +15,9 @@ from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings, SettingsFile
 from app.settings.keeper import SettingsKeeper
 from app.theme import ThemeKeeper
-from engine.messages.events import Event, ReplyFinished, TargetDownloading, TargetsListed
+from engine.messages.events import Event, ReplyFinished, TargetsListed
 from tests.fakes.bridge import FakeBridge
-from tests.unit.app.library_samples import Q4, STARTER_TARGET, TARGETS
+from tests.unit.app.library_samples import STARTER_TARGET, TARGETS
 from tests.unit.app.widgets.messages import reply
 
 ALONE = TargetsListed((STARTER_TARGET,))
@@ -55,8 +55,6 @@ def test_it_lasts_while_only_the_starter_is_there_and_a_cross_ends_it_for_good(q
     with qtbot.waitSignal(desk.window.models_action.triggered):
         QTest.mouseClick(button, Qt.MouseButton.LeftButton)
     assert desk.tells(ALONE, finished), "pressing the button does not end it"
-    assert not desk.tells(TargetDownloading(Q4, 1, 1.0)), "it was done"
-    assert desk.tells(ALONE), "the download was given up"
     assert not desk.tells(TargetsListed(TARGETS))
     assert desk.tells(ALONE)
     desk.window.notices.shown[SUBJECT].close_button.click()

@@ -16,7 +16,6 @@ from app.startup.first_paint import OpenedWindow
 from app.theme import ThemeKeeper
 from app.wiring import WiredWindow
 from engine import (
-    EstimateMemory,
     OwnSampling,
     Send,
 )
@@ -84,8 +83,8 @@ def desk(qtbot: QtBot, keeper: ThemeKeeper, tmp_path: Path) -> Iterator[Desk]:
 
 def test_a_chat_begins_with_what_its_folder_and_its_preset_say(desk: Desk) -> None:
     desk.sidebar.new_in_folder_requested.emit(8)
-    asked = [command.path for command in desk.take() if isinstance(command, EstimateMemory)]
-    assert asked == [QWEN.path], "as if it had been chosen in the library"
+    (asked,) = desk.bridge.asked(desk.bridge.engine.library.estimate)
+    assert asked.args[0] == QWEN.path, "as if it had been chosen in the library"
     words = desk.window.folder_banner.words.text()
     assert words == "New chat in the folder “Work”, with its system prompt and the preset “Brief”."
     sent = desk.send()

@@ -23,7 +23,6 @@ from app.settings.keeper import SettingsKeeper
 from app.theme import ThemeKeeper
 from engine import (
     STARTER,
-    CheckDrafter,
     LoadTarget,
     ReplySettings,
     SamplingSettings,
@@ -31,7 +30,7 @@ from engine import (
     TargetSettings,
     built_in_drafter,
 )
-from engine.messages.events import Event, Finished, TargetInfo, TargetReady
+from engine.messages.events import Event, TargetInfo, TargetReady
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.chats import Chats
 
@@ -349,7 +348,7 @@ def test_what_was_chosen_is_on_the_disk_before_the_app_is_closed(
     window.starter_action.trigger()
     bridge.tell(TargetReady(replace(info, path="/models/smol.gguf", identity="file:2"), bridge.loads[-1]))
     drafters.dialog.chosen.emit(str(built_in_drafter()), False)
-    bridge.tell(Finished(CheckDrafter(str(built_in_drafter()))))
+    bridge.asked(bridge.engine.inspector.check_drafter)[-1].answer()
     settings.close()
     assert (kept().target, kept().target_identity) == (STARTER, "")
     assert kept().drafter == str(built_in_drafter())

@@ -18,7 +18,7 @@ from app.controllers.prompt import PromptController
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
 from app.theme import ThemeKeeper
-from engine import STARTER, EstimateMemory, LoadTarget, Send
+from engine import STARTER, LoadTarget, Send
 from engine.messages.conversations import Conversation, ConversationSummary
 from engine.messages.events import (
     ConversationOpened,
@@ -96,7 +96,7 @@ def test_a_chosen_one_is_asked_for_and_then_shown_with_its_host(desk: Desk) -> N
     desk.tell(TargetReady(on_server(AGREED), desk.bridge.loads[-1]))
     assert desk.state == "on models.example.org"
     assert desk.window.target_bar.name.words == "llama-3.3-70b"
-    assert not any(isinstance(each, EstimateMemory) for each in desk.bridge.posted)
+    assert not desk.bridge.asked(desk.bridge.engine.library.estimate)
     assert (desk.target, desk.chats.keeper.settings.target_identity) == (MODEL.reference, MODEL.identity)
 
 

@@ -12,9 +12,9 @@ from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings, SettingsFile
 from app.settings.keeper import SettingsKeeper
 from app.theme import ThemeKeeper
-from engine import CheckForUpdate, EngineConfig, update_url
-from engine.messages.events import Event, Failed, Release, UpdateChecked
-from tests.fakes.bridge import FakeBridge
+from engine import EngineConfig, update_url
+from engine.messages.targets import Release
+from tests.fakes.bridge import Asked, FakeBridge
 from tests.fakes.browser import Browser
 from tests.fakes.site import serving
 
@@ -30,8 +30,18 @@ class Desk:
         self.keeper = SettingsKeeper(SettingsFile(folder), settings)
         self.controller = UpdateController(window, self.bridge, self.keeper, url)
 
-    def tell(self, event: Event) -> None:
-        self.bridge.tell(event)
+    @property
+    def asked(self) -> list[Asked]:
+        return self.bridge.asked(self.bridge.engine.hub.newer_release)
+
+    def check(self, found: Release | None, by_hand: bool = False) -> None:
+        """A check that ends with this."""
+        self.keeper.note(update_checked_at=0.0)
+        if by_hand:
+            self.window.update_action.trigger()
+        else:
+            self.controller._ask_if_due()
+        self.asked[-1].answer(found)
 
     @property
     def toasts(self) -> list[str]:
@@ -50,13 +60,13 @@ def test_nobody_is_asked_unless_it_is_switched_on(window: MainWindow, tmp_path: 
     assert not AppSettings().check_updates
     desk = Desk(window, tmp_path, AppSettings())
     desk.controller._ask_if_due()
-    assert desk.bridge.posted == []
+    assert desk.asked == []
     desk.keeper.change("check_updates", True)
-    assert desk.bridge.posted == [CheckForUpdate()]
+    assert len(desk.asked) == 1
     desk.keeper.change("theme", "dark")
-    desk.tell(UpdateChecked(CheckForUpdate(), None))
+    desk.asked[0].answer(None)
     desk.controller._ask_if_due()
-    assert len(desk.bridge.posted) == 1, "once a day"
+    assert len(desk.asked) == 1, "once a day"
     assert desk.toasts == [], "no news is no message"
 
 
@@ -65,12 +75,12 @@ def test_once_a_day_also_over_restarts(window: MainWindow, tmp_path: Path, ago_s
     settings = AppSettings(check_updates=True, update_checked_at=time.time() - ago_s)
     desk = Desk(window, tmp_path, settings)
     desk.controller._ask_if_due()
-    assert len(desk.bridge.posted) == num_asked
+    assert len(desk.asked) == num_asked
 
 
 def test_a_newer_version_is_told_calmly(window: MainWindow, tmp_path: Path) -> None:
     desk = Desk(window, tmp_path, AppSettings(check_updates=True))
-    desk.tell(UpdateChecked(CheckForUpdate(), NEWER))
+    desk.check(NEWER)
     bar = window.notices.shown[SUBJECT]
     assert bar.words.text() == "Slipstream 1.3.0 is available; this is 1.2.3."
     with Browser("https") as browser:
@@ -78,41 +88,40 @@ def test_a_newer_version_is_told_calmly(window: MainWindow, tmp_path: Path) -> N
     assert [url.toString() for url in browser.opened] == [NEWER.page]
     bar.buttons[1].click()
     assert window.notices.isHidden()
-    desk.tell(UpdateChecked(CheckForUpdate(), NEWER))
+    desk.check(NEWER)
     assert window.notices.isHidden(), "this one was skipped"
-    desk.tell(UpdateChecked(CheckForUpdate(), Release("1.4.0", NEWER.page)))
+    desk.check(Release("1.4.0", NEWER.page))
     assert SUBJECT in window.notices.shown
-    desk.tell(UpdateChecked(CheckForUpdate(by_hand=True), NEWER))
+    desk.check(NEWER, by_hand=True)
     assert "1.3.0" in window.notices.shown[SUBJECT].words.text(), "whoever asks is told"
 
 
 def test_whoever_asks_by_hand_gets_an_answer(window: MainWindow, tmp_path: Path) -> None:
     desk = Desk(window, tmp_path, AppSettings())
-    by_hand = CheckForUpdate(by_hand=True)
     window.update_action.trigger()
     window.update_action.trigger()
-    assert desk.bridge.posted == [by_hand], "one press is enough"
-    desk.tell(UpdateChecked(by_hand, None))
+    assert len(desk.asked) == 1, "one press is enough"
+    desk.asked[0].answer(None)
     assert desk.toasts[-1] == "Slipstream 1.2.3 is the newest version."
     window.update_action.trigger()
-    desk.tell(Failed("example.org could not be asked.", by_hand))
+    desk.asked[-1].fail("example.org could not be asked.")
     assert desk.toasts[-1] == "example.org could not be asked."
-    assert len(desk.bridge.posted) == 2
+    assert len(desk.asked) == 2
 
 
 def test_a_failure_nobody_waits_for_is_not_told(window: MainWindow, tmp_path: Path) -> None:
     desk = Desk(window, tmp_path, AppSettings(check_updates=True))
     desk.controller._ask_if_due()
-    desk.tell(Failed("example.org could not be asked.", CheckForUpdate()))
+    desk.asked[0].fail("example.org could not be asked.")
     assert desk.toasts == []
     window.update_action.trigger()
-    assert len(desk.bridge.posted) == 2
+    assert len(desk.asked) == 2
 
 
 def test_a_build_without_an_address_says_so(window: MainWindow, tmp_path: Path) -> None:
     desk = Desk(window, tmp_path, AppSettings(check_updates=True), url="")
     window.update_action.trigger()
-    assert desk.bridge.posted == []
+    assert desk.asked == []
     assert not window.update_action.isVisible()
     assert "cannot check for updates" in update_description("")
     assert "Asks api.example.org" in update_description(URL)

@@ -38,7 +38,6 @@ from app.theme import ThemeKeeper
 from app.widgets.option_row import range_words
 from engine import origins
 from engine.config import TargetOptions
-from engine.messages.commands import ListTargets
 from engine.messages.events import (
     ConversationsListed,
     DeletedErased,
@@ -49,13 +48,13 @@ from engine.messages.events import (
     GrammarChecked,
     SpeculationChanged,
     StoreBehind,
-    TargetDownloaded,
     TargetReady,
     TargetsListed,
 )
 from engine.messages.origins import SERVER, TARGET
 from engine.messages.speed import Hindrance, Outcome, SpeedVerdict
-from engine.messages.targets import LibraryTarget
+from engine.messages.targets import Added, LibraryTarget
+from engine.requests import Failure
 from engine.sentences import say
 from tests.translations.collecting import collected
 from tests.translations.files import Known, write
@@ -196,12 +195,12 @@ def test_events_come_out_in_the_users_language(speak: Speak, tmp_path: Path) -> 
     write(GERMAN, known, tmp_path)
     speak(GERMAN, tmp_path)
     sentence = say("{name} is damaged.", name="a.gguf")
-    failed = told(Failed(sentence, ListTargets()))
-    assert failed == Failed("a.gguf ist beschädigt.", ListTargets())
+    failed = told(Failure(sentence))
+    assert failed == Failure("a.gguf ist beschädigt.")
     target = LibraryTarget("a", Path("a.gguf"), 1, None, False, None, sentence, TargetOptions(), "")
-    listed = told(TargetsListed((target, replace(target, problem="")), (sentence,)))
+    listed = told(TargetsListed((target, replace(target, problem=""))))
     assert [each.problem for each in listed.targets] == ["a.gguf ist beschädigt.", ""]
-    assert listed.left_out == ("a.gguf ist beschädigt.",)
+    assert told(Added((), (sentence,))).left_out == ("a.gguf ist beschädigt.",)
     unchanged = ConversationsListed(())
     assert told(unchanged) is unchanged
 
@@ -210,4 +209,4 @@ def test_every_field_that_tells_is_reached() -> None:
     """However deep it is within an event."""
     holding = {event for event in Event.__subclasses__() if _telling(event)}  # type: ignore[arg-type]
     telling = {Failed, TargetsListed, TargetReady, SpeculationChanged, DrafterChosen, FormsListed, DeletedErased}
-    assert telling | {GrammarChecked, StoreBehind, TargetDownloaded} <= holding
+    assert telling | {GrammarChecked, StoreBehind} <= holding

@@ -12,15 +12,13 @@ from pathlib import Path
 import pytest
 from huggingface_hub import close_session
 
-from engine.config import EngineConfig
 from engine.errors import Cancelled, FetchFailed
 from engine.hub import fetching
 from engine.hub.download import download_target
 from engine.hub.saved import SavedDownloads
 from engine.hub.search import list_files, search_models
 from engine.library.suggestions import read_suggestions
-from engine.messages.events import TargetDownloading
-from engine.messages.targets import HubFile
+from engine.messages.targets import Downloading, HubFile
 from engine.services.hub_service import HubService
 from engine.stop_signal import StopSignal
 from tests.fakes.gguf import TINY, gguf
@@ -56,8 +54,8 @@ def file_named(name: str) -> HubFile:
     return next(file for file in list_files(NAME) if file.name == name)
 
 
-def fetch(file: HubFile, kept: SavedDownloads, stop: StopSignal | None = None) -> tuple[Path, list[TargetDownloading]]:
-    told: list[TargetDownloading] = []
+def fetch(file: HubFile, kept: SavedDownloads, stop: StopSignal | None = None) -> tuple[Path, list[Downloading]]:
+    told: list[Downloading] = []
     return download_target(file, kept, stop or StopSignal(), told.append), told
 
 
@@ -113,7 +111,7 @@ SIGHT = "mmproj-F16.gguf"
 
 
 def see(file: HubFile, kept: SavedDownloads, stop: StopSignal | None = None) -> tuple[Path, list[int], list[str]]:
-    told, problems = list[TargetDownloading](), list[str]()
+    told, problems = list[Downloading](), list[str]()
     path = download_target(file, kept, stop or StopSignal(), told.append, problems.append)
     return path, [event.num_bytes for event in told], problems
 
@@ -357,10 +355,10 @@ def test_long_names_in_long_folders_can_be_downloaded(hub: FakeHub, kept: SavedD
     assert path.read_bytes() == gguf(TINY)
 
 
-def test_a_search_that_was_stopped_asks_nobody(hub: FakeHub, kept: SavedDownloads, tmp_path: Path) -> None:
+def test_a_search_that_was_stopped_asks_nobody(hub: FakeHub) -> None:
     stop = StopSignal()
     stop.set()
-    service = HubService(EngineConfig(tmp_path), kept, lambda: pytest.fail("it needs no library"), print)
+    service = HubService(lambda: pytest.fail("it needs no library"))
     with pytest.raises(Cancelled):
         service.search("tiny", stop)
     assert hub.asked == []
@@ -368,7 +366,7 @@ def test_a_search_that_was_stopped_asks_nobody(hub: FakeHub, kept: SavedDownload
 
 def test_suggestions_are_checked_and_what_is_gone_or_another_is_told(hub: FakeHub) -> None:
     def check() -> dict[HubFile, HubFile | None]:
-        service = HubService(EngineConfig(Path()), SavedDownloads(Path()), lambda: pytest.fail("asked"), print)
+        service = HubService(lambda: pytest.fail("asked"))
         return dict(service.check_suggestions())
 
     same, changed, renamed, gone, gated, *others = [each.file for each in read_suggestions()]

@@ -9,13 +9,14 @@ import pytest
 from huggingface_hub import close_session
 
 from app.commands.terminal import chosen_drafter
-from engine import EngineConfig, FetchDrafter, StopSignal, open_library
+from engine import EngineConfig, StopSignal, open_library
 from engine.drafter.choice import downloaded_file, drafter_source, hub_file, hub_name
 from engine.errors import Cancelled, DrafterUnusable, FetchFailed
 from engine.factory import saved_downloads
 from engine.messages.drafters import DrafterRunner
-from engine.messages.events import DownloadsListed, DrafterFetched, DrafterFetching, Event, TargetsListed
-from engine.services.hub_service import HubService, fetch_drafter
+from engine.messages.events import Event, TargetsListed
+from engine.messages.targets import Downloading
+from engine.services.fetching import DrafterFetcher
 from tests.fakes.gguf import TINY, gguf
 from tests.fakes.hub import FakeHub, serving
 
@@ -34,9 +35,11 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
         close_session()
 
 
-def fetch(data_dir: Path, name: str = NAME, stop: StopSignal | None = None) -> tuple[Path, list[DrafterFetching]]:
-    said: list[DrafterFetching] = []
-    return fetch_drafter(EngineConfig(data_dir), name, said.append, stop or StopSignal()), said
+def fetch(data_dir: Path, name: str = NAME, stop: StopSignal | None = None) -> tuple[Path, list[Downloading]]:
+    said, config = list[Downloading](), EngineConfig(data_dir)
+    with open_library(config) as library:
+        fetcher = DrafterFetcher(data_dir, saved_downloads(config), lambda: library)
+        return fetcher.fetch(name, stop or StopSignal(), said.append), said
 
 
 def test_it_is_downloaded_once_and_then_found_without_the_network(hub: FakeHub, tmp_path: Path) -> None:
@@ -46,7 +49,7 @@ def test_it_is_downloaded_once_and_then_found_without_the_network(hub: FakeHub, 
     path, said = fetch(tmp_path)
     size = len(hub.models[REPOSITORY][FILE])
     assert path == tmp_path / "models" / "somebody--Tiny-GGUF" / FILE
-    assert (said[-1].name, said[-1].file, said[-1].num_bytes, said[-1].total_bytes) == (NAME, FILE, size, size)
+    assert (said[-1].num_bytes, said[-1].total_bytes) == (size, size)
     asked = len(hub.asked)
     source = drafter_source(NAME, tmp_path)
     assert (source.path, source.runner, source.size_bytes) == (path, DrafterRunner.LLAMA_CPP, size)
@@ -70,7 +73,7 @@ def test_a_stopped_download_is_no_drafter_and_goes_on_later(hub: FakeHub, tmp_pa
 def test_a_file_that_the_repository_does_not_hold_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(FetchFailed, match=r"has no model other\.gguf"):
         fetch(tmp_path, f"{REPOSITORY}:other.gguf")
-    assert list(tmp_path.iterdir()) == []
+    assert not list(tmp_path.rglob("*.gguf*"))
 
 
 @pytest.mark.usefixtures("hub")
@@ -105,12 +108,10 @@ def test_no_name_leads_out_of_the_folder(tmp_path: Path) -> None:
 def test_the_service_puts_it_into_the_library(tmp_path: Path) -> None:
     config, events = EngineConfig(tmp_path), list[Event]()
     with open_library(config, events.append) as library:
-        service = HubService(config, saved_downloads(config), lambda: library, events.append)
-        service.handle(FetchDrafter(NAME), StopSignal())
-        assert [target.path.name for target in library.list() if not target.is_starter] == [FILE]
-    assert isinstance(events[-1], DrafterFetched)
-    kinds = {type(event) for event in events}
-    assert kinds == {DrafterFetching, TargetsListed, DownloadsListed, DrafterFetched}  # no target was downloaded
+        fetched = DrafterFetcher(tmp_path, saved_downloads(config), lambda: library).fetch(NAME)
+        assert [target.path for target in library.list() if not target.is_starter] == [fetched]
+    assert fetched.name == FILE
+    assert [type(event) for event in events] == [TargetsListed]
 
 
 @pytest.mark.usefixtures("hub")

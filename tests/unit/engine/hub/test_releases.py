@@ -8,7 +8,7 @@ import pytest
 
 from engine.errors import FetchFailed
 from engine.hub.releases import newer_release
-from engine.messages.events import Release
+from engine.messages.targets import Release
 from engine.stop_signal import StopSignal
 from tests.fakes.site import Site, serving
 

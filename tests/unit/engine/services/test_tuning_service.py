@@ -15,7 +15,7 @@ from engine.config import TargetOptions, TargetSettings
 from engine.errors import Cancelled, NotPossible, TargetMissing, TargetUnusable
 from engine.hub.saved import SavedDownloads
 from engine.loading import load_target
-from engine.messages.commands import ListForms, ListTargets, MakeForm, ResetStarter, TuneStarter, TuneTarget
+from engine.messages.commands import ListForms, MakeForm, ResetStarter, TuneStarter, TuneTarget
 from engine.messages.conversations import Role
 from engine.messages.events import Event, FormMade, FormsListed, StarterTuned, TargetsListed, TargetTuned, TuneProgress
 from engine.messages.forms import Distance, FormFigures, TuneReport
@@ -52,7 +52,7 @@ class Desk:
         return [event for event in self.events if isinstance(event, kind)]
 
     def listed(self) -> dict[str, LibraryTarget]:
-        self.library.handle(ListTargets(), StopSignal())
+        self.library.report()
         event = self.events[-1]
         assert isinstance(event, TargetsListed)
         return {target.name: target for target in event.targets}
