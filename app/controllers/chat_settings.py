@@ -78,7 +78,7 @@ class ChatSettingsController(Controller):
     @Slot(str, OwnSampling)
     def _save(self, system_prompt: str, sampling: OwnSampling) -> None:
         if self._shown is not None:
-            self._bridge.ask(self._bridge.engine.editor.change, self._shown, system_prompt, sampling)
+            self._conversations.change(self._shown, system_prompt, sampling)
         else:
             self._chat.next_chat = NextChat(system_prompt, sampling)
 

@@ -12,7 +12,7 @@ from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.text.presets import own_words
 from engine import OwnSampling
-from engine.messages.events import ConversationOpened, ConversationSet, Event, PresetsListed, TargetReady
+from engine.messages.events import ConversationOpened, Event, PresetsListed, TargetReady
 
 
 class ChatSigns(Controller):
@@ -32,23 +32,24 @@ class ChatSigns(Controller):
         self._presets = presets
         self._own = ("", OwnSampling())  # system prompt and sampling of the open chat
         conversations.moved.connect(self._show)
+        conversations.settings_changed.connect(self._on_changed)
         chat.next_chat_changed.connect(self._show)
         window.prompt_box.think_button.toggled.connect(self._show)
         bridge.listen(ConversationOpened, self._on_opened)
-        bridge.listen(ConversationSet, self._on_set)
-        bridge.listen(PresetsListed, self._on_change)
-        bridge.listen(TargetReady, self._on_change)
+        bridge.listen(PresetsListed, self._on_default)
+        bridge.listen(TargetReady, self._on_default)
 
     def _on_opened(self, event: ConversationOpened) -> None:
         opened = event.conversation
-        self._on_set(ConversationSet(opened.summary.id, opened.system_prompt, opened.sampling))
+        self._on_changed(opened.summary.id, opened.system_prompt, opened.sampling)
 
-    def _on_set(self, event: ConversationSet) -> None:
-        if event.conversation_id == self._conversations.open_id:
-            self._own = event.system_prompt, event.sampling
+    @Slot(int, str, object)
+    def _on_changed(self, conversation_id: int, system_prompt: str, sampling: OwnSampling) -> None:
+        if conversation_id == self._conversations.open_id:
+            self._own = system_prompt, sampling
             self._show()
 
-    def _on_change(self, _change: Event) -> None:
+    def _on_default(self, _event: Event) -> None:
         self._show()
 
     def kept(self) -> tuple[str, OwnSampling]:

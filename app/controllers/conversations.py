@@ -13,6 +13,7 @@ from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.text.numbers import whole
 from app.widgets.toast import Toast
+from engine import OwnSampling
 from engine.messages.conversations import Conversation, ConversationSummary
 from engine.messages.events import (
     ConversationChanged,
@@ -59,11 +60,13 @@ class ConversationsController(Controller):
     Signals:
         moved(int | None): another conversation is open, or None: a new chat.
         begun(int): the new chat is stored, under this id.
+        settings_changed(int, str, OwnSampling): from its next reply on, this chat has a system prompt and sampling.
         not_listed(str): the store could not be read for the first time, for this reason.
     """
 
     moved = Signal(object)
     begun = Signal(int)
+    settings_changed = Signal(int, str, object)
     not_listed = Signal(str)
 
     def __init__(self, window: MainWindow, bridge: EngineBridge) -> None:
@@ -99,6 +102,11 @@ class ConversationsController(Controller):
         request = self._bridge.ask(self._engine.chats.open, conversation_id)
         request.failed.connect(partial(self._on_reading_failed, conversation_id))
         return request
+
+    def change(self, conversation_id: int, system_prompt: str | None, sampling: OwnSampling) -> None:
+        """Gives a chat settings of its own. Without a system prompt it keeps the one that it has."""
+        request = self._bridge.ask(self._engine.editor.change, conversation_id, system_prompt, sampling)
+        request.answered.connect(partial(self._on_settings_changed, conversation_id, sampling))
 
     def name_chat(self, conversation_id: int, incognito: bool) -> None:
         """The new chat that is open was stored."""
@@ -260,6 +268,9 @@ class ConversationsController(Controller):
         self._window.conversations.remove(*conversation_ids)
         if self.open_id in conversation_ids:
             self.begin_chat()
+
+    def _on_settings_changed(self, conversation_id: int, sampling: OwnSampling, system_prompt: str) -> None:
+        self.settings_changed.emit(conversation_id, system_prompt, sampling)
 
     def _note_target(self, event: ReplyFinished) -> None:
         """It wrote the latest reply of this conversation."""

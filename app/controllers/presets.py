@@ -80,13 +80,16 @@ class PresetsController(Controller):
         settings_of_chat.presets_requested.connect(self._open_picker)
         conversations.moved.connect(self._on_moved)
         target.servers_known.connect(self._on_known)
+        bridge.listen(ConversationsListed, self._on_chats)
+        bridge.listen(EverythingForgotten, self._on_everything_forgotten)
+        bridge.listen(PresetsListed, self._on_presets)
 
     def apply(self, preset: Preset) -> None:
         """Gives what the preset holds to the open chat, or to the next one if none is open; from its next reply on.
         The chat has these values as its own then, whatever becomes of the preset."""
         open_id, told = self._conversations.open_id, preset.system_prompt
         if open_id is not None:
-            self._bridge.ask(self._bridge.engine.editor.change, open_id, told, preset.sampling)
+            self._conversations.change(open_id, told, preset.sampling)
         else:
             new = NextChat(self._chat.new_chat.system_prompt if told is None else told, preset.sampling)
             self._chat.next_chat = None if new == NextChat(self._chat.system_prompt) else new
@@ -148,15 +151,19 @@ class PresetsController(Controller):
 
     # What the engine says
 
+    def _on_chats(self, _event: ConversationsListed) -> None:
+        if not self._were_listed:
+            self._list()
+
+    def _on_everything_forgotten(self, _event: EverythingForgotten) -> None:
+        self._list()
+
+    def _on_presets(self, event: PresetsListed) -> None:
+        self.presets = event.presets
+        self.picker.show_presets(event.presets)
+
     def _on_event(self, event: Event) -> None:
         match event:
-            case ConversationsListed() if not self._were_listed:
-                self._list()
-            case EverythingForgotten():
-                self._list()
-            case PresetsListed(presets):
-                self.presets = presets
-                self.picker.show_presets(presets)
             case TargetsListed():
                 self._on_known()
             case TargetReady():

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import dataclass_transform
 
-from engine.config import OwnSampling
 from engine.messages.asked import Refusal
 from engine.messages.commands import (
     AddPresets,
@@ -195,14 +194,6 @@ class DeletedErased(Event):
 class ConversationsExported(Event):
     path: Path
     num_conversations: int
-
-
-class ConversationSet(Event):
-    """From its next reply on, a conversation has these settings."""
-
-    conversation_id: int
-    system_prompt: str
-    sampling: OwnSampling
 
 
 class ConversationsImported(Event):

@@ -13,7 +13,6 @@ from engine.messages.events import (
     ConversationOpened,
     ConversationsChanged,
     ConversationsDeleted,
-    ConversationSet,
     FoldersListed,
     Listener,
     MessageDeleted,
@@ -61,15 +60,15 @@ class ChatEditor:
         self._unlearn([conversation_id])
         self._erase()
 
-    def change(self, conversation_id: int, system_prompt: str | None, sampling: OwnSampling) -> None:
-        """Takes effect with its next reply. Without a system prompt it keeps its own."""
+    def change(self, conversation_id: int, system_prompt: str | None, sampling: OwnSampling) -> str:
+        """Takes effect with its next reply. Without a system prompt it keeps its own, which is returned."""
         before = self._repository.open_conversation(conversation_id).system_prompt
         system_prompt = before if system_prompt is None else system_prompt
         if before != system_prompt:
             self._readings.forget(conversation_id)  # the old one is not to stay in it
         changed = self._repository.change_conversation(conversation_id, system_prompt, sampling)
         self._emit(ConversationChanged(changed))
-        self._emit(ConversationSet(conversation_id, system_prompt, sampling))
+        return system_prompt
 
     def save_draft(self, conversation_id: int, text: str, pictures: Collection[Picture] = ()) -> None:
         """An unsent prompt. `pictures`: those that it names and the conversation does not hold yet."""

@@ -32,7 +32,6 @@ from engine.messages.conversations import Conversation, ConversationSummary, Mes
 from engine.messages.events import (
     ConversationOpened,
     ConversationsDeleted,
-    ConversationSet,
     ConversationsListed,
     EverythingForgotten,
     Failed,
@@ -267,7 +266,7 @@ def test_what_only_the_window_knows_is_not_lost(desk: Desk) -> None:
 
 
 def test_the_signs_of_the_open_chat_stay(desk: Desk) -> None:
-    desk.bridge.tell(ConversationSet(7, "Rhyme.", OwnSampling(banned_words="delve")))
+    desk.app.conversations.settings_changed.emit(7, "Rhyme.", OwnSampling(banned_words="delve"))
     assert desk.window.signs.banned.isVisible()
     desk.change_to("de")
     assert desk.window.signs.banned.isVisible()

@@ -24,7 +24,6 @@ from engine.messages.conversations import Conversation, ConversationSummary, Mes
 from engine.messages.events import (
     ConversationChanged,
     ConversationOpened,
-    ConversationSet,
     ConversationsListed,
     PresetsListed,
     PromptStored,
@@ -84,11 +83,11 @@ def test_what_a_chat_has_of_its_own_is_seen(desk: Desk) -> None:
     assert desk.told == []
     desk.open(CHAT, own=OwnSampling(grammar='{"type": "object"}', banned_words="very"))
     assert desk.told == ["Replies in this chat follow a schema or grammar", "Words are banned in this chat"]
-    desk.bridge.tell(ConversationSet(8, "", OwnSampling()))
+    desk.chats.conversations.settings_changed.emit(8, "", OwnSampling())
     assert len(desk.told) == 2, "that was another chat"
-    desk.bridge.tell(ConversationSet(7, "", OwnSampling(banned_words="very")))
+    desk.chats.conversations.settings_changed.emit(7, "", OwnSampling(banned_words="very"))
     assert desk.told == ["Words are banned in this chat"]
-    desk.bridge.tell(ConversationSet(7, BRIEF.system_prompt or "", BRIEF.sampling))
+    desk.chats.conversations.settings_changed.emit(7, BRIEF.system_prompt or "", BRIEF.sampling)
     assert desk.told == ["Preset of this chat: Brief"]
     desk.bridge.tell(PresetsListed((replace(BRIEF, name="Short"),)))
     assert desk.told == ["Preset of this chat: Short"]
@@ -120,10 +119,10 @@ def test_a_sign_leads_to_where_it_is_changed(desk: Desk, key: Qt.Key | None) -> 
     own = OwnSampling(grammar='{"type": "object"}')
     desk.open(CHAT, own=own)
     press(desk.window.signs.form)
-    desk.bridge.tell(ConversationOpened(Conversation(CHAT, "", (), own)))
+    desk.bridge.last(desk.bridge.engine.chats.open).answer(Conversation(CHAT, "", (), own))
     assert desk.settings.isVisible()
     desk.settings.reject()
-    desk.bridge.tell(ConversationSet(7, BRIEF.system_prompt or "", BRIEF.sampling))
+    desk.chats.conversations.settings_changed.emit(7, BRIEF.system_prompt or "", BRIEF.sampling)
     press(desk.window.signs.preset)
     assert desk.presets.picker.isVisible()
     desk.presets.picker.close()
@@ -200,7 +199,7 @@ def test_a_button_beside_the_model_opens_the_settings_and_tells_what_differs(des
     assert button.toolTip().endswith(button.accessibleDescription())
     desk.open(CHAT, "Be brief.", OwnSampling(top_k=3))
     assert button.accessibleDescription() == f"{differs}System prompt · Top-k 3"
-    desk.bridge.tell(ConversationSet(OTHER.id, "Rhyme.", OwnSampling()))
+    desk.chats.conversations.settings_changed.emit(OTHER.id, "Rhyme.", OwnSampling())
     assert button.accessibleDescription() == f"{differs}System prompt · Top-k 3"
-    desk.bridge.tell(ConversationSet(CHAT.id, "Be kind.", OwnSampling()))
+    desk.chats.conversations.settings_changed.emit(CHAT.id, "Be kind.", OwnSampling())
     assert button.accessibleDescription() == ""
