@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SETUP_FILES := packaging/setup.sh packaging/llama.cmake packaging/requirements.txt packaging/requirements-pip.txt packaging/build-constraints.txt pyproject.toml app/startup/system_libraries.py engine/target/extensions.py
 export PYTHON
 
-.PHONY: run setup test lint types format house translations bench bundle clean
+.PHONY: run setup check test lint types format house translations bench bundle clean
 
 run: setup ## open the app on the starter model; ARGS="--help" and the like are passed on
 	$(BIN)/slipstream $(ARGS)
@@ -25,6 +25,9 @@ $(VENV)/.installed-dev: $(VENV)/.installed packaging/requirements-dev.txt
 	packaging/setup.sh $(VENV) dev
 	@touch $(VENV)/.installed $@
 
+check: lint types ## style, types and the plain tests (tests/plain.py), in a minute; ARGS as below
+	$(BIN)/python -m pytest --plain -p no:pytest-qt $(ARGS)
+
 test: $(VENV)/.installed-dev ## all tests; ARGS="-k name" and the like are passed on
 	QT_QPA_PLATFORM=$${QT_QPA_PLATFORM:-offscreen} $(BIN)/python -m pytest $(ARGS)
 
@@ -40,7 +43,7 @@ format: $(VENV)/.installed-dev ## what ruff can correct by itself
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-house: $(VENV)/.installed-dev ## how large the code is, against its limits; ARGS=--small names the small files
+house: $(VENV)/.installed-dev ## how large and how plain the code is, against its limits; ARGS=--names lists what is counted
 	$(BIN)/python -m tests.house $(ARGS)
 
 translations: $(VENV)/.installed-dev ## what of the window is not translated; ARGS="--missing de" and the like are passed on

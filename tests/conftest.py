@@ -16,6 +16,7 @@ from engine import StopSignal, TargetSettings
 from engine.config import DATA_DIR_VARIABLE
 from engine.target.interface import Target
 from engine.target.sources import starter_path
+from tests.plain import add_options, choose_plain
 from tests.processes import keep_apart, spread
 
 if TYPE_CHECKING:
@@ -31,14 +32,23 @@ hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")
 
 
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    add_options(parser, pluginmanager)
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the number of processes
 def pytest_cmdline_main(config: pytest.Config) -> None:
     spread(config)
     keep_apart(config)
+    choose_plain(config)
     gc.disable()
 
 
 def pytest_collection_finish() -> None:
+    if "engine.storage" in sys.modules:
+        from tests.fakes.ready_store import copy_ready_stores
+
+        copy_ready_stores()
     gc.freeze()  # what exists by now is code and stays: traversing it again would take longer than most tests
 
 
@@ -46,13 +56,13 @@ def pytest_collection_finish() -> None:
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
     """Frees what Qt owns on the interface thread only, as in the app (`app/startup/desktop_application.py`). This is no
     fixture, because pytest holds the values of all fixtures until their end: windows and engines would outlive the
-    whole run."""
+    whole run. Garbage is collected after each file: after each test, it took longer than most of them."""
     result = yield
     qt = sys.modules.get("PySide6.QtCore")
     if qt is not None and qt.QCoreApplication.instance() is not None:  # what waits for deletion keeps others alive
         qt.QCoreApplication.sendPostedEvents(None, qt.QEvent.Type.DeferredDelete.value)
-    is_last = nextitem is None or nextitem.path != item.path
-    gc.collect(2 if is_last else 1)  # everything made since the last test, and what a module's fixtures held
+    if nextitem is None or nextitem.path != item.path:
+        gc.collect()
     return result
 
 

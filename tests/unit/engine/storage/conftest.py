@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, event
 
-from engine.storage import Repository, transactions
+from engine.storage import Repository, connections, transactions
 from engine.storage.repository import FILE_NAME
+from tests.fakes import ready_store
 
 OnEveryConnection = Callable[[str], AbstractContextManager[None]]
 
@@ -19,6 +20,12 @@ OnEveryConnection = Callable[[str], AbstractContextManager[None]]
 @pytest.fixture
 def data_dir(tmp_path: Path) -> Path:
     return tmp_path / "data"
+
+
+@pytest.fixture
+def made_from_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in the app, new stores are made by the migrations."""
+    monkeypatch.setattr(connections, "prepare_file", ready_store.prepare_file)
 
 
 @pytest.fixture

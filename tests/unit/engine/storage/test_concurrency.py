@@ -21,7 +21,9 @@ import time
 from pathlib import Path
 from engine.messages.conversations import Role
 from engine.storage import Repository
+from engine.storage import repository as patience
 
+patience.SHORT_PATIENCE_S = 60.0  # however busy the machine is
 repository = Repository.open(Path(sys.argv[1]))
 summary = repository.create_conversation("writer", "")
 print(summary.id, flush=True)
@@ -76,6 +78,7 @@ def test_two_threads_write_and_a_third_reads(repository: Repository) -> None:
         assert [message.id for message in repository.open_conversation(summary.id).messages] == ids
 
 
+@pytest.mark.usefixtures("made_from_nothing")
 def test_many_threads_open_a_new_store_at_once(open_repository: Callable[[], Repository]) -> None:
     start = Barrier(6)
 
@@ -90,7 +93,10 @@ def test_many_threads_open_a_new_store_at_once(open_repository: Callable[[], Rep
     assert len(open_repository().list_conversations()) == 6
 
 
-def test_two_processes_write_to_one_store(repository: Repository, data_dir: Path) -> None:
+def test_two_processes_write_to_one_store(
+    repository: Repository, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.storage.repository.SHORT_PATIENCE_S", 60.0)
     summary = repository.create_conversation("ours", "")
     with writer(data_dir, pause_s=0.002) as process:  # one that never rests may keep the lock from another for seconds
         theirs, *_ = read_ids(process, 2)
@@ -116,7 +122,7 @@ def test_what_is_written_after_a_second_opening_is_seen_by_others(
     assert num_seen() == 2
 
 
-@pytest.mark.parametrize("attempt", range(5))
+@pytest.mark.parametrize("attempt", range(2))
 def test_killed_process_loses_at_most_the_message_being_written(
     open_repository: Callable[[], Repository], data_dir: Path, store: Path, attempt: int
 ) -> None:

@@ -19,6 +19,7 @@ from engine.storage import Repository, failures
 
 from .conftest import OnEveryConnection
 
+pytestmark = pytest.mark.usefixtures("made_from_nothing")
 posix_only = pytest.mark.skipif(os.name != "posix", reason="permission bits exist on POSIX only")
 not_as_root = pytest.mark.skipif(
     os.name == "posix" and os.geteuid() == 0, reason="root may write everywhere, whatever the permissions say"

@@ -30,9 +30,11 @@ from engine.storage.schema import Base
 from engine.storage.upgrade import MIGRATIONS, Migrations, alembic_config, upgrade
 from tests.fakes.older_store import NEXT, REBUILD, with_next_revision, write_first_store
 
+pytestmark = pytest.mark.usefixtures("made_from_nothing")
+
 
 @pytest.fixture
-def engine(store: Path) -> Iterator[Engine]:
+def engine(store: Path, made_from_nothing: None) -> Iterator[Engine]:  # noqa: ARG001
     connections.prepare_file(store)
     engine = connections.engine_for(store)
     yield engine
