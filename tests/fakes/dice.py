@@ -25,24 +25,24 @@ class _Script:
 
     def happens(self, probability: float) -> bool:
         assert 0 <= probability <= 1 + 1e-12
-        return self._throw(np.array([1 - probability, probability])) == 1
+        return self._throw([1 - probability, probability]) == 1
 
     def choose(self, weights: npt.NDArray[np.float64]) -> int:
-        assert (weights >= 0).all()
-        assert weights.sum() > 0
-        return self._throw(weights / weights.sum())
+        listed = weights.tolist()  # there are few of them: numpy would take several times as long
+        assert min(listed) >= 0
+        assert sum(listed) > 0
+        return self._throw(listed)
 
-    def _throw(self, probabilities: npt.NDArray[np.float64]) -> int:
-        possible = np.flatnonzero(probabilities > 0).tolist()
+    def _throw(self, weights: list[float]) -> int:
         if self._num_thrown < len(self._written):
             outcome = self._written[self._num_thrown]
         else:
-            outcome = possible[0]
-            self.untried += [(*self._thrown, other) for other in possible[1:]]
+            outcome, *others = (place for place, weight in enumerate(weights) if weight > 0)
+            self.untried += [(*self._thrown, other) for other in others]
         self._num_thrown += 1
         self._thrown = (*self._thrown, outcome)
-        self.weight *= float(probabilities[outcome])
-        return int(outcome)
+        self.weight *= weights[outcome] / sum(weights)
+        return outcome
 
 
 def every_outcome(run: Callable[[Dice], Result]) -> Iterator[tuple[float, Result]]:

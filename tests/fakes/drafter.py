@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -26,12 +26,7 @@ class FakeDrafterVocabulary:
     fingerprint = "letters and a few merges"
 
     def encode(self, data: bytes) -> list[int] | None:
-        tokens = []
-        while data:
-            token = next(token for token in _BY_LENGTH if data.startswith(PIECES[token]))
-            tokens.append(token)
-            data = data[len(PIECES[token]) :]
-        return tokens
+        return [*_tokens_of(data)]
 
     def encode_many(self, items: Sequence[bytes]) -> list[list[int] | None]:
         return [self.encode(item) for item in items]
@@ -41,6 +36,17 @@ class FakeDrafterVocabulary:
         for turn in turns:
             tokens += [*(self.encode(f"<{turn.role.value}>{turn.text}".encode()) or ()), END]
         return [*tokens, *(self.encode(b"<assistant>") or ())]
+
+
+@lru_cache(4096)
+def _tokens_of(data: bytes) -> tuple[int, ...]:
+    tokens = []
+    place = 0
+    while place < len(data):
+        token = next(token for token in _BY_LENGTH if data.startswith(PIECES[token], place))
+        tokens.append(token)
+        place += len(PIECES[token])
+    return tuple(tokens)
 
 
 class AsciiVocabulary(FakeDrafterVocabulary):

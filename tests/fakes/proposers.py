@@ -151,7 +151,7 @@ def neural_proposer(
 ) -> TranslatedDrafter:
     vocabulary = FakeDrafterVocabulary()
     strings = _strings(target)
-    trie = StringTrie(strings) if merge else StringTrie.direct_only(strings)
+    trie = StringTrie(strings) if merge else _direct_trie(target)  # merging changes its own
     cache = NgramCache(trie) if merge else None
     return TranslatedDrafter(FakeDrafter(logits, max_held), vocabulary, target, trie, cache, label=label)
 
@@ -166,6 +166,11 @@ def sharing_proposer(target: Vocabulary, logits: Logits) -> SharedVocabularyDraf
 def _strings(target: Vocabulary) -> VocabularyMap:
     vocabulary = FakeDrafterVocabulary()
     return VocabularyMap.build(target.pieces, target.special, vocabulary.pieces, vocabulary.encode_many)
+
+
+@cache
+def _direct_trie(target: Vocabulary) -> StringTrie:
+    return StringTrie.direct_only(_strings(target))
 
 
 def drafting(proposer: Proposer, length: int = 4) -> Speculation:

@@ -182,7 +182,7 @@ class Sum:
         return tuple(written[: self._num_tokens])
 
 
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(seed=st.integers(0, 10_000), merge=st.booleans(), length=st.integers(1, 2))
 def test_sampled_text_follows_the_targets_distribution_exactly(seed: int, merge: bool, length: int) -> None:
     def speculate() -> Speculation:
@@ -191,7 +191,7 @@ def test_sampled_text_follows_the_targets_distribution_exactly(seed: int, merge:
     assert Sum(seed, 3, speculate).error() < 1e-9
 
 
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(seed=st.integers(0, 10_000), length=st.integers(1, 2))
 def test_it_does_so_where_the_drafter_has_the_targets_vocabulary(seed: int, length: int) -> None:
     def speculate() -> Speculation:
@@ -200,7 +200,7 @@ def test_it_does_so_where_the_drafter_has_the_targets_vocabulary(seed: int, leng
     assert Sum(seed, 3, speculate).error() < 1e-9
 
 
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(seed=st.integers(0, 10_000), merge=st.booleans())
 def test_it_does_so_where_guesses_are_dropped_that_are_not_worth_checking(seed: int, merge: bool) -> None:
     def speculate() -> Speculation:
@@ -224,7 +224,7 @@ def shared_row(seed: int, last: tuple[int, ...]) -> LogitRow:
     return row
 
 
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(seed=st.integers(0, 10_000), slope=st.sampled_from([1.0, 8.0]))
 def test_it_does_so_where_both_have_one_vocabulary(seed: int, slope: float) -> None:
     """Also where guesses are dropped that are not worth checking, by what the rounds before showed."""
@@ -281,7 +281,7 @@ def test_it_does_so_where_one_with_the_targets_vocabulary_is_mixed(seed: int) ->
     assert Sum(seed, 3, mixing(seed, lambda: shared_drafter(seed))).error() < 1e-9
 
 
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(seed=st.integers(0, 10_000), merge=st.booleans())
 def test_it_does_so_where_the_drafter_goes_on_from_recall(seed: int, merge: bool) -> None:
     random = np.random.default_rng(seed)
