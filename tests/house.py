@@ -1,8 +1,8 @@
 """How large and how plain the code is: `python -m tests.house` prints the figures of `app/` and `engine/`.
 
 A figure has an aim and, while it misses the aim, the value that was last recorded; the exit code is 1 if a figure got
-worse. When it gets better, record it in `LIMITS`. `--names` lists the small files, the docstrings that open badly and the
-class names that occur more than once.
+worse. When it gets better, record it in `LIMITS`. `--names` lists the small files, the docstrings that open badly and
+the class names that occur more than once.
 """
 
 from __future__ import annotations

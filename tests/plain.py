@@ -1,8 +1,8 @@
 """Plain tests: without Qt, torch, llama.cpp and processes of their own. `make check` runs them with `--plain`.
 
-Nothing marks them. A file of `tests/unit` is plain if it can be imported where those libraries cannot. A test in it that
-imports one of them later fails: it belongs into a file that imports the library where it begins. A test that starts a
-process is skipped.
+Nothing marks them. A file of `tests/unit` is plain if it can be imported where those libraries cannot. A test in it
+that imports one of them later fails: it belongs into a file that imports the library where it begins. A test that
+starts a process is skipped.
 """
 
 from __future__ import annotations
