@@ -15,7 +15,6 @@ from engine.messages.events import (
     FoldersListed,
     LearningChanged,
     PresetsListed,
-    PromptsListed,
     ServersListed,
     SpeculationChanged,
     StoreBehind,
@@ -27,9 +26,9 @@ from engine.messages.events import (
 
 _HOLDING = (  # the last one of each
     *(TargetReady, SpeculationChanged, DrafterChosen, LearningChanged, StoreBehind, DeletedErased),
-    *(TargetsListed, ServersListed, FoldersListed, PresetsListed, PromptsListed),
+    *(TargetsListed, ServersListed, FoldersListed, PresetsListed),
 )
-_WRITTEN = (FoldersListed, PresetsListed, PromptsListed, StoreBehind, TargetsListed)  # by the user
+_WRITTEN = (FoldersListed, PresetsListed, StoreBehind, TargetsListed)  # by the user
 
 
 class LastingFacts:

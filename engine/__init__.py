@@ -30,14 +30,10 @@ _PUBLIC = {
     "lab.measuring.order": "BenchOrder SimulatedCosts",
     "library.siblings": "sibling_beside",
     "messages.commands": """
-        AddPresets AnswerToolCall CheckGrammar Command
-        ContinueReply DeletePreset DeletePrompt EditPrompt EndToolServers
-        ExportConversations ExportPresets ExportProfile FindPassages ForgetEverything
-        ForgetLearned ForgetReadings ImportConversations ImportPresets ImportProfile KeepToolKeys
-        ListForms ListPresets ListPrompts ListTools LoadTarget MakeForm MeasureReadings
-        PauseLearning PersonalCommand ReadLearned ReadPicture ReadTextFile Regenerate
-        ReplyCommand ResetStarter SavePreset SavePrompt Send ShowProfile TuneStarter TuneTarget UseAdapter UseDrafter
-        UseLearning UseReadings UseTools
+        AnswerToolCall Command ContinueReply EditPrompt EndToolServers ExportProfile ForgetEverything ForgetLearned
+        ForgetReadings ImportProfile KeepToolKeys ListForms ListTools LoadTarget MakeForm MeasureReadings PauseLearning
+        PersonalCommand ReadLearned Regenerate ReplyCommand ResetStarter Send ShowProfile TuneStarter TuneTarget
+        UseAdapter UseDrafter UseLearning UseReadings UseTools
     """,
     "messages.exports": "ExportEngine ExportOrder",
     "messages.serving": "Client ServerLimits ServerSettings",

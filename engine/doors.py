@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from engine.services.counting import Counting
     from engine.services.erasing import ErasingService
     from engine.services.fetching import DrafterFetcher, ModelFetcher
+    from engine.services.file_service import FileService
     from engine.services.hub_service import HubService
     from engine.services.inspector import Inspector
     from engine.services.library_service import LibraryService
     from engine.services.message_keeper import MessageKeeper
     from engine.services.ngram_keeper import NgramKeeper
+    from engine.services.preset_service import PresetService
     from engine.services.prompts_ahead import PromptsAhead
     from engine.services.remote_service import RemoteService
     from engine.services.trials import Trials
@@ -37,7 +39,9 @@ class Doors:
         self.ahead: PromptsAhead = door_to("writing", services.ahead, is_owed=True)
         self.ngrams: NgramKeeper = door_to("writing", services.ngrams)
         self.erasing: ErasingService = door_to("erasing", services.erasing, is_newest_only=True)
+        self.files: FileService = door_to("files", services.files)
         self.hub: HubService = door_to("search", services.hub)
+        self.presets: PresetService = door_to("writing", services.presets, is_owed=True)
         self.remote: RemoteService = door_to("servers", services.remote)
         self.trials: Trials = door_to("chat", services.trials, goes_between=True)
         self.server: Hosting = door_to("server", lambda: services.hosting)

@@ -20,13 +20,9 @@ from engine.messages.commands import (
     ChatCommand,
     Command,
     CopyReading,
-    ExportPresets,
-    FileCommand,
-    ImportPresets,
     KeepReply,
     PauseLearning,
     PersonalCommand,
-    PresetCommand,
     ReadingCommand,
     ToolCommand,
     TuningCommand,
@@ -167,7 +163,9 @@ class Services:
         self._chat: Lazy[ChatService] = Lazy(self._build_chat)
         self.trials: Lazy[Trials] = Lazy(self._build_trials)
         self.counting: Lazy[Counting] = Lazy(self._build_counting)
+        self.files: Lazy[FileService] = Lazy(self._build_files)
         self.hub: Lazy[HubService] = Lazy(self._build_hub)
+        self.presets: Lazy[PresetService] = Lazy(self._build_presets)
         self.remote: Lazy[RemoteService] = Lazy(self._build_remote)
         self.chats: Lazy[ChatReader] = Lazy(self._build_reader)
         self.editor: Lazy[ChatEditor] = Lazy(self._build_editor)
@@ -184,8 +182,6 @@ class Services:
             KeepReply: lambda command, _stop: self.keeper().keep(command),
             TuningCommand: _with(Lazy(self._build_tuning)),
             PersonalCommand: _with(Lazy(self._build_personal)),
-            FileCommand: _with(Lazy(self._build_files)),
-            **dict.fromkeys((PresetCommand, ExportPresets, ImportPresets), _with(Lazy(self._build_presets))),
             ToolCommand: _with(Lazy(self._build_tools)),
             AnswerToolCall: self._answer_call,
             UseLearning: self._change_learning,  # this and the next two work even if the store cannot be opened
@@ -386,7 +382,7 @@ class Services:
             target = self._target.built
             return None if target is None else target.count_tokens(text)
 
-        return FileService(self._repository, self._learning, self._emit, self._post, count)
+        return FileService(self._repository, self.presets, self._learning, self._emit, self._post, count)
 
     def _build_presets(self) -> PresetService:
         from engine.services.preset_service import PresetService

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 from engine.config import EngineConfig
 from engine.doors import Doors
@@ -18,16 +18,12 @@ from engine.messages.commands import (
     ContinueReply,
     EditPrompt,
     Embed,
-    FileCommand,
     ForgetEverything,
-    ImportConversations,
-    ImportPresets,
     ImportProfile,
     KeepReading,
     KeepReply,
     KeepToolKeys,
     LoadTarget,
-    OwedCommand,
     PauseLearning,
     PersonalCommand,
     ReadingCommand,
@@ -69,7 +65,6 @@ _NETWORK_THREADS = ("hub", "search", "download", "server", "servers")
 _THREADS: dict[type, str] = {
     ChatCommand: "chat",
     ForgetEverything: "chat",  # so that no reply follows it
-    OwedCommand: "writing",
     KeepReply: "writing",
     UseLearning: "store",
     PauseLearning: "store",
@@ -80,12 +75,6 @@ _THREADS: dict[type, str] = {
     KeepReading: "readings",
     TuningCommand: "tuning",
     PersonalCommand: "personal",
-    FileCommand: "files",
-}
-# What these commands end: imports that began before are forgotten with the rest, and keeping starts over.
-_ENDED_BY: dict[type, tuple[type, ...]] = {
-    ForgetEverything: (ImportConversations, ImportPresets, ImportProfile),
-    KeepReading: (KeepReading,),
 }
 _OCCUPIED_BY: dict[object, str] = {  # what a reply waits for on the chat thread
     Answer: template("Waiting for another program"),
@@ -132,6 +121,11 @@ class Engine(Doors):
             self.trials.compare: template("Waiting for the comparison"),
             self.trials.measure_machine: template("Waiting until this computer is measured"),
         }
+        # What a command ends: imports that began before are forgotten with the rest, and keeping starts over.
+        self._ended_by: dict[type, tuple[object, ...]] = {
+            ForgetEverything: (self.files.import_conversations, self.files.import_presets, ImportProfile),
+            KeepReading: (KeepReading,),
+        }
 
     def ask(self, method: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> Request[_T]:
         """Has a service's thread call the method, such as `engine.hub.search`."""
@@ -156,8 +150,9 @@ class Engine(Doors):
     def post(self, command: Command) -> StopSignal:
         """Has the command carried out. Setting the returned signal ends it early; an event then says how far it
         came."""
-        for kind in _ENDED_BY.get(type(command), ()):
-            self._workers[row_of(_THREADS, kind)].stop(kind)
+        for kind in self._ended_by.get(type(command), ()):
+            thread = kind.door.thread if isinstance(kind, Method) else row_of(_THREADS, cast(type, kind))
+            self._workers[thread].stop(kind)
         worker = self._workers[row_of(_THREADS, type(command))]
         if isinstance(command, ReplyCommand) and (words := self._occupied_by()):
             return self._post_waiting(command, worker, say(words))
@@ -220,4 +215,4 @@ class Engine(Doors):
 
 
 def _is_owed(command: Command) -> bool:
-    return command.method.door.is_owed if isinstance(command, Call) else isinstance(command, OwedCommand)
+    return isinstance(command, Call) and command.method.door.is_owed

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import Slot
 
 from app.controllers.chat import ChatController, NextChat
@@ -12,9 +14,8 @@ from app.dialogs.parts import show_in_front
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.text.places import place_words
-from engine import CheckGrammar, OwnSampling
+from engine import OwnSampling
 from engine.messages.conversations import Conversation
-from engine.messages.events import Event, GrammarChecked
 
 
 class ChatSettingsController(Controller):
@@ -48,11 +49,6 @@ class ChatSettingsController(Controller):
         about = self.tr("Applies only to the next chat you start.")
         self._show(self.tr("Settings of the new chat"), about, self._chat.new_chat)
 
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case GrammarChecked(text, sentence):
-                self.dialog.show_grammar_check(text, sentence)
-
     def _show_conversation(self, conversation: Conversation) -> None:
         self._shown = conversation.summary.id
         about = self.tr("Applies only to the chat “{title}”, from its next reply on.")
@@ -64,7 +60,8 @@ class ChatSettingsController(Controller):
 
     @Slot(str)
     def _check_grammar(self, text: str) -> None:
-        self._bridge.post(CheckGrammar(text))
+        request = self._bridge.ask(self._bridge.engine.files.check_grammar, text)
+        request.answered.connect(partial(self.dialog.show_grammar_check, text))
 
     @Slot()
     def _on_moved(self) -> None:

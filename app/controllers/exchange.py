@@ -12,14 +12,13 @@ from PySide6.QtCore import QStandardPaths, Qt, Slot
 from PySide6.QtWidgets import QFileDialog
 
 from app.controllers.controller import Controller
-from app.engine_bridge import EngineBridge, Posted
+from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.text.numbers import whole
 from app.text.translation import Words
 from app.widgets.toast import Toast
-from engine import ExportConversations, ImportConversations
-from engine.messages.conversations import ExportFormat, LeftOut
-from engine.messages.events import ConversationsExported, ConversationsImported, Event, Failed
+from engine.messages.conversations import ExportFormat, ImportedConversations, LeftOut
+from engine.requests import Failure
 
 _FORMATS = {".json": ExportFormat.JSON, ".md": ExportFormat.MARKDOWN}
 _MOST_TITLES = 3  # that are named
@@ -38,7 +37,7 @@ class ExchangeController(Controller):
         super().__init__(window, bridge)
         self._attach = attach
         self._folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
-        self._underway: dict[Path, tuple[Posted, Toast]] = {}  # imports
+        self._underway: dict[Path, tuple[Request[ImportedConversations], Toast]] = {}  # imports
         window.conversations.export_requested.connect(self._choose_for_some)
         window.export_all_action.triggered.connect(self._choose_for_all)
         window.import_action.triggered.connect(self._choose_import)
@@ -49,7 +48,8 @@ class ExchangeController(Controller):
         path = Path(name)
         if path in self._underway:
             return
-        request = self._bridge.post(ImportConversations(path))
+        request = self._bridge.ask(self._bridge.engine.files.import_conversations, path)
+        request.answered.connect(partial(self._on_imported, path))
         request.failed.connect(partial(self._on_import_failed, path))
         words = self.tr("Importing chats from {file}…").format(file=path.name)
         toast = self._window.toasts.show_info(words, self.tr("Cancel"), request.stop, _IMPORT_MS)
@@ -86,7 +86,9 @@ class ExchangeController(Controller):
         if not overwrite:
             path = path.with_name(path.name + _suffixes()[name_filter])
         self._folder = str(path.parent)
-        self._bridge.post(ExportConversations(path, conversation_ids, _FORMATS[path.suffix.lower()], overwrite))
+        form, export = _FORMATS[path.suffix.lower()], self._bridge.engine.files.export_conversations
+        request = self._bridge.ask(export, path, conversation_ids, form, overwrite)
+        request.answered.connect(partial(self._on_exported, path))
 
     @Slot()
     def _choose_import(self) -> None:
@@ -97,31 +99,28 @@ class ExchangeController(Controller):
         dialog.fileSelected.connect(self.import_chats)
         dialog.open()
 
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case ConversationsExported(path, num_conversations):
-                words = self.tr("{number} chat(s) exported to {file}.", "", num_conversations)
-                self._window.toasts.show_info(words.format(number=whole(num_conversations), file=path.name))
-            case ConversationsImported(path, num_conversations, left_out):
-                self._end(path)
-                self._window.toasts.show_info(words_of_import(num_conversations, left_out), time_ms=_RESULT_MS)
+    def _on_exported(self, path: Path, num_conversations: int) -> None:
+        words = self.tr("{number} chat(s) exported to {file}.", "", num_conversations)
+        self._window.toasts.show_info(words.format(number=whole(num_conversations), file=path.name))
 
-    def _on_import_failed(self, path: Path, failed: Failed) -> None:
-        if self._end(path):
-            self._window.toasts.show_info(failed.sentence)  # the user has cancelled it
+    def _on_imported(self, path: Path, imported: ImportedConversations) -> None:
+        self._end(path)
+        words = words_of_import(imported.num_conversations, imported.left_out)
+        self._window.toasts.show_info(words, time_ms=_RESULT_MS)
+
+    def _on_import_failed(self, path: Path, failure: Failure) -> None:
+        self._end(path)
+        if failure.is_stopped:
+            self._window.toasts.show_info(failure.sentence)
         elif path.suffix.lower() == ".zip":
-            self._window.toasts.show_error(failed.sentence)
+            self._window.toasts.show_error(failure.sentence)
         else:
             attach = self.tr("Attach it as text")
-            self._window.toasts.show_error(failed.sentence, attach, partial(self._attach, [str(path)]))
+            self._window.toasts.show_error(failure.sentence, attach, partial(self._attach, [str(path)]))
 
-    def _end(self, path: Path) -> bool:
-        """Whether it was cancelled."""
-        if path not in self._underway:
-            return False
-        request, toast = self._underway.pop(path)
+    def _end(self, path: Path) -> None:
+        _, toast = self._underway.pop(path)
         self._window.toasts.dismiss(toast)
-        return request.is_stopped
 
 
 def words_of_import(num_imported: int, left_out: Iterable[tuple[LeftOut, str]]) -> str:

@@ -21,7 +21,7 @@ from app.text.presets import ChatValues, is_same_target, preset_of
 from app.theme import ThemeKeeper
 from app.widgets.preset_picker import NONE, PresetPicker
 from app.widgets.toast import Toast
-from engine import ListPresets, ListPrompts, OwnSampling, SavePreset
+from engine import OwnSampling
 from engine.messages.conversations import Conversation
 from engine.messages.events import (
     ConversationsListed,
@@ -147,7 +147,8 @@ class PresetsController(Controller):
     @Slot(object)
     def _save(self, preset: Preset) -> None:
         words = self.tr("The preset “{name}” was saved.").format(name=preset.name)
-        self._bridge.post(SavePreset(preset)).finished.connect(partial(self._window.toasts.show_info, words))
+        request = self._bridge.ask(self._bridge.engine.presets.save_preset, preset)
+        request.answered.connect(lambda _: self._window.toasts.show_info(words))
 
     # What the engine says
 
@@ -180,8 +181,7 @@ class PresetsController(Controller):
 
     def _list(self) -> None:
         self._were_listed = True
-        self._bridge.post(ListPresets())
-        self._bridge.post(ListPrompts())
+        self._bridge.ask(self._bridge.engine.presets.list)
 
     @Slot()
     def _on_moved(self) -> None:

@@ -5,19 +5,22 @@ from __future__ import annotations
 from functools import partial
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QFileDialog
 
 from app.controllers.controller import Controller
-from app.engine_bridge import EngineBridge, Posted, Request
+from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.text.numbers import whole
 from app.widgets.picture_images import png_of
-from engine import FindPassages, ReadPicture, ReadTextFile
-from engine.messages.events import Event, Failed, PassagesFound, PictureRead, TargetReady, TextFileRead
+from engine.messages.conversations import TextFile
+from engine.messages.events import Event, TargetReady
+from engine.messages.pictures import Picture
 from engine.messages.prompts import MOST_FILES, MOST_PASTED, AttachedPicture, Attachment, TokenCount, join_prompt
+from engine.requests import Failure
 
 _PAUSE_MS = 250  # in typing
 _REPLY_TOKENS = 512  # that attachments leave free, or a quarter of the context
@@ -32,9 +35,9 @@ class PromptController(Controller):
         self._box = window.prompt_box
         self._context_size: int | None = None  # tokens; None while no target is loaded
         self._counting: Request[TokenCount | None] | None = None
-        self._asked: FindPassages | None = None  # on behalf of a prompt that is being sent
-        self._reading: dict[str, tuple[int, Posted]] = {}  # numbered, by path
-        self._numbers = count()
+        self._files = bridge.engine.files
+        self._is_finding = False  # passages for a prompt that is being sent
+        self._reading: dict[str, Request[Any]] = {}  # by path
         self._wants_passages = False  # as soon as it is known again that the attachments do not fit
         self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MS)
         self._pause.timeout.connect(self._count)
@@ -56,7 +59,7 @@ class PromptController(Controller):
         for path in map(Path, paths[:room]):
             if not self._box.chips.is_awaited(str(path)):
                 self._box.chips.begin(str(path), path.name)
-                self._read(ReadTextFile(path))
+                self._follow(path, self._bridge.ask(self._files.read, path))
 
     @Slot(object)
     def _attach_picture(self, pasted: bytes | QImage) -> None:
@@ -72,33 +75,40 @@ class PromptController(Controller):
 
     def _read_pasted(self, path: Path, data: bytes) -> None:
         if self._box.chips.is_awaited(str(path)):  # else it is not wanted any more
-            self._read(ReadPicture(path, data))
+            self._follow(path, self._bridge.ask(self._files.read_picture, path, data))
 
     def _free_name(self) -> Path:
         name = self.tr("Pasted picture")
         names = (f"{name}.png" if number == 1 else f"{name} {number}.png" for number in count(1))
         return Path(next(each for each in names if each not in self._box.chips.names))
 
-    def _read(self, command: ReadTextFile | ReadPicture) -> None:
-        path = str(command.path)
-        number, request = next(self._numbers), self._bridge.post(command)
-        self._reading[path] = number, request
-        request.failed.connect(partial(self._on_unreadable, path, number))
+    def _follow(self, path: Path, request: Request[Any]) -> None:
+        self._reading[str(path)] = request
+        request.answered.connect(partial(self._on_read, path))
+        request.failed.connect(partial(self._on_unreadable, path))
 
     def _say_how_many(self) -> None:
         words = self.tr("At most %n files can be attached to a message.", "", MOST_FILES)
         self._window.toasts.show_info(words)
 
-    def _on_unreadable(self, path: str, number: int, failed: Failed) -> None:
-        if path in self._reading and self._reading[path][0] == number:  # else it was removed, and maybe added again
-            del self._reading[path]
-            self._box.chips.fail(path, failed.sentence)
+    def _on_read(self, path: Path, read: TextFile | Picture) -> None:
+        del self._reading[str(path)]
+        if isinstance(read, Picture):
+            self._window.pictures.add(read)
+            attachment: Attachment | AttachedPicture = AttachedPicture(path.name, read.digest)
+        else:
+            attachment = Attachment(path.name, read.text)
+        self._box.chips.finish(str(path), attachment)
+        self._box.setFocus()
+
+    def _on_unreadable(self, path: Path, failure: Failure) -> None:
+        del self._reading[str(path)]
+        self._box.chips.fail(str(path), failure.sentence)
 
     @Slot(str)
     def _stop_reading(self, path: str) -> None:
         if path in self._reading:
-            _, request = self._reading.pop(path)
-            request.stop()
+            self._reading.pop(path).drop()
 
     @Slot(object)
     def _attach_pasted(self, text: str) -> None:
@@ -174,40 +184,34 @@ class PromptController(Controller):
 
     @Slot()
     def _find_passages(self) -> None:
-        if self._asked is None and self._context_size is not None:
-            self._asked = FindPassages(*self._of_box(), int(_PASSAGES_SHARE * self._context_size))
-            self._bridge.post(self._asked).failed.connect(self._on_nothing_found)
+        if self._is_finding or self._context_size is None:
+            return
+        self._is_finding = True
+        attachments, question = self._of_box()
+        most_tokens = int(_PASSAGES_SHARE * self._context_size)
+        request = self._bridge.ask(self._files.find_passages, attachments, question, most_tokens)
+        request.answered.connect(partial(self._on_passages, attachments, question))
+        request.failed.connect(self._on_nothing_found)
 
     def _of_box(self) -> tuple[tuple[Attachment, ...], str]:
         return self._box.chips.texts, self._box.editor.toPlainText().strip()
 
     @Slot(object)
-    def _on_nothing_found(self, failed: Failed) -> None:
-        self._asked = None
+    def _on_nothing_found(self, failure: Failure) -> None:
+        self._is_finding = False
         self._box.hint.hide()
-        self._window.toasts.show_error(failed.sentence)
+        self._window.toasts.show_error(failure.sentence)
 
-    def _on_passages(self, passages: tuple[Attachment, ...]) -> None:
-        asked, self._asked = self._asked, None
-        attachments, question = self._of_box()
-        if asked is not None and (asked.attachments, asked.question) == (attachments, question):
+    def _on_passages(
+        self, attachments: tuple[Attachment, ...], question: str, passages: tuple[Attachment, ...]
+    ) -> None:
+        self._is_finding = False
+        if self._of_box() == (attachments, question):  # else it was edited meanwhile
             pictures = [each for each in self._box.chips.attachments if isinstance(each, AttachedPicture)]
             self._box.send(join_prompt([*pictures, *passages], question))
 
-    def _on_read(self, path: Path, attachment: Attachment | AttachedPicture) -> None:
-        self._reading.pop(str(path), None)
-        self._box.chips.finish(str(path), attachment)
-        self._box.setFocus()
-
     def _on_event(self, event: Event) -> None:
         match event:
-            case TextFileRead(file):
-                self._on_read(file.path, Attachment(file.path.name, file.text))
-            case PictureRead(path, picture):
-                self._window.pictures.add(picture)
-                self._on_read(path, AttachedPicture(path.name, picture.digest))
-            case PassagesFound(passages):
-                self._on_passages(passages)
             case TargetReady(target):
                 self._context_size = target.context_size if target.server is None else None  # nobody counts there
                 self._box.clear_count()

@@ -11,7 +11,7 @@ from PySide6.QtCore import Slot
 from app.controllers.controller import Controller
 from app.dialogs.parts import ask, question_box, show_in_front
 from app.dialogs.tools.tools_dialog import ToolsDialog
-from app.engine_bridge import EngineBridge
+from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
 from app.text.translation import translated
@@ -20,23 +20,23 @@ from engine import (
     EndToolServers,
     KeepToolKeys,
     ListTools,
-    ReadTextFile,
     UseTools,
     has_keys,
     read_tool_servers,
     write_tool_servers,
 )
 from engine.errors import SettingInvalid
+from engine.messages.conversations import TextFile
 from engine.messages.events import (
     Event,
     EverythingForgotten,
-    Failed,
-    TextFileRead,
     ToolKeysKept,
     ToolServerChanged,
     ToolsListed,
 )
+from engine.messages.pictures import Picture
 from engine.messages.tools import AllowedTool, ServerState, Tool, ToolServer
+from engine.requests import Failure
 
 
 class ToolsController(Controller):
@@ -51,7 +51,7 @@ class ToolsController(Controller):
         self._states: dict[str, tuple[ServerState, str]] = {}
         self._offers: dict[str, tuple[Tool, ...]] = {}
         self._allowed: tuple[AllowedTool, ...] = ()
-        self._awaited: Path | None = None  # a file that is being read
+        self._reading: Request[TextFile | Picture] | None = None  # of a file with servers
         self._key_notice = ""
         self._dialog: ToolsDialog | None = None
         window.tools_action.triggered.connect(self._open)
@@ -142,17 +142,21 @@ class ToolsController(Controller):
 
     @Slot(str)
     def _read_file(self, path: str) -> None:
-        self._awaited = Path(path)
-        self._bridge.post(ReadTextFile(self._awaited)).failed.connect(self._on_unread)
+        if self._reading is not None:
+            self._reading.drop()
+        self._reading = self._bridge.ask(self._bridge.engine.files.read, Path(path))
+        self._reading.answered.connect(self._import)
+        self._reading.failed.connect(self._on_unread)
 
     @Slot(object)
-    def _on_unread(self, failed: Failed) -> None:
-        self._awaited = None
-        self.dialog.show_words(failed.sentence)
+    def _on_unread(self, failure: Failure) -> None:
+        self.dialog.show_words(failure.sentence)
 
-    def _import(self, text: str) -> None:
-        """Beside those that are there; one of the same name is replaced."""
+    @Slot(object)
+    def _import(self, file: TextFile | Picture) -> None:
+        """Adds the servers of a file; those with the same name are replaced."""
         try:
+            text = file.text if isinstance(file, TextFile) else "[]"  # a picture holds none
             found = {each.name: each for each in read_tool_servers(text)}
         except SettingInvalid as error:
             self.dialog.show_words(str(error))
@@ -204,9 +208,6 @@ class ToolsController(Controller):
                 self._key_notice = notice
                 self._keeper.change("tool_servers", write_tool_servers(servers))
                 self._show()
-            case TextFileRead(file) if file.path == self._awaited:
-                self._awaited = None
-                self._import(file.text)
             case EverythingForgotten():
                 self._allowed = ()
                 self._show()

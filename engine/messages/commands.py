@@ -8,11 +8,8 @@ from typing import dataclass_transform
 
 from engine.config import LearningSettings, OwnSampling, ReadingSettings, ReplySettings, TargetSettings
 from engine.messages.asked import Asked
-from engine.messages.conversations import ExportFormat
-from engine.messages.order import LibraryPrompt, Preset
 from engine.messages.owner import Owner
 from engine.messages.pictures import Picture
-from engine.messages.prompts import Attachment
 from engine.messages.replies import ReplyStatistics, Thought
 from engine.messages.tools import Permission, ToolCall, ToolServer
 
@@ -33,14 +30,6 @@ class ReplyCommand(ChatCommand):
     """Lets the target write a reply."""
 
 
-class OwedCommand(Command):
-    """Is carried out even if it is still waiting when the app is closed."""
-
-
-class PresetCommand(OwedCommand):
-    """Reads or changes presets, or the prompts of the library."""
-
-
 class TuningCommand(Command):
     """Measures or makes forms of a target's weights, which takes seconds or minutes; replies go first. Paths are
     absolute. Stopping leaves nothing behind."""
@@ -50,18 +39,8 @@ class PersonalCommand(Command):
     """Concerns everything that was learned from chats."""
 
 
-class FileCommand(Command):
-    """Reads or writes a file that the user chose, or a text."""
-
-
 class ToolCommand(Command):
     """Concerns the servers of tools."""
-
-
-class CheckGrammar(FileCommand):
-    """Whether replies can keep to this JSON schema or GBNF grammar. Answered with `GrammarChecked`."""
-
-    text: str
 
 
 class ReadingCommand(Command):
@@ -237,94 +216,6 @@ class KeepReply(Command):
     target_name: str
     target_identity: str | None
     calls: tuple[ToolCall, ...] = ()  # of a whole reply
-
-
-class ExportConversations(FileCommand):
-    """Writes conversations to a file, all or none. Answered with `ConversationsExported`."""
-
-    path: Path
-    conversation_ids: tuple[int, ...] | None  # None: all but incognito ones
-    format: ExportFormat
-    overwrite: bool = False  # an existing file
-
-
-class ImportConversations(FileCommand):
-    """Adds the conversations of a file, all or none. Answered with `ConversationsImported`."""
-
-    path: Path
-
-
-class ListPresets(PresetCommand):
-    """Answered with `PresetsListed`, as are the commands that change them."""
-
-
-class SavePreset(PresetCommand):
-    """In place of the one with its id; with the id 0, or one that is not there (any more), it is added. A name that is
-    taken gets a number."""
-
-    preset: Preset
-
-
-class DeletePreset(PresetCommand):
-    preset_id: int
-
-
-class ListPrompts(PresetCommand):
-    """Answered with `PromptsListed`, as are the commands that change them."""
-
-
-class SavePrompt(PresetCommand):
-    """As `SavePreset`."""
-
-    prompt: LibraryPrompt
-
-
-class DeletePrompt(PresetCommand):
-    prompt_id: int
-
-
-class AddPresets(PresetCommand):
-    """Adds those that are not here yet, all or none; names that are taken get a number. Answered with `PresetsListed`,
-    `PromptsListed` and `PresetsAdded`."""
-
-    presets: tuple[Preset, ...]
-    prompts: tuple[LibraryPrompt, ...]
-
-
-class ExportPresets(FileCommand):
-    """Writes them to a file. Answered with `PresetsExported`."""
-
-    path: Path
-    presets: tuple[Preset, ...]
-    prompts: tuple[LibraryPrompt, ...]
-    overwrite: bool = False  # an existing file
-
-
-class ImportPresets(FileCommand):
-    """Adds the presets and prompts of a file, as `AddPresets` does."""
-
-    path: Path
-
-
-class ReadTextFile(FileCommand):
-    """Of a document, a picture or a file of text. Answered with `TextFileRead` or `PictureRead`."""
-
-    path: Path
-
-
-class ReadPicture(FileCommand):
-    """One that was pasted. Answered with `PictureRead`."""
-
-    path: Path  # what it is to be called; there is no such file
-    data: bytes  # a file of any kind of picture
-
-
-class FindPassages(FileCommand):
-    """Those of attached files that are nearest to a question. Answered with `PassagesFound`."""
-
-    attachments: tuple[Attachment, ...]
-    question: str
-    most_tokens: int  # of all passages together
 
 
 class ListForms(TuningCommand):

@@ -133,6 +133,12 @@ class LeftOut(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class ImportedConversations:
+    num_conversations: int  # that were added
+    left_out: tuple[tuple[LeftOut, str], ...]  # the others: why, and their titles (empty: not known)
+
+
+@dataclass(frozen=True, slots=True)
 class TextFile:
     """A file that was read as text."""
 

@@ -9,22 +9,18 @@ from typing import dataclass_transform
 
 from engine.messages.asked import Refusal
 from engine.messages.commands import (
-    AddPresets,
     Command,
-    ImportPresets,
     ListForms,
     LoadTarget,
     MakeForm,
     TuneTarget,
     UseAdapter,
 )
-from engine.messages.conversations import Conversation, ConversationSummary, LeftOut, Message, TextFile
+from engine.messages.conversations import Conversation, ConversationSummary, Message
 from engine.messages.drafters import DrafterChoice
 from engine.messages.forms import FormOffer, TuneReport, TuneStep
 from engine.messages.learned import FingerprintPair, ImportOutcome, LearnedSummary, LearningProgress, ProfileSummary
 from engine.messages.order import Folder, LibraryPrompt, Preset
-from engine.messages.pictures import Picture
-from engine.messages.prompts import Attachment
 from engine.messages.remote import RemoteServer, reference_in
 from engine.messages.replies import OriginRun, ReplyStatistics, Thought, ThoughtPiece, TokenLog
 from engine.messages.speed import LiveFigures
@@ -191,61 +187,15 @@ class DeletedErased(Event):
     left: tuple[Told, ...]
 
 
-class ConversationsExported(Event):
-    path: Path
-    num_conversations: int
-
-
 class ConversationsImported(Event):
-    path: Path
-    num_conversations: int  # that were added
-    left_out: tuple[tuple[LeftOut, str], ...]  # the others: why, and their titles (empty: not known)
+    """A file brought some."""
 
 
 class PresetsListed(Event):
-    """All of them, on request or after a change, by name."""
+    """All presets and all prompts of the library, by name: on request and after every change."""
 
     presets: tuple[Preset, ...]
-
-
-class PromptsListed(Event):
-    """Likewise the prompts of the library."""
-
     prompts: tuple[LibraryPrompt, ...]
-
-
-class PresetsAdded(Event):
-    command: AddPresets | ImportPresets
-    num_presets: int  # that were added
-    num_prompts: int
-    num_known: int  # that are here already, and were left out
-    num_unreadable: int  # entries of a file
-
-
-class PresetsExported(Event):
-    path: Path
-    num_presets: int
-    num_prompts: int
-
-
-class TextFileRead(Event):
-    file: TextFile
-
-
-class PictureRead(Event):
-    path: Path  # as in the command
-    picture: Picture
-
-
-class PassagesFound(Event):
-    """In the order of their documents. Short files are whole."""
-
-    passages: tuple[Attachment, ...]
-
-
-class GrammarChecked(Event):
-    text: str
-    sentence: Told  # what is wrong with it; empty: nothing
 
 
 class PromptStored(Event):

@@ -41,6 +41,16 @@ class LibraryPrompt:
 
 
 @dataclass(frozen=True, slots=True)
+class AddedPresets:
+    """What came of adding presets and prompts."""
+
+    num_presets: int  # that were added
+    num_prompts: int
+    num_known: int  # that are here already, and were left out
+    num_unreadable: int = 0  # entries of a file
+
+
+@dataclass(frozen=True, slots=True)
 class Folder:
     """Chats that belong together, and what those that begin in it begin with."""
 

@@ -1,36 +1,25 @@
-"""Carries out commands for the user's files and texts: import, export, documents to attach, and forms of replies."""
+"""The user's files and texts: import, export, documents to attach, and forms of replies."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from engine.documents import check_pictures, nearest_passages, read_attached, read_picture
 from engine.errors import Cancelled, ConversationMissing, FileUnusable, SettingInvalid
 from engine.exchange import read_chats, write_chats
-from engine.messages.commands import (
-    CheckGrammar,
-    Command,
-    ExportConversations,
-    FileCommand,
-    FindPassages,
-    ImportConversations,
-    ReadPicture,
-    ReadTextFile,
-    UpdateRecall,
-)
-from engine.messages.conversations import ConversationTree, LeftOut
-from engine.messages.events import (
-    ConversationsExported,
-    ConversationsImported,
-    GrammarChecked,
-    Listener,
-    PassagesFound,
-    PictureRead,
-    TextFileRead,
-)
+from engine.exchange.presets import read_presets, write_presets
+from engine.messages.commands import Command, UpdateRecall
+from engine.messages.conversations import ConversationTree, ExportFormat, ImportedConversations, LeftOut, TextFile
+from engine.messages.events import ConversationsImported, Listener
+from engine.messages.order import AddedPresets, LibraryPrompt, Preset
 from engine.messages.pictures import Picture
+from engine.messages.prompts import Attachment
+from engine.requests import NEVER
+from engine.sentences import Told
 from engine.services.learning_service import LearningService
+from engine.services.preset_service import PresetService
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 
@@ -40,35 +29,43 @@ class FileService:
     """Has its own thread: a large file must not delay the list of conversations."""
 
     _open_repository: Callable[[], Repository]
+    _presets: Callable[[], PresetService]
     _learning: LearningService
     _emit: Listener
     _post: Callable[[Command], object]  # queues a command of the engine's own
     _count_tokens: Callable[[str], int | None]  # of the target in use; None: there is none, or it is too much for it
 
-    def handle(self, command: FileCommand, stop: StopSignal) -> None:
-        match command:
-            case ReadTextFile(path):
-                read = read_attached(path, stop)
-                self._emit(PictureRead(path, read) if isinstance(read, Picture) else TextFileRead(read))
-            case ReadPicture(path, data):
-                self._emit(PictureRead(path, read_picture(path, data, stop)))
-            case FindPassages(attachments, question, most_tokens):
-                self._emit(PassagesFound(nearest_passages(attachments, question, most_tokens, self._size)))
-            case CheckGrammar(text):
-                self._emit(GrammarChecked(text, _what_is_wrong(text)))
-            case ExportConversations():
-                self._export(command)
-            case ImportConversations():
-                self._import(command, stop)
+    def read(self, path: Path, stop: StopSignal = NEVER) -> TextFile | Picture:
+        """A document, a picture or a text file. Raises FileUnusable and Cancelled."""
+        return read_attached(path, stop)
 
-    def _size(self, text: str) -> int:
-        """In tokens."""
-        number = self._count_tokens(text)
-        return len(text) if number is None else number
+    def read_picture(self, path: Path, data: bytes, stop: StopSignal = NEVER) -> Picture:
+        """A pasted picture of any format; no file is at `path`, which names it. Raises FileUnusable and Cancelled."""
+        return read_picture(path, data, stop)
 
-    def _export(self, command: ExportConversations) -> None:
-        repository = self._open_repository()
-        ids = command.conversation_ids
+    def find_passages(
+        self, attachments: tuple[Attachment, ...], question: str, most_tokens: int
+    ) -> tuple[Attachment, ...]:
+        """The passages nearest to the question, of `most_tokens` together, in the order of their documents. Short files
+        are whole."""
+        return nearest_passages(attachments, question, most_tokens, self._size)
+
+    def check_grammar(self, text: str) -> Told:
+        """What is wrong with a JSON schema or GBNF grammar, in a sentence; empty if replies can keep to it."""
+        from engine.target.grammar import check_grammar
+
+        try:
+            check_grammar(text)
+        except SettingInvalid as error:
+            return str(error)
+        return ""
+
+    def export_conversations(
+        self, path: Path, conversation_ids: tuple[int, ...] | None, form: ExportFormat, overwrite: bool = False
+    ) -> int:
+        """Writes conversations to a file, all or none, and returns their number; `conversation_ids` None: all but
+        incognito ones. Raises FileUnusable, and ConversationMissing for one that was named."""
+        repository, ids = self._open_repository(), conversation_ids
         if ids is None:
             ids = tuple(each.id for each in repository.list_conversations() if not each.incognito)
         if not ids:
@@ -81,16 +78,18 @@ class FileService:
                 try:
                     tree = repository.read_tree(conversation_id)
                 except ConversationMissing:
-                    if command.conversation_ids is not None:
+                    if conversation_ids is not None:
                         raise
                     continue  # deleted meanwhile
                 written += 1
                 yield tree
 
-        write_chats(command.path, trees(), command.format, command.overwrite)
-        self._emit(ConversationsExported(command.path, written))
+        write_chats(path, trees(), form, overwrite)
+        return written
 
-    def _import(self, command: ImportConversations, stop: StopSignal) -> None:
+    def import_conversations(self, path: Path, stop: StopSignal = NEVER) -> ImportedConversations:
+        """Adds the conversations of a file, all or none. Raises FileUnusable and Cancelled."""
+
         def check() -> None:
             if stop.is_set():
                 raise Cancelled("The import was cancelled; nothing was added.")
@@ -103,20 +102,28 @@ class FileService:
                 raise
 
         check()
-        read = read_chats(command.path, check, sizes_of)
+        read = read_chats(path, check, sizes_of)
         added = self._open_repository().add_trees(read.trees, check)
         known = [(LeftOut.KNOWN, tree.title) for tree, new in zip(read.trees, added, strict=True) if not new]
-        self._emit(ConversationsImported(command.path, sum(added), (*known, *read.left_out)))
+        self._emit(ConversationsImported())
         if any(added) and self._learning.is_enabled:
             self._post(UpdateRecall(restarts=True))
+        return ImportedConversations(sum(added), (*known, *read.left_out))
 
+    def export_presets(
+        self, path: Path, presets: tuple[Preset, ...], prompts: tuple[LibraryPrompt, ...], overwrite: bool = False
+    ) -> None:
+        """Raises FileUnusable."""
+        write_presets(path, presets, prompts, overwrite)
 
-def _what_is_wrong(grammar: str) -> str:
-    """A sentence; empty where nothing is."""
-    from engine.target.grammar import check_grammar
+    def import_presets(self, path: Path, stop: StopSignal = NEVER) -> AddedPresets:
+        """Adds the presets and prompts of a file, as `PresetService.add` does. Raises FileUnusable and Cancelled."""
+        read = read_presets(path)
+        if stop.is_set():
+            raise Cancelled("The import was cancelled; nothing was added.")
+        return replace(self._presets().add(read.presets, read.prompts), num_unreadable=read.num_unreadable)
 
-    try:
-        check_grammar(grammar)
-    except SettingInvalid as error:
-        return str(error)
-    return ""
+    def _size(self, text: str) -> int:
+        """In tokens."""
+        number = self._count_tokens(text)
+        return len(text) if number is None else number

@@ -11,11 +11,12 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from engine import Command, ImportConversations
+from engine import Command
 from engine.errors import FileUnusable
 from engine.exchange import read_chats
-from engine.messages.conversations import Role
+from engine.messages.conversations import ImportedConversations, Role
 from engine.messages.events import Failed
+from engine.requests import Failure
 from engine.storage import Repository
 from tests.attacks.attack import Memory, Outcome, Plan
 from tests.attacks.desk import Desk, Held
@@ -210,7 +211,7 @@ def run(plan: Plan) -> Outcome:
         for number in range(0, plan.count, max(1, plan.count // _IN_WINDOW)):
             path = _written(plan.dice(number), plan.folder)
             with desk.watching() as now:
-                carried_out(desk, ImportConversations(path))
+                import_chats(desk, path)
             held = held.worst(now)
         outcome.check(bool(desk.ask("Name a colour.")), "the chat does not go on")
     outcome.check(memory.is_within_bar, f"it took {memory}")
@@ -252,6 +253,15 @@ def _try(path: Path, outcome: Outcome, number: int) -> float:
     except Exception as error:
         outcome.failures.append(f"{number}: {type(error).__name__}: {error}")
     return process_time() - start
+
+
+def import_chats(desk: Desk, path: Path) -> ImportedConversations | Failure:
+    ended: list[ImportedConversations | Failure] = []
+    request = desk.bridge.ask(desk.bridge.engine.files.import_conversations, path)
+    request.answered.connect(ended.append)
+    request.failed.connect(ended.append)
+    desk.until(lambda: bool(ended))
+    return ended[0]
 
 
 def carried_out(desk: Desk, command: Command) -> Failed | None:

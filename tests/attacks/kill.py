@@ -37,14 +37,12 @@ from engine.messages.commands import (
     ContinueReply,
     ForgetEverything,
     ForgetLearned,
-    ImportConversations,
     Regenerate,
     Send,
 )
 from engine.messages.conversations import Message
 from engine.messages.events import (
     ConversationForgotten,
-    ConversationsImported,
     Event,
     EverythingForgotten,
     Failed,
@@ -114,8 +112,6 @@ class _Life:
                 self._tell("forgotten", summary.id)
             case EverythingForgotten():
                 self._tell("all forgotten")
-            case ConversationsImported(path, count):
-                self._tell("imported", json.loads(path.read_text())[0]["messages"][0]["content"] if count else "")
             case Failed(sentence, command):
                 self._tell("failed", type(command).__name__, sentence)
                 self._end(command)
@@ -195,7 +191,7 @@ class _Life:
         chats = [{"messages": [{"role": "user", "content": f"{word} {count}"}]} for count in range(50)]
         path = self._folder.parent / f"{word}.json"
         path.write_text(json.dumps(chats))
-        return self._post(ImportConversations(path))
+        return self._ask_for(self._engine.files.import_conversations, path, then=("imported", f"{word} 0"))
 
     def _forget(self) -> StopSignal | None:
         if not self._chats:

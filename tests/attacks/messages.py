@@ -14,14 +14,13 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 
 from app.widgets.reply_view import ReplyView, shown_of
-from engine import ImportConversations
 from engine.exchange.json_stream import MOST_STRING_BYTES
 from engine.messages.conversations import LeftOut, Role
-from engine.messages.events import ConversationsImported
 from engine.messages.prompts import MOST_PASTED
+from engine.requests import Failure
 from engine.storage import Repository
 from engine.storage.columns import MOST_READ_BYTES
-from tests.attacks.archives import carried_out
+from tests.attacks.archives import import_chats
 from tests.attacks.attack import Memory, Outcome, Plan
 from tests.attacks.desk import Desk, Held
 
@@ -159,13 +158,12 @@ def _imported(desk: Desk, text: str) -> Iterator[str]:
     path.write_text(json.dumps([{"title": text[:50_000], "messages": [{"role": "user", "content": text}]}]))
     _begin(desk)
     yield ""
-    failed = carried_out(desk, ImportConversations(path))
+    imported = import_chats(desk, path)
     yield ""
-    if failed is not None:
+    if isinstance(imported, Failure):
         if path.stat().st_size < MOST_STRING_BYTES:
-            yield f"it fails: {failed.sentence}"
+            yield f"it fails: {imported.sentence}"
         return
-    imported = next(event for event in desk.events if isinstance(event, ConversationsImported))
     with closing(Repository.open(desk.store)) as repository:
         chats = [repository.open_conversation(each.id) for each in repository.list_conversations()]
     is_there = any(chat.messages and chat.messages[0].text == text for chat in chats)

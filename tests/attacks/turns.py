@@ -10,11 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
-from engine import ImportConversations
 from engine.config import TargetSettings
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.events import ConversationsListed
 from engine.replies.prompt import PromptBuilder
+from engine.requests import Failure
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.chat_template import CHATML
@@ -22,7 +22,7 @@ from engine.target.interface import FloatRows
 from engine.target.llama_cpp import LlamaCppTarget
 from engine.target.prompt_text import PromptText
 from engine.target.sources import starter_path
-from tests.attacks.archives import carried_out
+from tests.attacks.archives import import_chats
 from tests.attacks.attack import Outcome, Plan
 from tests.attacks.desk import Desk, Held
 
@@ -171,8 +171,8 @@ def _import(desk: Desk, folder: Path, words: str) -> None:
     file = folder / "chats.json"
     turns = [{"role": "user", "content": words}, {"role": "assistant", "content": words}]
     file.write_text(json.dumps([{"title": words, "messages": turns}]))
-    failed = carried_out(desk, ImportConversations(file))
-    assert failed is None, failed
+    outcome = import_chats(desk, file)
+    assert not isinstance(outcome, Failure), outcome
     desk.until(lambda: any(isinstance(event, ConversationsListed) for event in desk.events))
     with closing(Repository.open(desk.store)) as repository:
         imported = max(each.id for each in repository.list_conversations())

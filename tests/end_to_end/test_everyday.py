@@ -25,7 +25,6 @@ from engine.messages.conversations import Message
 from engine.messages.events import (
     ConversationForgotten,
     ConversationOpened,
-    ConversationsExported,
     ConversationsImported,
     ConversationsListed,
     Event,
@@ -199,8 +198,8 @@ def search(desk: Desk) -> None:
 def export_forget_and_import(desk: Desk, file: Path) -> None:
     before = desk.shown
     desk.window.export_all_action.trigger()
-    with desk.waiting_for(ConversationsExported):
-        desk.choose_file(file)
+    desk.choose_file(file)
+    desk.until(lambda: any("exported to" in toast.words.text() for toast in desk.window.toasts.shown))
     desk.window.forget_action.trigger()
     (box,) = desk.window.findChildren(QMessageBox)
     forget = next(each for each in box.findChildren(QPushButton) if each.text() == "Delete permanently")

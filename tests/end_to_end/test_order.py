@@ -25,7 +25,6 @@ from engine.messages.conversations import ConversationSummary, Role
 from engine.messages.events import (
     ConversationsChanged,
     ConversationsDeleted,
-    ConversationsExported,
     ConversationsImported,
     ConversationsListed,
     Event,
@@ -257,7 +256,8 @@ def test_many_are_exported_deleted_and_brought_back_at_once(sit_down: Callable[[
         dialog.fileSelected.emit(str(file))
         dialog.reject()
 
-    desk.next(ConversationsExported, export)
+    export()
+    desk.until(lambda: any("exported to chats.json" in toast.words.text() for toast in desk.window.toasts.shown))
     written = {each["title"]: each for each in json.loads(file.read_text())["conversations"]}
     assert set(written) == set(_TITLES)
     assert (written["Boats"]["folder"], written["Apples"]["pinned"]) == ("Work", True)

@@ -33,7 +33,7 @@ from app.text.tool_calls import CallPhase
 from app.widgets.meter_text import Readiness
 from app.widgets.prompt_view import PromptView
 from app.widgets.reply_view import ReplyView
-from engine import DeletePreset, DeletePrompt, write_tool_servers
+from engine import write_tool_servers
 from engine.messages.conversations import Message, Role
 from engine.messages.events import (
     LearnedRead,
@@ -495,9 +495,9 @@ def presets(studio: Studio, _folder: Path) -> Iterator[Page]:
         assert app.tour.tour is not None
         app.tour.tour.next_button.click()
     for number in dialog.presets.presets:
-        app.bridge.post(DeletePreset(number))
+        app.bridge.ask(app.bridge.engine.presets.delete_preset, number)
     for number in dialog.prompts.prompts:
-        app.bridge.post(DeletePrompt(number))
+        app.bridge.ask(app.bridge.engine.presets.delete_prompt, number)
     studio.until(lambda: not (dialog.presets.presets or dialog.prompts.prompts))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from engine import Engine, EngineConfig, ExportConversations, ForgetEverything, ImportConversations, ReadTextFile
+from engine import Engine, EngineConfig, ForgetEverything
 from engine.config import OwnSampling, ReplySettings, SpeculationSettings
 from engine.errors import TargetUnusable
 from engine.factory import Services, row_of
@@ -20,7 +20,6 @@ from engine.messages.commands import (
     ChatCommand,
     EditPrompt,
     LoadTarget,
-    OwedCommand,
     Regenerate,
     Send,
 )
@@ -28,7 +27,6 @@ from engine.messages.conversations import ChatTurn, ExportFormat, Message, Role
 from engine.messages.events import (
     AnswerEnded,
     AnswerStarted,
-    ConversationsExported,
     EverythingForgotten,
     Failed,
     Finished,
@@ -36,7 +34,6 @@ from engine.messages.events import (
     ReplyFinished,
     ReplyWaits,
     TargetReady,
-    TextFileRead,
 )
 from engine.services.chat_editor import ChatEditor
 from engine.services.chat_reader import ChatReader
@@ -57,10 +54,6 @@ def test_every_command_has_a_thread() -> None:
 def test_everything_is_forgotten_on_the_thread_that_replies() -> None:
     on_chat = {kind for kind in ALL_COMMANDS if row_of(_THREADS, kind) == "chat"}
     assert on_chat == {*(kind for kind in ALL_COMMANDS if issubclass(kind, ChatCommand)), ForgetEverything}
-
-
-def test_only_what_the_store_writes_is_owed() -> None:
-    assert {row_of(_THREADS, kind) for kind in ALL_COMMANDS if issubclass(kind, OwedCommand)} == {"writing"}
 
 
 @pytest.fixture
@@ -121,14 +114,14 @@ def test_what_is_being_imported_when_everything_is_forgotten_is_not_added(tmp_pa
     engine = Engine(EngineConfig(tmp_path / "data"), events)
     try:
         file = tmp_path / "chats.json"
-        engine.post(ExportConversations(file, None, ExportFormat.JSON))
-        events.wait_for(ConversationsExported)
-        imports = [engine.post(ImportConversations(file)) for _ in range(3)]
+        assert engine.ask(engine.files.export_conversations, file, None, ExportFormat.JSON).result() == 50
+        imports = [engine.ask(engine.files.import_conversations, file) for _ in range(3)]
+        of_presets = engine.ask(engine.files.import_presets, file)
         engine.post(ForgetEverything())
-        assert imports[-1].is_set(), "which waits for the others"
+        assert imports[-1].signal.is_set(), "which waits for the others"
+        assert of_presets.signal.is_set()
         events.wait_for(EverythingForgotten)
-        engine.post(ReadTextFile(file))
-        events.wait_for(TextFileRead)  # after all that was asked of files before
+        assert of_presets.failure is not None  # after all that was asked of files before
     finally:
         assert engine.close()
     repository = Repository.open(tmp_path / "data")

@@ -56,7 +56,7 @@ class Desk:
         self.server = ServerController(window, self.bridge, self.chats.keeper)
         self.chats.start("starter")
         ready = TargetReady(TARGET, self.bridge.loads[-1])
-        self.bridge.tell(ready, ConversationsListed((CHAT, OTHER)), PresetsListed((BRIEF,)))
+        self.bridge.tell(ready, ConversationsListed((CHAT, OTHER)), PresetsListed((BRIEF,), ()))
 
     @property
     def told(self) -> list[str]:
@@ -89,7 +89,7 @@ def test_what_a_chat_has_of_its_own_is_seen(desk: Desk) -> None:
     assert desk.told == ["Words are banned in this chat"]
     desk.chats.conversations.settings_changed.emit(7, BRIEF.system_prompt or "", BRIEF.sampling)
     assert desk.told == ["Preset of this chat: Brief"]
-    desk.bridge.tell(PresetsListed((replace(BRIEF, name="Short"),)))
+    desk.bridge.tell(PresetsListed((replace(BRIEF, name="Short"),), ()))
     assert desk.told == ["Preset of this chat: Short"]
     desk.open(OTHER)
     assert desk.told == []
@@ -174,7 +174,7 @@ def test_all_signs_have_room_in_a_small_window(desk: Desk, keeper: ThemeKeeper, 
     desk.window.resize(640, 500)
     own = OwnSampling(temperature=0.2, grammar='{"type": "object"}', banned_words="very")
     desk.open(CHAT, "Be brief.", own)
-    desk.bridge.tell(PresetsListed((replace(BRIEF, sampling=own),)))
+    desk.bridge.tell(PresetsListed((replace(BRIEF, sampling=own),), ()))
     desk.window.signs.server.tell("Other programs can use the model at http://127.0.0.1:8642")
     desk.window.signs.measuring.tell("Tiny is being measured")
     desk.window.signs.writing.tell("Go to “Rome”, where a reply is being written")

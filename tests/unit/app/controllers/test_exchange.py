@@ -16,16 +16,15 @@ from app.controllers.exchange import ExchangeController, words_of_import
 from app.controllers.prompt import PromptController
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
+from app.widgets.toast import ToastKind
 from engine import (
-    ExportConversations,
-    ImportConversations,
-    ReadTextFile,
     Send,
 )
 from engine.messages.conversations import (
     Conversation,
     ConversationSummary,
     ExportFormat,
+    ImportedConversations,
     LeftOut,
     Message,
     Role,
@@ -34,7 +33,6 @@ from engine.messages.conversations import (
 from engine.messages.events import (
     ConversationForgotten,
     ConversationOpened,
-    ConversationsExported,
     ConversationsImported,
     ConversationsListed,
     Event,
@@ -43,7 +41,6 @@ from engine.messages.events import (
     ReplyFinished,
     TargetInfo,
     TargetReady,
-    TextFileRead,
 )
 from engine.messages.prompts import Attachment, join_prompt
 from tests.fakes.bridge import FakeBridge
@@ -66,6 +63,7 @@ def window(qtbot: QtBot, keeper: ThemeKeeper, bridge: FakeBridge) -> MainWindow:
     target = TargetInfo("Tiny", "/t.gguf", "llama", 1000, 10, 2)
     tell(bridge, ConversationsListed((KEPT, SECRET)), TargetReady(target, bridge.loads[-1]))
     bridge.posted.clear()
+    bridge.all_asked.clear()
     return window
 
 
@@ -82,6 +80,17 @@ def press(window: MainWindow) -> None:
     (toast,) = window.toasts.shown
     assert toast.action_button is not None
     toast.action_button.click()
+
+
+def read_paths(bridge: FakeBridge) -> list[Path]:
+    return [each.args[0] for each in bridge.asked(bridge.engine.files.read)]
+
+
+def finish_reading(bridge: FakeBridge) -> None:
+    for each in bridge.asked(bridge.engine.files.read):
+        if not each.request.future.done():
+            (path,) = each.args
+            each.answer(TextFile(path, f"text of {path.name}", 17))
 
 
 def dialog(window: MainWindow) -> QFileDialog:
@@ -117,8 +126,9 @@ def test_one_is_exported_under_the_name_that_was_chosen(
     assert Path(chooser.selectedFiles()[0]).name == "What is a b.json"
     chooser.selectNameFilter(chooser.nameFilters()[filter_place])
     chooser.fileSelected.emit(str(tmp_path / name))
-    assert bridge.posted == [ExportConversations(tmp_path / written, (1,), form, overwrite)]
-    tell(bridge, ConversationsExported(tmp_path / written, 1))
+    (export,) = bridge.asked(bridge.engine.files.export_conversations)
+    assert export.args == (tmp_path / written, (1,), form, overwrite)
+    export.answer(1)
     assert toasts(window) == [f"1 chat exported to {written}."]
     chooser.close()
 
@@ -127,9 +137,10 @@ def test_all_are_exported(window: MainWindow, bridge: FakeBridge, tmp_path: Path
     window.export_all_action.trigger()
     chooser = dialog(window)
     chooser.fileSelected.emit(str(tmp_path / "all.json"))
-    assert bridge.posted == [ExportConversations(tmp_path / "all.json", None, ExportFormat.JSON, True)]
+    (export,) = bridge.asked(bridge.engine.files.export_conversations)
+    assert export.args == (tmp_path / "all.json", None, ExportFormat.JSON, True)
     chooser.close()
-    tell(bridge, Failed("The disk is full; free some space.", bridge.posted[0]))
+    export.fail("The disk is full; free some space.")
     assert toasts(window) == ["The disk is full; free some space."]
 
 
@@ -140,11 +151,13 @@ def test_chats_are_imported_and_what_came_of_it_is_told(window: MainWindow, brid
     path = Path("/export/conversations.json")
     window.chats_dropped.emit(str(path))
     window.chats_dropped.emit(str(path))
-    assert bridge.posted == [ImportConversations(path)], "once"
+    (imported,) = bridge.asked(bridge.engine.files.import_conversations)
+    assert imported.args == (path,), "once"
     assert toasts(window) == ["Importing chats from conversations.json…"]
-    tell(bridge, ConversationsImported(path, 12, ((LeftOut.KNOWN, "Old"),)))
-    assert toasts(window) == ["Imported 12 chats; 1 was skipped because it is already here (“Old”)."]
+    tell(bridge, ConversationsImported())
     assert bridge.calls[-1] == ("list_all",)
+    imported.answer(ImportedConversations(12, ((LeftOut.KNOWN, "Old"),)))
+    assert toasts(window) == ["Imported 12 chats; 1 was skipped because it is already here (“Old”)."]
 
 
 @pytest.mark.parametrize(
@@ -179,16 +192,18 @@ def test_words_of_import(num_imported: int, left_out: tuple[tuple[LeftOut, str],
 def test_an_import_can_be_cancelled(window: MainWindow, bridge: FakeBridge) -> None:
     window.chats_dropped.emit("/chats.zip")
     press(window)
-    assert bridge.stops[-1].is_set()
-    tell(bridge, Failed("The import was cancelled; nothing was added.", bridge.posted[-1]))
+    (imported,) = bridge.asked(bridge.engine.files.import_conversations)
+    assert imported.request.signal.is_set()
+    imported.fail("The import was cancelled; nothing was added.")
+    assert window.toasts.shown[-1].kind == ToastKind.INFO
     assert toasts(window) == ["The import was cancelled; nothing was added."]
 
 
 def test_json_that_holds_no_chats_may_be_attached(window: MainWindow, bridge: FakeBridge) -> None:
     window.chats_dropped.emit("/data.json")
-    tell(bridge, Failed("It holds no conversations; choose another.", bridge.posted[-1]))
+    bridge.asked(bridge.engine.files.import_conversations)[-1].fail("It holds no conversations; choose another.")
     press(window)
-    assert bridge.posted[-1] == ReadTextFile(Path("/data.json"))
+    assert read_paths(bridge) == [Path("/data.json")]
 
 
 # Attached files
@@ -196,13 +211,12 @@ def test_json_that_holds_no_chats_may_be_attached(window: MainWindow, bridge: Fa
 
 def test_dropped_files_become_chips_and_go_along(window: MainWindow, bridge: FakeBridge) -> None:
     window.texts_dropped.emit(["/notes.txt", "/more.txt"])
-    assert bridge.posted == [ReadTextFile(Path("/notes.txt")), ReadTextFile(Path("/more.txt"))]
+    assert read_paths(bridge) == [Path("/notes.txt"), Path("/more.txt")]
     box = window.prompt_box
     assert box.chips.is_reading
-    for name in ("notes.txt", "more.txt"):
-        tell(bridge, TextFileRead(TextFile(Path("/") / name, f"text of {name}", 17)))
+    finish_reading(bridge)
     window.texts_dropped.emit(["/notes.txt"])
-    tell(bridge, TextFileRead(TextFile(Path("/notes.txt"), "text of notes.txt", 17)))
+    finish_reading(bridge)
     assert [attached.name for attached in box.chips.attachments] == ["more.txt", "notes.txt"], "none twice"
     box.chips.close_buttons[0].click()
     QTest.keyClicks(box.editor, "What is this?")
@@ -220,15 +234,15 @@ def test_a_file_alone_can_be_sent(window: MainWindow, bridge: FakeBridge) -> Non
     box = window.prompt_box
     assert not box.button.isEnabled()
     window.texts_dropped.emit(["/notes.txt"])
-    tell(bridge, TextFileRead(TextFile(Path("/notes.txt"), "x", 1)))
+    finish_reading(bridge)
     assert box.button.isEnabled()
     box.submit()
-    assert cast(Send, bridge.posted[-1]).prompt == "```notes.txt\nx\n```"
+    assert cast(Send, bridge.posted[-1]).prompt == "```notes.txt\ntext of notes.txt\n```"
 
 
 def test_no_more_than_ten_files_go_along(window: MainWindow, bridge: FakeBridge) -> None:
     window.texts_dropped.emit([f"/{number}.txt" for number in range(12)])
-    assert len(bridge.posted) == 10
+    assert len(read_paths(bridge)) == 10
     assert toasts(window) == ["At most 10 files can be attached to a message."]
 
 
@@ -236,7 +250,7 @@ def test_files_are_chosen_by_the_button(window: MainWindow, bridge: FakeBridge) 
     window.attach_action.trigger()
     chooser = dialog(window)
     chooser.filesSelected.emit(["/a.txt"])
-    assert bridge.posted == [ReadTextFile(Path("/a.txt"))]
+    assert read_paths(bridge) == [Path("/a.txt")]
     chooser.close()
 
 

@@ -55,7 +55,7 @@ class Desk:
         qtbot.waitUntil(lambda: self.app.library is not None)
         ready = TargetReady(TargetInfo("Tiny", "/models/tiny.gguf", "llama", 1000, 10, 2), self.bridge.loads[-1])
         self.bridge.tell(ready, FoldersListed((PLAIN, WORK)), ConversationsListed((*CHATS, SECRET)))
-        self.bridge.tell(PresetsListed((BRIEF,)), TargetsListed(TARGETS))
+        self.bridge.tell(PresetsListed((BRIEF,), ()), TargetsListed(TARGETS))
         self.sidebar = self.window.conversations
         self.editor = self.bridge.engine.editor
         self.take()

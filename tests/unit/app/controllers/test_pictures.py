@@ -23,20 +23,19 @@ from app.settings.app_settings import AppSettings
 from app.theme import ThemeKeeper
 from app.widgets.attached_pictures import PictureButton
 from app.widgets.prompt_view import PromptView
-from engine import Command, EditPrompt, ReadPicture, ReadTextFile, Send
+from engine import Command, EditPrompt, Send
 from engine.messages.conversations import Conversation, ConversationSummary, Message, Role
 from engine.messages.events import (
     ConversationOpened,
     Event,
     Failed,
-    PictureRead,
     PromptStored,
     TargetInfo,
     TargetReady,
 )
 from engine.messages.pictures import Picture
 from engine.messages.prompts import AttachedPicture, Attachment, join_prompt
-from tests.fakes.bridge import FakeBridge
+from tests.fakes.bridge import Asked, FakeBridge
 from tests.fakes.chats import Chats, unsaved
 from tests.fakes.pictures import made_picture
 
@@ -69,11 +68,6 @@ class Desk:
     def tell(self, *events: Event) -> None:
         self.bridge.tell(*events)
 
-    def tell_of(self, event: PictureRead) -> None:
-        """And waits until it is drawn."""
-        with self.qtbot.waitSignal(self.window.pictures.shown):
-            self.tell(event)
-
     @property
     def wanted(self) -> list[tuple[Any, ...]]:
         """Chats and digests of the pictures that were asked for."""
@@ -88,6 +82,15 @@ class Desk:
         """And waits until it is drawn."""
         with self.qtbot.waitSignal(self.window.pictures.shown):
             self.answer(digest, picture)
+
+    def finish(self, reading: Asked, picture: Picture) -> None:
+        """And waits until it is drawn."""
+        with self.qtbot.waitSignal(self.window.pictures.shown):
+            reading.answer(picture)
+
+    def attach(self, name: str, picture: Picture) -> None:
+        self.window.texts_dropped.emit([f"/a/{name}"])
+        self.finish(self.bridge.asked(self.bridge.engine.files.read)[-1], picture)
 
     def posted(self, kind: type[_Command]) -> list[_Command]:
         return [command for command in self.bridge.posted if isinstance(command, kind)]
@@ -141,18 +144,20 @@ def test_pictures_are_pasted_dropped_and_sent(desk: Desk) -> None:
     desk.window.dropEvent(QDropEvent(place, action, dropped, button, Qt.KeyboardModifier.NoModifier))
     reading = ("Pasted picture.png", "Pasted picture 2.png", "Sea.png", "Bad.webp")
     assert desk.chips.words == tuple(f"{name}, reading…" for name in reading)
-    desk.qtbot.waitUntil(lambda: len(desk.posted(ReadPicture)) == 2)
-    first, second = desk.posted(ReadPicture)
-    assert (first.path, first.data) == (Path("Pasted picture.png"), SUN.data)
-    assert QImage.fromData(second.data) == QImage.fromData(SEA.data)
-    assert [each.path for each in desk.posted(ReadTextFile)] == [Path("/a/Sea.png"), Path("/a/Bad.webp")]
+    files = desk.bridge.engine.files
+    desk.qtbot.waitUntil(lambda: len(desk.bridge.asked(files.read_picture)) == 2)
+    first, second = desk.bridge.asked(files.read_picture)
+    assert first.args == (Path("Pasted picture.png"), SUN.data)
+    assert QImage.fromData(second.args[1]) == QImage.fromData(SEA.data)
+    sea, bad = desk.bridge.asked(files.read)
+    assert (sea.args, bad.args) == ((Path("/a/Sea.png"),), (Path("/a/Bad.webp"),))
     desk.box.editor.set_text("What is it?")
     desk.box.submit()
     assert "Wait until the file is read" in desk.box.hint.text()
     desk.chips.close_buttons[1].click()
-    desk.tell_of(PictureRead(first.path, SUN))
-    desk.tell_of(PictureRead(Path("/a/Sea.png"), SEA))
-    desk.tell(Failed("Bad.webp is damaged.", desk.posted(ReadTextFile)[1]))
+    desk.finish(first, SUN)
+    desk.finish(sea, SEA)
+    bad.fail("Bad.webp is damaged.")
     assert desk.chips.words == (
         "picture, Pasted picture.png, 400 by 300",
         "picture, Sea.png, 30 by 80",
@@ -187,12 +192,11 @@ def test_words_come_before_a_picture_of_them_and_no_field_takes_files(desk: Desk
     link.setUrls([QUrl("https://example.org/a.png")])
     desk.paste(link)
     assert desk.box.text == "1\t2https://example.org/a.png"
-    assert desk.posted(ReadPicture) == []
+    assert desk.bridge.asked(desk.bridge.engine.files.read_picture) == []
 
 
 def test_a_model_that_cannot_see_says_so_before_it_is_asked(desk: Desk) -> None:
-    desk.window.texts_dropped.emit(["/a/Sun.png"])
-    desk.tell_of(PictureRead(Path("/a/Sun.png"), SUN))
+    desk.attach("Sun.png", SUN)
     desk.use_model(sees=False)
     desk.box.submit()
     assert desk.posted(Send) == []
@@ -260,13 +264,9 @@ def test_a_prompt_is_changed_with_its_pictures(desk: Desk) -> None:
 
 
 def test_drafts_keep_their_pictures(desk: Desk) -> None:
-    def attach(name: str, picture: Picture) -> None:
-        desk.window.texts_dropped.emit([f"/a/{name}"])
-        desk.tell_of(PictureRead(Path(f"/a/{name}"), picture))
-
-    attach("Sun.png", SUN)
+    desk.attach("Sun.png", SUN)
     desk.open(7)
-    attach("Sea.png", SEA)
+    desk.attach("Sea.png", SEA)
     desk.window.conversations.new_requested.emit()
     assert desk.bridge.last(desk.bridge.engine.editor.save_draft).args == (7, NAMED_SEA.block, (SEA,))
     assert desk.chips.words == ("picture, Sun.png, 400 by 300",)

@@ -18,16 +18,12 @@ from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from app.widgets.preset_picker import NONE
 from engine import (
-    ListPresets,
-    ListPrompts,
     OwnSampling,
-    SavePreset,
 )
 from engine.messages.conversations import Conversation, ConversationSummary
 from engine.messages.events import (
     ConversationsListed,
     EverythingForgotten,
-    Finished,
     PresetsListed,
     TargetInfo,
     TargetReady,
@@ -65,7 +61,7 @@ class Desk:
         )
         self.chats.start("starter")
         self.take()
-        self.bridge.tell(PresetsListed((BRIEF, QUIET)))
+        self.bridge.tell(PresetsListed((BRIEF, QUIET), ()))
 
     def ready(self, target: TargetInfo = MINE) -> None:
         self.bridge.tell(TargetReady(target, self.bridge.loads[-1]))
@@ -101,15 +97,13 @@ def desk(window: MainWindow, keeper: ThemeKeeper) -> Desk:
 
 
 def test_they_are_listed_at_the_start_and_when_all_is_forgotten(desk: Desk) -> None:
+    listing = desk.bridge.engine.presets.list
     desk.bridge.tell(ConversationsListed(()))
-    assert desk.take() == [ListPresets(), ListPrompts()]
+    assert len(desk.bridge.asked(listing)) == 1
     desk.bridge.tell(ConversationsListed(()))
-    assert desk.take() == []
+    assert len(desk.bridge.asked(listing)) == 1
     desk.bridge.tell(EverythingForgotten(1))
-    assert [each for each in desk.take() if isinstance(each, ListPresets | ListPrompts)] == [
-        ListPresets(),
-        ListPrompts(),
-    ]
+    assert len(desk.bridge.asked(listing)) == 2
 
 
 def test_the_open_chat_gets_a_copy_and_keeps_what_is_not_said(desk: Desk) -> None:
@@ -251,10 +245,10 @@ def test_a_saved_one_takes_the_place_of_its_name(desk: Desk) -> None:
     asked.thinking.setChecked(True)
     desk.take()
     QTest.keyClick(asked.name, Qt.Key.Key_Return)
-    wanted = SavePreset(Preset(1, "Brief", "Rhyme.", COOL, True, TargetChoice("Tiny", "file:tiny")))
-    assert desk.take() == [wanted]
+    (saved,) = desk.bridge.asked(desk.bridge.engine.presets.save_preset)
+    assert saved.args == (Preset(1, "Brief", "Rhyme.", COOL, True, TargetChoice("Tiny", "file:tiny")),)
     assert desk.said == []
-    desk.bridge.tell(Finished(wanted))
+    saved.answer()
     assert desk.said == ["The preset “Brief” was saved."]
 
 

@@ -13,15 +13,12 @@ from app.controllers.prompt import PromptController
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from app.widgets.attachment_chip import Chip
-from engine import FindPassages, LoadTarget, ReadTextFile
+from engine import LoadTarget
 from engine.messages.conversations import TextFile
 from engine.messages.events import (
     Event,
-    Failed,
-    PassagesFound,
     TargetInfo,
     TargetReady,
-    TextFileRead,
 )
 from engine.messages.prompts import Attachment, TokenCount
 from tests.fakes.bridge import Asked, FakeBridge
@@ -38,6 +35,10 @@ class Desk:
         self.bridge = FakeBridge()
         self.controller = PromptController(self.window, self.bridge)
         self.controller._pause.setInterval(1)
+
+    @property
+    def reads(self) -> list[Asked]:
+        return self.bridge.asked(self.bridge.engine.files.read)
 
     def tell(self, *events: Event) -> None:
         self.bridge.tell(*events)
@@ -136,13 +137,11 @@ def test_a_file_is_read_counted_or_refused(desk: Desk) -> None:
     desk.box.submit()
     assert "Wait until the file is read" in desk.box.hint.text()
     chips.close_buttons[2].click()
-    assert [stop.is_set() for stop in desk.bridge.stops] == [False, False, True]
-    reads = [each for each in desk.bridge.posted if isinstance(each, ReadTextFile)]
-    desk.tell(
-        TextFileRead(TextFile(Path("/c/Slow.pdf"), "read all the same", 9)),
-        Failed("Bad.pdf is damaged.", reads[1]),
-        TextFileRead(TextFile(Path("/a/Book.pdf"), "[Page 1]\none\n\n[Page 2]\ntwo", 9)),
-    )
+    first, bad, slow = desk.reads
+    assert [each.request.signal.is_set() for each in desk.reads] == [False, False, True]
+    slow.answer(TextFile(Path("/c/Slow.pdf"), "read all the same", 9))
+    bad.fail("Bad.pdf is damaged.")
+    first.answer(TextFile(Path("/a/Book.pdf"), "[Page 1]\none\n\n[Page 2]\ntwo", 9))
     (book,) = chips.attachments
     assert desk.counted[-1].args == (book.block,)
     desk.counted[-1].answer(TokenCount(12))
@@ -153,11 +152,10 @@ def test_a_file_is_read_counted_or_refused(desk: Desk) -> None:
     assert chips.words[1] == "Bad.pdf, reading…", "tried again in its place"
     chips.close_buttons[1].click()
     desk.window.texts_dropped.emit(["/b/Bad.pdf"])
-    desk.tell(Failed("Reading Bad.pdf was cancelled.", reads[1]))
+    desk.reads[-2].fail("Reading Bad.pdf was cancelled.")
     assert chips.words[1] == "Bad.pdf, reading…", "it was added again"
     desk.box.set_text("")
-    last = max(place for place, each in enumerate(desk.bridge.posted) if isinstance(each, ReadTextFile))
-    assert desk.bridge.stops[last].is_set()
+    assert desk.reads[-1].request.signal.is_set()
     assert not desk.box.notice.isVisibleTo(desk.box)
 
 
@@ -176,16 +174,17 @@ def test_passages_are_found_where_a_file_does_not_fit(desk: Desk) -> None:
     notice.box.click()
     desk.box.submit()
     desk.box.submit()
-    asked = [each for each in desk.bridge.posted if isinstance(each, FindPassages)]
-    assert asked == [FindPassages((book,), "Which?", 500)], "once"
-    desk.tell(Failed("No model is loaded.", asked[0]))
+    find = desk.bridge.engine.files.find_passages
+    (asked,) = desk.bridge.asked(find)
+    assert asked.args == ((book,), "Which?", 500), "once"
+    asked.fail("No model is loaded.")
     assert "No model is loaded." in desk.window.toasts.shown[-1].words.text()
     desk.box.submit()
     desk.box.editor.set_text("What?")
-    desk.tell(PassagesFound((Attachment("Book.pdf, page 1", "one"),)))
+    desk.bridge.asked(find)[-1].answer((Attachment("Book.pdf, page 1", "one"),))
     assert sent == [], "another question"
     desk.box.submit()
-    desk.tell(PassagesFound((Attachment("Book.pdf, page 2", "two"),)))
+    desk.bridge.asked(find)[-1].answer((Attachment("Book.pdf, page 2", "two"),))
     assert sent == ["```Book.pdf, page 2\ntwo\n```\n\nWhat?"]
     assert not notice.sends_passages, "the next message has its own files"
 

@@ -22,14 +22,12 @@ from engine import (
     EndToolServers,
     KeepToolKeys,
     ListTools,
-    ReadTextFile,
     UseTools,
     write_tool_servers,
 )
 from engine.messages.conversations import TextFile
 from engine.messages.events import (
     EverythingForgotten,
-    TextFileRead,
     ToolKeysKept,
     ToolServerChanged,
     ToolsListed,
@@ -37,6 +35,7 @@ from engine.messages.events import (
 from engine.messages.tools import AllowedTool, ServerState, Tool, ToolServer, definition_of
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.chats import unsaved
+from tests.fakes.pictures import made_picture
 
 FILES = ToolServer("files", "files-server", ("/home/robin",))
 WEATHER = ToolServer("weather", url="https://weather.example.org/mcp")
@@ -229,15 +228,17 @@ def test_what_is_being_edited_stays_while_something_else_changes(desk: Desk) -> 
 
 
 def test_servers_of_a_file_come_beside_those_that_are_there(desk: Desk) -> None:
+    desk.dialog.file_chosen.emit("/y/other.json")
     desk.dialog.file_chosen.emit("/x/servers.json")
-    assert desk.last() == ReadTextFile(Path("/x/servers.json"))
+    other, read = desk.bridge.asked(desk.bridge.engine.files.read)
+    assert read.args == (Path("/x/servers.json"),)
     text = '{"mcpServers": {"weather": {"command": "w"}, "notes": {"command": "n"}}}'
-    desk.bridge.tell(TextFileRead(TextFile(Path("/y/other.json"), text, 9)))
-    assert [*desk.servers] == [FILES, WEATHER], "another file was read, for another reason"
-    desk.bridge.tell(TextFileRead(TextFile(Path("/x/servers.json"), text, 9)))
+    other.answer(TextFile(Path("/y/other.json"), text, 9))
+    assert [*desk.servers] == [FILES, WEATHER], "another file was chosen after it"
+    read.answer(TextFile(Path("/x/servers.json"), text, 9))
     assert [*desk.servers] == [FILES, ToolServer("weather", "w"), ToolServer("notes", "n")]
     desk.dialog.file_chosen.emit("/x/servers.json")
-    desk.bridge.tell(TextFileRead(TextFile(Path("/x/servers.json"), "[]", 9)))
+    desk.bridge.asked(desk.bridge.engine.files.read)[-1].answer(made_picture(3, 4))
     assert desk.dialog.words.text().startswith("Tool servers are written as")
     assert len(desk.servers) == 3
 

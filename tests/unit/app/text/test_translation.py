@@ -45,7 +45,6 @@ from engine.messages.events import (
     Event,
     Failed,
     FormsListed,
-    GrammarChecked,
     SpeculationChanged,
     StoreBehind,
     TargetReady,
@@ -209,4 +208,4 @@ def test_every_field_that_tells_is_reached() -> None:
     """However deep it is within an event."""
     holding = {event for event in Event.__subclasses__() if _telling(event)}  # type: ignore[arg-type]
     telling = {Failed, TargetsListed, TargetReady, SpeculationChanged, DrafterChosen, FormsListed, DeletedErased}
-    assert telling | {GrammarChecked, StoreBehind} <= holding
+    assert telling | {StoreBehind} <= holding

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Iterator
+from dataclasses import replace
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -16,32 +17,23 @@ from engine.config import LearningSettings
 from engine.documents import apart, reading
 from engine.errors import Cancelled, ConversationMissing, FileUnusable
 from engine.messages.commands import (
-    CheckGrammar,
     Command,
-    ExportConversations,
-    FindPassages,
-    ImportConversations,
-    ReadPicture,
-    ReadTextFile,
     UpdateRecall,
 )
-from engine.messages.conversations import ExportFormat, LeftOut, Role, TextFile
+from engine.messages.conversations import ExportFormat, ImportedConversations, LeftOut, Role, TextFile
 from engine.messages.events import (
     ConversationForgotten,
-    ConversationsExported,
     ConversationsImported,
     Event,
-    GrammarChecked,
-    PassagesFound,
-    PictureRead,
-    TextFileRead,
 )
+from engine.messages.pictures import Picture
 from engine.messages.prompts import AttachedPicture, Attachment, join_prompt
 from engine.services.chat_editor import ChatEditor
 from engine.services.chat_reader import ChatReader
 from engine.services.file_service import FileService
 from engine.services.learning_service import LearningService
 from engine.services.message_keeper import MessageKeeper
+from engine.services.preset_service import PresetService
 from engine.services.recall import Recall
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
@@ -56,7 +48,10 @@ class Desk:
         self.posted: list[Command] = []
         self.learning = LearningService(lambda: repository, LearningSettings(), self.events.append)
         self.recall = Recall(repository)
-        self.files = FileService(lambda: repository, self.learning, self.events.append, self.posted.append, len)
+        presets = PresetService(repository, self.events.append)
+        self.files = FileService(
+            lambda: repository, lambda: presets, self.learning, self.events.append, self.posted.append, len
+        )
         keeper = MessageKeeper(repository, self.events.append, lambda: None)
         shared = repository, self.recall, self.learning
         readings = Readings(repository.data_dir)
@@ -85,14 +80,12 @@ def test_all_chats_go_out_and_come_in_elsewhere(desk: Desk, tmp_path: Path) -> N
     kept = desk.chat("kept", "one")
     desk.chat("secret", "two", incognito=True)
     path = tmp_path / "chats.json"
-    desk.files.handle(ExportConversations(path, None, ExportFormat.JSON), StopSignal())
-    assert desk.events == [ConversationsExported(path, 1)]
-    desk.files.handle(ImportConversations(path), StopSignal())
-    assert desk.events[-1] == ConversationsImported(path, 0, ((LeftOut.KNOWN, "kept"),))
+    assert desk.files.export_conversations(path, None, ExportFormat.JSON) == 1
+    assert desk.files.import_conversations(path) == ImportedConversations(0, ((LeftOut.KNOWN, "kept"),))
+    assert desk.events == [ConversationsImported()]
     assert desk.posted == []
     desk.repository.forget_conversation(kept)
-    desk.files.handle(ImportConversations(path), StopSignal())
-    assert desk.events[-1] == ConversationsImported(path, 1, ())
+    assert desk.files.import_conversations(path) == ImportedConversations(1, ())
     assert desk.posted == [UpdateRecall(restarts=True)]
 
 
@@ -105,12 +98,9 @@ def test_pictures_are_read_shown_and_go_out_and_come_in_elsewhere(
     Image.new("RGB", (30, 20), "red").save(made, "GIF")
     path = tmp_path / "a.gif"
     path.write_bytes(made.getvalue())
-    desk.files.handle(ReadTextFile(path), StopSignal())
-    desk.files.handle(ReadPicture(Path("Pasted"), made.getvalue()), StopSignal())
-    pictures = [event for event in desk.events if isinstance(event, PictureRead)]
-    assert [event.path for event in pictures] == [path, Path("Pasted")]
-    picture = pictures[0].picture
-    assert pictures[1].picture == picture
+    picture = desk.files.read(path)
+    assert isinstance(picture, Picture)
+    assert desk.files.read_picture(Path("Pasted"), made.getvalue()) == picture
     assert (picture.width, picture.height) == (30, 20)
 
     prompt = join_prompt([AttachedPicture("a.gif", picture.digest)], "What is it?")
@@ -119,14 +109,13 @@ def test_pictures_are_read_shown_and_go_out_and_come_in_elsewhere(
     for digest, shown in ((picture.digest, picture), ("0" * 64, None)):
         assert desk.reader.picture(chat, digest) == shown
     chats, text = tmp_path / "chats.json", tmp_path / "chat.md"
-    desk.files.handle(ExportConversations(chats, None, ExportFormat.JSON), StopSignal())
-    desk.files.handle(ExportConversations(text, None, ExportFormat.MARKDOWN), StopSignal())
+    desk.files.export_conversations(chats, None, ExportFormat.JSON)
+    desk.files.export_conversations(text, None, ExportFormat.MARKDOWN)
     assert "\n*picture: a.gif*\n\nWhat is it?\n" in text.read_text()
     desk.repository.forget_everything()
     for raw, comes_in in ((chats.read_text(), True), (_with_picture(chats.read_text(), made.getvalue()), False)):
         chats.write_text(raw)
-        desk.files.handle(ImportConversations(chats), StopSignal())
-        assert desk.events[-1] == ConversationsImported(chats, 1, ())
+        assert desk.files.import_conversations(chats) == ImportedConversations(1, ())
         (summary,) = desk.repository.list_conversations()
         digests = [picture.digest, sha256(made.getvalue()).hexdigest()]
         found = desk.repository.find_pictures(summary.id, digests)
@@ -146,36 +135,35 @@ def test_recall_does_not_catch_up_at_once_where_learning_is_off(desk: Desk, tmp_
     desk.learning.change(LearningSettings(enabled=False))
     path = tmp_path / "chats.json"
     path.write_text(json.dumps({"messages": [{"role": "user", "content": "Hi"}]}))
-    desk.files.handle(ImportConversations(path), StopSignal())
-    assert desk.events == [ConversationsImported(path, 1, ())]
+    assert desk.files.import_conversations(path) == ImportedConversations(1, ())
     assert desk.posted == []
 
 
 def test_an_incognito_chat_is_exported_where_it_is_named(desk: Desk, tmp_path: Path) -> None:
     number = desk.chat("secret", "two", incognito=True)
     path = tmp_path / "secret.md"
-    desk.files.handle(ExportConversations(path, (number,), ExportFormat.MARKDOWN), StopSignal())
+    desk.files.export_conversations(path, (number,), ExportFormat.MARKDOWN)
     assert "## You\n\ntwo\n" in path.read_text()
     with pytest.raises(ConversationMissing):
-        desk.files.handle(ExportConversations(path, (999,), ExportFormat.MARKDOWN, overwrite=True), StopSignal())
+        desk.files.export_conversations(path, (999,), ExportFormat.MARKDOWN, overwrite=True)
     assert "## You\n\ntwo\n" in path.read_text()
     desk.repository.forget_conversation(number)
     with pytest.raises(FileUnusable, match=r"no chats to export"):
-        desk.files.handle(ExportConversations(path, None, ExportFormat.JSON, overwrite=True), StopSignal())
+        desk.files.export_conversations(path, None, ExportFormat.JSON, overwrite=True)
 
 
 def test_what_is_cancelled_when_it_is_read_and_not_yet_added_adds_nothing(desk: Desk, tmp_path: Path) -> None:
     number, path, stop = desk.chat("kept", "one"), tmp_path / "chats.json", StopSignal()
-    desk.files.handle(ExportConversations(path, None, ExportFormat.JSON), StopSignal())
+    desk.files.export_conversations(path, None, ExportFormat.JSON)
     desk.repository.forget_conversation(number)
 
     def open_repository() -> Repository:
         stop.set()  # everything is to be forgotten, say
         return desk.repository
 
-    files = FileService(open_repository, desk.learning, desk.events.append, desk.posted.append, len)
+    files = replace(desk.files, _open_repository=open_repository)
     with pytest.raises(Cancelled, match="import was cancelled"):
-        files.handle(ImportConversations(path), stop)
+        files.import_conversations(path, stop)
     assert desk.repository.list_conversations() == ()
 
 
@@ -183,11 +171,11 @@ def test_what_is_refused_or_cancelled_adds_nothing(desk: Desk, tmp_path: Path) -
     path = tmp_path / "chats.json"
     path.write_text('[{"messages": [{"role": "user", "content": "Hi"}]}, {"mess')
     with pytest.raises(FileUnusable, match=r"damaged or contains no chats"):
-        desk.files.handle(ImportConversations(path), StopSignal())
+        desk.files.import_conversations(path)
     stop = StopSignal()
     stop.set()
     with pytest.raises(Cancelled, match="import was cancelled"):
-        desk.files.handle(ImportConversations(path), stop)
+        desk.files.import_conversations(path, stop)
     assert desk.repository.list_conversations() == ()
     assert desk.events == []
 
@@ -195,8 +183,7 @@ def test_what_is_refused_or_cancelled_adds_nothing(desk: Desk, tmp_path: Path) -
 def test_a_text_file_is_read(desk: Desk, tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("one\n")
-    desk.files.handle(ReadTextFile(path), StopSignal())
-    assert desk.events == [TextFileRead(TextFile(path, "one\n", 4))]
+    assert desk.files.read(path) == TextFile(path, "one\n", 4)
 
 
 def test_recall_takes_up_what_was_imported(desk: Desk, tmp_path: Path) -> None:
@@ -206,7 +193,7 @@ def test_recall_takes_up_what_was_imported(desk: Desk, tmp_path: Path) -> None:
         pass
     path = tmp_path / "chats.json"
     path.write_text(json.dumps({"messages": [{"role": "user", "content": "four five six"}]}))
-    desk.files.handle(ImportConversations(path), StopSignal())
+    desk.files.import_conversations(path)
     assert desk.num_remembered(b"four") == 0
     desk.recall.restart()
     while desk.recall.catch_up():
@@ -239,14 +226,10 @@ def test_a_search_is_answered_unless_it_is_stopped(desk: Desk) -> None:
 
 def test_the_passages_nearest_to_a_question_are_found(desk: Desk) -> None:
     book = Attachment("Book.pdf", "[Page 1]\nOf ropes.\n\n[Page 2]\nOf herons and tides.")
-    desk.files.handle(FindPassages((book,), "herons?", 60), StopSignal())
-    assert desk.events == [PassagesFound((Attachment("Book.pdf, page 2", "Of herons and tides."),))]
+    passages = desk.files.find_passages((book,), "herons?", 60)
+    assert passages == (Attachment("Book.pdf, page 2", "Of herons and tides."),)
 
 
 def test_a_form_of_replies_is_checked_with_a_sentence(desk: Desk) -> None:
-    desk.files.handle(CheckGrammar('root ::= "a"'), StopSignal())
-    desk.files.handle(CheckGrammar("hello"), StopSignal())
-    good, bad = desk.events
-    assert good == GrammarChecked('root ::= "a"', "")
-    assert isinstance(bad, GrammarChecked)
-    assert bad.sentence.startswith("The reply format is neither")
+    assert desk.files.check_grammar('root ::= "a"') == ""
+    assert desk.files.check_grammar("hello").startswith("The reply format is neither")

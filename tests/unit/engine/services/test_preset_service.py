@@ -1,4 +1,4 @@
-"""The service for presets with a real store."""
+"""The service for presets with a real store, and files of them."""
 
 from __future__ import annotations
 
@@ -7,21 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.config import OwnSampling
+from engine.config import LearningSettings, OwnSampling
 from engine.errors import Cancelled
-from engine.messages.commands import (
-    AddPresets,
-    DeletePreset,
-    DeletePrompt,
-    ExportPresets,
-    ImportPresets,
-    ListPresets,
-    ListPrompts,
-    SavePreset,
-    SavePrompt,
-)
-from engine.messages.events import Event, PresetsAdded, PresetsExported, PresetsListed, PromptsListed
-from engine.messages.order import LibraryPrompt, Preset
+from engine.messages.events import Event, PresetsListed
+from engine.messages.order import AddedPresets, LibraryPrompt, Preset
+from engine.services.file_service import FileService
+from engine.services.learning_service import LearningService
 from engine.services.preset_service import PresetService
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
@@ -32,12 +23,16 @@ BRIEF, SUM = Preset(1, "Brief", "Be brief.", OwnSampling(top_k=3), True), Librar
 class Desk:
     def __init__(self, repository: Repository) -> None:
         self.events: list[Event] = []
-        self.service = PresetService(repository, self.events.append)
+        self.presets = PresetService(repository, self.events.append)
+        learning = LearningService(lambda: repository, LearningSettings(), self.events.append)
+        self.files = FileService(
+            lambda: repository, lambda: self.presets, learning, self.events.append, lambda _command: None, len
+        )
 
-    def ask(self, command: object, stop: StopSignal | None = None) -> list[Event]:
+    def take(self) -> list[Event]:
+        told = self.events.copy()
         self.events.clear()
-        self.service.handle(command, stop or StopSignal())  # type: ignore[arg-type]
-        return list(self.events)
+        return told
 
 
 @pytest.fixture
@@ -45,32 +40,36 @@ def desk(repository: Repository) -> Desk:
     return Desk(repository)
 
 
-def test_every_change_is_answered_with_the_whole_list(desk: Desk) -> None:
-    assert desk.ask(ListPresets()) == [PresetsListed(())]
-    assert desk.ask(SavePreset(replace(BRIEF, id=0))) == [PresetsListed((BRIEF,))]
-    assert desk.ask(DeletePreset(1)) == [PresetsListed(())]
-    assert desk.ask(ListPrompts()) == [PromptsListed(())]
-    assert desk.ask(SavePrompt(replace(SUM, id=0))) == [PromptsListed((SUM,))]
-    assert desk.ask(DeletePrompt(1)) == [PromptsListed(())]
+def test_all_are_listed_after_every_change(desk: Desk) -> None:
+    desk.presets.list()
+    assert desk.take() == [PresetsListed((), ())]
+    desk.presets.save_preset(replace(BRIEF, id=0))
+    assert desk.take() == [PresetsListed((BRIEF,), ())]
+    desk.presets.save_prompt(replace(SUM, id=0))
+    assert desk.take() == [PresetsListed((BRIEF,), (SUM,))]
+    desk.presets.delete_preset(1)
+    assert desk.take() == [PresetsListed((), (SUM,))]
+    desk.presets.delete_prompt(1)
+    assert desk.take() == [PresetsListed((), ())]
 
 
 def test_a_file_brings_everything_once(desk: Desk, tmp_path: Path) -> None:
     path = tmp_path / "a.json"
-    assert desk.ask(ExportPresets(path, (BRIEF,), (SUM,))) == [PresetsExported(path, 1, 1)]
-    whole: list[Event] = [PresetsListed((BRIEF,)), PromptsListed((SUM,))]
-    command = ImportPresets(path)
-    assert desk.ask(command) == [*whole, PresetsAdded(command, 1, 1, 0, 0)]
-    assert desk.ask(command) == [*whole, PresetsAdded(command, 0, 0, 2, 0)]
-    again = AddPresets((BRIEF,), (replace(SUM, text="other"),))
-    assert desk.ask(again)[-1] == PresetsAdded(again, 0, 1, 1, 0)
-    assert [each.name for each in desk.ask(ListPrompts())[0].prompts] == ["Sum", "Sum (2)"]  # type: ignore[attr-defined]
+    desk.files.export_presets(path, (BRIEF,), (SUM,))
+    assert desk.files.import_presets(path) == AddedPresets(1, 1, 0, 0)
+    assert desk.take() == [PresetsListed((BRIEF,), (SUM,))]
+    assert desk.files.import_presets(path) == AddedPresets(0, 0, 2, 0)
+    desk.take()
+    assert desk.presets.add((BRIEF,), (replace(SUM, text="other"),)) == AddedPresets(0, 1, 1)
+    assert desk.take() == [PresetsListed((BRIEF,), (SUM, LibraryPrompt(2, "Sum (2)", "other")))]
 
 
 def test_an_import_that_is_stopped_adds_nothing(desk: Desk, tmp_path: Path) -> None:
     path = tmp_path / "a.json"
-    desk.ask(ExportPresets(path, (BRIEF,), ()))
+    desk.files.export_presets(path, (BRIEF,), ())
     stop = StopSignal()
     stop.set()
     with pytest.raises(Cancelled):
-        desk.ask(ImportPresets(path), stop)
-    assert desk.ask(ListPresets()) == [PresetsListed(())]
+        desk.files.import_presets(path, stop)
+    desk.presets.list()
+    assert desk.take() == [PresetsListed((), ())]
