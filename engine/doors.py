@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from engine.services.prompts_ahead import PromptsAhead
     from engine.services.remote_service import RemoteService
     from engine.services.trials import Trials
+    from engine.services.tuning_service import TuningService
 
 
 class Doors:
@@ -51,3 +52,4 @@ class Doors:
         self.library: LibraryService = door_to("library", services.library)
         self.downloads: SavedDownloads = door_to("library", services.downloads)
         self.inspector: Inspector = door_to("library", services.inspector)
+        self.tuning: TuningService = door_to("tuning", services.tuning)

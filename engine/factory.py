@@ -25,7 +25,6 @@ from engine.messages.commands import (
     PersonalCommand,
     ReadingCommand,
     ToolCommand,
-    TuningCommand,
     UseLearning,
 )
 from engine.messages.events import (
@@ -175,12 +174,12 @@ class Services:
         self.models: Lazy[ModelFetcher] = Lazy(self._build_models)
         self.drafters: Lazy[DrafterFetcher] = Lazy(self._build_drafters)
         self.inspector: Lazy[Inspector] = Lazy(self._build_inspector)
+        self.tuning: Lazy[TuningService] = Lazy(self._build_tuning)
         self._handlers: dict[type, _Handle] = {
             ChatCommand: self._handle_chat,
             CopyReading: self._copy_reading,
             ReadingCommand: _with(self._readings),
             KeepReply: lambda command, _stop: self.keeper().keep(command),
-            TuningCommand: _with(Lazy(self._build_tuning)),
             PersonalCommand: _with(Lazy(self._build_personal)),
             ToolCommand: _with(Lazy(self._build_tools)),
             AnswerToolCall: self._answer_call,
@@ -356,7 +355,7 @@ class Services:
 
     def _build_tuning(self) -> TuningService:
         rest = self._learning.pause
-        return make_tuning(self._config, self._repository(), self.library, self._emit, self._quiet(), rest)
+        return make_tuning(self._config, self._repository(), self.library, self._quiet(), rest)
 
     def _build_tools(self) -> ToolService:
         from engine.services.tool_service import ToolService
@@ -505,7 +504,6 @@ def make_tuning(
     config: EngineConfig,
     repository: Repository,
     library: Callable[[], LibraryService],
-    emit: Listener,
     quiet: Quiet,
     rest: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> TuningService:
@@ -513,7 +511,7 @@ def make_tuning(
     from engine.loading import load_target
     from engine.services.tuning_service import TuningService
 
-    return TuningService(repository, library, load_target, config.data_dir, emit, quiet, rest)
+    return TuningService(repository, library, load_target, config.data_dir, quiet, rest)
 
 
 def llama_cpp_build() -> str:

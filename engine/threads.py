@@ -31,7 +31,6 @@ from engine.messages.commands import (
     ReplyCommand,
     Send,
     ToolCommand,
-    TuningCommand,
     UseDrafter,
     UseLearning,
 )
@@ -73,7 +72,6 @@ _THREADS: dict[type, str] = {
     AnswerToolCall: "answers",
     ReadingCommand: "personal",
     KeepReading: "readings",
-    TuningCommand: "tuning",
     PersonalCommand: "personal",
 }
 _OCCUPIED_BY: dict[object, str] = {  # what a reply waits for on the chat thread

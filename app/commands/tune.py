@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -20,8 +20,7 @@ from engine.places import expanded
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from engine.messages.events import Event
-    from engine.messages.forms import FormAdvice, FormFigures, TuneReport
+    from engine.messages.forms import FormAdvice, FormFigures, TuneProgress, TuneReport
 
 _DOING = {"making": "making {form}", "writing": "writing replies", "timing": "timing {form}", "comparing": "comparing"}
 
@@ -67,22 +66,24 @@ def tune_model(
 
 
 def _undo() -> None:
-    with _tuning() as (tuning, _):
+    with engine.open_tuning(EngineConfig(data_dir())) as tuning:
         tuning.reset_starter()
     print("The starter is used as it was installed; `slipstream models tune starter` thinks that over again.")
 
 
 def _tune(path: Path, forms: tuple[str, ...] | None, keep: bool, own: bool, as_json: bool) -> None:
-    with _tuning() as (tuning, stop):
-        report, kept = tuning.tune(path, stop, forms, keep, own)
+    with _shown() as (stop, show), engine.open_tuning(EngineConfig(data_dir())) as tuning:
+        report, kept = tuning.tune(path, forms, keep, own, stop, show)
     _show(path.stem, report, as_json)
     if not as_json:
         print(*_advice(report, str(path), kept), sep="\n")
 
 
 def _tune_starter(forms: tuple[str, ...] | None, quick: bool, own: bool, as_json: bool) -> None:
-    with _tuning() as (tuning, stop):
-        form, report = tuning.tune_starter(stop, forms, is_quick=quick, again=not quick, own_prompts=own)
+    with _shown() as (stop, show), engine.open_tuning(EngineConfig(data_dir())) as tuning:
+        form, report = tuning.tune_starter(
+            forms, is_quick=quick, again=not quick, own_prompts=own, stop=stop, progress=show
+        )
     if report is not None:
         _show(STARTER, report, as_json)
     if as_json:
@@ -110,19 +111,15 @@ def _path_of(name: str) -> Path:
 
 
 @contextmanager
-def _tuning() -> Iterator[tuple[engine.TuningService, engine.StopSignal]]:
-    from engine.messages.events import TuneProgress
-
+def _shown() -> Iterator[tuple[engine.StopSignal, Callable[[TuneProgress], None]]]:
+    """The signal of Ctrl+C, and what shows the progress."""
     with stopped_by_ctrl_c(says_so=True) as stop, progress_bar() as bar:
         task = bar.add_task("", total=1.0)
 
-        def receive(event: Event) -> None:
-            if isinstance(event, TuneProgress):
-                doing = _DOING[event.step].format(form=event.form or "it")
-                bar.update(task, description=doing, completed=event.progress)
+        def show(now: TuneProgress) -> None:
+            bar.update(task, description=_DOING[now.step].format(form=now.form or "it"), completed=now.progress)
 
-        with engine.open_tuning(EngineConfig(data_dir()), receive) as tuning:
-            yield tuning, stop
+        yield stop, show
 
 
 def _show(name: str, report: TuneReport, as_json: bool) -> None:

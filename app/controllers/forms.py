@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import Signal, Slot
 
@@ -14,38 +15,26 @@ from app.dialogs.form_wording import FormRow, advice_words, done_share, form_row
 from app.dialogs.forms_dialog import FormsDialog
 from app.dialogs.library.library_page import LibraryPage
 from app.dialogs.parts import show_in_front
-from app.engine_bridge import EngineBridge, Posted
+from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.models.target_rows import target_title
-from engine import ListForms, MakeForm, ResetStarter, TuneStarter, TuneTarget
-from engine.messages.commands import TuningCommand
-from engine.messages.events import (
-    Event,
-    Failed,
-    FormMade,
-    FormsListed,
-    StarterTuned,
-    TargetReady,
-    TargetsListed,
-    TargetTuned,
-    TuneProgress,
-)
-from engine.messages.forms import FormOffer
+from engine.messages.events import TargetReady, TargetsListed
+from engine.messages.forms import FormOffer, TuneProgress, TuneReport
 from engine.messages.targets import LibraryTarget
+from engine.requests import Failure
 
 
 @dataclass(frozen=True)
 class _Work:
     """What is being measured or made."""
 
-    request: Posted
+    request: Request[Any]
     target: LibraryTarget  # as it was when this began
-    forms: Sequence[str]  # that are measured
+    forms: Sequence[str] | None  # that are measured; None: one is only made
 
-    def done_share(self, event: TuneProgress) -> float:
+    def done_share(self, now: TuneProgress) -> float:
         """0 … 1"""
-        is_making = isinstance(self.request.command, MakeForm)
-        return event.progress if is_making else done_share(event, self.forms)
+        return now.progress if self.forms is None else done_share(now, self.forms)
 
 
 class FormsController(Controller):
@@ -65,6 +54,8 @@ class FormsController(Controller):
         self._shown: LibraryTarget | None = None
         self._offers: tuple[FormOffer, ...] = ()
         self._work: _Work | None = None
+        self._listing: Request[tuple[FormOffer, ...]] | None = None
+        self._tuning = bridge.engine.tuning
         self.dialog = FormsDialog(window)
         self.dialog.measure_requested.connect(self._measure)
         self.dialog.keep_requested.connect(self._keep)
@@ -74,6 +65,8 @@ class FormsController(Controller):
         self.dialog.cancel_requested.connect(self._cancel)
         page.forms_requested.connect(self._open)
         window.signs.measuring_requested.connect(partial(show_in_front, self.dialog))
+        bridge.listen(TargetsListed, self._on_listed)
+        bridge.listen(TargetReady, self._on_ready)
 
     # What the user wants
 
@@ -90,72 +83,83 @@ class FormsController(Controller):
 
     @Slot(tuple, bool)
     def _measure(self, forms: tuple[str, ...], own_prompts: bool) -> None:
-        if self._shown is not None:
-            self._begin(TuneTarget(self._shown.path, forms, own_prompts=own_prompts), forms)
+        if (target := self._next) is not None:
+            request = self._bridge.ask(self._tuning.tune, target.path, forms, own_prompts=own_prompts)
+            request.answered.connect(partial(self._on_measured, target))
+            self._begin(request, target, self.tr("{model} is being measured"), forms)
 
     @Slot(str)
     def _keep(self, form: str) -> None:
-        if self._shown is not None:
-            self._begin(MakeForm(self._shown.path, form))
+        if (target := self._next) is not None:
+            request = self._bridge.ask(self._tuning.make, target.path, form)
+            request.answered.connect(self._on_made)
+            self._begin(request, target, self.tr("A quantization of {model} is being made"), None)
 
     @Slot()
     def _tune_starter(self) -> None:
-        self._begin(TuneStarter())
+        if (target := self._next) is not None:
+            request = self._bridge.ask(self._tuning.tune_starter, is_quick=True)
+            request.answered.connect(partial(self._on_starter_tuned, target))
+            self._begin(request, target, self.tr("{model} is being measured"), ())
 
     @Slot()
     def _reset_starter(self) -> None:
-        self._begin(ResetStarter())
+        if (target := self._next) is not None:
+            request = self._bridge.ask(self._tuning.reset_starter)
+            request.answered.connect(partial(self._on_starter_reset, target))
+            self._begin(request, target, self.tr("A quantization of {model} is being made"), None)
+
+    @property
+    def _next(self) -> LibraryTarget | None:
+        """The model that work may begin on; None while other work is done."""
+        return self._shown if self._work is None else None
 
     @Slot()
     def _cancel(self) -> None:
         if self._work is not None:
             self._work.request.stop()
 
-    def _begin(self, command: TuningCommand, forms: Sequence[str] = ()) -> None:
-        if self._work is not None or self._shown is None:
-            return
-        request = self._bridge.post(command)
+    def _begin(self, request: Request[Any], target: LibraryTarget, words: str, forms: Sequence[str] | None) -> None:
+        request.progressed.connect(self._on_progress)
         request.failed.connect(self._on_failed)
-        self._work = _Work(request, self._shown, forms)
-        words = self.tr("{model} is being measured")
-        if isinstance(command, MakeForm | ResetStarter):
-            words = self.tr("A quantization of {model} is being made")
-        self._window.signs.measuring.tell(words.format(model=target_title(self._shown)))
+        self._work = _Work(request, target, forms)
+        self._window.signs.measuring.tell(words.format(model=target_title(target)))
         self.dialog.show_busy(True)
         self.dialog.show_words(self.tr("Starts as soon as no reply is being written."))
 
     def _list(self) -> None:
+        if self._listing is not None:
+            self._listing.drop()
         if self._shown is not None:
-            self._bridge.post(ListForms(self._shown.path)).failed.connect(self._on_list_failed)
+            self._listing = self._bridge.ask(self._tuning.offers, self._shown.path)
+            self._listing.answered.connect(self._on_offers)
+            self._listing.failed.connect(self._on_list_failed)
 
     # What the engine says
 
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case TargetsListed(targets):
-                self._on_listed(targets)
-            case TargetReady(target):
-                self._in_use = target.reference
-            case FormsListed(command, offers) if self._shown is not None and command.path == self._shown.path:
-                self._on_offers(offers)
-            case TuneProgress() if self._work is not None:
-                self.dialog.show_progress(self._work.done_share(event))
-                self.dialog.show_words(progress_words(target_title(self._work.target), event))
-            case TargetTuned(command, report) if (work := self._work_on(command)) is not None:
-                self._end(self.tr("Measured. Nothing was changed or kept."))
-                words = self.tr("{name} was measured. {advice}")
-                self._tell(words.format(name=target_title(work.target), advice=advice_words(report)))
-            case FormMade(command, path) if self._work_on(command) is not None:
-                words = self.tr("{name} is now in the library.").format(name=path.stem)
-                self._end(words)
-                self._tell(words, path)
-            case StarterTuned(form):
-                work = self._work_on(TuneStarter()) or self._work_on(ResetStarter())
-                if work is not None:
-                    self._on_starter(work, form)
+    def _on_ready(self, event: TargetReady) -> None:
+        self._in_use = event.target.reference
 
-    def _on_listed(self, targets: tuple[LibraryTarget, ...]) -> None:
-        self._targets = targets
+    @Slot(object)
+    def _on_progress(self, now: TuneProgress) -> None:
+        if self._work is not None:
+            self.dialog.show_progress(self._work.done_share(now))
+            self.dialog.show_words(progress_words(target_title(self._work.target), now))
+
+    def _on_measured(self, target: LibraryTarget, measured: tuple[TuneReport, tuple[Path, ...]]) -> None:
+        report, _ = measured
+        self._end(self.tr("Measured. Nothing was changed or kept."))
+        words = self.tr("{name} was measured. {advice}")
+        self._tell(words.format(name=target_title(target), advice=advice_words(report)))
+
+    @Slot(object)
+    def _on_made(self, path: Path) -> None:
+        words = self.tr("{name} is now in the library.").format(name=path.stem)
+        self._end(words)
+        self._tell(words, path)
+
+    def _on_listed(self, event: TargetsListed) -> None:
+        self._targets = targets = event.targets
         if self._shown is None:
             return
         shown = self._shown
@@ -163,44 +167,46 @@ class FormsController(Controller):
         self._shown = next(same, shown)  # one that was removed stays, until another one is looked at
         self._show()
 
+    @Slot(object)
     def _on_offers(self, offers: tuple[FormOffer, ...]) -> None:
         if not self._offers and self._work is None:  # else the words say what came of the last wish
             self.dialog.show_words("")
         self._offers = offers
         self._show()
 
-    def _on_starter(self, work: _Work, form: str) -> None:
-        """The user wanted it, so a starter that is in use is loaded anew."""
+    def _on_starter_tuned(self, target: LibraryTarget, tuned: tuple[str, TuneReport | None]) -> None:
+        form, _ = tuned
         stays = self.tr(
             "The starter model keeps its original quantization: no other with practically the same words is clearly "
             "faster here."
         )
         now = self.tr("The starter model uses {form} from now on.").format(form=form)
-        came = self.tr("The starter model uses its original quantization from now on.")
-        is_reset = isinstance(work.request.command, ResetStarter)
-        words = now if form else came if is_reset else stays
+        self._end_starter(target, now if form else stays)
+
+    def _on_starter_reset(self, target: LibraryTarget, _answer: None) -> None:
+        self._end_starter(target, self.tr("The starter model uses its original quantization from now on."))
+
+    def _end_starter(self, target: LibraryTarget, words: str) -> None:
+        """Loads a starter that is in use again, as the user wanted another form of it."""
         self._end(words)
         self._tell(words)
-        is_another = self._shown is not None and self._shown.path != work.target.path
-        if is_another and self._shown is not None and self._in_use == work.target.reference:
+        is_another = self._shown is not None and self._shown.path != target.path
+        if is_another and self._shown is not None and self._in_use == target.reference:
             self.use_requested.emit(self._shown.reference)
 
     @Slot(object)
-    def _on_failed(self, failed: Failed) -> None:
+    def _on_failed(self, failure: Failure) -> None:
         """Also if it was cancelled."""
-        self._end(failed.sentence)
-        if not self.dialog.isVisible() and not failed.is_stopped:
-            self._window.toasts.show_error(failed.sentence)
+        self._end(failure.sentence)
+        if not self.dialog.isVisible() and not failure.is_stopped:
+            self._window.toasts.show_error(failure.sentence)
 
     @Slot(object)
-    def _on_list_failed(self, failed: Failed) -> None:
-        if self._work is None and self._shown is not None and failed.command == ListForms(self._shown.path):
-            self.dialog.show_words(failed.sentence)
+    def _on_list_failed(self, failure: Failure) -> None:
+        if self._work is None:
+            self.dialog.show_words(failure.sentence)
 
     # What is shown
-
-    def _work_on(self, command: TuningCommand) -> _Work | None:
-        return self._work if self._work is not None and self._work.request.command == command else None
 
     def _end(self, words: str) -> None:
         """`words` say what came of it."""

@@ -10,8 +10,7 @@ from app.text.amounts import day_words, duration_words, percent_words, size_word
 from app.text.numbers import decimal
 from app.text.speed import speed_number, speed_words
 from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
-from engine.messages.events import TuneProgress
-from engine.messages.forms import CLEARLY_FASTER, FormAdvice, FormFigures, FormOffer, TuneReport, TuneStep
+from engine.messages.forms import CLEARLY_FASTER, FormAdvice, FormFigures, FormOffer, TuneProgress, TuneReport, TuneStep
 
 COLUMNS = (
     (QT_TRANSLATE_NOOP("Forms", "Quantization"), QT_TRANSLATE_NOOP("Forms", "Tick to measure")),
@@ -195,17 +194,17 @@ def used_words(form: str, original: str, report: TuneReport | None) -> str:
     )
 
 
-def progress_words(model: str, event: TuneProgress) -> str:
-    return translate("Forms", _STEPS[event.step]).format(model=model, form=event.form or model)
+def progress_words(model: str, now: TuneProgress) -> str:
+    return translate("Forms", _STEPS[now.step]).format(model=model, form=now.form or model)
 
 
-def done_share(event: TuneProgress, forms: Sequence[str]) -> float:
+def done_share(now: TuneProgress, forms: Sequence[str]) -> float:
     """Of measuring these forms one after the other, 0 … 1."""
     steps = list(_ENDS)
-    place = steps.index(event.step)
+    place = steps.index(now.step)
     begin = _ENDS[steps[place - 1]] if place else 0.0
-    of_form = begin + event.progress * (_ENDS[event.step] - begin)
-    before = forms.index(event.form) if event.form in forms else 0
+    of_form = begin + now.progress * (_ENDS[now.step] - begin)
+    before = forms.index(now.form) if now.form in forms else 0
     return (before + of_form) / max(1, len(forms))
 
 

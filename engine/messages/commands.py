@@ -30,11 +30,6 @@ class ReplyCommand(ChatCommand):
     """Lets the target write a reply."""
 
 
-class TuningCommand(Command):
-    """Measures or makes forms of a target's weights, which takes seconds or minutes; replies go first. Paths are
-    absolute. Stopping leaves nothing behind."""
-
-
 class PersonalCommand(Command):
     """Concerns everything that was learned from chats."""
 
@@ -216,42 +211,6 @@ class KeepReply(Command):
     target_name: str
     target_identity: str | None
     calls: tuple[ToolCall, ...] = ()  # of a whole reply
-
-
-class ListForms(TuningCommand):
-    """Which forms can be made of a target's weights. Answered with `FormsListed`."""
-
-    path: Path
-
-
-class TuneTarget(TuningCommand):
-    """Measure what a target's passes cost on this machine, in other forms of its weights as well, which are made beside
-    it for that and removed. Reported with `TuneProgress`, answered with `TargetTuned` and `TargetsListed`."""
-
-    path: Path
-    forms: tuple[str, ...] | None = None  # to compare with; None: the usual ones; empty: the target alone
-    keeps: bool = False  # the forms that are made, in the library
-    own_prompts: bool = False  # compare replies to the user's latest prompts, as far as there are enough
-
-
-class MakeForm(TuningCommand):
-    """Make another form of a target's weights, to be kept beside its file and in the library. Reported with
-    `TuneProgress`, answered with `FormMade` and `TargetsListed`."""
-
-    path: Path
-    form: str
-
-
-class TuneStarter(TuningCommand):
-    """Use the starter in the fastest form that is near enough to the installed one. Reported with `TuneProgress`,
-    answered with `StarterTuned` and `TargetsListed`; the form is used when the starter is loaded next."""
-
-    again: bool = True  # even if that was decided before on this machine, or undone
-
-
-class ResetStarter(TuningCommand):
-    """Use the starter as it was installed, and leave it so until `TuneStarter` is asked for again. Answered with
-    `StarterTuned` and `TargetsListed`."""
 
 
 class ReadLearned(PersonalCommand):

@@ -10,15 +10,11 @@ from typing import dataclass_transform
 from engine.messages.asked import Refusal
 from engine.messages.commands import (
     Command,
-    ListForms,
     LoadTarget,
-    MakeForm,
-    TuneTarget,
     UseAdapter,
 )
 from engine.messages.conversations import Conversation, ConversationSummary, Message
 from engine.messages.drafters import DrafterChoice
-from engine.messages.forms import FormOffer, TuneReport, TuneStep
 from engine.messages.learned import FingerprintPair, ImportOutcome, LearnedSummary, LearningProgress, ProfileSummary
 from engine.messages.order import Folder, LibraryPrompt, Preset
 from engine.messages.remote import RemoteServer, reference_in
@@ -101,42 +97,6 @@ class TargetsListed(Event):
     """The whole library, on request or after a change: the starter first, then last used first."""
 
     targets: tuple[LibraryTarget, ...]
-
-
-class FormsListed(Event):
-    command: ListForms
-    offers: tuple[FormOffer, ...]  # largest first
-
-
-class TuneProgress(Event):
-    """How far tuning a target, or making a form of it, has come."""
-
-    path: Path  # of the target
-    form: str  # that is being made or measured; empty: the target as it is
-    step: TuneStep
-    progress: float  # of this step, 0 … 1
-
-
-class TargetTuned(Event):
-    """What was measured is stored, and listed with the target from now on."""
-
-    command: TuneTarget
-    report: TuneReport
-    kept: tuple[Path, ...] = ()  # files of the forms that were kept
-
-
-class FormMade(Event):
-    """The file is complete, and in the library."""
-
-    command: MakeForm
-    path: Path
-
-
-class StarterTuned(Event):
-    """In which form the starter is used from now on."""
-
-    form: str  # empty: as it was installed
-    report: TuneReport | None  # None: nothing was measured for this
 
 
 class ConversationsListed(Event):

@@ -148,3 +148,12 @@ class FormSpeed:
 
     form: str
     speed: float  # over the fastest one's: 1 is the fastest
+
+
+@dataclass(frozen=True, slots=True)
+class TuneProgress:
+    """How far measuring or making forms has come."""
+
+    form: str  # that is being made or measured; empty: the target as it is
+    step: TuneStep
+    progress: float  # of this step, 0 … 1

@@ -1,4 +1,4 @@
-"""Carries out the commands about forms of a target's weights: what each costs and is worth here, and making one."""
+"""Forms of a target's weights: what each costs and is worth here, and making one."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from engine.config import TargetSettings
 from engine.errors import Cancelled, NotPossible, TargetMissing, TargetUnusable
 from engine.library.facts import facts_of
 from engine.library.loading import check_memory
-from engine.messages.commands import ListForms, MakeForm, ResetStarter, TuneStarter, TuneTarget, TuningCommand
-from engine.messages.events import FormMade, FormsListed, Listener, StarterTuned, TargetTuned, TuneProgress
-from engine.messages.forms import FormFigures, FormOffer, TuneReport, TuneStep
+from engine.messages.forms import FormFigures, FormOffer, TuneProgress, TuneReport, TuneStep
 from engine.messages.targets import TargetSource
+from engine.requests import NEVER, ignore
 from engine.sentences import say
 from engine.services.library_service import LibraryService
 from engine.services.quiet import Quiet
@@ -47,38 +46,24 @@ from engine.tuning.measuring import PROMPTS, QUICK, USUAL, Extent
 
 _STARTER_FORMS = ("Q8_0",)  # that it may be used in: all smaller ones are further away than is allowed
 _WORKSHOP = ".forms-"
+_Progress = Callable[[TuneProgress], object]
 _LONGEST_S = 24 * 3600.0  # that one form takes to be made and measured
 
 
 @dataclass(frozen=True)
 class TuningService:
-    """Any thread may call any method, and all give way to replies."""
+    """Measures and makes forms, which takes seconds or minutes and gives way to replies. Paths are absolute. What is
+    stopped leaves nothing behind."""
 
     _repository: Repository
     _library: Callable[[], LibraryService]
     _load_source: LoadSource
     _data_dir: Path
-    _emit: Listener
     _quiet: Quiet = Quiet()
     _rest: Callable[[], AbstractContextManager[None]] = nullcontext  # nothing learns inside
 
-    def handle(self, command: TuningCommand, stop: StopSignal) -> None:
-        match command:
-            case ListForms(path):
-                self._emit(FormsListed(command, self.offers(path, stop)))
-            case TuneTarget(path, forms, keeps, own_prompts):
-                report, kept = self.tune(path, stop, forms, keeps, own_prompts)
-                self._emit(TargetTuned(command, report, kept))
-            case MakeForm(path, form):
-                self._emit(FormMade(command, self.make(path, form, stop)))
-            case TuneStarter(again):
-                self._emit(StarterTuned(*self.tune_starter(stop, is_quick=True, again=again)))
-            case ResetStarter():
-                self.reset_starter()
-                self._emit(StarterTuned("", None))
-
-    def offers(self, path: Path, stop: StopSignal) -> tuple[FormOffer, ...]:
-        """All forms that could be made. Raises TargetMissing, NotPossible and Cancelled."""
+    def offers(self, path: Path, stop: StopSignal = NEVER) -> tuple[FormOffer, ...]:
+        """All forms that could be made, largest first. Raises TargetMissing, NotPossible and Cancelled."""
         path = self._original(path)
         forms = tuple(form for form in FORMS if form != _quantization(path))
         sizes = form_sizes(path, forms, stop)
@@ -95,12 +80,13 @@ class TuningService:
             offers.append(FormOffer(form, size.num_bytes, place, problem, form in USUAL_FORMS))
         return tuple(sorted(offers, key=lambda offer: -offer.size_bytes))
 
-    def make(self, path: Path, form: str, stop: StopSignal) -> Path:
-        """The new file, which is in the library. Raises TargetMissing, NotPossible and Cancelled."""
+    def make(self, path: Path, form: str, stop: StopSignal = NEVER, progress: _Progress = ignore) -> Path:
+        """Makes a form that stays, and adds its file to the library. Raises TargetMissing, NotPossible and
+        Cancelled."""
         path = self._original(path)
         self._check_forms(path, (form,))
         made = form_path(path, form, self._folder_beside(path))
-        on_step = _in_percents(path, self._emit)
+        on_step = _in_percents(progress)
         make_form(path, form, made, stop, partial(on_step, form, TuneStep.MAKING))
         self._library().take_in(made)
         return made
@@ -108,13 +94,16 @@ class TuningService:
     def tune(
         self,
         path: Path,
-        stop: StopSignal,
         forms: Sequence[str] | None = None,
         keeps: bool = False,
         own_prompts: bool = False,
+        stop: StopSignal = NEVER,
+        progress: _Progress = ignore,
     ) -> tuple[TuneReport, tuple[Path, ...]]:
-        """The report, which is stored, and the files that were kept; `forms` None: the usual ones. Raises what loading
-        raises, NotPossible and Cancelled."""
+        """Measures what a target's passes cost on this machine, and compares it with forms (None: the usual ones) that
+        are made for that, and kept in the library if it `keeps` them. Replies compared are those to the user's
+        `own_prompts`, as far as there are enough. Returns the report, which is stored, and the files that were kept.
+        Raises what loading raises, NotPossible and Cancelled."""
         path = self._original(path)
         folder = self._folder_beside(path)
         wanted = self._usual_forms(path) if forms is None else tuple(forms)
@@ -122,7 +111,7 @@ class TuningService:
             check_free([form_path(path, form, folder) for form in wanted])
         with _workshop(folder) as workshop:
             extent = self._with_prompts(USUAL, own_prompts)
-            report, made = self._measure(path, wanted, workshop, stop, extent, lambda _figures: keeps)
+            report, made = self._measure(path, wanted, workshop, stop, progress, extent, lambda _figures: keeps)
             kept = tuple(folder / file.name for file in made.values())
             for file, place in zip(made.values(), kept, strict=True):
                 settle(file, place)
@@ -132,14 +121,16 @@ class TuningService:
 
     def tune_starter(
         self,
-        stop: StopSignal,
         forms: Sequence[str] | None = None,
         is_quick: bool = False,
         again: bool = True,
         own_prompts: bool = False,
+        stop: StopSignal = NEVER,
+        progress: _Progress = ignore,
     ) -> tuple[str, TuneReport | None]:
-        """The form that the starter is used in from now on (empty: as it was installed), and what was measured for
-        that: None where it was decided before and is not to be `again`. Raises TargetMissing, and what `tune` does."""
+        """Uses the starter in the fastest form that is near enough to the installed one, from its next loading on.
+        Returns this form (empty: as it was installed), and what was measured: None if it was decided before and is not
+        to be decided `again`. Raises TargetMissing, and what `tune` does."""
         installed = starter_source()
         choice = StarterForm(self._data_dir, installed.identity)
         if not again and (choice.is_undone or self._is_measured(installed)):
@@ -148,13 +139,14 @@ class TuningService:
         before = starter_in_use(self._data_dir)
         with _workshop(choice.folder) as workshop:
             extent = self._with_prompts(QUICK if is_quick else USUAL, own_prompts)
-            report, made = self._measure(installed.path, tuple(forms or usual), workshop, stop, extent, _is_free)
+            wanted = tuple(forms or usual)
+            report, made = self._measure(installed.path, wanted, workshop, stop, progress, extent, _is_free)
             choice.use(made.get(report.advice.form))
         self._follow_starter(before)
         return self._starter_form(choice), report
 
     def reset_starter(self) -> None:
-        """Uses the starter as it was installed. Raises TargetMissing and FileUnusable."""
+        """Uses the starter as it was installed, until it is tuned again. Raises TargetMissing and FileUnusable."""
         before = starter_in_use(self._data_dir)
         StarterForm(self._data_dir, starter_source().identity).use(None, is_wish=True)
         self._follow_starter(before)
@@ -181,6 +173,7 @@ class TuningService:
         forms: Sequence[str],
         workshop: Path,
         stop: StopSignal,
+        progress: _Progress,
         extent: Extent,
         keeps: Callable[[FormFigures], bool],
     ) -> tuple[TuneReport, dict[str, Path]]:
@@ -188,7 +181,7 @@ class TuningService:
         source, settings = self._source(path), self._settings(path)
         self._check_forms(path, forms)
         check_memory(path, settings)
-        quietly, on_step = partial(self._quiet.run, stop=stop), _in_percents(path, self._emit)
+        quietly, on_step = partial(self._quiet.run, stop=stop), _in_percents(progress)
         bench = FormBench(source, settings, self._load_source, quietly, stop, on_step)
         try:
             with self._rest():
@@ -271,7 +264,7 @@ def _workshop(beside: Path) -> Iterator[Path]:
         yield Path(name)
 
 
-def _in_percents(path: Path, emit: Listener) -> Callable[[str, TuneStep, float], None]:
+def _in_percents(progress: _Progress) -> Callable[[str, TuneStep, float], None]:
     """Reports progress in whole percents."""
     last: tuple[str, TuneStep, int] | None = None
 
@@ -280,7 +273,7 @@ def _in_percents(path: Path, emit: Listener) -> Callable[[str, TuneStep, float],
         at = form, step, int(100 * share)
         if at != last:
             last = at
-            emit(TuneProgress(path, form, step, share))
+            progress(TuneProgress(form, step, share))
 
     return report
 

@@ -29,10 +29,10 @@ def open_library(config: EngineConfig, emit: Listener = lambda _event: None) -> 
 
 
 @contextmanager
-def open_tuning(config: EngineConfig, emit: Listener) -> Iterator[TuningService]:
+def open_tuning(config: EngineConfig) -> Iterator[TuningService]:
     """Nobody else waits for anything."""
     with open_library(config) as library, closing(open_repository(config)) as repository:
-        yield make_tuning(config, repository, lambda: library, emit, Quiet())
+        yield make_tuning(config, repository, lambda: library, Quiet())
 
 
 def fetch_model(

@@ -38,8 +38,7 @@ from tests.fakes.caller import Caller
 _MARK = "zq"  # begins every planted word, and no word of ours
 _PATIENCE_S = 30.0
 _LEFT_OUT = (  # they end the log or what is running, or take minutes
-    *(commands.ForgetEverything, commands.MakeForm, commands.TuneTarget, commands.TuneStarter, commands.ResetStarter),
-    *(commands.Answer, commands.Embed),
+    *(commands.ForgetEverything, commands.Answer, commands.Embed),
 )
 
 

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,14 +21,12 @@ from engine import (
     EngineConfig,
     LoadTarget,
     ReplySettings,
-    ResetStarter,
     SamplingSettings,
     Send,
-    TuneTarget,
     data_dir,
     starter_path,
 )
-from engine.messages.events import ReplyFinished, StarterTuned, TargetReady, TargetTuned, TuneProgress
+from engine.messages.events import ReplyFinished, TargetReady
 from engine.target.sources import starter_source
 from engine.target.starter_form import StarterForm
 from engine.tuning.measuring import Extent
@@ -117,16 +116,18 @@ def test_a_reply_is_written_while_a_target_is_tuned(tmp_path: Path, monkeypatch:
     try:
         engine.post(LoadTarget("starter"))
         events.wait_for(TargetReady)
-        engine.post(TuneTarget(starter_path(), ("Q8_0",)))
-        events.wait_for(TuneProgress)
+        is_under_way = threading.Event()
+        tuning = engine.begin(
+            engine.tuning.tune, (starter_path(), ("Q8_0",)), {}, progress=lambda _told: is_under_way.set()
+        )
+        assert is_under_way.wait(60)
         engine.post(Send("Hello", None, ReplySettings(SamplingSettings(temperature=0), max_tokens=8)))
         assert events.wait_for(ReplyFinished).message.text
-        report = events.wait_for(TargetTuned).report
+        report, _ = tuning.result()
         assert [each.form for each in report.forms] == ["Q8_0"]
         (listed,) = engine.ask(engine.library.list).result()
         assert listed.tuned == report or listed.tuned is not None
-        engine.post(ResetStarter())
-        assert events.wait_for(StarterTuned).form == ""
+        engine.ask(engine.tuning.reset_starter).result()
     finally:
         assert engine.close()
 

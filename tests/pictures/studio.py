@@ -13,18 +13,14 @@ from PySide6.QtCore import QCoreApplication, QEvent, QPoint
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtWidgets import QApplication, QWidget
 
-from app.engine_bridge import EngineBridge, Posted, Request
+from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.startup.first_paint import open_window
 from app.wiring import WiredWindow
-from engine import Command, EngineConfig, ListForms, StopSignal
+from engine import EngineConfig
 from engine.config import AUTOMATIC, SpeculationSettings
 from engine.messages.comparison import Comparison, ComparisonStep, RunFigures, Side
-from engine.messages.events import (
-    Event,
-    Finished,
-    FormsListed,
-)
+from engine.messages.events import Event
 from engine.messages.targets import HubFiles
 from tests.pictures.animation import in_few_colours
 from tests.pictures.content import COMPARED_TEXT, HUB_FILES, HUB_MODELS, HUB_SPEEDS, form_offers
@@ -51,11 +47,13 @@ class PictureBridge(EngineBridge):
     """The real engine, except for what needs a network or depends on what else the machine does."""
 
     def ask(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Request[T]:
-        made_up = {
+        made_up: dict[object, object] = {
             self.engine.hub.search: HUB_MODELS,
             self.engine.hub.files: HubFiles(HUB_FILES, HUB_SPEEDS),
             self.engine.trials.compare: _COMPARED,
         }
+        if method == self.engine.tuning.offers:
+            made_up[method] = form_offers(cast(Path, args[0]))
         if method not in made_up:
             return super().ask(method, *args, **kwargs)
         request, answer = Request[T](), Future[T]()
@@ -65,16 +63,6 @@ class PictureBridge(EngineBridge):
             for step in _STEPS:
                 self._progressed.emit(request, step)
         self._settled.emit(request, answer)
-        return request
-
-    def post(self, command: Command, quiet: bool = False) -> Posted:
-        events = _made_up(command)
-        if not events:
-            return super().post(command, quiet)
-        request = Posted(command, StopSignal(), quiet)
-        self._requests.append(request)  # the only reference to it
-        for event in (*events, Finished(command)):
-            self._receive(event)
         return request
 
 
@@ -167,10 +155,3 @@ def _with_few_colours(image: QImage) -> QImage:
     rows = np.frombuffer(few.bits(), np.uint8).reshape(few.height(), few.bytesPerLine())
     rows[:, : few.width()] = indices
     return few
-
-
-def _made_up(command: Command) -> tuple[Event, ...]:
-    match command:
-        case ListForms(path):
-            return (FormsListed(command, form_offers(path)),)
-    return ()

@@ -16,7 +16,7 @@ from app.dialogs.forms_dialog import FormsDialog
 from app.dialogs.library.sampling_fields import PRESETS
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
-from engine import STARTER, Command, ListForms, LoadTarget, SamplingSettings, TargetOptions, TargetSettings
+from engine import STARTER, Command, LoadTarget, SamplingSettings, TargetOptions, TargetSettings
 from engine.messages.drafters import DrafterChoice
 from engine.messages.events import DrafterChosen, Event, Failed, TargetInfo, TargetReady, TargetsListed
 from engine.messages.targets import Added, LibraryTarget, MemoryEstimate
@@ -445,7 +445,7 @@ def test_forms_are_looked_at_from_a_model_and_one_of_them_is_used(desk: Desk) ->
     desk.window.library_action.trigger()
     desk.dialog.library.view.point_at(QWEN.reference)
     desk.dialog.library.details.forms_button.click()
-    assert desk.posted(ListForms) == [ListForms(QWEN.path)]
+    assert desk.asked(desk.bridge.engine.tuning.offers) == [(QWEN.path,)]
     (forms,) = desk.window.findChildren(FormsDialog)
     assert forms.isVisible()
     assert forms.heading.text() == QWEN.name

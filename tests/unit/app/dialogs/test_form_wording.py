@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -18,8 +17,7 @@ from app.dialogs.form_wording import (
     used_words,
     when_measured,
 )
-from engine.messages.events import TuneProgress
-from engine.messages.forms import Distance, TuneStep
+from engine.messages.forms import Distance, TuneProgress, TuneStep
 from tests.unit.app.form_samples import IQ4, OFFERS, ORIGINAL, Q4_0, Q8, REPORT, STARTER_REPORT
 from tests.unit.app.library_samples import QWEN
 
@@ -117,10 +115,8 @@ def test_slow_forms_take_longer() -> None:
 def test_progress_goes_through_all_steps_of_all_forms() -> None:
     forms = ("Q8_0", "Q4_0")
     order = (TuneStep.MAKING, TuneStep.TIMING, TuneStep.WRITING, TuneStep.COMPARING)
-    steps = [
-        TuneProgress(Path(), form, step, progress) for form in forms for step in order for progress in (0.0, 0.5, 1.0)
-    ]
+    steps = [TuneProgress(form, step, progress) for form in forms for step in order for progress in (0.0, 0.5, 1.0)]
     shares = [done_share(step, forms) for step in steps]
     assert shares == sorted(shares)
     assert (shares[0], shares[-1]) == (0.0, 1.0)
-    assert done_share(TuneProgress(Path(), "Q8_0", TuneStep.TIMING, 1.0), ()) == pytest.approx(0.8)
+    assert done_share(TuneProgress("Q8_0", TuneStep.TIMING, 1.0), ()) == pytest.approx(0.8)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,10 +15,9 @@ from engine.config import TargetOptions, TargetSettings
 from engine.errors import Cancelled, NotPossible, TargetMissing, TargetUnusable
 from engine.hub.saved import SavedDownloads
 from engine.loading import load_target
-from engine.messages.commands import ListForms, MakeForm, ResetStarter, TuneStarter, TuneTarget
 from engine.messages.conversations import Role
-from engine.messages.events import Event, FormMade, FormsListed, StarterTuned, TargetsListed, TargetTuned, TuneProgress
-from engine.messages.forms import Distance, FormFigures, TuneReport
+from engine.messages.events import Event, TargetsListed
+from engine.messages.forms import Distance, FormFigures, TuneProgress, TuneReport
 from engine.messages.targets import LibraryTarget
 from engine.services.library_service import LibraryService
 from engine.services.tuning_service import TuningService
@@ -44,12 +43,7 @@ class Desk:
         self.events: list[Event] = []
         saved = SavedDownloads(folder / "models")
         self.library = LibraryService(repository, saved, lambda: None, self.events.append, _build=lambda: BUILD)
-        self.service = TuningService(
-            repository, lambda: self.library, load_target, repository.data_dir, self.events.append
-        )
-
-    def told(self, kind: type) -> list[Event]:
-        return [event for event in self.events if isinstance(event, kind)]
+        self.service = TuningService(repository, lambda: self.library, load_target, repository.data_dir)
 
     def listed(self) -> dict[str, LibraryTarget]:
         self.library.report()
@@ -74,13 +68,9 @@ def original(tmp_path: Path) -> Path:
 
 
 def test_a_target_is_measured_beside_other_forms_which_are_removed(desk: Desk, original: Path) -> None:
-    desk.library.add((original,), StopSignal())
-    command = TuneTarget(original, ("Q8_0", "Q4_0"))
-    desk.service.handle(command, StopSignal())
-    (tuned,) = desk.told(TargetTuned)
-    assert isinstance(tuned, TargetTuned)
-    assert tuned.command == command
-    report = tuned.report
+    desk.library.add((original,))
+    told: list[TuneProgress] = []
+    report, _ = desk.service.tune(original, ("Q8_0", "Q4_0"), progress=told.append)
     assert [each.form for each in report.forms] == ["Q8_0", "Q4_0"]
     near, far = (each.distance for each in report.forms)
     assert near is not None
@@ -89,49 +79,45 @@ def test_a_target_is_measured_beside_other_forms_which_are_removed(desk: Desk, o
     assert report.original.identity == file_identity(original)
     assert report.original.size_bytes == original.stat().st_size > report.forms[0].size_bytes
     assert list(original.parent.iterdir()) == [original]
-    assert {(event.form, event.step.value) for event in desk.events if isinstance(event, TuneProgress)} >= {
+    assert {(each.form, each.step.value) for each in told} >= {
         ("Q8_0", "making"), ("Q8_0", "writing"), ("Q4_0", "timing"), ("Q4_0", "comparing"),
     }  # fmt: skip
     assert desk.listed()["tiny"].tuned == desk.repository.tune_reports(BUILD)[report.original.identity]
 
 
 def test_the_target_alone_is_measured_where_no_form_is_asked_for(desk: Desk, original: Path) -> None:
-    report, kept = desk.service.tune(original, StopSignal(), ())
+    report, kept = desk.service.tune(original, ())
     assert not report.forms
     assert not kept
     assert report.original.plain_tokens_per_s > 0
 
 
 def test_forms_that_are_kept_are_in_the_library(desk: Desk, original: Path) -> None:
-    report, kept = desk.service.tune(original, StopSignal(), ("Q8_0",), keeps=True)
+    report, kept = desk.service.tune(original, ("Q8_0",), keeps=True)
     assert kept == (original.parent / "tiny-Q8_0.gguf",)
     assert file_identity(kept[0]) == report.forms[0].identity
     assert "tiny-Q8_0" in desk.listed()
     with pytest.raises(NotPossible, match="already exists"):
-        desk.service.tune(original, StopSignal(), ("Q8_0",), keeps=True)
+        desk.service.tune(original, ("Q8_0",), keeps=True)
 
 
 def test_a_form_that_is_made_is_in_the_library_and_offered_no_more(desk: Desk, original: Path) -> None:
-    desk.service.handle(MakeForm(original, "Q8_0"), StopSignal())
-    (made,) = desk.told(FormMade)
-    assert isinstance(made, FormMade)
-    assert made.path == original.parent / "tiny-Q8_0.gguf"
+    made = desk.service.make(original, "Q8_0")
+    assert made == original.parent / "tiny-Q8_0.gguf"
     assert "tiny-Q8_0" in desk.listed()
-    desk.service.handle(ListForms(original), StopSignal())
-    (listed,) = desk.told(FormsListed)
-    assert isinstance(listed, FormsListed)
-    offers = {offer.form: offer for offer in listed.offers}
+    listed = desk.service.offers(original)
+    offers = {offer.form: offer for offer in listed}
     assert offers["Q8_0"].problem == "tiny-Q8_0.gguf is there already."
     assert not offers["Q4_K_M"].problem
-    assert offers["F16"].size_bytes > offers["Q8_0"].size_bytes == pytest.approx(made.path.stat().st_size, abs=20_000)
-    assert [offer.size_bytes for offer in listed.offers] == sorted((o.size_bytes for o in listed.offers), reverse=True)
+    assert offers["F16"].size_bytes > offers["Q8_0"].size_bytes == pytest.approx(made.stat().st_size, abs=20_000)
+    assert [offer.size_bytes for offer in listed] == sorted((o.size_bytes for o in listed), reverse=True)
 
 
 def test_a_folder_that_cannot_be_written_is_left_alone(
     desk: Desk, original: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("os.access", lambda path, _mode: path != original.parent)
-    made = desk.service.make(original, "Q8_0", StopSignal())
+    made = desk.service.make(original, "Q8_0")
     assert made == desk.repository.data_dir / "models" / "tiny-Q8_0.gguf"
     assert list(original.parent.iterdir()) == [original]
     assert tmp_path in made.parents
@@ -141,27 +127,26 @@ def test_a_folder_that_cannot_be_written_is_left_alone(
 def test_cancelling_at_any_moment_leaves_nothing(desk: Desk, original: Path, moment: str) -> None:
     stop = StopSignal()
 
-    def emit(event: Event) -> None:
-        if isinstance(event, TuneProgress) and event.step.value == moment:
+    def hear(now: TuneProgress) -> None:
+        if now.step.value == moment:
             stop.set()
 
-    service = replace(desk.service, _emit=emit)
     with pytest.raises(Cancelled):
-        service.tune(original, stop, ("Q8_0", "Q4_0"), keeps=True)
+        desk.service.tune(original, ("Q8_0", "Q4_0"), keeps=True, stop=stop, progress=hear)
     assert list(original.parent.iterdir()) == [original]
     assert desk.repository.tune_reports(BUILD) == {}
 
 
 def test_what_cannot_be_measured_is_told(desk: Desk, original: Path, tmp_path: Path) -> None:
     with pytest.raises(TargetMissing):
-        desk.service.tune(tmp_path / "gone.gguf", StopSignal())
+        desk.service.tune(tmp_path / "gone.gguf")
     with pytest.raises(TargetUnusable, match="cannot write any"):
-        desk.service.tune(write(tmp_path / "find.gguf", {"general.architecture": "bert"}), StopSignal(), ("Q8_0",))
+        desk.service.tune(write(tmp_path / "find.gguf", {"general.architecture": "bert"}), ("Q8_0",))
     with pytest.raises(NotPossible, match="cannot be made here"):
-        desk.service.tune(original, StopSignal(), ("Q8_0", "IQ1_S"))
-    made = desk.service.make(original, "Q8_0", StopSignal())
+        desk.service.tune(original, ("Q8_0", "IQ1_S"))
+    made = desk.service.make(original, "Q8_0")
     with pytest.raises(NotPossible, match="is already in Q8_0"):
-        desk.service.tune(made, StopSignal(), ("Q8_0",))
+        desk.service.tune(made, ("Q8_0",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,21 +200,19 @@ def the_starter(desk: Desk) -> LibraryTarget:
 def test_the_starter_is_used_in_the_fastest_form_that_is_near(desk: Desk, starter: Path) -> None:
     options = TargetOptions(TargetSettings(threads=2), system_prompt="Be brief.")
     desk.repository.change_target_options(starter, options)
-    desk.service.handle(TuneStarter(), StopSignal())
-    (tuned,) = desk.told(StarterTuned)
-    assert isinstance(tuned, StarterTuned)
-    assert tuned.form == "Q8_0"
+    form, report = desk.service.tune_starter(is_quick=True)
+    assert form == "Q8_0"
     listed = the_starter(desk)
     assert listed.is_starter
     assert listed.starter_form == "Q8_0"
     assert listed.path.parent.parent == desk.repository.data_dir / "starter"
     assert listed.options == options, "the user's settings go along"
-    assert listed.tuned == tuned.report
+    assert listed.tuned == report
     assert list(starter.parent.iterdir()) == [starter]
     with pytest.raises(NotPossible, match="belongs to Slipstream"):
         desk.library.remove(listed.path, delete_file=True)
 
-    desk.service.handle(ResetStarter(), StopSignal())
+    desk.service.reset_starter()
     back = the_starter(desk)
     assert back.path == starter
     assert back.starter_form == ""
@@ -238,13 +221,13 @@ def test_the_starter_is_used_in_the_fastest_form_that_is_near(desk: Desk, starte
 
 
 def test_what_was_decided_or_undone_is_thought_over_when_that_is_asked_for_only(desk: Desk, starter: Path) -> None:
-    assert desk.service.tune_starter(StopSignal(), again=False)[0] == "Q8_0"
-    assert desk.service.tune_starter(StopSignal(), again=False) == ("Q8_0", None)
+    assert desk.service.tune_starter(again=False)[0] == "Q8_0"
+    assert desk.service.tune_starter(again=False) == ("Q8_0", None)
     assert SPEED.num_measured == 1
     desk.service.reset_starter()
-    assert desk.service.tune_starter(StopSignal(), again=False) == ("", None)
+    assert desk.service.tune_starter(again=False) == ("", None)
     assert SPEED.num_measured == 1
-    assert desk.service.tune_starter(StopSignal())[0] == "Q8_0"
+    assert desk.service.tune_starter()[0] == "Q8_0"
     assert SPEED.num_measured == 2
     assert the_starter(desk).path != starter
 
@@ -254,27 +237,25 @@ def test_the_starter_stays_where_a_form_is_not_clearly_faster_or_not_near(
     desk: Desk, starter: Path, name: str, value: float
 ) -> None:
     setattr(SPEED, name, value)
-    assert desk.service.tune_starter(StopSignal())[0] == ""
+    assert desk.service.tune_starter()[0] == ""
     assert the_starter(desk).path == starter
 
 
 def test_a_measurement_on_a_busy_machine_is_made_again(desk: Desk, starter: Path) -> None:
     SPEED.error = 0.2
-    assert desk.service.tune_starter(StopSignal(), again=False)[0] == ""
+    assert desk.service.tune_starter(again=False)[0] == ""
     SPEED.error = 0.01
-    assert desk.service.tune_starter(StopSignal(), again=False)[0] == "Q8_0"
+    assert desk.service.tune_starter(again=False)[0] == "Q8_0"
     assert the_starter(desk).path != starter
 
 
 def test_the_starter_in_another_form_is_tuned_as_it_was_installed(desk: Desk, starter: Path) -> None:
-    desk.service.tune_starter(StopSignal())
+    desk.service.tune_starter()
     used = the_starter(desk).path
     assert used != starter
-    report, _ = desk.service.tune(used, StopSignal(), ("Q8_0",))
+    report, _ = desk.service.tune(used, ("Q8_0",))
     assert report.original.identity == file_identity(starter)
-    assert {offer.path.parent for offer in desk.service.offers(used, StopSignal())} == {
-        desk.repository.data_dir / "models"
-    }
+    assert {offer.path.parent for offer in desk.service.offers(used)} == {desk.repository.data_dir / "models"}
 
 
 def test_replies_to_what_the_user_asked_are_compared_if_wanted(desk: Desk, original: Path) -> None:
@@ -283,10 +264,8 @@ def test_replies_to_what_the_user_asked_are_compared_if_wanted(desk: Desk, origi
         desk.repository.add_message(chat.id, None, Role.USER, text)
     secret = desk.repository.create_conversation("y", "", incognito=True)
     desk.repository.add_message(secret.id, None, Role.USER, "abc")
-    desk.service.handle(TuneTarget(original, ("Q8_0",), own_prompts=True), StopSignal())
-    (tuned,) = desk.told(TargetTuned)
-    assert isinstance(tuned, TargetTuned)
-    distance = tuned.report.forms[0].distance
+    report, _ = desk.service.tune(original, ("Q8_0",), own_prompts=True)
+    distance = report.forms[0].distance
     assert distance is not None
     assert distance.num_own == 1, "once, and neither long ones nor those of an incognito chat"
 
@@ -298,5 +277,5 @@ def test_what_a_killed_program_left_is_removed_the_next_day(desk: Desk, original
         (folder / "half.gguf").write_bytes(b"GGUF")
     long_ago = old.stat().st_mtime - 2 * 24 * 3600
     os.utime(old, (long_ago, long_ago))
-    desk.service.tune(original, StopSignal(), ())
+    desk.service.tune(original, ())
     assert sorted(original.parent.iterdir()) == [new, original]
