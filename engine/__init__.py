@@ -31,9 +31,8 @@ _PUBLIC = {
     "library.siblings": "sibling_beside",
     "messages.commands": """
         AnswerToolCall Command ContinueReply EditPrompt EndToolServers ExportProfile ForgetEverything ForgetLearned
-        ForgetReadings ImportProfile KeepToolKeys ListTools LoadTarget MeasureReadings PauseLearning
-        PersonalCommand ReadLearned Regenerate ReplyCommand Send ShowProfile
-        UseAdapter UseDrafter UseLearning UseReadings UseTools
+        ForgetReadings ImportProfile KeepToolKeys ListTools LoadTarget MeasureReadings PauseLearning PersonalCommand
+        ReadLearned Regenerate ReplyCommand Send ShowProfile UseAdapter UseDrafter UseLearning UseReadings UseTools
     """,
     "messages.exports": "ExportEngine ExportOrder",
     "messages.serving": "Client ServerLimits ServerSettings",

@@ -20,7 +20,6 @@ from engine.messages.commands import (
     ChatCommand,
     Command,
     CopyReading,
-    KeepReply,
     PauseLearning,
     PersonalCommand,
     ReadingCommand,
@@ -179,7 +178,6 @@ class Services:
             ChatCommand: self._handle_chat,
             CopyReading: self._copy_reading,
             ReadingCommand: _with(self._readings),
-            KeepReply: lambda command, _stop: self.keeper().keep(command),
             PersonalCommand: _with(Lazy(self._build_personal)),
             ToolCommand: _with(Lazy(self._build_tools)),
             AnswerToolCall: self._answer_call,
@@ -303,9 +301,10 @@ class Services:
         answering = Answering(
             self._recall(), self._learning, target, keeper, remembering, self._precedence, self._emit, self._post
         )
+        keep_part = partial(self._do, self._doors.keeper.keep)
         embedding = Embedding(load_embedder, self._emit, self._precedence)
         return ChatService(
-            *shared, target, keeper, self._chats(), self._readings(), calling, answering, embedding, *told
+            *shared, target, keeper, self._chats(), self._readings(), calling, answering, embedding, keep_part, *told
         )
 
     def _build_trials(self) -> Trials:

@@ -21,7 +21,6 @@ from engine.messages.commands import (
     ForgetEverything,
     ImportProfile,
     KeepReading,
-    KeepReply,
     KeepToolKeys,
     LoadTarget,
     PauseLearning,
@@ -64,7 +63,6 @@ _NETWORK_THREADS = ("hub", "search", "download", "server", "servers")
 _THREADS: dict[type, str] = {
     ChatCommand: "chat",
     ForgetEverything: "chat",  # so that no reply follows it
-    KeepReply: "writing",
     UseLearning: "store",
     PauseLearning: "store",
     ToolCommand: "tools",

@@ -10,8 +10,7 @@ from engine.config import LearningSettings, OwnSampling, ReadingSettings, ReplyS
 from engine.messages.asked import Asked
 from engine.messages.owner import Owner
 from engine.messages.pictures import Picture
-from engine.messages.replies import ReplyStatistics, Thought
-from engine.messages.tools import Permission, ToolCall, ToolServer
+from engine.messages.tools import Permission, ToolServer
 
 
 @dataclass_transform(frozen_default=True)
@@ -196,21 +195,6 @@ class PauseLearning(Command):
     """Let the drafter rest until it is told to go on, or the app starts anew. Answered with `LearningChanged`."""
 
     is_paused: bool
-
-
-class KeepReply(Command):
-    """Posted by the engine: store a reply that is being written as far as it has come, without an event. Nothing
-    happens once it has ended."""
-
-    number: int  # of the reply, since the start
-    conversation_id: int
-    prompt_id: int
-    text: str
-    thoughts: tuple[Thought, ...]
-    statistics: ReplyStatistics
-    target_name: str
-    target_identity: str | None
-    calls: tuple[ToolCall, ...] = ()  # of a whole reply
 
 
 class ReadLearned(PersonalCommand):

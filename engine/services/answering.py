@@ -11,7 +11,7 @@ from typing import Any
 from engine.config import ReplySettings
 from engine.errors import MendableError, NotPossible, PromptTooLong, StoreUnusable
 from engine.messages.asked import Asked, Refusal
-from engine.messages.commands import Answer, Command, KeepReply, UpdateRecall
+from engine.messages.commands import Answer, Command, UpdateRecall
 from engine.messages.events import (
     AnswerEnded,
     AnswerRefused,
@@ -29,7 +29,7 @@ from engine.replies.run import PreparedReply
 from engine.replies.writing import Reply
 from engine.sentences import say
 from engine.services.learning_service import LearningService
-from engine.services.message_keeper import MessageKeeper
+from engine.services.message_keeper import MessageKeeper, ReplyToKeep
 from engine.services.precedence import Precedence
 from engine.services.recall import Recall
 from engine.services.remembering import Kept, Remembering
@@ -145,7 +145,7 @@ class Answering:
     ) -> None:
         asked = command.asked
         number = self._keeper.begin_reply()
-        whole = KeepReply(
+        whole = ReplyToKeep(
             *(number, kept.conversation_id, kept.prompt.id, asked.begun + reply.text, reply.thoughts),
             replace(reply.statistics, origins=() if asked.begun else reply.statistics.origins),
             *(local.writer.target_name, local.source.identity or None, reply.calls),

@@ -20,7 +20,6 @@ from engine.messages.commands import (
     ContinueReply,
     EditPrompt,
     Embed,
-    KeepReply,
     LoadTarget,
     Regenerate,
     ReplyCommand,
@@ -51,7 +50,7 @@ from engine.services.answering import Answering
 from engine.services.calling import Calling, fitted, fitted_anywhere
 from engine.services.embedding import Embedding
 from engine.services.learning_service import LearningService
-from engine.services.message_keeper import MessageKeeper
+from engine.services.message_keeper import MessageKeeper, ReplyToKeep
 from engine.services.open_chats import OpenChats
 from engine.services.reading_keeper import ReadingKeeper
 from engine.services.recall import Recall
@@ -80,6 +79,7 @@ class ChatService:
     _calling: Calling
     _answering: Answering
     embedding: Embedding
+    _keep_part: Callable[[ReplyToKeep], object]  # `MessageKeeper.keep` on its thread
     _emit: Listener
     _post: Callable[[Command], object]  # queues a command of the engine's own
 
@@ -326,15 +326,15 @@ class ChatService:
         name, identity = loaded.writer.target_name, loaded.identity or None
         number, chat = self._keeper.begin_reply(), self._readings.chat_of(conversation.summary)
 
-        def part(text: str, thoughts: tuple[Thought, ...], statistics: ReplyStatistics) -> KeepReply:
+        def part(text: str, thoughts: tuple[Thought, ...], statistics: ReplyStatistics) -> ReplyToKeep:
             if before is not None:
                 thoughts = joined_replies(before.text, before.thoughts, thoughts)
                 text, statistics = _joined(before, text, statistics)
-            return KeepReply(number, conversation.summary.id, prompt.id, text, thoughts, statistics, name, identity)
+            return ReplyToKeep(number, conversation.summary.id, prompt.id, text, thoughts, statistics, name, identity)
 
         def keep(text: str, thoughts: tuple[Thought, ...], statistics: ReplyStatistics) -> None:
             if not conversation.summary.incognito:  # nothing would be left of it
-                self._post(part(text, thoughts, statistics))
+                self._keep_part(part(text, thoughts, statistics))
 
         reply = loaded.writer.write(prepared, settings, stop, ReplyEvents(prompt, self._emit, keep))
         if reply.is_empty and before is not None:

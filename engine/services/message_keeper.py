@@ -11,13 +11,14 @@ from datetime import UTC, datetime
 from weakref import WeakKeyDictionary
 
 from engine.errors import ConversationMissing, StoreUnusable
-from engine.messages.commands import KeepReply, Send
+from engine.messages.commands import Send
 from engine.messages.conversations import Conversation, ConversationSummary, Message, Role
 from engine.messages.events import Listener, MessageStored, StoreBehind
 from engine.messages.pictures import Picture
 from engine.messages.prompts import title_of
 from engine.messages.remote import server_of
-from engine.messages.tools import ToolResult
+from engine.messages.replies import ReplyStatistics, Thought
+from engine.messages.tools import ToolCall, ToolResult
 from engine.sentences import say, template
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
@@ -34,6 +35,21 @@ class _Written:
     message: Message
     target_identity: str | None = None
     pictures: Collection[Picture] = ()  # that come with it
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyToKeep:
+    """As far as it has come."""
+
+    number: int  # of the reply, since the start
+    conversation_id: int
+    prompt_id: int
+    text: str
+    thoughts: tuple[Thought, ...]
+    statistics: ReplyStatistics
+    target_name: str
+    target_identity: str | None
+    calls: tuple[ToolCall, ...] = ()  # of a whole reply
 
 
 class MessageKeeper:
@@ -93,13 +109,13 @@ class MessageKeeper:
             return self._put(_Written(new))
 
     def begin_reply(self) -> int:
-        """Its number, for `KeepReply`. One is written at a time."""
+        """Its number, for `ReplyToKeep`. One is written at a time."""
         with self._lock:
             self._reply += 1
             self._part = None
             return self._reply
 
-    def keep(self, part: KeepReply) -> None:
+    def keep(self, part: ReplyToKeep) -> None:
         """Nothing happens after `finish`, or where the store does not take it: the next part or the end follows."""
         with self._lock:
             if part.number != self._reply:
@@ -110,7 +126,7 @@ class MessageKeeper:
             except (StoreUnusable, ConversationMissing) as error:
                 _logger.info("a part of a reply was not stored: %s", error)
 
-    def finish(self, reply: KeepReply) -> Message:
+    def finish(self, reply: ReplyToKeep) -> Message:
         """The end of the reply. Raises ConversationMissing; StoreUnusable is only told."""
         with self._lock:
             written = self._written(reply)
@@ -196,7 +212,7 @@ class MessageKeeper:
     def _new(self, conversation_id: int, parent_id: int | None, role: Role) -> Message:
         return Message(next(self._numbers), conversation_id, parent_id, role, "", datetime.now(UTC))
 
-    def _written(self, reply: KeepReply) -> _Written:
+    def _written(self, reply: ReplyToKeep) -> _Written:
         message = self._part or self._new(reply.conversation_id, reply.prompt_id, Role.ASSISTANT)
         message = replace(
             message,

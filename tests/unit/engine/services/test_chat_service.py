@@ -52,7 +52,7 @@ from engine.services.calling import Calling
 from engine.services.chat_service import ChatService
 from engine.services.embedding import Embedding, Embeds
 from engine.services.learning_service import LearningService
-from engine.services.message_keeper import MessageKeeper
+from engine.services.message_keeper import MessageKeeper, ReplyToKeep
 from engine.services.open_chats import OpenChats
 from engine.services.reading_keeper import ReadingKeeper
 from engine.services.recall import Recall
@@ -95,6 +95,7 @@ class Desk:
         self.servers = Servers(repository.data_dir, Keys(lambda: self.keyring))
         remote = RemoteTargets(self.servers)
         self.target = TargetInUse(*shared, self._load, self._speculate, *heard, self.readings.readings, remote)
+        self.parts: list[ReplyToKeep] = []  # of replies that grow
         self.retries: list[None] = []  # what the keeper wanted to be tried again
         self.keeper = MessageKeeper(repository, self.events.append, lambda: self.retries.append(None))
         self.asking = Asking()
@@ -107,7 +108,18 @@ class Desk:
         embedding = Embedding(self._load_embedder, self.events.append, NOBODY)
         chats = OpenChats(repository, self.keeper, self.target)
         self.service = ChatService(
-            *(*shared, self.target, self.keeper, chats, self.readings, calling, answering, embedding), *heard
+            repository,
+            self.recall,
+            self.learning,
+            self.target,
+            self.keeper,
+            chats,
+            self.readings,
+            calling,
+            answering,
+            embedding,
+            self.parts.append,
+            *heard,
         )
         self.trials = Trials(repository, self.recall, self.target, chats, self.readings)
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from engine.errors import ConversationMissing, StoreUnusable
-from engine.messages.commands import ContinueReply, KeepReply, LoadTarget, Send
+from engine.messages.commands import ContinueReply, LoadTarget, Send
 from engine.messages.conversations import Message, Role
 from engine.messages.events import MessageStored, PromptStored, StoreBehind
 from engine.messages.pictures import Picture
@@ -23,7 +23,7 @@ from engine.messages.prompts import AttachedPicture, join_prompt
 from engine.messages.replies import ReplyStatistics, StopReason
 from engine.replies import run
 from engine.services import message_keeper
-from engine.services.message_keeper import MessageKeeper
+from engine.services.message_keeper import MessageKeeper, ReplyToKeep
 from engine.stop_signal import StopSignal
 from engine.storage import Repository, transactions
 from engine.storage.repository import FILE_NAME
@@ -67,10 +67,6 @@ def until(is_so: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def parts(desk: Desk) -> list[KeepReply]:
-    return [command for command in desk.posted if isinstance(command, KeepReply)]
-
-
 def test_a_reply_is_kept_as_it_grows_and_stands_there_cut_off_after_a_crash(talking: Desk) -> None:
     target = talking.targets[str(talking._folder / "fake.gguf")]
     assert isinstance(target, FakeTarget)
@@ -78,12 +74,12 @@ def test_a_reply_is_kept_as_it_grows_and_stands_there_cut_off_after_a_crash(talk
 
     def keep() -> None:
         """As the thread of the store does."""
-        for part in parts(talking):
+        for part in talking.parts:
             talking.keeper.keep(part)
             *_, last = talking.repository.open_conversation(part.conversation_id).messages
             assert last.statistics is not None
             seen.append((last.text, last.statistics.stop_reason))
-        talking.posted.clear()
+        talking.parts.clear()
 
     target.on_evaluate = keep
     talking.do(Send("Hi", None, GREEDY))
@@ -93,7 +89,7 @@ def test_a_reply_is_kept_as_it_grows_and_stands_there_cut_off_after_a_crash(talk
     asked, said = talking.repository.open_conversation(summary.id).messages
     assert (asked.text, said.text, said) == ("Hi", "Hello.", message)
 
-    late = KeepReply(1, summary.id, asked.id, "He", (), STATISTICS, "fake", None)
+    late = ReplyToKeep(1, summary.id, asked.id, "He", (), STATISTICS, "fake", None)
     talking.keeper.keep(late)
     assert texts(talking.repository, summary.id) == ["Hi", "Hello."], "a part that comes late changes nothing"
 
@@ -105,10 +101,10 @@ def test_a_reply_is_kept_as_it_grows_and_stands_there_cut_off_after_a_crash(talk
 
 def test_of_a_forgotten_chat_and_of_an_incognito_one_no_part_is_kept(talking: Desk) -> None:
     talking.do(Send("Hi", None, GREEDY, incognito=True))
-    assert parts(talking) == []
+    assert talking.parts == []
     chat = talking.repository.create_conversation("chat", "")
     asked = talking.repository.add_message(chat.id, None, Role.USER, "Hi")
-    part = KeepReply(talking.keeper.begin_reply(), chat.id, asked.id, "He", (), STATISTICS, "fake", None)
+    part = ReplyToKeep(talking.keeper.begin_reply(), chat.id, asked.id, "He", (), STATISTICS, "fake", None)
     talking.keeper.keep(part)
     assert texts(talking.repository, chat.id) == ["Hi", "He"]
     talking.repository.forget_conversation(chat.id)
@@ -156,7 +152,7 @@ def test_a_chat_goes_on_while_the_store_is_locked_and_is_stored_afterwards(
 def test_a_reply_whose_end_is_refused_is_not_stored_twice(talking: Desk, locked: AbstractContextManager[None]) -> None:
     chat = talking.repository.create_conversation("chat", "")
     asked = talking.repository.add_message(chat.id, None, Role.USER, "Hi")
-    part = KeepReply(talking.keeper.begin_reply(), chat.id, asked.id, "He", (), STATISTICS, "fake", None)
+    part = ReplyToKeep(talking.keeper.begin_reply(), chat.id, asked.id, "He", (), STATISTICS, "fake", None)
     talking.keeper.keep(part)
     with locked:
         talking.keeper.finish(replace(part, text="Hello."))
