@@ -30,9 +30,8 @@ _PUBLIC = {
     "lab.measuring.order": "BenchOrder SimulatedCosts",
     "library.siblings": "sibling_beside",
     "messages.commands": """
-        AnswerToolCall Command ContinueReply EditPrompt EndToolServers ExportProfile ForgetEverything ForgetLearned
-        ForgetReadings ImportProfile KeepToolKeys ListTools LoadTarget MeasureReadings PauseLearning PersonalCommand
-        ReadLearned Regenerate ReplyCommand Send ShowProfile UseAdapter UseDrafter UseLearning UseReadings UseTools
+        Command ContinueReply EditPrompt ExportProfile ForgetEverything ForgetLearned ImportProfile LoadTarget
+        PersonalCommand ReadLearned Regenerate ReplyCommand Send ShowProfile UseAdapter UseDrafter
     """,
     "messages.exports": "ExportEngine ExportOrder",
     "messages.serving": "Client ServerLimits ServerSettings",

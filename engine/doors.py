@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from engine.hub.saved import SavedDownloads
     from engine.server.clients import Clients
     from engine.server.hosting import Hosting
+    from engine.services.asking import Asking
     from engine.services.chat_editor import ChatEditor
     from engine.services.chat_reader import ChatReader
     from engine.services.counting import Counting
@@ -19,14 +20,18 @@ if TYPE_CHECKING:
     from engine.services.file_service import FileService
     from engine.services.hub_service import HubService
     from engine.services.inspector import Inspector
+    from engine.services.learning_service import LearningService
     from engine.services.library_service import LibraryService
     from engine.services.message_keeper import MessageKeeper
     from engine.services.ngram_keeper import NgramKeeper
     from engine.services.preset_service import PresetService
     from engine.services.prompts_ahead import PromptsAhead
+    from engine.services.reading_keeper import ReadingKeeper
     from engine.services.remote_service import RemoteService
+    from engine.services.tool_service import ToolService
     from engine.services.trials import Trials
     from engine.services.tuning_service import TuningService
+    from engine.tools.keys import ToolKeys
 
 
 class Doors:
@@ -53,3 +58,8 @@ class Doors:
         self.downloads: SavedDownloads = door_to("library", services.downloads)
         self.inspector: Inspector = door_to("library", services.inspector)
         self.tuning: TuningService = door_to("tuning", services.tuning)
+        self.tools: ToolService = door_to("tools", services.tools)
+        self.tool_keys: ToolKeys = door_to("servers", services.tool_keys)  # with what else asks the keyring
+        self.asking: Asking = door_to("answers", lambda: services.asking)
+        self.learning: LearningService = door_to("store", lambda: services.learning)
+        self.readings: ReadingKeeper = door_to("personal", services.readings)

@@ -16,15 +16,11 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from engine.config import AUTOMATIC, EngineConfig
 from engine.errors import StoreUnusable
 from engine.messages.commands import (
-    AnswerToolCall,
     ChatCommand,
     Command,
     CopyReading,
-    PauseLearning,
+    KeepReading,
     PersonalCommand,
-    ReadingCommand,
-    ToolCommand,
-    UseLearning,
 )
 from engine.messages.events import (
     DrafterChosen,
@@ -144,17 +140,17 @@ class Services:
         self._precedence = precedence
         self._repository: Lazy[Repository] = Lazy(lambda: open_repository(config), self._erase_deleted)
         self._quiet: Lazy[Quiet] = Lazy(_make_quiet)
-        self._learning = LearningService(
+        self.learning = LearningService(
             self._repository, config.learning, emit, ngrams=self._stored_ngrams, open_beside=_open_beside
         )
         self._recall: Lazy[Recall] = Lazy(self._build_recall)
         self.keeper: Lazy[MessageKeeper] = Lazy(self._build_keeper)
-        self._readings: Lazy[ReadingKeeper] = Lazy(self._build_readings)
+        self.readings: Lazy[ReadingKeeper] = Lazy(self._build_readings)
         self.library: Lazy[LibraryService] = Lazy(self._build_library)
         self.downloads: Lazy[SavedDownloads] = Lazy(lambda: saved_downloads(config))
-        self._asking = Asking()
-        self._tools: Lazy[ToolHost] = Lazy(lambda: make_tool_host(config, emit, self._tool_keys()))
-        self._tool_keys: Lazy[ToolKeys] = Lazy(lambda: make_tool_keys(self._servers()))
+        self.asking = Asking()
+        self._tool_host: Lazy[ToolHost] = Lazy(lambda: make_tool_host(config, emit, self.tool_keys()))
+        self.tool_keys: Lazy[ToolKeys] = Lazy(lambda: make_tool_keys(self._servers()))
         self._servers: Lazy[Servers] = Lazy(lambda: open_servers(config))
         self._target: Lazy[TargetInUse] = Lazy(self._build_target)
         self._chats: Lazy[OpenChats] = Lazy(self._build_chats)
@@ -163,6 +159,7 @@ class Services:
         self.counting: Lazy[Counting] = Lazy(self._build_counting)
         self.files: Lazy[FileService] = Lazy(self._build_files)
         self.hub: Lazy[HubService] = Lazy(self._build_hub)
+        self.tools: Lazy[ToolService] = Lazy(self._build_tools)
         self.presets: Lazy[PresetService] = Lazy(self._build_presets)
         self.remote: Lazy[RemoteService] = Lazy(self._build_remote)
         self.chats: Lazy[ChatReader] = Lazy(self._build_reader)
@@ -177,12 +174,8 @@ class Services:
         self._handlers: dict[type, _Handle] = {
             ChatCommand: self._handle_chat,
             CopyReading: self._copy_reading,
-            ReadingCommand: _with(self._readings),
+            KeepReading: lambda command, stop: self.readings().write_all(command, stop),
             PersonalCommand: _with(Lazy(self._build_personal)),
-            ToolCommand: _with(Lazy(self._build_tools)),
-            AnswerToolCall: self._answer_call,
-            UseLearning: self._change_learning,  # this and the next two work even if the store cannot be opened
-            PauseLearning: self._pause_learning,
         }
 
     def handle(self, command: Command, stop: StopSignal) -> None:
@@ -194,7 +187,7 @@ class Services:
         if door.thread != "chat" or door.waits is Waits.NOBODY:
             yield
             return
-        with self._quiet().broken(), self._learning.pause():
+        with self._quiet().broken(), self.learning.pause():
             yield
 
     def close_chat(self) -> None:
@@ -208,7 +201,7 @@ class Services:
             self._target.built.acquit()
 
     def end_learning(self) -> None:
-        self._learning.close()
+        self.learning.close()
 
     def end_waiting(self) -> None:
         """What the store refused is tried once more, and nobody waits long for it any more."""
@@ -218,12 +211,12 @@ class Services:
             self._repository.built.end_waiting()
 
     def end_tools(self) -> None:
-        if self._tools.built is not None:
-            self._tools.built.close()
+        if self._tool_host.built is not None:
+            self._tool_host.built.close()
 
     def close_store(self, timeout_s: float) -> bool:
         """False if the learner was still busy after `timeout_s`; the store then stays open."""
-        if not self._learning.join(timeout_s):
+        if not self.learning.join(timeout_s):
             return False
         if self._repository.built is not None:
             self._repository.built.close()
@@ -237,16 +230,7 @@ class Services:
         """Disturbs nobody who works while nobody waits."""
         target = self._target.built
         local = None if target is None else target.local
-        self._readings().copy(None if local is None else local.writer)
-
-    def _answer_call(self, command: AnswerToolCall, _stop: StopSignal) -> None:
-        self._asking.answer(command.call_id, command.permission)
-
-    def _change_learning(self, command: UseLearning, _stop: StopSignal) -> None:
-        self._learning.change(command.settings)
-
-    def _pause_learning(self, command: PauseLearning, _stop: StopSignal) -> None:
-        self._learning.hold(command.is_paused)
+        self.readings().copy(None if local is None else local.writer)
 
     def _erase(self) -> None:
         self._do(self._doors.erasing.erase)
@@ -276,9 +260,9 @@ class Services:
         from engine.remote.targets import RemoteTargets
         from engine.services.target_in_use import TargetInUse
 
-        shared = self._repository(), self._recall(), self._learning
+        shared = self._repository(), self._recall(), self.learning
         remote = RemoteTargets(self._servers())
-        readings = self._readings().readings
+        readings = self.readings().readings
         return TargetInUse(*shared, load_target, self._speculate, self._emit, self._post, readings, remote)
 
     def _build_chats(self) -> OpenChats:
@@ -294,23 +278,23 @@ class Services:
         from engine.services.embedding import Embedding
         from engine.services.remembering import Remembering
 
-        shared = self._repository(), self._recall(), self._learning
+        shared = self._repository(), self._recall(), self.learning
         target, keeper, told = self._target(), self.keeper(), (self._emit, self._post)
-        calling = Calling(self._repository(), keeper, self._tools, self._asking, self._emit)
+        calling = Calling(self._repository(), keeper, self._tool_host, self.asking, self._emit)
         remembering = Remembering(self._repository(), keeper, self._emit)
         answering = Answering(
-            self._recall(), self._learning, target, keeper, remembering, self._precedence, self._emit, self._post
+            self._recall(), self.learning, target, keeper, remembering, self._precedence, self._emit, self._post
         )
         keep_part = partial(self._do, self._doors.keeper.keep)
         embedding = Embedding(load_embedder, self._emit, self._precedence)
         return ChatService(
-            *shared, target, keeper, self._chats(), self._readings(), calling, answering, embedding, keep_part, *told
+            *shared, target, keeper, self._chats(), self.readings(), calling, answering, embedding, keep_part, *told
         )
 
     def _build_trials(self) -> Trials:
         from engine.services.trials import Trials
 
-        return Trials(self._repository(), self._recall(), self._target(), self._chats(), self._readings())
+        return Trials(self._repository(), self._recall(), self._target(), self._chats(), self.readings())
 
     def _build_counting(self) -> Counting:
         from engine.services.counting import Counting
@@ -325,8 +309,8 @@ class Services:
     def _build_editor(self) -> ChatEditor:
         from engine.services.chat_editor import ChatEditor
 
-        shared = self._repository(), self._recall(), self._learning
-        return ChatEditor(*shared, self.keeper(), self._readings().readings, self._emit, self._erase)
+        shared = self._repository(), self._recall(), self.learning
+        return ChatEditor(*shared, self.keeper(), self.readings().readings, self._emit, self._erase)
 
     def _build_ahead(self) -> PromptsAhead:
         from engine.services.prompts_ahead import PromptsAhead
@@ -336,12 +320,12 @@ class Services:
     def _build_ngrams(self) -> NgramKeeper:
         from engine.services.ngram_keeper import NgramKeeper
 
-        return NgramKeeper(self._repository(), self._learning.era)
+        return NgramKeeper(self._repository(), self.learning.era)
 
     def _build_erasing(self) -> ErasingService:
         from engine.services.erasing import ErasingService
 
-        return ErasingService(self._repository(), self._readings().readings, self._emit)
+        return ErasingService(self._repository(), self.readings().readings, self._emit)
 
     def _build_keeper(self) -> MessageKeeper:
         from engine.services.message_keeper import MessageKeeper
@@ -353,14 +337,13 @@ class Services:
         return make_library(self._config, self._repository(), self._emit, lambda: self._loaded)
 
     def _build_tuning(self) -> TuningService:
-        rest = self._learning.pause
+        rest = self.learning.pause
         return make_tuning(self._config, self._repository(), self.library, self._quiet(), rest)
 
     def _build_tools(self) -> ToolService:
         from engine.services.tool_service import ToolService
 
-        keys = self._servers().keys
-        return ToolService(self._tools(), self._tool_keys(), lambda: keys.notice, self._emit)
+        return ToolService(self._tool_host(), self.tool_keys(), self._emit)
 
     def _build_remote(self) -> RemoteService:
         from engine.services.remote_service import RemoteService
@@ -370,8 +353,8 @@ class Services:
     def _build_personal(self) -> PersonalService:
         from engine.services.personal_service import PersonalService
 
-        shared = self._repository(), self._recall(), self._learning
-        return PersonalService(*shared, self._readings().readings, self._servers(), self._emit, self._post, self._erase)
+        shared = self._repository(), self._recall(), self.learning
+        return PersonalService(*shared, self.readings().readings, self._servers(), self._emit, self._post, self._erase)
 
     def _build_files(self) -> FileService:
         from engine.services.file_service import FileService
@@ -380,7 +363,7 @@ class Services:
             target = self._target.built
             return None if target is None else target.count_tokens(text)
 
-        return FileService(self._repository, self.presets, self._learning, self._emit, self._post, count)
+        return FileService(self._repository, self.presets, self.learning, self._emit, self._post, count)
 
     def _build_presets(self) -> PresetService:
         from engine.services.preset_service import PresetService
@@ -410,7 +393,7 @@ class Services:
     def _build_readings(self) -> ReadingKeeper:
         from engine.services.reading_keeper import ReadingKeeper
 
-        return ReadingKeeper(self._config.data_dir, self._config.readings, self._emit, self._post)
+        return ReadingKeeper(self._config.data_dir, self._config.readings, self._post)
 
     def _build_recall(self) -> Recall:
         from engine.services.recall import Recall
@@ -420,7 +403,7 @@ class Services:
     def _stored_ngrams(self) -> StoredNgrams:
         from engine.services.ngram_keeper import StoredNgrams
 
-        return StoredNgrams(self._repository(), partial(self._do, self._doors.ngrams.save), self._learning.era.number)
+        return StoredNgrams(self._repository(), partial(self._do, self._doors.ngrams.save), self.learning.era.number)
 
     def _speculate(self, target: Target, stop: StopSignal, drafter: str, identity: str) -> Speculation:
         from engine.loading import speculate
@@ -450,9 +433,9 @@ class Services:
 
     def _use_drafting(self, drafting: Drafting | None, era: int) -> None:
         if drafting is None:
-            self._learning.detach()
+            self.learning.detach()
         else:
-            self._learning.open(drafting, era)
+            self.learning.open(drafting, era)
 
 
 def make_tool_host(_config: EngineConfig, emit: Listener, keys: ToolKeys) -> ToolHost:

@@ -16,7 +16,7 @@ import inspect
 import logging
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
@@ -124,8 +124,8 @@ class Call(Command):
     """A request on its way to a worker."""
 
     method: Method
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
+    args: tuple[Any, ...] = field(repr=False)  # among which may be keys
+    kwargs: dict[str, Any] = field(repr=False)
     request: Request[Any]
     progress: Callable[[Any], object]
 

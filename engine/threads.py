@@ -12,7 +12,6 @@ from engine.factory import Services, row_of
 from engine.memory import settle_memory
 from engine.messages.commands import (
     Answer,
-    AnswerToolCall,
     ChatCommand,
     Command,
     ContinueReply,
@@ -21,17 +20,12 @@ from engine.messages.commands import (
     ForgetEverything,
     ImportProfile,
     KeepReading,
-    KeepToolKeys,
     LoadTarget,
-    PauseLearning,
     PersonalCommand,
-    ReadingCommand,
     Regenerate,
     ReplyCommand,
     Send,
-    ToolCommand,
     UseDrafter,
-    UseLearning,
 )
 from engine.messages.events import Event, Listener, ReplyWaits
 from engine.requests import Call, Method, Request, ignore
@@ -63,12 +57,6 @@ _NETWORK_THREADS = ("hub", "search", "download", "server", "servers")
 _THREADS: dict[type, str] = {
     ChatCommand: "chat",
     ForgetEverything: "chat",  # so that no reply follows it
-    UseLearning: "store",
-    PauseLearning: "store",
-    ToolCommand: "tools",
-    KeepToolKeys: "servers",  # with what else asks the keyring, which may wait for its user
-    AnswerToolCall: "answers",
-    ReadingCommand: "personal",
     KeepReading: "readings",
     PersonalCommand: "personal",
 }

@@ -26,7 +26,6 @@ from engine import (
     ReadLearned,
     ShowProfile,
     UseAdapter,
-    UseLearning,
 )
 from engine.messages.events import (
     AdapterUsed,
@@ -99,7 +98,7 @@ class PersonalController(Controller):
                 practice=settings.practises,
                 practice_minutes=settings.practice_minutes,
             )
-            self._bridge.post(UseLearning(settings))
+            self._bridge.ask(self._bridge.engine.learning.change, settings)
             self._show()
 
     @Slot(str, str, object)

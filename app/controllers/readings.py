@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import ParamSpec
+
 from PySide6.QtCore import Slot
 from PySide6.QtGui import QAction
 
@@ -15,8 +18,8 @@ from app.settings.keeper import SettingsKeeper
 from app.text.amounts import size_words
 from app.theme import ThemeKeeper
 from app.widgets.option_row import LinkRow
-from engine import ForgetReadings, MeasureReadings, UseReadings
-from engine.messages.events import Event, ReadingsMeasured
+
+P = ParamSpec("P")
 
 
 class ReadingsController(Controller):
@@ -37,9 +40,9 @@ class ReadingsController(Controller):
         self._num_bytes = 0
         self._row: LinkRow | None = None
         self._delete = QAction(self.tr("Delete prompt caches"), self)
-        self._delete.triggered.connect(lambda: bridge.post(ForgetReadings()))
+        self._delete.triggered.connect(lambda: self._ask(bridge.engine.readings.forget_all))
         settings.made.connect(self._add_row)
-        window.settings_action.triggered.connect(lambda: bridge.post(MeasureReadings()))
+        window.settings_action.triggered.connect(lambda: self._ask(bridge.engine.readings.measure))
         keeper.changed.connect(self._follow)
 
     @Slot(object)
@@ -53,12 +56,15 @@ class ReadingsController(Controller):
         wanted = self._keeper.settings.reading_settings()
         if wanted != self._in_use:
             self._in_use = wanted
-            self._bridge.post(UseReadings(wanted))
+            self._ask(self._bridge.engine.readings.use, wanted)
 
-    def _on_event(self, event: Event) -> None:
-        if isinstance(event, ReadingsMeasured):
-            self._num_bytes = event.num_bytes
-            self._show()
+    def _ask(self, method: Callable[P, int], *args: P.args, **kwargs: P.kwargs) -> None:
+        self._bridge.ask(method, *args, **kwargs).answered.connect(self._on_measured)
+
+    @Slot(object)
+    def _on_measured(self, num_bytes: int) -> None:
+        self._num_bytes = num_bytes
+        self._show()
 
     def _show(self) -> None:
         if self._row is None:

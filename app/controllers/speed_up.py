@@ -9,7 +9,6 @@ from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
 from app.widgets.meter_text import Readiness
-from engine import PauseLearning
 from engine.messages.events import LearningChanged, SpeculationChanged, TargetReady
 
 
@@ -38,7 +37,7 @@ class SpeedUpController(Controller):
 
     @Slot(bool)
     def _pause(self, is_paused: bool) -> None:
-        self._bridge.post(PauseLearning(is_paused))
+        self._bridge.ask(self._bridge.engine.learning.hold, is_paused)
 
     def _on_ready(self, event: TargetReady) -> None:
         target = event.target

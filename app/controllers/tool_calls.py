@@ -13,7 +13,6 @@ from app.main_window import MainWindow
 from app.text.tool_calls import CallPhase, question_words
 from app.text.unseen import one_line
 from app.widgets.toast import Toast
-from engine import AnswerToolCall
 from engine.messages.events import Event, ReplyStarted, ToolAsked, ToolFinished, ToolServerChanged, ToolStarted
 from engine.messages.tools import Permission, ServerState
 
@@ -39,7 +38,7 @@ class ToolCallsController(Controller):
     @Slot(str, object)
     def _answer(self, call_id: str, permission: Permission) -> None:
         if self._calls.asked == call_id:
-            self._bridge.post(AnswerToolCall(call_id, permission))
+            self._bridge.ask(self._bridge.engine.asking.answer, call_id, permission)
             self._calls.set_phase(call_id, CallPhase.NEXT)
 
     @Slot()

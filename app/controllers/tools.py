@@ -17,10 +17,6 @@ from app.settings.keeper import SettingsKeeper
 from app.text.translation import translated
 from app.theme import ThemeKeeper
 from engine import (
-    EndToolServers,
-    KeepToolKeys,
-    ListTools,
-    UseTools,
     has_keys,
     read_tool_servers,
     write_tool_servers,
@@ -30,7 +26,6 @@ from engine.messages.conversations import TextFile
 from engine.messages.events import (
     Event,
     EverythingForgotten,
-    ToolKeysKept,
     ToolServerChanged,
     ToolsListed,
 )
@@ -58,7 +53,9 @@ class ToolsController(Controller):
         keeper.changed.connect(self._follow)
         self._follow()
         if self._in_use and has_keys(self._in_use):  # as settings had them once
-            self._bridge.post(KeepToolKeys(self._in_use, only_if_lasting=True), quiet=True)
+            request = bridge.ask(bridge.engine.tool_keys.keep, self._in_use, only_if_lasting=True)
+            request.is_quiet = True
+            request.answered.connect(self._on_keys_kept)
 
     @property
     def dialog(self) -> ToolsDialog:
@@ -67,8 +64,9 @@ class ToolsController(Controller):
             self._dialog = dialog = ToolsDialog(self._theme, self._window)
             dialog.servers.switched.connect(self._switch)
             dialog.servers.tool_switched.connect(self._switch_tool)
-            dialog.servers.asked.connect(lambda name: self._bridge.post(ListTools((name,))))
-            dialog.servers.end_requested.connect(lambda name: self._bridge.post(EndToolServers((name,))))
+            tools = self._bridge.engine.tools
+            dialog.servers.asked.connect(lambda name: self._bridge.ask(tools.list_tools, (name,)))
+            dialog.servers.end_requested.connect(lambda name: self._bridge.ask(tools.end, (name,)))
             dialog.servers.remove_requested.connect(self._ask_to_remove)
             dialog.servers.saved.connect(self._save)
             dialog.json.chosen.connect(self._use_json)
@@ -174,7 +172,8 @@ class ToolsController(Controller):
                 read_tool_servers(write_tool_servers(servers))
             except SettingInvalid as error:
                 return translated(error.sentence)
-            self._bridge.post(KeepToolKeys(tuple(servers)))
+            kept = self._bridge.ask(self._bridge.engine.tool_keys.keep, tuple(servers))
+            kept.answered.connect(self._on_keys_kept)
             return ""
         problem = self._keeper.change("tool_servers", write_tool_servers(servers) if servers else "")
         if problem:
@@ -194,7 +193,7 @@ class ToolsController(Controller):
             self._states.pop(name, None)
             self._offers.pop(name, None)
         self._in_use = servers
-        self._bridge.post(UseTools(servers))
+        self._bridge.ask(self._bridge.engine.tools.use, servers)
         self._show()
 
     def _on_event(self, event: Event) -> None:
@@ -204,16 +203,18 @@ class ToolsController(Controller):
             case ToolsListed(server, tools):
                 self._offers[server] = tools
                 self._show()
-            case ToolKeysKept(servers, notice):
-                self._key_notice = notice
-                self._keeper.change("tool_servers", write_tool_servers(servers))
-                self._show()
             case EverythingForgotten():
                 self._allowed = ()
                 self._show()
 
     def _show_allowed(self, tools: tuple[AllowedTool, ...]) -> None:
         self._allowed = tools
+        self._show()
+
+    @Slot(object)
+    def _on_keys_kept(self, kept: tuple[tuple[ToolServer, ...], str]) -> None:
+        servers, self._key_notice = kept
+        self._keeper.change("tool_servers", write_tool_servers(servers))
         self._show()
 
     def _on_changed(self, server: str, state: ServerState, sentence: str) -> None:

@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import dataclass_transform
 
-from engine.config import LearningSettings, OwnSampling, ReadingSettings, ReplySettings, TargetSettings
+from engine.config import OwnSampling, ReplySettings, TargetSettings
 from engine.messages.asked import Asked
 from engine.messages.owner import Owner
 from engine.messages.pictures import Picture
-from engine.messages.tools import Permission, ToolServer
 
 
-@dataclass_transform(frozen_default=True)
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class Command:
     """Commands are frozen dataclasses; their base classes say which service carries them out."""
 
@@ -31,14 +30,6 @@ class ReplyCommand(ChatCommand):
 
 class PersonalCommand(Command):
     """Concerns everything that was learned from chats."""
-
-
-class ToolCommand(Command):
-    """Concerns the servers of tools."""
-
-
-class ReadingCommand(Command):
-    """Concerns what is kept of what models have read. Answered with `ReadingsMeasured`, where a user asks it."""
 
 
 class LoadTarget(ChatCommand):
@@ -118,39 +109,6 @@ class Embed(ChatCommand):
 OfClient = Answer | Embed  # a client of the server waits for what comes of it
 
 
-class AnswerToolCall(Command):
-    """What the user says to a call that `ToolAsked` asked for. Nothing happens if nobody waits for it any more."""
-
-    call_id: str
-    permission: Permission
-
-
-class UseTools(ToolCommand):
-    """These servers are there from now on. None is started by this; those that are gone, or were changed, are ended."""
-
-    servers: tuple[ToolServer, ...]
-
-
-class KeepToolKeys(ToolCommand):
-    """Put the keys in the settings of these servers away. Answered with `ToolKeysKept`; nothing else changes."""
-
-    servers: tuple[ToolServer, ...] = field(repr=False)
-    only_if_lasting: bool = False  # where they cannot outlive the program, they stay in the settings
-
-
-class ListTools(ToolCommand):
-    """Start servers, and ask what they offer. Answered with `ToolsListed`, or `ToolServerChanged` for one that failed,
-    for each of them."""
-
-    servers: tuple[str, ...] | None = None  # their names; None: all that are on
-
-
-class EndToolServers(ToolCommand):
-    """End servers; they are started again when they are used. Answered with `ToolServerChanged`."""
-
-    servers: tuple[str, ...] | None = None  # their names; None: all
-
-
 class UseDrafter(ChatCommand):
     """Draft with another drafter, also for the target in use, unless the user chose one for that target alone."""
 
@@ -167,34 +125,8 @@ class CopyReading(ChatCommand):
     """Posted by the engine when it is idle: copy a part of what the target has read of the last chat."""
 
 
-class KeepReading(ReadingCommand):
+class KeepReading(Command):
     """Posted by the engine after a reply: keep what the target has read of its chat as soon as nobody waits."""
-
-
-class UseReadings(ReadingCommand):
-    """Change how much is kept."""
-
-    settings: ReadingSettings
-
-
-class MeasureReadings(ReadingCommand):
-    """Ask how much is kept."""
-
-
-class ForgetReadings(ReadingCommand):
-    """Erase all that is kept; it is read again where it is needed."""
-
-
-class UseLearning(Command):
-    """Change how the drafter learns, or whether it does."""
-
-    settings: LearningSettings
-
-
-class PauseLearning(Command):
-    """Let the drafter rest until it is told to go on, or the app starts anew. Answered with `LearningChanged`."""
-
-    is_paused: bool
 
 
 class ReadLearned(PersonalCommand):

@@ -21,7 +21,7 @@ from engine.messages.remote import RemoteServer, reference_in
 from engine.messages.replies import OriginRun, ReplyStatistics, Thought, ThoughtPiece, TokenLog
 from engine.messages.speed import LiveFigures
 from engine.messages.targets import LibraryTarget
-from engine.messages.tools import Redefined, ServerState, Tool, ToolCall, ToolServer
+from engine.messages.tools import Redefined, ServerState, Tool, ToolCall
 from engine.sentences import Told
 
 
@@ -295,13 +295,6 @@ class AnswerRefused(AnswerEvent):
     sentence: str
 
 
-class ToolKeysKept(Event):
-    """Servers of tools with placeholders for their keys, as far as they could be put away."""
-
-    servers: tuple[ToolServer, ...]
-    notice: Told = ""  # what the user should know of keys: that they cannot be kept, and why; usually empty
-
-
 class ServersListed(Event):
     """All servers for targets, by name: on request, and after every change."""
 
@@ -325,7 +318,7 @@ class ToolsListed(Event):
 
 
 class ToolAsked(Event):
-    """The model wants to call a tool, and waits until the user answers with `AnswerToolCall`."""
+    """The model wants to call a tool, and waits until the user answers (`Asking.answer`)."""
 
     conversation_id: int
     message_id: int  # of the reply that calls
@@ -361,7 +354,7 @@ class LearningChanged(Event):
     """The drafter began to learn, while nobody waits for a reply, or ended; or another one is in use."""
 
     is_learning: bool
-    is_paused: bool = False  # by `PauseLearning`
+    is_paused: bool = False  # by the user
     can_learn: bool = True  # whether the drafter in use learns adapters; also where none is in use
     is_practising: bool = False  # the target answers earlier prompts again, for it to learn from
 
@@ -409,12 +402,6 @@ class LearnedForgotten(Event):
 
 class EverythingForgotten(Event):
     num_conversations: int
-
-
-class ReadingsMeasured(Event):
-    """What is kept of what models have read."""
-
-    num_bytes: int
 
 
 class OwnWorkFailed(Event):

@@ -9,16 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from engine.config import ReadingSettings
-from engine.messages.commands import (
-    Command,
-    CopyReading,
-    ForgetReadings,
-    KeepReading,
-    ReadingCommand,
-    UseReadings,
-)
+from engine.messages.commands import Command, CopyReading, KeepReading
 from engine.messages.conversations import ConversationSummary
-from engine.messages.events import Listener, ReadingsMeasured
 from engine.replies.reopening import UnkeptPart
 from engine.replies.reply import ReplyWriter
 from engine.stop_signal import StopSignal
@@ -36,27 +28,26 @@ class ReadingKeeper:
     """Only the chat thread may copy what its target holds, so it copies one part at a time, which takes some hundredths
     of a second; a thread of its own waits for a lull, asks for the parts and writes them."""
 
-    def __init__(
-        self, data_dir: Path, settings: ReadingSettings, emit: Listener, post: Callable[[Command], object]
-    ) -> None:
+    def __init__(self, data_dir: Path, settings: ReadingSettings, post: Callable[[Command], object]) -> None:
         self.readings = Readings(data_dir)
-        self._emit = emit
         self._post = post
         self._held: Chat | None = None  # by the target; None: nothing that may be kept
         self._asked: _Answer | None = None
-        self._use(settings)
+        self._limit(settings)
 
-    def handle(self, command: ReadingCommand, stop: StopSignal) -> None:
-        match command:
-            case KeepReading():
-                self._write_all(stop)
-            case UseReadings(settings):
-                self._use(settings)
-                self.readings.fit()
-            case ForgetReadings():
-                self.readings.forget_all()
-        if not isinstance(command, KeepReading):
-            self._emit(ReadingsMeasured(self.readings.num_bytes))
+    def use(self, settings: ReadingSettings) -> int:
+        """Limits how many bytes are kept, and returns how many are."""
+        self._limit(settings)
+        self.readings.fit()
+        return self.readings.num_bytes
+
+    def measure(self) -> int:
+        """Returns how many bytes are kept."""
+        return self.readings.num_bytes
+
+    def forget_all(self) -> int:
+        self.readings.forget_all()
+        return self.readings.num_bytes
 
     def begin(self) -> None:
         """The target reads another text of the user from now on, which is kept only if `keep` says whose it is."""
@@ -84,7 +75,7 @@ class ReadingKeeper:
         else:
             asked.put(writer.copy_unkept(held))
 
-    def _write_all(self, stop: StopSignal) -> None:
+    def write_all(self, _command: KeepReading, stop: StopSignal) -> None:
         """Until all is kept, it is stopped, or there is no room."""
         end = time.monotonic() + _LULL_S
         while time.monotonic() < end and not stop.is_set():
@@ -106,5 +97,5 @@ class ReadingKeeper:
                 continue
         return None
 
-    def _use(self, settings: ReadingSettings) -> None:
+    def _limit(self, settings: ReadingSettings) -> None:
         self.readings.budget_bytes = round(settings.gigabytes * _BYTES_PER_GB)

@@ -1,14 +1,15 @@
-"""Carries out what concerns the servers of tools themselves."""
+"""The servers of tools, as the user sets them up."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.errors import MendableError
-from engine.messages.commands import EndToolServers, KeepToolKeys, ListTools, ToolCommand, UseTools
-from engine.messages.events import Listener, ToolKeysKept, ToolsListed
+from engine.messages.events import Listener, ToolsListed
+from engine.messages.tools import ToolServer
+from engine.requests import NEVER
 from engine.stop_signal import StopSignal
 from engine.tools.interface import ToolHost
 from engine.tools.keys import ToolKeys
@@ -16,27 +17,27 @@ from engine.tools.keys import ToolKeys
 
 @dataclass(frozen=True)
 class ToolService:
+    """The host emits `ToolServerChanged` whenever a server is started, has ended or failed."""
+
     _host: ToolHost
     _keys: ToolKeys
-    _key_notice: Callable[[], str]
     _emit: Listener
 
-    def handle(self, command: ToolCommand, stop: StopSignal) -> None:
-        match command:
-            case UseTools(servers):
-                before = self._host.servers
-                self._host.use(servers)
-                self._keys.forget_unused(before, servers)
-            case KeepToolKeys(servers, only_if_lasting):
-                self._emit(ToolKeysKept(self._keys.kept(servers, only_if_lasting), self._key_notice()))
-            case EndToolServers(names):
-                self._host.end(names)
-            case ListTools(names):
-                on = [each.name for each in self._host.servers if each.is_on]
-                self._list(on if names is None else names, stop)
+    def use(self, servers: Sequence[ToolServer]) -> None:
+        """These servers are there from now on. Starts none of them; ends those that are gone, or were changed."""
+        before = self._host.servers
+        self._host.use(servers)
+        self._keys.forget_unused(before, servers)
 
-    def _list(self, names: Sequence[str], stop: StopSignal) -> None:
-        """All at once: each may take its time."""
+    def end(self, names: Sequence[str] | None = None) -> None:
+        """Ends servers, by default all; they are started again when they are used."""
+        self._host.end(names)
+
+    def list_tools(self, names: Sequence[str] | None = None, stop: StopSignal = NEVER) -> None:
+        """Starts servers, by default all that are on, and asks what they offer, all at once: each may take its time.
+        Emits `ToolsListed` for each; the host tells why one failed."""
+        if names is None:
+            names = [each.name for each in self._host.servers if each.is_on]
         threads = [threading.Thread(target=self._list_one, args=(name, stop), daemon=True) for name in names]
         for each in threads:
             each.start()

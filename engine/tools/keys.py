@@ -14,7 +14,7 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from engine.messages.tools import ToolServer
-from engine.sentences import say
+from engine.sentences import Told, say
 from engine.tools.interface import ServerUnusable
 
 _PLACEHOLDER = re.compile(r"kept-key:[0-9a-f]{16}")
@@ -28,6 +28,8 @@ _PLAIN_HEADERS = ("accept", "accept-language", "content-type", "user-agent")
 
 
 class KeyStore(Protocol):
+    @property
+    def notice(self) -> Told: ...
     def get(self, name: str) -> str: ...
     def put(self, name: str, key: str) -> bool: ...
     def remove(self, name: str) -> None: ...
@@ -38,6 +40,10 @@ class ToolKeys:
 
     def __init__(self, store: KeyStore) -> None:
         self._store = store
+
+    def keep(self, servers: Sequence[ToolServer], only_if_lasting: bool = False) -> tuple[tuple[ToolServer, ...], Told]:
+        """As `kept`, and what the user should know of keys: that they cannot be kept, and why; usually empty."""
+        return self.kept(servers, only_if_lasting), self._store.notice
 
     def kept(self, servers: Sequence[ToolServer], only_if_lasting: bool = False) -> tuple[ToolServer, ...]:
         """The same servers, with placeholders for their keys. `only_if_lasting`: where a key would not outlive the

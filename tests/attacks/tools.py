@@ -21,7 +21,7 @@ import psutil
 import engine.factory
 import engine.loading
 import tests.fakes.rogue_server
-from engine import AnswerToolCall, Command, Engine, EngineConfig, LoadTarget, Send, StopSignal, UseTools
+from engine import Command, Engine, EngineConfig, LoadTarget, Send, StopSignal
 from engine.config import LearningSettings, ReplySettings, SamplingSettings, SpeculationSettings
 from engine.messages.events import (
     Event,
@@ -83,11 +83,11 @@ class _Desk:
             self._hear,
         )
         server = ToolServer("rogue", sys.executable, ("-I", _SCRIPT, "--log", str(self.log)))
-        self._done(UseTools((server,)))
+        self.engine.ask(self.engine.tools.use, (server,)).result()
 
     def _hear(self, event: Event) -> None:
         if isinstance(event, ToolAsked):
-            self.engine.post(AnswerToolCall(event.call.id, self._user.answer(event)))
+            self.engine.ask(self.engine.asking.answer, event.call.id, self._user.answer(event))
         with self._changed:
             self._events.append(event)
             self._changed.notify_all()

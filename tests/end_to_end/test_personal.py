@@ -100,7 +100,7 @@ class Desk:
 
     @property
     def drafting(self) -> TeachableDrafting:
-        drafting = self.bridge.engine._services._learning._drafting
+        drafting = self.bridge.engine._services.learning._drafting
         assert isinstance(drafting, TeachableDrafting)
         return drafting
 

@@ -14,7 +14,6 @@ from engine import (
     EngineConfig,
     LearningSettings,
     LoadTarget,
-    MeasureReadings,
     ReadingSettings,
     ReplySettings,
     SamplingSettings,
@@ -24,7 +23,7 @@ from engine import (
 )
 from engine.messages.commands import Command, KeepReading
 from engine.messages.conversations import Message
-from engine.messages.events import Finished, ReadingsMeasured, ReplyFinished, TargetReady
+from engine.messages.events import Finished, ReplyFinished, TargetReady
 from engine.messages.replies import ReplyStatistics
 from engine.replies import reopening
 from engine.target import readings
@@ -107,8 +106,7 @@ def test_a_chat_goes_on_after_a_restart_from_what_was_read(tmp_path: Path) -> No
         start.wait_until_done(KeepReading)
         assert kept(folder) == {str(chat), str(beginning_alike.conversation_id)}
         start.engine.ask(start.engine.editor.delete, (chat,)).result()
-        start.engine.post(MeasureReadings())
-        assert start.events.wait_for(ReadingsMeasured).num_bytes > 0
+        assert start.engine.ask(start.engine.readings.measure).result() > 0
         assert kept(folder) == {str(beginning_alike.conversation_id)}
     with started(plain, gigabytes=0) as start:
         first, _ = start.ask(FIRST)

@@ -219,7 +219,7 @@ def test_what_people_want_first_takes_few_clicks(server: FakeHub, hand: Hand, tm
     dialog.close()
 
     hand.until(lambda: any(isinstance(each, SpeculationChanged) and each.is_drafting for each in hand.heard(Event)))
-    drafting = hand.app.bridge.engine._services._learning._drafting
+    drafting = hand.app.bridge.engine._services.learning._drafting
     assert isinstance(drafting, TeachableDrafting)
     keep_two_adapters(drafting, tmp_path / "store")
     undo_learning(hand)

@@ -488,7 +488,7 @@ def _keep_scores(repository: Repository, pair: tuple[str, str], target: str) -> 
 
 def keep_adapters(bridge: EngineBridge, folder: Path) -> None:
     """Stores adapters and scores for the loaded model and drafter, as learning would; the last one is in use."""
-    drafting = bridge.engine._services._learning._drafting
+    drafting = bridge.engine._services.learning._drafting
     assert drafting is not None
     assert drafting.teachable is not None
     adapter = drafting.teachable.make_learner().candidate.to_bytes()

@@ -25,11 +25,9 @@ from engine import (
     LearningSettings,
     LoadTarget,
     OwnSampling,
-    PauseLearning,
     ReadLearned,
     Send,
     UseDrafter,
-    UseLearning,
 )
 from engine.config import SpeculationSettings
 from engine.messages.commands import UpdateRecall
@@ -170,8 +168,6 @@ CASES: tuple[tuple[type[Command] | str, Callable[[Desk], object], Outcome], ...]
     ("export_conversations", Desk.export, SAID),
     ("read", lambda desk: desk.window.texts_dropped.emit(["/notes.txt"]), SILENT),
     (UseDrafter, lambda desk: desk.app.drafters.dialog.chosen.emit(AUTOMATIC, False), SAID),
-    (UseLearning, lambda desk: desk.app.personal.dialog.learning.changed.emit(LearningSettings(enabled=False)), SAID),
-    (PauseLearning, lambda desk: desk.window.meter.learning_paused.emit(True), SAID),
     (Send, Desk.send, SAID),
     ("save_draft", Desk.begin_a_prompt_and_leave, SILENT),
     (ReadLearned, lambda desk: desk.window.personal_action.trigger(), SILENT),
@@ -193,6 +189,18 @@ def test_a_failure_to_list_the_library_or_to_fetch_a_drafter_is_shown_once(ready
         ready.window.toasts.clear()
         ready.bridge.asked(method)[-1].fail("No.")
         assert [toast.words.text() for toast in ready.window.toasts.shown] == ["No."]
+
+
+def test_learning_that_cannot_be_changed_is_told(ready: Desk) -> None:
+    ready.app.personal.dialog.learning.changed.emit(LearningSettings(enabled=False))
+    ready.window.meter.learning_paused.emit(True)
+    learning = ready.bridge.engine.learning
+    cases = (learning.change, LearningSettings(enabled=False), "No."), (learning.hold, True, "Neither.")
+    for method, wanted, words in cases:
+        (asked,) = ready.bridge.asked(method)
+        assert asked.args == (wanted,)
+        asked.fail(words)
+    assert [each.words.text() for each in ready.window.toasts.shown] == ["No.", "Neither."]
 
 
 def test_a_failure_on_a_page_is_shown_there_alone(ready: Desk) -> None:

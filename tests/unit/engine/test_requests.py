@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from engine.config import EngineConfig
 from engine.errors import Cancelled, MendableError, NotPossible
-from engine.requests import NEVER, Failure, door_to, ignore
+from engine.requests import NEVER, Call, Failure, Method, Request, door_to, ignore
 from engine.stop_signal import StopSignal
 from engine.threads import Engine
 
@@ -60,6 +61,11 @@ def adding() -> Adding:
 def test_a_request_is_answered_on_the_services_thread(engine: Engine, adding: Adding) -> None:
     assert engine.ask(adding.add, 2).result() == (3, "slipstream-search")
     assert engine.ask(adding.add, 2, second=5).result()[0] == 7
+
+
+def test_what_was_asked_with_is_not_in_what_may_be_logged(adding: Adding) -> None:
+    call = Call(cast(Method, adding.add), ("sesame",), {"second": "sesame"}, Request(NEVER), ignore)
+    assert "sesame" not in repr(call)
 
 
 def test_what_fails_says_so_with_its_kind(engine: Engine, adding: Adding) -> None:

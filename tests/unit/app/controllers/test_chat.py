@@ -26,7 +26,6 @@ from engine import (
     STARTER,
     LoadTarget,
     OwnSampling,
-    PauseLearning,
     Regenerate,
     ReplySettings,
     Send,
@@ -688,7 +687,7 @@ def test_learning_is_paused_until_it_is_resumed(ready: Desk) -> None:
         ready.tell(LearningChanged(is_learning, is_paused, is_practising=is_practising))
         assert meter.learning.text().startswith(words)
         QTest.mouseClick(meter.pause_button, Qt.MouseButton.LeftButton)
-        assert ready.take() == [PauseLearning(not is_paused)]
+        assert ready.bridge.asked(ready.bridge.engine.learning.hold)[-1].args == (not is_paused,)
     ready.tell(LearningChanged(is_learning=False))
     assert meter.learning.isHidden()
 

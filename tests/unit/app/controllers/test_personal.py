@@ -29,7 +29,6 @@ from engine import (
     ReadLearned,
     ShowProfile,
     UseAdapter,
-    UseLearning,
 )
 from engine.messages.events import (
     AdapterUsed,
@@ -127,10 +126,12 @@ def test_how_to_learn_is_told_to_the_engine_and_kept(desk: Desk) -> None:
     QTest.keyClick(desk.dialog.learning.on_battery, Qt.Key.Key_Space)
     QTest.keyClick(desk.dialog.learning.enabled, Qt.Key.Key_Space)
     wanted = LearningSettings(enabled=False, share=0.25, on_battery=True)
-    assert desk.posted == [UseLearning(LearningSettings(share=0.25, on_battery=True)), UseLearning(wanted)]
+    assert isinstance(desk.bridge, FakeBridge)
+    changes = [each.args for each in desk.bridge.asked(desk.bridge.engine.learning.change)]
+    assert changes == [(LearningSettings(share=0.25, on_battery=True),), (wanted,)]
     assert desk.settings.settings.learning_settings() == wanted
     desk.dialog.learning.changed.emit(wanted)
-    assert len(desk.posted) == 2, "nothing new"
+    assert len(desk.bridge.asked(desk.bridge.engine.learning.change)) == 2, "nothing new"
 
 
 def test_another_adapter_is_used_and_that_can_be_taken_back(desk: Desk) -> None:
@@ -415,7 +416,8 @@ def test_it_is_switched_off_also_where_no_store_can_be_opened(
     listed = bridge.ask(bridge.engine.chats.list_all)  # carried out after it
     listed.failed.connect(failures.append)
     qtbot.waitUntil(lambda: failures != [], timeout=30_000)
-    assert not any(isinstance(event, Failed) for event in ear.events)
+    assert desk.toasts == []
+    assert ear.events == []
 
 
 def test_a_store_that_cannot_be_opened_is_told_in_the_dialog(

@@ -16,8 +16,7 @@ from app.settings.app_settings import AppSettings, SettingsFile
 from app.settings.keeper import SettingsKeeper
 from app.theme import ThemeKeeper
 from app.widgets.option_row import LinkRow
-from engine import ForgetReadings, MeasureReadings, ReadingSettings, UseReadings
-from engine.messages.events import ReadingsMeasured
+from engine import ReadingSettings
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.chats import Chats
 
@@ -32,23 +31,24 @@ def test_how_much_is_kept_is_shown_limited_and_deleted_by_keyboard(
     ReadingsController(window, keeper, bridge, settings, controller)
     window.show()
     window.settings_action.trigger()
-    assert MeasureReadings() in bridge.posted
+    engine = bridge.engine.readings
+    (measuring,) = bridge.asked(engine.measure)
     dialog = controller.dialog
     row = next(row for row in dialog.findChildren(LinkRow) if row.name == "Delete prompt caches")
     assert row.description == "No prompt caches are stored at the moment."
     assert not row.button.isEnabled()
-    bridge.tell(ReadingsMeasured(1_240_000_000))
+    measuring.answer(1_240_000_000)
     assert row.description.startswith("1.2 GB in use. ")
     assert row.button.accessibleName() == row.name
     row.button.setFocus()
     QTest.keyClick(row.button, Qt.Key.Key_Space)
-    assert bridge.posted[-1] == ForgetReadings()
+    assert len(bridge.asked(engine.forget_all)) == 1
     field = dialog.rows["readings_gb"].control
     assert isinstance(field, QLineEdit)
     assert field.text() == "2"
     field.selectAll()
     QTest.keyClicks(field, "0.5")
     QTest.keyClick(field, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: bridge.posted[-1] == UseReadings(ReadingSettings(0.5)))
-    bridge.tell(ReadingsMeasured(0))
+    qtbot.waitUntil(lambda: bridge.calls[-1] == ("use", ReadingSettings(0.5)))
+    bridge.last(engine.use).answer(0)
     assert not row.button.isEnabled()

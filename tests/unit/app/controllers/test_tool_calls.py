@@ -19,7 +19,7 @@ from app.settings.app_settings import AppSettings
 from app.widgets.call_question import CallQuestion
 from app.widgets.prose import Prose
 from app.widgets.reply_view import ReplyView
-from engine import AnswerToolCall, ContinueReply, Regenerate, Send, write_tool_servers
+from engine import ContinueReply, Regenerate, Send, write_tool_servers
 from engine.messages.conversations import Conversation, ConversationSummary, Message
 from engine.messages.events import (
     ConversationForgotten,
@@ -133,7 +133,8 @@ def test_from_the_question_to_the_answer(desk: Desk) -> None:
     question = desk.window.transcript.question
     assert question is not None
     question.buttons[0].click()
-    assert desk.posted(AnswerToolCall) == [AnswerToolCall(call(1).id, Permission.ONCE)]
+    (answer,) = desk.bridge.asked(desk.bridge.engine.asking.answer)
+    assert answer.args == (call(1).id, Permission.ONCE)
     assert desk.window.transcript.question is None
     assert desk.lines == ["Next: weather: forecast"]
     desk.tell(ToolStarted(1, 2, call(1)))
@@ -161,7 +162,7 @@ def test_a_key_that_is_typed_in_the_question_goes_to_the_message_box(desk: Desk)
     desk.ask()
     QTest.keyClick(desk.window.windowHandle(), Qt.Key.Key_H)
     assert desk.window.prompt_box.text == "h"
-    assert desk.posted(AnswerToolCall) == []
+    assert not desk.bridge.asked(desk.bridge.engine.asking.answer)
 
 
 def test_a_question_in_another_chat_is_told_and_can_be_shown(desk: Desk) -> None:

@@ -18,17 +18,11 @@ from app.settings.app_settings import AppSettings
 from app.settings.keeper import SettingsKeeper
 from app.theme import ThemeKeeper
 from engine import (
-    Command,
-    EndToolServers,
-    KeepToolKeys,
-    ListTools,
-    UseTools,
     write_tool_servers,
 )
 from engine.messages.conversations import TextFile
 from engine.messages.events import (
     EverythingForgotten,
-    ToolKeysKept,
     ToolServerChanged,
     ToolsListed,
 )
@@ -47,13 +41,15 @@ class Desk:
         self.bridge = FakeBridge()
         self.keeper = keeper
         self.tools = ToolsController(window, theme, self.bridge, keeper)
-        self.start = [*self.bridge.posted]
+        self.start = [*self.bridge.calls]
         window.tools_action.trigger()
         self.dialog = self.tools.dialog
 
-    def last(self) -> Command:
-        """What was asked of the engine last."""
-        return self.bridge.posted[-1]
+    def last(self) -> tuple[object, ...]:
+        return self.bridge.calls[-1]
+
+    def answer_keys(self, *servers: ToolServer, notice: str = "") -> None:
+        self.bridge.asked(self.bridge.engine.tool_keys.keep)[-1].answer((servers, notice))
 
     @property
     def servers(self) -> tuple[ToolServer, ...]:
@@ -70,8 +66,8 @@ def spoken(widget: QWidget) -> str:
 
 
 def test_the_engine_knows_the_servers_and_starts_none(desk: Desk) -> None:
-    assert desk.start == [UseTools((FILES, WEATHER))]
-    assert desk.bridge.calls == [("allowed_tools",)]
+    assert desk.start == [("use", (FILES, WEATHER))]
+    assert desk.bridge.calls == [*desk.start, ("allowed_tools",)]
     assert [card.state.text() for card in desk.dialog.servers.cards.values()] == ["Not started"] * 2
 
 
@@ -85,7 +81,7 @@ def test_what_a_server_offers_is_asked_and_switched(desk: Desk) -> None:
     card = desk.dialog.servers.cards["files"]
     assert spoken(card.ask_button) == "Show its tools – files"
     card.ask_button.click()
-    assert desk.last() == ListTools(("files",))
+    assert desk.last() == ("list_tools", ("files",))
     desk.bridge.tell(ToolServerChanged("files", ServerState.STARTING))
     assert card.state.text() == "Starting…"
     tools = (Tool("files", "read", "Reads <b>a file</b>."), Tool("files", "write"))
@@ -94,11 +90,11 @@ def test_what_a_server_offers_is_asked_and_switched(desk: Desk) -> None:
     assert [spoken(switch) for switch in card.tool_switches.values()] == ["Use the tool read", "Use the tool write"]
     QTest.keyClick(card.tool_switches["write"], Qt.Key.Key_Space)
     assert desk.servers[0].left_out == ("write",)
-    assert desk.last() == UseTools(desk.servers)
+    assert desk.last() == ("use", desk.servers)
     QTest.keyClick(card.tool_switches["write"], Qt.Key.Key_Space)
     assert [*desk.servers] == [FILES, WEATHER]
     card.end_button.click()
-    assert desk.last() == EndToolServers(("files",))
+    assert desk.last() == ("end", ("files",))
     desk.bridge.tell(ToolServerChanged("files", ServerState.ENDED))
     assert card.end_button.isHidden()
 
@@ -281,7 +277,7 @@ def test_forgetting_everything_takes_the_servers_along(desk: Desk) -> None:
     desk.bridge.last(desk.bridge.engine.chats.allowed_tools).answer((allowed,))
     desk.keeper.forget_words()
     desk.bridge.tell(EverythingForgotten(0))
-    assert desk.last() == UseTools(())
+    assert desk.last() == ("use", ())
     assert desk.dialog.servers.cards == {}
     assert desk.dialog.json.field.toPlainText() == ""
     assert desk.dialog.allowed.rows == {}
@@ -294,18 +290,17 @@ KEPT = replace(FILES, env=(("API_KEY", "kept-key:0123456789abcdef"), ("LOG_LEVEL
 
 def test_keys_that_older_settings_have_are_put_away(window: MainWindow, keeper: ThemeKeeper) -> None:
     desk = Desk(window, keeper, unsaved(AppSettings(tool_servers=write_tool_servers((WITH_KEY, WEATHER)))))
-    assert desk.start == [UseTools((WITH_KEY, WEATHER)), KeepToolKeys((WITH_KEY, WEATHER), only_if_lasting=True)]
-    assert KEY not in repr(desk.start[1]), "where it may be logged"
-    desk.bridge.tell(ToolKeysKept((KEPT, WEATHER)))
+    assert desk.start == [("use", (WITH_KEY, WEATHER)), ("keep", (WITH_KEY, WEATHER), True)]
+    desk.answer_keys(KEPT, WEATHER)
     assert desk.servers == (KEPT, WEATHER)
     assert KEY not in desk.keeper.settings.model_dump_json()
     assert KEY not in desk.dialog.json.field.toPlainText()
-    assert desk.last() == UseTools((KEPT, WEATHER))
+    assert desk.last() == ("use", (KEPT, WEATHER))
 
 
 def test_keys_that_cannot_be_kept_stay_and_the_window_says_so(window: MainWindow, keeper: ThemeKeeper) -> None:
     desk = Desk(window, keeper, unsaved(AppSettings(tool_servers=write_tool_servers((WITH_KEY,)))))
-    desk.bridge.tell(ToolKeysKept((WITH_KEY,), "There is no keyring."))
+    desk.answer_keys(WITH_KEY, notice="There is no keyring.")
     assert desk.servers == (WITH_KEY,)
     assert desk.dialog.json.key_notice.text() == "There is no keyring."
     desk.dialog.servers.switched.emit("files", False)
@@ -317,9 +312,9 @@ def test_new_keys_never_reach_the_settings(desk: Desk) -> None:
     desk.dialog.json.field.setPlainText(write_tool_servers((WITH_KEY, WEATHER)))
     desk.dialog.json.check()
     desk.dialog.json.use_button.click()
-    assert desk.last() == KeepToolKeys((WITH_KEY, WEATHER))
+    assert desk.last() == ("keep", (WITH_KEY, WEATHER))
     assert desk.servers == before
-    desk.bridge.tell(ToolKeysKept((KEPT, WEATHER)))
+    desk.answer_keys(KEPT, WEATHER)
     assert desk.servers == (KEPT, WEATHER)
     assert KEY not in desk.keeper.settings.model_dump_json()
     desk.dialog.servers.switched.emit("files", False)

@@ -90,7 +90,7 @@ class Desk:
         self.learning = learning or LearningService(lambda: repository, LearningSettings(), self.events.append)
         shared = repository, self.recall, self.learning
         heard = self.events.append, self.posted.append
-        self.readings = ReadingKeeper(repository.data_dir, ReadingSettings(), *heard)
+        self.readings = ReadingKeeper(repository.data_dir, ReadingSettings(), self.posted.append)
         self.keyring = FakeKeyring()
         self.servers = Servers(repository.data_dir, Keys(lambda: self.keyring))
         remote = RemoteTargets(self.servers)

@@ -12,14 +12,12 @@ import pytest
 from engine.config import OwnSampling, ReadingSettings, ReplySettings, SamplingSettings
 from engine.messages.commands import (
     CopyReading,
-    ForgetReadings,
     KeepReading,
     LoadTarget,
     Send,
-    UseReadings,
 )
 from engine.messages.conversations import Message
-from engine.messages.events import ReadingsMeasured, ReplyFinished
+from engine.messages.events import ReplyFinished
 from engine.replies import reopening
 from engine.services import reading_keeper
 from engine.services.chat_editor import ChatEditor
@@ -60,7 +58,7 @@ def copy(desk: Desk) -> None:
 
 def keep(desk: Desk) -> None:
     """What the thread that keeps does after a reply, with the chat thread."""
-    keeping = threading.Thread(target=lambda: desk.readings.handle(KeepReading(), StopSignal()))
+    keeping = threading.Thread(target=lambda: desk.readings.write_all(KeepReading(), StopSignal()))
     keeping.start()
     while keeping.is_alive():
         if CopyReading() in desk.posted:
@@ -144,11 +142,11 @@ def test_a_chat_that_is_deleted_while_it_is_answered_is_not_kept(talking: Desk, 
 def test_nothing_is_kept_of_what_is_read_as_fast_as_a_disk_or_without_a_budget(
     talking: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    talking.readings.handle(UseReadings(ReadingSettings(0)), StopSignal())
+    talking.readings.use(ReadingSettings(0))
     talking.posted.clear()
     chat = ask(talking, BOOK).conversation_id
     assert KeepReading() not in talking.posted
-    talking.readings.handle(UseReadings(ReadingSettings(1)), StopSignal())
+    talking.readings.use(ReadingSettings(1))
     ask(talking, BOOK, chat)
     monkeypatch.setattr(reopening, "_LOADED_BYTES_PER_S", 1e-9)
     keep(talking)
@@ -159,14 +157,11 @@ def test_it_is_measured_and_deleted_and_a_new_prompt_ends_the_wait(talking: Desk
     ask(talking, BOOK)
     stop = StopSignal()
     stop.set()
-    talking.readings.handle(KeepReading(), stop)
+    talking.readings.write_all(KeepReading(), stop)
     assert kept(talking) == set()
     keep(talking)
-    talking.events.clear()
-    talking.readings.handle(UseReadings(ReadingSettings(1)), StopSignal())
-    talking.readings.handle(ForgetReadings(), StopSignal())
-    before, after = (event for event in talking.events if isinstance(event, ReadingsMeasured))
-    assert before.num_bytes > after.num_bytes == 0
+    assert talking.readings.use(ReadingSettings(1)) == talking.readings.measure() > 0
+    assert talking.readings.forget_all() == 0
     assert kept(talking) == set()
 
 

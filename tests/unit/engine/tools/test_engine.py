@@ -10,18 +10,13 @@ import pytest
 import engine.factory
 import engine.loading
 from engine import (
-    AnswerToolCall,
-    EndToolServers,
     Engine,
     EngineConfig,
-    ListTools,
     LoadTarget,
     Send,
-    UseTools,
 )
 from engine.config import LearningSettings, ReplySettings, SamplingSettings, SpeculationSettings
 from engine.messages.events import (
-    Finished,
     ReplyFinished,
     TargetReady,
     ToolAsked,
@@ -43,6 +38,9 @@ class Desk:
         config = EngineConfig(folder, SpeculationSettings(enabled=False), LearningSettings(enabled=False))
         self.engine = Engine(config, self.events)
 
+    def answer(self, call_id: str, permission: Permission) -> None:
+        self.engine.ask(self.engine.asking.answer, call_id, permission).result()
+
 
 @pytest.fixture
 def host(monkeypatch: pytest.MonkeyPatch) -> FakeToolHost:
@@ -62,7 +60,7 @@ def desk(tmp_path: Path, host: FakeToolHost) -> Iterator[Desk]:
     desk = Desk(tmp_path / "store")
     model = tmp_path / "caller.gguf"
     model.write_bytes(b"GGUF")
-    desk.engine.post(UseTools((WEATHER,)))
+    desk.engine.ask(desk.engine.tools.use, (WEATHER,)).result()
     desk.engine.post(LoadTarget(str(model)))
     desk.events.wait_for(TargetReady)
     yield desk
@@ -75,7 +73,7 @@ def test_the_answer_reaches_the_reply_that_waits(desk: Desk, host: FakeToolHost)
     asked = desk.events.wait_for(ToolAsked)
     assert (asked.tool, asked.call.tool) == (FORECAST, "forecast")
     assert host.calls == []
-    desk.engine.post(AnswerToolCall(asked.call.id, Permission.ALWAYS))
+    desk.answer(asked.call.id, Permission.ALWAYS)
     assert desk.events.wait_for(ToolFinished).message.text == "Rain in Paris."
     assert desk.events.wait_for(ReplyFinished).message.text == ANSWER
     allowed = AllowedTool("weather", "forecast", definition_of(WEATHER, FORECAST))
@@ -86,7 +84,7 @@ def test_the_answer_reaches_the_reply_that_waits(desk: Desk, host: FakeToolHost)
 def test_stop_ends_a_call_that_runs(desk: Desk, host: FakeToolHost) -> None:
     host.waits = True
     stop = desk.engine.post(Send("Rain?", None, SETTINGS))
-    desk.engine.post(AnswerToolCall(desk.events.wait_for(ToolAsked).call.id, Permission.ONCE))
+    desk.answer(desk.events.wait_for(ToolAsked).call.id, Permission.ONCE)
     assert host.is_waiting.wait(60)
     stop.set()
     result = desk.events.wait_for(ToolFinished).message.result
@@ -95,14 +93,13 @@ def test_stop_ends_a_call_that_runs(desk: Desk, host: FakeToolHost) -> None:
 
 
 def test_an_answer_that_nobody_waits_for_changes_nothing(desk: Desk, host: FakeToolHost) -> None:
-    desk.engine.post(AnswerToolCall("aaaaaaaaa", Permission.ALWAYS))
-    assert isinstance(desk.events.wait_for(Finished).command, LoadTarget | UseTools | AnswerToolCall)
+    desk.answer("aaaaaaaaa", Permission.ALWAYS)
     assert host.calls == []
 
 
 def test_servers_are_listed_and_ended(desk: Desk) -> None:
-    desk.engine.post(ListTools())
+    desk.engine.ask(desk.engine.tools.list_tools)
     assert desk.events.wait_for(ToolsListed).tools == (FORECAST,)
-    desk.engine.post(EndToolServers())
+    desk.engine.ask(desk.engine.tools.end)
     while desk.events.wait_for(ToolServerChanged).state is not ServerState.ENDED:
         pass
