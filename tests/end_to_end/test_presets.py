@@ -60,6 +60,7 @@ class Desk:
         self._qtbot.waitUntil(is_so, timeout=_PATIENCE_MS)
 
     def next(self, kind: type[_E], act: Callable[[], object]) -> _E:
+        QApplication.processEvents()  # what was told before counts as heard
         num_before = len(self.heard(kind))
         act()
         self.until(lambda: len(self.heard(kind)) > num_before)
