@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
-from engine import LoadTarget
 from engine.messages.events import (
     DeletedErased,
     DrafterChosen,
     Event,
     EverythingForgotten,
-    Failed,
     FoldersListed,
     LearningChanged,
     PresetsListed,
@@ -19,13 +17,14 @@ from engine.messages.events import (
     SpeculationChanged,
     StoreBehind,
     TargetReady,
+    TargetRefused,
     TargetsListed,
     ToolServerChanged,
     ToolsListed,
 )
 
 _HOLDING = (  # the last one of each
-    *(TargetReady, SpeculationChanged, DrafterChosen, LearningChanged, StoreBehind, DeletedErased),
+    *(TargetReady, TargetRefused, SpeculationChanged, DrafterChosen, LearningChanged, StoreBehind, DeletedErased),
     *(TargetsListed, ServersListed, FoldersListed, PresetsListed),
 )
 _WRITTEN = (FoldersListed, PresetsListed, StoreBehind, TargetsListed)  # by the user
@@ -55,8 +54,6 @@ def _key(event: Event) -> Hashable:
     match event:
         case ToolServerChanged(server) | ToolsListed(server):
             return type(event).__name__, server
-        case Failed(command=LoadTarget(), is_stopped=False):
-            return "failed"
         case _:
             return type(event).__name__ if isinstance(event, _HOLDING) else None
 

@@ -30,8 +30,8 @@ _PUBLIC = {
     "lab.measuring.order": "BenchOrder SimulatedCosts",
     "library.siblings": "sibling_beside",
     "messages.commands": """
-        Command ContinueReply EditPrompt ExportProfile ForgetEverything ForgetLearned ImportProfile LoadTarget
-        PersonalCommand ReadLearned Regenerate ReplyCommand Send ShowProfile UseAdapter UseDrafter
+        Command ContinueReply EditPrompt ExportProfile ForgetEverything ForgetLearned ImportProfile PersonalCommand
+        ReadLearned Regenerate ReplyCommand Send ShowProfile UseAdapter
     """,
     "messages.exports": "ExportEngine ExportOrder",
     "messages.serving": "Client ServerLimits ServerSettings",

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from engine.services.prompts_ahead import PromptsAhead
     from engine.services.reading_keeper import ReadingKeeper
     from engine.services.remote_service import RemoteService
+    from engine.services.target_in_use import TargetInUse
     from engine.services.tool_service import ToolService
     from engine.services.trials import Trials
     from engine.services.tuning_service import TuningService
@@ -49,6 +50,7 @@ class Doors:
         self.hub: HubService = door_to("search", services.hub)
         self.presets: PresetService = door_to("writing", services.presets, is_owed=True)
         self.remote: RemoteService = door_to("servers", services.remote)
+        self.target: TargetInUse = door_to("chat", services.target)
         self.trials: Trials = door_to("chat", services.trials, goes_between=True)
         self.server: Hosting = door_to("server", lambda: services.hosting)
         self.clients: Clients = door_to("server", lambda: services.clients)

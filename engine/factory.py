@@ -152,7 +152,7 @@ class Services:
         self._tool_host: Lazy[ToolHost] = Lazy(lambda: make_tool_host(config, emit, self.tool_keys()))
         self.tool_keys: Lazy[ToolKeys] = Lazy(lambda: make_tool_keys(self._servers()))
         self._servers: Lazy[Servers] = Lazy(lambda: open_servers(config))
-        self._target: Lazy[TargetInUse] = Lazy(self._build_target)
+        self.target: Lazy[TargetInUse] = Lazy(self._build_target)
         self._chats: Lazy[OpenChats] = Lazy(self._build_chats)
         self._chat: Lazy[ChatService] = Lazy(self._build_chat)
         self.trials: Lazy[Trials] = Lazy(self._build_trials)
@@ -193,12 +193,12 @@ class Services:
     def close_chat(self) -> None:
         if self._chat.built is not None:
             self._chat.built.embedding.close()
-        if self._target.built is not None:
-            self._target.built.close()
+        if self.target.built is not None:
+            self.target.built.close()
 
     def acquit_target(self) -> None:
-        if self._target.built is not None:
-            self._target.built.acquit()
+        if self.target.built is not None:
+            self.target.built.acquit()
 
     def end_learning(self) -> None:
         self.learning.close()
@@ -228,7 +228,7 @@ class Services:
 
     def _copy_reading(self, _command: CopyReading, _stop: StopSignal) -> None:
         """Disturbs nobody who works while nobody waits."""
-        target = self._target.built
+        target = self.target.built
         local = None if target is None else target.local
         self.readings().copy(None if local is None else local.writer)
 
@@ -268,7 +268,7 @@ class Services:
     def _build_chats(self) -> OpenChats:
         from engine.services.open_chats import OpenChats
 
-        return OpenChats(self._repository(), self.keeper(), self._target())
+        return OpenChats(self._repository(), self.keeper(), self.target())
 
     def _build_chat(self) -> ChatService:
         from engine.loading import load_embedder
@@ -279,7 +279,7 @@ class Services:
         from engine.services.remembering import Remembering
 
         shared = self._repository(), self._recall(), self.learning
-        target, keeper, told = self._target(), self.keeper(), (self._emit, self._post)
+        target, keeper, told = self.target(), self.keeper(), (self._emit, self._post)
         calling = Calling(self._repository(), keeper, self._tool_host, self.asking, self._emit)
         remembering = Remembering(self._repository(), keeper, self._emit)
         answering = Answering(
@@ -294,12 +294,12 @@ class Services:
     def _build_trials(self) -> Trials:
         from engine.services.trials import Trials
 
-        return Trials(self._repository(), self._recall(), self._target(), self._chats(), self.readings())
+        return Trials(self._repository(), self._recall(), self.target(), self._chats(), self.readings())
 
     def _build_counting(self) -> Counting:
         from engine.services.counting import Counting
 
-        return Counting(lambda: self._target.built)
+        return Counting(lambda: self.target.built)
 
     def _build_reader(self) -> ChatReader:
         from engine.services.chat_reader import ChatReader
@@ -360,7 +360,7 @@ class Services:
         from engine.services.file_service import FileService
 
         def count(text: str) -> int | None:
-            target = self._target.built
+            target = self.target.built
             return None if target is None else target.count_tokens(text)
 
         return FileService(self._repository, self.presets, self.learning, self._emit, self._post, count)

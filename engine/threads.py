@@ -20,12 +20,10 @@ from engine.messages.commands import (
     ForgetEverything,
     ImportProfile,
     KeepReading,
-    LoadTarget,
     PersonalCommand,
     Regenerate,
     ReplyCommand,
     Send,
-    UseDrafter,
 )
 from engine.messages.events import Event, Listener, ReplyWaits
 from engine.requests import Call, Method, Request, ignore
@@ -63,8 +61,6 @@ _THREADS: dict[type, str] = {
 _OCCUPIED_BY: dict[object, str] = {  # what a reply waits for on the chat thread
     Answer: template("Waiting for another program"),
     Embed: template("Waiting for another program"),
-    LoadTarget: template("Waiting until the model is loaded"),
-    UseDrafter: template("Waiting until the drafter is ready"),
 }
 
 
@@ -102,6 +98,8 @@ class Engine(Doors):
         super().__init__(self._services)
         self._occupying: dict[object, str] = {
             **_OCCUPIED_BY,
+            self.target.load: template("Waiting until the model is loaded"),
+            self.target.use_drafter: template("Waiting until the drafter is ready"),
             self.trials.compare: template("Waiting for the comparison"),
             self.trials.measure_machine: template("Waiting until this computer is measured"),
         }

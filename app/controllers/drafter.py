@@ -16,7 +16,7 @@ from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
 from app.text.amounts import size_words
 from app.text.drafters import cannot_learn_words, choice_words, heading, offer_words
-from engine import AUTOMATIC, HUB_EXAMPLES, UseDrafter, hub_name
+from engine import AUTOMATIC, HUB_EXAMPLES, hub_name
 from engine.messages.drafters import DrafterChoice, DrafterOffer
 from engine.messages.events import (
     DrafterChosen,
@@ -189,11 +189,11 @@ class DrafterController(Controller):
 
     @Slot()
     def _post_choice(self) -> None:
-        request = self._bridge.post(UseDrafter(self.choice))
-        request.finished.connect(partial(self._on_told, self._trial))
+        request = self._bridge.ask(self._bridge.engine.target.use_drafter, self.choice)
+        request.answered.connect(partial(self._on_told, self._trial))
         request.failed.connect(self._on_use_failed)
 
-    def _on_told(self, trial: _Trial | None) -> None:
+    def _on_told(self, trial: _Trial | None, _answer: None) -> None:
         if trial is not None and trial is self._trial:
             trial.is_told = True
             self._judge()

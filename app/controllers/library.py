@@ -23,11 +23,11 @@ from app.main_window import MainWindow
 from app.models.target_rows import target_title
 from app.theme import ThemeKeeper
 from app.widgets.target_bar import model_files
-from engine import STARTER, LoadTarget, SamplingSettings, TargetOptions, TargetSettings
+from engine import STARTER, SamplingSettings, TargetOptions, TargetSettings
 from engine.messages.drafters import DrafterChoice
 from engine.messages.events import DrafterChosen, EverythingForgotten, TargetReady, TargetsListed
 from engine.messages.remote import is_reference
-from engine.messages.targets import Added, LibraryTarget, MemoryEstimate
+from engine.messages.targets import Added, LibraryTarget, LoadOrder, MemoryEstimate
 from engine.requests import Failure
 
 _HUB = "https://huggingface.co"
@@ -174,10 +174,10 @@ class LibraryController(Controller):
         return request
 
     @Slot(object)
-    def _on_refused(self, command: LoadTarget) -> None:
+    def _on_refused(self, order: LoadOrder) -> None:
         """A target could not be loaded: was there too little memory?"""
-        if not command.anyway and command.target != STARTER and not is_reference(command.target):
-            path = Path(command.target)
+        if not order.anyway and order.target != STARTER and not is_reference(order.target):
+            path = Path(order.target)
             self._refused = self._estimate(path)
             self._refused.answered.connect(partial(self._ask_if_too_large, path))
 

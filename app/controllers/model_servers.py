@@ -15,8 +15,7 @@ from app.dialogs.parts import ask, question_box, show_in_front
 from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.models.server_rows import Sighting
-from engine import LoadTarget
-from engine.messages.events import Failed, ServersListed, TargetReady
+from engine.messages.events import ServersListed, TargetReady, TargetRefused
 from engine.messages.remote import RemoteServer, ServerSeen, ServerUntrusted, is_reference, split_reference
 from engine.requests import Failure
 
@@ -44,7 +43,7 @@ class ModelServersController(Controller):
         window.servers_action.triggered.connect(self._open)
         bridge.listen(ServersListed, self._on_listed)
         bridge.listen(TargetReady, self._on_ready)
-        bridge.listen(Failed, self._on_failed)
+        bridge.listen(TargetRefused, self._on_refused)
 
     @property
     def dialog(self) -> ModelServersDialog:
@@ -171,11 +170,9 @@ class ModelServersController(Controller):
             self._use(tuple(server if each.address == server.address else each for each in self._servers))
         self._note(server.address, Sighting(is_there=True))
 
-    @Slot(object)
-    def _on_failed(self, failed: Failed) -> None:
-        match failed:
-            case Failed(sentence, LoadTarget(wanted), is_stopped=False) if is_reference(wanted):
-                self._note(split_reference(wanted)[0], Sighting(sentence=sentence))
+    def _on_refused(self, event: TargetRefused) -> None:
+        if is_reference(event.order.target):
+            self._note(split_reference(event.order.target)[0], Sighting(sentence=event.sentence))
 
     def _on_looked(self, seen: ServerSeen | ServerUntrusted) -> None:
         """On behalf of the form."""

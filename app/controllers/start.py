@@ -46,7 +46,7 @@ class FirstStart(Controller):
         self._end_introduction()
 
     def _on_ready(self, event: TargetReady) -> None:
-        self._is_starter = event.command.target == STARTER
+        self._is_starter = event.order.target == STARTER
 
     def resume(self, _kept: None) -> None:
         """Nothing is opened by itself any more."""

@@ -10,25 +10,27 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QFileDialog
 
 from app.controllers.controller import Controller
-from app.engine_bridge import EngineBridge, Posted
+from app.engine_bridge import EngineBridge, Request
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
 from app.text.places import host_words, name_in
 from app.widgets.target_bar import model_files
-from engine import STARTER, LoadTarget, TargetSettings
-from engine.messages.events import Event, Failed, TargetInfo, TargetLoading, TargetReady
+from engine import STARTER, TargetSettings
+from engine.errors import TargetMissing, TargetSuspect
+from engine.messages.events import TargetInfo, TargetLoading, TargetReady, TargetRefused
 from engine.messages.order import TargetChoice
 from engine.messages.remote import RemoteServer, is_reference, split_reference
-from engine.messages.targets import LibraryTarget
+from engine.messages.targets import LibraryTarget, LoadOrder
 from engine.places import expanded
+from engine.requests import Failure
 
 _MISSING, _SUSPECT, _SILENT = "missing-model", "suspect-model", "silent-server"  # subjects of notices
 
 
 @dataclass
 class _Loading:
-    command: LoadTarget
-    request: Posted
+    order: LoadOrder
+    request: Request[TargetInfo]
     is_chosen: bool  # by the user, in the window
 
 
@@ -37,11 +39,11 @@ class TargetController(Controller):
     cannot be loaded. One whose file is gone can be shown where it is; one whose server does not answer at the start is
     asked for again when the user wants it.
 
-    A target is known by its reference: what `LoadTarget` takes, a path or that of a model on a server.
+    A target is known by its reference: what `LoadOrder` takes, a path or that of a model on a server.
 
     Signals:
         loading_begun(TargetSettings): a target is being loaded, with these settings for all targets.
-        refused(LoadTarget): a target could not be loaded.
+        refused(LoadOrder): a target could not be loaded.
         servers_known(): which servers there are, or that this cannot be known.
     """
 
@@ -52,12 +54,14 @@ class TargetController(Controller):
     def __init__(self, window: MainWindow, bridge: EngineBridge, keeper: SettingsKeeper) -> None:
         super().__init__(window, bridge)
         self._keeper = keeper
+        bridge.listen(TargetLoading, self._on_loading)
+        bridge.listen(TargetReady, self._on_ready)
         self.library: tuple[LibraryTarget, ...] = ()  # whose own settings count from their next loading on
         self.servers: tuple[RemoteServer, ...] | None = None  # with models to use in place of those; None: not listed
         self.in_use: TargetInfo | None = None
         self._is_starter = False  # the one in use
         self._loading: _Loading | None = None
-        self._missing: LoadTarget | None = None  # what the notice is about
+        self._missing: LoadOrder | None = None  # what the notice is about
         self._located = ""  # the file that the user showed in its place
         window.starter_action.triggered.connect(partial(self.choose, STARTER, False))
         window.target_bar.target_chosen.connect(self.choose)
@@ -85,16 +89,16 @@ class TargetController(Controller):
     def load(
         self, target: str, anyway: bool = False, is_chosen: bool = False, identity: str = "", by_itself: bool = False
     ) -> None:
-        """`identity` is what the target was when the user chose it, see `LoadTarget`; the library may know better.
+        """`identity` is what the target was when the user chose it, see `LoadOrder`; the library may know better.
         `by_itself`: as at every start, unless the program did not survive it."""
         self._cancel()
         named = (each for each in self.library if target == each.reference or (target == STARTER and each.is_starter))
         listed = next(named, None)
         own = listed.options.settings if listed else TargetSettings()
         identity = listed.identity if listed else identity
-        command = LoadTarget(target, own, anyway, self.settings, identity, by_itself)
-        self._loading = _Loading(command, self._bridge.post(command), is_chosen)
-        self._loading.request.failed.connect(self._on_failed)
+        order = LoadOrder(target, own, anyway, self.settings, identity, by_itself)
+        self._loading = _Loading(order, self._bridge.ask(self._bridge.engine.target.load, order), is_chosen)
+        self._loading.request.failed.connect(partial(self._on_failed, order))
         self.loading_begun.emit(self.settings)
         if self._window.is_busy:
             self._window.target_bar.show_waiting(name_in(target))
@@ -117,8 +121,8 @@ class TargetController(Controller):
     def load_again(self) -> None:
         """The target in use, or the one being loaded, with the settings as they are now."""
         if self._loading is not None:
-            command = self._loading.command
-            self.load(command.target, is_chosen=self._loading.is_chosen, identity=command.identity)
+            order = self._loading.order
+            self.load(order.target, is_chosen=self._loading.is_chosen, identity=order.identity)
         elif self.in_use is not None:  # of the starter there may be another form by now, elsewhere
             target = STARTER if self._is_starter else self.in_use.reference
             self.load(target, identity=self.in_use.identity)
@@ -135,29 +139,26 @@ class TargetController(Controller):
 
     # What the engine says
 
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case TargetLoading(name, progress):
-                self._show_progress(name, progress)
-            case TargetReady(target, command):
-                self._on_ready(target, command)
+    def _on_loading(self, event: TargetLoading) -> None:
+        self._show_progress(event.name, event.progress)
 
     def _show_progress(self, name: str, progress: float) -> None:
         """A server is asked, and nothing is loaded."""
-        wanted = "" if self._loading is None else self._loading.command.target
+        wanted = "" if self._loading is None else self._loading.order.target
         if is_reference(wanted):
             self._window.target_bar.show_asking(name, host_words(split_reference(wanted)[0]))
         else:
             self._window.target_bar.show_loading(name, progress)
 
-    def _on_ready(self, target: TargetInfo, command: LoadTarget) -> None:
-        self.in_use, self._is_starter = target, command.target == STARTER
-        if self._loading is not None and self._loading.command is not command:
+    def _on_ready(self, event: TargetReady) -> None:
+        target, order = event.target, event.order
+        self.in_use, self._is_starter = target, order.target == STARTER
+        if self._loading is not None and self._loading.order is not order:
             return  # another one was chosen meanwhile, and is being loaded
         window = self._window
         stored = self._keeper.settings.target
         if self._loading is not None and self._loading.is_chosen:
-            stored = STARTER if command.target == STARTER else target.reference
+            stored = STARTER if order.target == STARTER else target.reference
             window.toasts.clear_errors()
             self._end_missing(target)
             window.notices.dismiss(_SUSPECT)
@@ -175,32 +176,31 @@ class TargetController(Controller):
         if target.notice:
             window.toasts.show_info(target.notice)
 
-    @Slot(object)
-    def _on_failed(self, failed: Failed) -> None:
-        if self._loading is None or self._loading.command is not failed.command:
+    def _on_failed(self, order: LoadOrder, failure: Failure) -> None:
+        if self._loading is None or self._loading.order is not order:
             return  # another one was chosen meanwhile
-        command, is_stopped = self._loading.command, self._loading.request.is_stopped
+        is_stopped, is_suspect = failure.is_stopped, issubclass(failure.error, TargetSuspect)
         self._loading = None
         window = self._window
         window.target_bar.set_target(self.in_use)
         if is_stopped:
-            window.toasts.show_info(failed.sentence)
-        elif failed.is_missing and command.target != STARTER:
-            self._show_missing(command)
-        elif failed.is_suspect:
-            self._show_suspect(command)
-        elif command.by_itself and is_reference(command.target):
-            self._show_silent(command, failed.sentence)
+            window.toasts.show_info(failure.sentence)
+        elif issubclass(failure.error, TargetMissing) and order.target != STARTER:
+            self._show_missing(order)
+        elif is_suspect:
+            self._show_suspect(order)
+        elif order.by_itself and is_reference(order.target):
+            self._show_silent(order, failure.sentence)
         else:
-            window.toasts.show_error(failed.sentence)
+            window.toasts.show_error(failure.sentence)
         if self.in_use is not None:
             window.prompt_box.set_ready(True)
         else:
-            window.prompt_box.set_ready(False, failed.sentence)
-            if command.target != STARTER and not is_stopped:
+            window.prompt_box.set_ready(False, failure.sentence)
+            if order.target != STARTER and not is_stopped:
                 self.load(STARTER, by_itself=True)
-        if not (is_stopped or failed.is_suspect):
-            self.refused.emit(command)
+        if not (is_stopped or is_suspect):
+            self.refused.emit(order)
 
     # In another window
 
@@ -209,35 +209,35 @@ class TargetController(Controller):
         return tuple(each for each in (_MISSING, _SUSPECT, _SILENT) if each in self._window.notices.shown)
 
     def resume(self, kept: tuple[str, ...]) -> None:
-        failed = next((each for each in self._bridge.facts if isinstance(each, Failed)), None)
-        if failed is None or not isinstance(failed.command, LoadTarget):
+        failed = next((each for each in self._bridge.facts if isinstance(each, TargetRefused)), None)
+        if failed is None:
             return
         if self.in_use is None:
             self._window.prompt_box.set_ready(False, failed.sentence)
         if _MISSING in kept:
-            self._show_missing(failed.command)
+            self._show_missing(failed.order)
         if _SUSPECT in kept:
-            self._show_suspect(failed.command)
+            self._show_suspect(failed.order)
         if _SILENT in kept:
-            self._show_silent(failed.command, failed.sentence)
+            self._show_silent(failed.order, failed.sentence)
 
     # A model that the program did not survive
 
-    def _show_suspect(self, command: LoadTarget) -> None:
+    def _show_suspect(self, order: LoadOrder) -> None:
         words = self.tr(
             "Slipstream ended unexpectedly while {model} was loading or writing its first reply, so it was not "
             "opened this time. {answers}"
-        ).format(model=name_in(command.target), answers=self._who_answers())
-        open_again = partial(self.choose, command.target, command.anyway)
+        ).format(model=name_in(order.target), answers=self._who_answers())
+        open_again = partial(self.choose, order.target, order.anyway)
         self._window.notices.show_notice(_SUSPECT, words, ((self.tr("Open it again"), open_again),))
 
     # A model whose file is gone
 
-    def _show_missing(self, command: LoadTarget) -> None:
-        self._missing, self._located = command, ""
-        path = Path(command.target)
+    def _show_missing(self, order: LoadOrder) -> None:
+        self._missing, self._located = order, ""
+        path = Path(order.target)
         words = self.tr("The file of {model} is no longer in {folder}. {answers} If you moved it, show where it is.")
-        if not path.is_absolute():  # a name, given on the command line
+        if not path.is_absolute():  # a name, given on the order line
             words = self.tr("The library has no model {model}. {answers} If you have its file, show where it is.")
         words = words.format(model=path.stem, folder=path.parent, answers=self._who_answers())
         self._window.notices.show_notice(_MISSING, words, ((self.tr("Locate…"), self._locate),))
@@ -249,11 +249,11 @@ class TargetController(Controller):
 
     # A server that does not answer at the start
 
-    def _show_silent(self, command: LoadTarget, sentence: str) -> None:
+    def _show_silent(self, order: LoadOrder, sentence: str) -> None:
         words = self.tr("{model} cannot be used now. {reason} {answers}").format(
-            model=name_in(command.target), reason=sentence, answers=self._who_answers()
+            model=name_in(order.target), reason=sentence, answers=self._who_answers()
         )
-        again = self.tr("Try again"), partial(self.choose, command.target)
+        again = self.tr("Try again"), partial(self.choose, order.target)
         servers = self.tr("Model servers…"), self._window.servers_action.trigger
         self._window.notices.show_notice(_SILENT, words, (again, servers))
 

@@ -16,7 +16,15 @@ from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings, SettingsFile
 from engine import BUILT_IN, SamplingSettings
-from engine.messages.events import Event, Failed, ReplyFinished, ReplyText, SpeculationChanged, TargetReady
+from engine.messages.events import (
+    Event,
+    Failed,
+    ReplyFinished,
+    ReplyText,
+    SpeculationChanged,
+    TargetReady,
+    TargetRefused,
+)
 
 PROMPT = "Write a short Python function that reverses a string, and explain it in three sentences."
 _PATIENCE_MS = 240_000
@@ -59,7 +67,7 @@ class SmokeRun(QObject):
                 self._ask()
             case ReplyFinished(message) if message.text:
                 QTimer.singleShot(_SETTLING_MS, self, self._take_picture)
-            case Failed(sentence):
+            case Failed(sentence) | TargetRefused(sentence=sentence):
                 self.failure = sentence
                 self._window.close()
 

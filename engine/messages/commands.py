@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import dataclass_transform
 
-from engine.config import OwnSampling, ReplySettings, TargetSettings
+from engine.config import OwnSampling, ReplySettings
 from engine.messages.asked import Asked
 from engine.messages.owner import Owner
 from engine.messages.pictures import Picture
@@ -30,20 +30,6 @@ class ReplyCommand(ChatCommand):
 
 class PersonalCommand(Command):
     """Concerns everything that was learned from chats."""
-
-
-class LoadTarget(ChatCommand):
-    """`target` is `starter`, the name of a target loaded before, a path, or the reference of a model on a server (see
-    `engine/messages/remote.py`), which is asked whether it is there; nothing of a chat is sent to it by this."""
-
-    target: str
-    settings: TargetSettings = TargetSettings()  # override what the user set for this target, which overrides `for_all`
-    anyway: bool = False  # even if it needs more memory than is available
-    for_all: TargetSettings = TargetSettings()  # what the user set for all targets
-    # That `target` and `settings` are meant for; empty: any. If the file is gone, another one with this identity is
-    # loaded; if it has changed, `settings` are ignored
-    identity: str = ""
-    by_itself: bool = False  # nobody asked for it now: a target that the program did not survive last time is refused
 
 
 class Send(ReplyCommand):
@@ -107,12 +93,6 @@ class Embed(ChatCommand):
 
 
 OfClient = Answer | Embed  # a client of the server waits for what comes of it
-
-
-class UseDrafter(ChatCommand):
-    """Draft with another drafter, also for the target in use, unless the user chose one for that target alone."""
-
-    drafter: str  # a choice in words, see `engine/drafter/choice.py`
 
 
 class UpdateRecall(ChatCommand):

@@ -10,7 +10,6 @@ from typing import dataclass_transform
 from engine.messages.asked import Refusal
 from engine.messages.commands import (
     Command,
-    LoadTarget,
     UseAdapter,
 )
 from engine.messages.conversations import Conversation, ConversationSummary, Message
@@ -20,7 +19,7 @@ from engine.messages.order import Folder, LibraryPrompt, Preset
 from engine.messages.remote import RemoteServer, reference_in
 from engine.messages.replies import OriginRun, ReplyStatistics, Thought, ThoughtPiece, TokenLog
 from engine.messages.speed import LiveFigures
-from engine.messages.targets import LibraryTarget
+from engine.messages.targets import LibraryTarget, LoadOrder
 from engine.messages.tools import Redefined, ServerState, Tool, ToolCall
 from engine.sentences import Told
 
@@ -61,7 +60,7 @@ class TargetInfo:
 
     @property
     def reference(self) -> str:
-        """What `LoadTarget.target` takes for it."""
+        """What `LoadOrder.target` takes for it."""
         return reference_in(self.identity) or self.path
 
 
@@ -72,7 +71,15 @@ class TargetLoading(Event):
 
 class TargetReady(Event):
     target: TargetInfo
-    command: LoadTarget
+    order: LoadOrder
+
+
+class TargetRefused(Event):
+    """A target could not be loaded, and nobody stopped it."""
+
+    order: LoadOrder
+    sentence: Told  # says what to do about it
+    error: type[Exception]
 
 
 class SpeculationChanged(Event):

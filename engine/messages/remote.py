@@ -36,7 +36,7 @@ class RemoteModel:
     """A model that a server offers, as far as it tells."""
 
     id: str  # by which the server knows it
-    reference: str  # what `LoadTarget.target` takes
+    reference: str  # what `LoadOrder.target` takes
     context_size: int = 0  # tokens; 0: not told
     sees_pictures: bool | None = None  # None: not told
     calls_tools: bool | None = None

@@ -7,9 +7,26 @@ from datetime import date, datetime
 from enum import StrEnum
 from pathlib import Path
 
-from engine.config import TargetOptions
+from engine.config import TargetOptions, TargetSettings
 from engine.messages.forms import FormSpeed, TuneReport
 from engine.sentences import Told
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOrder:
+    """Which target is to be loaded, and how.
+
+    `target` is `starter`, the name of a target loaded before, a path, or the reference of a model on a server (see
+    `engine/messages/remote.py`), which is asked whether it is there; loading sends nothing of a chat."""
+
+    target: str
+    settings: TargetSettings = TargetSettings()  # override what the user set for this target, which overrides `for_all`
+    anyway: bool = False  # even if it needs more memory than is available
+    for_all: TargetSettings = TargetSettings()  # what the user set for all targets
+    # That `target` and `settings` are meant for; empty: any. If the file is gone, another one with this identity is
+    # loaded; if it has changed, `settings` are ignored
+    identity: str = ""
+    by_itself: bool = False  # nobody asked for it now: a target that the program did not survive last time is refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +94,7 @@ class LibraryTarget:
 
     @property
     def reference(self) -> str:
-        """What `LoadTarget.target` takes for it."""
+        """What `LoadOrder.target` takes for it."""
         return str(self.path)
 
 

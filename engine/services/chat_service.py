@@ -20,12 +20,10 @@ from engine.messages.commands import (
     ContinueReply,
     EditPrompt,
     Embed,
-    LoadTarget,
     Regenerate,
     ReplyCommand,
     Send,
     UpdateRecall,
-    UseDrafter,
 )
 from engine.messages.conversations import Conversation, Message, Role
 from engine.messages.events import (
@@ -96,10 +94,6 @@ class ChatService:
             return
         with self._learning.pause():
             match command:
-                case LoadTarget():
-                    self.target.load(command, stop)
-                case UseDrafter(drafter):
-                    self.target.use_drafter(drafter, stop)
                 case Answer():
                     self._answering.answer(command, stop)
                 case Embed():

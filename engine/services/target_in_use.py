@@ -10,18 +10,19 @@ from pathlib import Path
 
 from engine.config import AUTOMATIC, STARTER, SamplingSettings, TargetOptions, TargetSettings
 from engine.decoding.speculation import Speculation
-from engine.errors import Cancelled, NotPossible, TargetSuspect
+from engine.errors import Cancelled, MendableError, NotPossible, TargetSuspect
 from engine.library.loading import check_memory
 from engine.memory import return_free_memory
-from engine.messages.commands import Command, LoadTarget, UpdateRecall
-from engine.messages.events import Listener, SpeculationChanged, TargetInfo, TargetLoading, TargetReady
+from engine.messages.commands import Command, UpdateRecall
+from engine.messages.events import Listener, SpeculationChanged, TargetInfo, TargetLoading, TargetReady, TargetRefused
 from engine.messages.remote import is_reference, split_reference
-from engine.messages.targets import TargetSource
+from engine.messages.targets import LoadOrder, TargetSource
 from engine.remote.targets import RemoteTargets
 from engine.remote.writer import RemoteWriter
 from engine.replies.reopening import Reopening
 from engine.replies.reply import ReplyWriter
 from engine.replies.writing import AnyWriter
+from engine.requests import NEVER
 from engine.sentences import say, template, together
 from engine.services.learning_service import LearningService
 from engine.services.practice import TargetAtHand
@@ -63,7 +64,7 @@ class Loaded:
     """A target in use: one of this program's, or one on a server."""
 
     on: Local | RemoteWriter
-    command: LoadTarget
+    order: LoadOrder
     sampling: SamplingSettings = SamplingSettings()  # of the last reply, where neither chat nor target has its own
 
     @property
@@ -112,7 +113,7 @@ class TargetInUse:
         self._suspects = Suspects(repository.data_dir)
         self._counting = threading.Lock()  # the target is not closed in the middle of it
         self._loaded: Loaded | None = None
-        self._unloaded: LoadTarget | None = None  # what loaded the target that left its graphics cards for another
+        self._unloaded: LoadOrder | None = None  # what loaded the target that left its graphics cards for another
         self._drafter = AUTOMATIC
 
     @property
@@ -159,23 +160,30 @@ class TargetInUse:
             with self.watched():
                 return len(target.tokenize(PromptText(text)))
 
-    def load(self, command: LoadTarget, stop: StopSignal) -> None:
+    def load(self, order: LoadOrder, stop: StopSignal = NEVER) -> TargetInfo:
         """Raises MendableError."""
-        _check_cancelled(command, stop)
-        if is_reference(command.target):
-            self._load_remote(command, stop)
-            return
-        source = resolve_target(command.target, self._repository, command.identity)
+        try:
+            return self._load(order, stop)
+        except MendableError as error:
+            if not stop.is_set():
+                self._emit(TargetRefused(order, str(error), type(error)))
+            raise
+
+    def _load(self, order: LoadOrder, stop: StopSignal) -> TargetInfo:
+        _check_cancelled(order, stop)
+        if is_reference(order.target):
+            return self._load_remote(order, stop)
+        source = resolve_target(order.target, self._repository, order.identity)
         record = self._repository.target_of(source)
-        has_changed = command.identity not in ("", source.identity)
-        settings = TargetSettings() if has_changed else command.settings
+        has_changed = order.identity not in ("", source.identity)
+        settings = TargetSettings() if has_changed else order.settings
         settings = settings.filled_up(record.options.settings) if record else settings
-        settings = settings.filled_up(command.for_all)
+        settings = settings.filled_up(order.for_all)
         self._learning.end_practice()
-        if not command.anyway:
+        if not order.anyway:
             check_memory(source.path, settings, record.facts if record else "")
         if self._suspects.holds(source.identity):
-            if command.by_itself and command.target != STARTER:  # which answers where nothing else can
+            if order.by_itself and order.target != STARTER:  # which answers where nothing else can
                 raise TargetSuspect(
                     "Slipstream ended unexpectedly while {name} was loading or writing its first reply; open it "
                     "again, or choose another model.",
@@ -183,43 +191,46 @@ class TargetInUse:
                 )
             source = replace(source, trusted=False)
         self._emit(TargetLoading(source.name, 0.0))
-        if command.target != STARTER:  # whose own template needs none
+        if order.target != STARTER:  # whose own template needs none
             template_apart.begin()
         self._leave_cards()
         with self._suspects.watched(source.identity):
             target = self._load_source(source, settings, _in_percents(source.name, self._emit), stop)
-            speculation, writer = self._open_writer(source, target, command, stop)
+            speculation, writer = self._open_writer(source, target, order, stop)
         self.close()
-        self._loaded, self._unloaded = Loaded(Local(source, target, writer), command), None
+        self._loaded, self._unloaded = Loaded(Local(source, target, writer), order), None
         self._recall.open(target)
         try:
             # First: who hears of the target lists the library at once.
             self._repository.remember_target(source, target.vocabulary.fingerprint)
         finally:  # the target is there, even if the store refuses
             speculation.tell(
-                lambda now: self._emit(TargetReady(_describe(source, target, now, settings, writer), command))
+                lambda now: self._emit(TargetReady(_describe(source, target, now, settings, writer), order))
             )
         self._post(UpdateRecall())
         return_free_memory()  # of the target before this one
+        return _describe(source, target, speculation, settings, writer)
 
-    def _load_remote(self, command: LoadTarget, stop: StopSignal) -> None:
+    def _load_remote(self, order: LoadOrder, stop: StopSignal) -> TargetInfo:
         """The target before makes room once the server has answered: what is on the other machine needs none here."""
-        _, name = split_reference(command.target)
-        self._emit(TargetLoading(name or command.target, 0.0))
-        writer = self._remote.open(command.target, stop)
+        _, name = split_reference(order.target)
+        self._emit(TargetLoading(name or order.target, 0.0))
+        writer = self._remote.open(order.target, stop)
         self._learning.end_practice()
         self._learning.detach()
         self.close()
-        self._loaded, self._unloaded = Loaded(writer, command), None
+        self._loaded, self._unloaded = Loaded(writer, order), None
         self._recall.rest()
-        self._emit(TargetReady(_described(writer), command))
+        info = _described(writer)
+        self._emit(TargetReady(info, order))
         return_free_memory()  # of the target before this one
+        return info
 
     def require(self, stop: StopSignal) -> None:
         """Loads the target again that left its graphics cards for one that could not be loaded: the window still shows
         it. Raises NotPossible if there is none."""
         if self._loaded is None and self._unloaded is not None:
-            self.load(replace(self._unloaded, anyway=True), stop)
+            self._load(replace(self._unloaded, anyway=True), stop)
         if self._loaded is None:
             raise NotPossible("No model is loaded yet; choose one, or wait until it is ready.")
 
@@ -250,8 +261,9 @@ class TargetInUse:
         """The app closes in good order, also where the chat thread is busy with a target. Any thread may call it."""
         self._suspects.acquit()
 
-    def use_drafter(self, drafter: str, stop: StopSignal) -> None:
-        """The target stays loaded, and reads the next prompt from its beginning."""
+    def use_drafter(self, drafter: str, stop: StopSignal = NEVER) -> None:
+        """Drafts with this choice (see `engine/drafter/choice.py`), also for the target in use, unless the user chose a
+        drafter for that target alone. The target stays loaded, and reads the next prompt from its beginning."""
         self._drafter = drafter
         local = self.local
         if local is None:
@@ -282,7 +294,7 @@ class TargetInUse:
         """Graphics cards rarely have room for two targets."""
         local = self.local
         if self._loaded is not None and local is not None and local.target.description.num_gpu_layers:
-            self._unloaded = self._loaded.command
+            self._unloaded = self._loaded.order
             self._learning.detach()
             self.close()
 
@@ -296,7 +308,7 @@ class TargetInUse:
         return ReplyWriter(target, speculation, Reopening.of(target, self._readings, source.identity))
 
     def _open_writer(
-        self, source: TargetSource, target: Target, command: LoadTarget, stop: StopSignal
+        self, source: TargetSource, target: Target, order: LoadOrder, stop: StopSignal
     ) -> tuple[Speculation, ReplyWriter]:
         """Closes the target if that fails."""
         try:
@@ -306,10 +318,10 @@ class TargetInUse:
                 speculation = self._speculation(target, source, stop)
                 undo.callback(speculation.close)
                 writer = self._writer(target, speculation, source)
-                _check_cancelled(command, stop)
+                _check_cancelled(order, stop)
                 undo.pop_all()
         except Interrupted:
-            _check_cancelled(command, stop)
+            _check_cancelled(order, stop)
             raise
         return speculation, writer
 
@@ -332,9 +344,9 @@ def _in_percents(name: str, emit: Listener) -> Callable[[float], None]:
     return report
 
 
-def _check_cancelled(command: LoadTarget, stop: StopSignal) -> None:
+def _check_cancelled(order: LoadOrder, stop: StopSignal) -> None:
     if stop.is_set():
-        raise Cancelled("Loading {name} was cancelled.", name=Path(command.target).name)
+        raise Cancelled("Loading {name} was cancelled.", name=Path(order.target).name)
 
 
 def _describe(

@@ -23,7 +23,6 @@ from engine.config import EngineConfig, SpeculationSettings
 from engine.drafter.choice import drafter_source
 from engine.drafter.first_look import check_drafter
 from engine.errors import MendableError
-from engine.messages.commands import UseDrafter
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.drafters import DrafterSource
 from engine.proposers.supply import open_drafting
@@ -565,7 +564,7 @@ def _against_the_window(plan: Plan, outcome: Outcome) -> Held:
         desk.ask("Name a colour.")
         for number, path, what in _all(plan, _TRIES_PER_WINDOW):
             with desk.watching() as now:
-                desk.bridge.post(UseDrafter(str(path)))
+                desk.bridge.ask(desk.bridge.engine.target.use_drafter, str(path))
                 reply = desk.ask("Name another colour.")
             outcome.check(bool(reply), f"{number} ({what}): there is no reply")
             outcome.check(now.is_within_bar, f"{number} ({what}): the interface thread was {now}")

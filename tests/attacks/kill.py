@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from engine import BUILT_IN, STARTER, Engine, EngineConfig, LoadTarget, ReplySettings, SamplingSettings, StopSignal
+from engine import BUILT_IN, STARTER, Engine, EngineConfig, ReplySettings, SamplingSettings, StopSignal
 from engine import loading as engine_loading
 from engine.config import SpeculationSettings
 from engine.errors import MendableError
@@ -53,6 +53,7 @@ from engine.messages.events import (
     ReplyText,
 )
 from engine.messages.learned import VerifiedReply
+from engine.messages.targets import LoadOrder
 from engine.storage import FILE_NAME, Repository
 from tests.attacks.attack import Outcome, Plan
 from tests.attacks.desk import Desk
@@ -134,8 +135,7 @@ class _Life:
 
     def run(self, engine: Engine) -> None:
         self._engine = engine
-        self._post(LoadTarget(STARTER))
-        self._wait(120)
+        engine.ask(engine.target.load, LoadOrder(STARTER)).result(120)
         self._tell("ready")
         threading.Thread(target=self._learn, daemon=True).start()
         acts = (

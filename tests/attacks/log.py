@@ -25,10 +25,11 @@ import engine.messages.commands as commands
 from app.crash.qt_messages import log_qt_messages
 from app.crash.reports import CrashFolder
 from app.crash.watch import log_to_file, watching
-from engine import Engine, EngineConfig, LoadTarget
+from engine import Engine, EngineConfig
 from engine.config import LearningSettings, SpeculationSettings
 from engine.messages.commands import Command
 from engine.messages.events import Event, Failed, Finished
+from engine.messages.targets import LoadOrder
 from engine.places import LOG
 from engine.remote.keys import Keys
 from engine.remote.servers import Servers
@@ -182,7 +183,7 @@ def run(plan: Plan) -> Outcome:
         log_qt_messages()
         desk = _Desk(store)
         (plan.folder / "caller.gguf").write_bytes(b"GGUF")
-        outcome.check(desk.done(LoadTarget(str(plan.folder / "caller.gguf"))), "the target was not loaded")
+        desk.engine.ask(desk.engine.target.load, LoadOrder(str(plan.folder / "caller.gguf"))).result()
         for number in range(plan.count):
             kind = kinds[number % len(kinds)]
             if (command := words.command(kind)) is not None:

@@ -20,7 +20,6 @@ from engine import (
     STARTER,
     Engine,
     EngineConfig,
-    LoadTarget,
     ReplySettings,
     SamplingSettings,
     Send,
@@ -29,6 +28,7 @@ from engine import (
 from engine.config import TargetSettings
 from engine.messages.commands import Command
 from engine.messages.events import Event, Failed, Finished
+from engine.messages.targets import LoadOrder
 from engine.server.clients import Clients
 from tests.attacks.attack import Outcome
 from tests.fakes.served import ANYWHERE
@@ -59,7 +59,7 @@ class User:
     def __init__(self, folder: Path) -> None:
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._engine = Engine(EngineConfig(folder), self._events.put)
-        self._do(LoadTarget(STARTER, TargetSettings(context_size=4_096)))
+        self._engine.ask(self._engine.target.load, LoadOrder(STARTER, TargetSettings(context_size=4_096))).result()
         opened = self._engine.ask(self._engine.server.use, ServerSettings(port=ANYWHERE)).result()
         assert opened is not None
         self._address = opened.address

@@ -15,9 +15,10 @@ from typing import Any
 
 import engine.factory
 from engine.config import EngineConfig, ReplySettings, SamplingSettings
-from engine.messages.commands import Command, LoadTarget, Send
+from engine.messages.commands import Command, Send
 from engine.messages.events import Event, Failed, Finished, PromptStored, ReplyFinished
 from engine.messages.remote import ServerSeen
+from engine.messages.targets import LoadOrder
 from engine.remote import writer
 from engine.remote.connection import ConnectionLimits, ServerConnection
 from engine.remote.keys import Keys
@@ -89,7 +90,7 @@ class _Desk:
         assert isinstance(seen, ServerSeen)
         ask(remote.save, seen.server, _KEY).result()
         ask(remote.agree, server.address).result()
-        self.do(LoadTarget(server.reference))
+        self.engine.ask(self.engine.target.load, LoadOrder(server.reference)).result()
 
     def do(self, command: Command) -> Event | None:
         """Its end, unless that takes too long."""

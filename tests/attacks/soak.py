@@ -22,7 +22,6 @@ from engine import (
     BUILT_IN,
     Engine,
     EngineConfig,
-    LoadTarget,
     ReplySettings,
     SamplingSettings,
     Send,
@@ -32,7 +31,7 @@ from engine import (
 from engine.config import LearningSettings
 from engine.messages.commands import Command
 from engine.messages.events import DrafterLearned, Event, Failed, Finished, ReplyFinished, SpeculationChanged
-from engine.stop_signal import StopSignal
+from engine.messages.targets import LoadOrder
 from engine.target.sources import starter_path
 from tests.attacks.attack import Outcome, Plan
 from tests.fakes.tiny_models import tiny_llama
@@ -113,10 +112,9 @@ class _Soak:
         self._until_over(send)
 
     def load(self, target: str) -> None:
-        command = LoadTarget(target, TargetSettings(context_size=512))
-        self._engine.post(command)
+        order = LoadOrder(target, TargetSettings(context_size=512))
+        self._engine.ask(self._engine.target.load, order).result()
         self.num_changes += 1
-        self._until_over(command)
 
     def start_chat(self) -> None:
         self._chat = None
@@ -131,12 +129,12 @@ class _Soak:
     def _change(self) -> None:
         """Now and then twice, or ended itself in the middle."""
         for _ in range(self._dice.choice((1, 1, 1, 2))):
-            command = LoadTarget(self._dice.choice(self._targets), TargetSettings(context_size=512))
-            stop: StopSignal = self._engine.post(command)
+            order = LoadOrder(self._dice.choice(self._targets), TargetSettings(context_size=512))
+            request = self._engine.ask(self._engine.target.load, order)
             self.num_changes += 1
             if self._dice.random() < 0.1:
                 time.sleep(self._dice.uniform(0, 0.1))
-                stop.set()
+                request.stop()
 
     def rest(self, longest_s: float) -> None:
         """Until something was learned."""

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import psutil
 
-from engine import LoadTarget
 from engine.errors import TemplateFailed
 from engine.messages.conversations import ChatTurn, Role
+from engine.messages.targets import LoadOrder
 from engine.target import template_apart
 from engine.target.chat_template import ChatTemplate
 from tests.attacks.attack import Memory, Outcome, Plan
@@ -259,8 +259,8 @@ def _against_window(plan: Plan, outcome: Outcome) -> None:
             with desk.watching() as now:
                 for target in (str(model), "starter"):
                     ended: list[object] = []
-                    request = desk.bridge.post(LoadTarget(target))
-                    request.finished.connect(partial(ended.append, None))
+                    request = desk.bridge.ask(desk.bridge.engine.target.load, LoadOrder(target))
+                    request.answered.connect(ended.append)
                     request.failed.connect(ended.append)
                     desk.until(partial(bool, ended))
             held = held.worst(now)

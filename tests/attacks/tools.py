@@ -21,7 +21,7 @@ import psutil
 import engine.factory
 import engine.loading
 import tests.fakes.rogue_server
-from engine import Command, Engine, EngineConfig, LoadTarget, Send, StopSignal
+from engine import Command, Engine, EngineConfig, Send, StopSignal
 from engine.config import LearningSettings, ReplySettings, SamplingSettings, SpeculationSettings
 from engine.messages.events import (
     Event,
@@ -33,6 +33,7 @@ from engine.messages.events import (
     ToolAsked,
     ToolFinished,
 )
+from engine.messages.targets import LoadOrder
 from engine.messages.tools import Permission, ToolServer
 from engine.tools.host import ServerHost
 from engine.tools.left_behind import mark_of
@@ -108,7 +109,7 @@ class _Desk:
         self.stop.set()
 
     def load(self, path: Path) -> bool:
-        return self._done(LoadTarget(str(path))) is not None
+        return self.engine.ask(self.engine.target.load, LoadOrder(str(path))).failure is None
 
     def ask(self, call: str, conversation_id: int | None, stop_after_s: float | None) -> list[Event] | None:
         self.target.script([call, "Done."])

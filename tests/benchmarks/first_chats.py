@@ -24,7 +24,6 @@ from engine import (
     BenchOrder,
     Engine,
     EngineConfig,
-    LoadTarget,
     ReplySettings,
     Send,
     StopSignal,
@@ -38,6 +37,7 @@ from engine.messages.events import ReplyFinished, TargetReady
 from engine.messages.history import Tally, total
 from engine.messages.replies import ReplyStatistics
 from engine.messages.speed import SLOWER
+from engine.messages.targets import LoadOrder
 from tests.benchmarks.draw import draw, read_sources
 from tests.fakes.listener import EventQueue
 
@@ -63,7 +63,7 @@ def answer(folder: Path, target: str, prompts: Sequence[str], settings: ReplySet
     events, statistics = EventQueue(), []
     engine = Engine(EngineConfig(folder), events)
     try:
-        engine.post(LoadTarget(target, TargetSettings()))
+        engine.ask(engine.target.load, LoadOrder(target, TargetSettings()))
         events.wait_for(TargetReady)
         for prompt in prompts:
             engine.post(Send(prompt, None, settings))

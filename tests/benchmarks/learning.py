@@ -46,15 +46,16 @@ SUBJECTS = ("lighthouses", "rye bread", "the number seven", "rain", "bicycles", 
 _CHILD = """
 import sys
 from pathlib import Path
-from engine import BUILT_IN, Engine, EngineConfig, LoadTarget, ReplySettings, SamplingSettings, Send, TargetSettings
+from engine import BUILT_IN, Engine, EngineConfig, ReplySettings, SamplingSettings, Send, TargetSettings
 from engine.config import LearningSettings, SpeculationSettings
 from engine.messages.events import ReplyFinished, TargetReady
 from tests.fakes.listener import EventQueue
+from engine.messages.targets import LoadOrder
 events = EventQueue()
 speculation = SpeculationSettings(drafter=BUILT_IN)
 learning = LearningSettings(share=1.0, on_battery=True)
 engine = Engine(EngineConfig(Path(sys.argv[1]), speculation, learning), events)
-engine.post(LoadTarget("starter", TargetSettings(context_size=1024)))
+engine.ask(engine.target.load, LoadOrder("starter", TargetSettings(context_size=1024)))
 events.wait_for(TargetReady)
 print("ready", flush=True)
 number = 0

@@ -27,7 +27,6 @@ from engine import (
     Engine,
     EngineConfig,
     LearningSettings,
-    LoadTarget,
     ReadingSettings,
     ReplySettings,
     SamplingSettings,
@@ -38,6 +37,7 @@ from engine import (
 from engine.messages.commands import KeepReading
 from engine.messages.events import Finished, ReplyFinished, ReplyText, TargetReady
 from engine.messages.replies import ReplyStatistics
+from engine.messages.targets import LoadOrder
 from engine.replies.reopening import Reopening, UnkeptPart
 from tests.fakes.listener import EventQueue
 
@@ -62,7 +62,7 @@ class Start:
         self.events = EventQueue()
         learning, readings = LearningSettings(enabled=False), ReadingSettings(gigabytes)
         self.engine = Engine(EngineConfig(folder, SpeculationSettings(False), learning, readings), self.events)
-        self.engine.post(LoadTarget(target, TargetSettings()))
+        self.engine.ask(self.engine.target.load, LoadOrder(target, TargetSettings()))
         self.context_size = self.events.wait_for(TargetReady, timeout_s=600).target.context_size
 
     def ask(self, prompt: str, conversation: int | None = None) -> Asked:

@@ -29,7 +29,6 @@ from engine import (
     Engine,
     EngineConfig,
     LearningSettings,
-    LoadTarget,
     Reply,
     ReplySettings,
     SamplingSettings,
@@ -43,6 +42,7 @@ from engine.lab.measuring.counted import PassMeans, pass_means, ratio_by_counts
 from engine.lab.measuring.prompts import read_prompts
 from engine.messages.events import ReplyFinished, TargetReady
 from engine.messages.replies import ReplyListener
+from engine.messages.targets import LoadOrder
 from engine.replies.reply import ReplyWriter
 from engine.replies.run import PreparedReply
 from tests.fakes.listener import EventQueue
@@ -127,7 +127,7 @@ def engine_starts(target: str, max_tokens: int) -> OpenStart:
         with kept_figures() as figures:
             engine = Engine(EngineConfig(folder, SpeculationSettings(), LearningSettings(enabled=False)), events)
             try:
-                engine.post(LoadTarget(target, TargetSettings()))
+                engine.ask(engine.target.load, LoadOrder(target, TargetSettings()))
                 events.wait_for(TargetReady)
                 yield EngineStart(engine, events, max_tokens, figures)
             finally:

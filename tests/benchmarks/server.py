@@ -44,11 +44,12 @@ import psutil
 from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, Send, StopSignal, open_writer
 from engine.config import TargetSettings
 from engine.lab.measuring.prompts import read_prompts
-from engine.messages.commands import Command, LoadTarget
+from engine.messages.commands import Command
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.events import AnswerText, Event, Failed, Finished, ReplyFinished, ReplyText
 from engine.messages.replies import ReplyListener, ReplyStatistics, StopReason
 from engine.messages.serving import ServerSettings
+from engine.messages.targets import LoadOrder
 from engine.server.serving import Server
 from engine.target.cpu import usable_cores
 from engine.threads import Engine
@@ -96,7 +97,7 @@ class Bench:
         self.address = self._server.open().removeprefix("http://")
         (thread,) = {*threading.enumerate()} - before
         self.server_clock = time.pthread_getcpuclockid(thread.ident or 0)
-        self.do(LoadTarget(STARTER))
+        self._engine.ask(self._engine.target.load, LoadOrder(STARTER)).result()
 
     def close(self) -> None:
         self._server.close()

@@ -22,12 +22,13 @@ from pathlib import Path
 
 import engine.loading
 import engine.threads
-from engine import Engine, EngineConfig, LearningSettings, LoadTarget, ReplySettings, SamplingSettings, Send
-from engine import TargetSettings, UseDrafter
+from engine import Engine, EngineConfig, LearningSettings, ReplySettings, SamplingSettings, Send
+from engine import TargetSettings
 from engine.messages.events import DrafterChosen, ReplyFinished, ReplyText, SpeculationChanged, TargetReady
 from engine.numerics.draft_length import FixedCosts
 from engine.target import opening
 from tests.fakes.listener import EventQueue
+from engine.messages.targets import LoadOrder
 
 engine.threads._CLOSING_PATIENCE_S = 20.0
 # As on two cores with nothing else to do: how busy this machine is must not decide.
@@ -42,8 +43,8 @@ def hear(event):
 
 folder, drafter = sys.argv[1:]
 running = Engine(EngineConfig(Path(folder), learning=LearningSettings(on_battery=True)), hear)
-running.post(UseDrafter(drafter))
-running.post(LoadTarget("starter", TargetSettings(context_size=512)))
+running.ask(running.target.use_drafter, drafter)
+running.ask(running.target.load, LoadOrder("starter", TargetSettings(context_size=512)))
 ready = events.wait_for(TargetReady)
 told = ready.target
 while told.awaits_drafter:  # which may have joined before

@@ -9,9 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 from app.commands.cli import application
-from engine import Engine, EngineConfig, LoadTarget, UseDrafter
+from engine import Engine, EngineConfig
 from engine.errors import FetchFailed
 from engine.messages.events import SpeculationChanged, TargetReady
+from engine.messages.targets import LoadOrder
 from tests.fakes.hub import FakeHub
 from tests.fakes.listener import EventQueue
 
@@ -49,11 +50,11 @@ def test_the_drafter_is_changed_under_a_loaded_target(server: FakeHub, tmp_path:
     events = EventQueue()
     engine = Engine(EngineConfig(tmp_path / "data"), events)
     try:
-        engine.post(UseDrafter(NAME))
-        engine.post(LoadTarget("starter"))
+        engine.ask(engine.target.use_drafter, NAME)
+        engine.ask(engine.target.load, LoadOrder("starter"))
         assert "not on this computer" in events.wait_for(TargetReady).target.speculation
         engine.ask(engine.drafters.fetch, NAME).result()
-        engine.post(UseDrafter(NAME))
+        engine.ask(engine.target.use_drafter, NAME)
         while not (changed := events.wait_for(SpeculationChanged)).is_drafting:
             assert changed.sentence == f"{NAME} is being loaded."
     finally:

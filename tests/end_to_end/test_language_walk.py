@@ -9,28 +9,30 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any, ParamSpec, TypeVar, cast
 
 import pytest
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 
-from app.engine_bridge import Posted
+from app.engine_bridge import Request
 from app.language_change import LanguageChange
 from app.text.languages import ENGLISH, LANGUAGES, TRANSLATED, Language
 from app.text.translation import Translators
-from engine import BUILT_IN, Command, EngineConfig, LoadTarget, StopSignal
+from engine import BUILT_IN, EngineConfig
 from engine.messages.events import (
     DrafterChosen,
     Event,
-    Finished,
     LearningChanged,
     SpeculationChanged,
     TargetReady,
 )
+from engine.messages.targets import LoadOrder
 from tests.pages.catalogue import PAGES, open_chat, settle, turned, wait_until_ready
 from tests.pages.texts import texts
 from tests.pictures.content import CODE_CHAT, NOTES_FILE, fill_store
@@ -47,6 +49,10 @@ _LOADING_MS = 300  # by then all of the window is made
 _OF_LOADING = TargetReady | SpeculationChanged | DrafterChosen | LearningChanged
 
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
 class LastingBridge(PictureBridge):
     """Outlives its windows. The model is loaded once; each further window is told of it, after a while."""
 
@@ -54,17 +60,21 @@ class LastingBridge(PictureBridge):
         self._loaded: dict[type[Event], Event] = {}
         super().__init__(config)
 
-    def post(self, command: Command, quiet: bool = False) -> Posted:
-        if not isinstance(command, LoadTarget) or not self._loaded:
-            return super().post(command, quiet)
-        request = Posted(command, StopSignal(), quiet)
+    def ask(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Request[T]:
+        if method != self.engine.target.load or not self._loaded:
+            return super().ask(method, *args, **kwargs)
+        request = Request[T]()
         self._requests.append(request)
-        QTimer.singleShot(_LOADING_MS, self, partial(self._tell_loaded, command))
+        (order,) = cast(tuple[LoadOrder], args)
+        QTimer.singleShot(_LOADING_MS, self, partial(self._tell_loaded, request, order))
         return request
 
-    def _tell_loaded(self, command: LoadTarget) -> None:
-        for event in (*self._loaded.values(), Finished(command)):
-            self._receive(replace(event, command=command) if isinstance(event, TargetReady) else event)
+    def _tell_loaded(self, request: Request[Any], order: LoadOrder) -> None:
+        for event in self._loaded.values():
+            self._receive(replace(event, order=order) if isinstance(event, TargetReady) else event)
+        answer = Future[Any]()
+        answer.set_result(None)
+        self._settled.emit(request, answer)
 
     def _receive(self, event: Event) -> None:
         if isinstance(event, _OF_LOADING):

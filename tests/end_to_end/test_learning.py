@@ -13,7 +13,6 @@ from engine import (
     BenchOrder,
     Engine,
     EngineConfig,
-    LoadTarget,
     ReplySettings,
     SamplingSettings,
     Send,
@@ -31,6 +30,7 @@ from engine.learning.adapting import Check
 from engine.learning.remembered import RecentTexts, Remembered
 from engine.learning.samples import Sample
 from engine.messages.events import DrafterLearned, ReplyFinished, SpeculationChanged, TargetInfo, TargetReady
+from engine.messages.targets import LoadOrder
 from tests.fakes.listener import EventQueue
 
 pytestmark = [pytest.mark.starter, pytest.mark.timeout(400)]
@@ -51,7 +51,7 @@ def chat_until_something_is_learned(folder: Path) -> DrafterLearned:
     events = EventQueue()
     engine = Engine(config(folder), events)
     try:
-        engine.post(LoadTarget("starter", TargetSettings(context_size=512)))
+        engine.ask(engine.target.load, LoadOrder("starter", TargetSettings(context_size=512)))
         told: TargetInfo | SpeculationChanged = events.wait_for(TargetReady).target
         while told.awaits_drafter:  # which may have joined before
             told = events.wait_for(SpeculationChanged)

@@ -13,7 +13,6 @@ from huggingface_hub import close_session
 from engine import (
     Engine,
     EngineConfig,
-    LoadTarget,
     ReplySettings,
     SamplingSettings,
     Send,
@@ -23,7 +22,7 @@ from engine import (
 )
 from engine.errors import Cancelled, FetchFailed, NotPossible
 from engine.messages.events import ReplyFinished, TargetReady, TargetsListed
-from engine.messages.targets import Downloaded, Downloading
+from engine.messages.targets import Downloaded, Downloading, LoadOrder
 from engine.requests import Request
 from tests.fakes import gguf
 from tests.fakes.hub import FakeHub, serving
@@ -145,7 +144,7 @@ def test_what_the_user_set_for_a_target_holds_where_it_is_loaded(
     large = engine.ask(engine.library.estimate, path, TargetSettings(context_size=4096)).result()
     assert large.context == 8 * small.context
 
-    engine.post(LoadTarget("copy"))
+    engine.ask(engine.target.load, LoadOrder("copy"))
     assert events.wait_for(TargetReady).target.context_size == 512
     for _ in range(2):
         engine.post(Send("Hi", None, ReplySettings(SamplingSettings(temperature=2.0), max_tokens=8, speculate=False)))
@@ -154,7 +153,7 @@ def test_what_the_user_set_for_a_target_holds_where_it_is_loaded(
 
     with pytest.raises(NotPossible, match="choose another model first"):
         engine.ask(engine.library.remove, path, delete_file=True).result()
-    engine.post(LoadTarget("starter"))
+    engine.ask(engine.target.load, LoadOrder("starter"))
     events.wait_for(TargetReady)
     engine.ask(engine.library.remove, path, delete_file=True)
     assert [target.is_starter for target in events.wait_for(TargetsListed).targets] == [True]

@@ -13,7 +13,6 @@ from engine import (
     Engine,
     EngineConfig,
     LearningSettings,
-    LoadTarget,
     ReadingSettings,
     ReplySettings,
     SamplingSettings,
@@ -25,6 +24,7 @@ from engine.messages.commands import Command, KeepReading
 from engine.messages.conversations import Message
 from engine.messages.events import Finished, ReplyFinished, TargetReady
 from engine.messages.replies import ReplyStatistics
+from engine.messages.targets import LoadOrder
 from engine.replies import reopening
 from engine.target import readings
 from tests.end_to_end.test_everyday import Desk, sit_down  # noqa: F401
@@ -47,7 +47,7 @@ class Start:
         speculation = SpeculationSettings(drafter=str(folder / "no drafter"))
         config = EngineConfig(folder, speculation, LearningSettings(enabled=False), ReadingSettings(gigabytes))
         self.engine = Engine(config, self.events)
-        self.engine.post(LoadTarget("starter", TargetSettings(context_size=1024)))
+        self.engine.ask(self.engine.target.load, LoadOrder("starter", TargetSettings(context_size=1024)))
         self.events.wait_for(TargetReady)
 
     def ask(self, prompt: str, chat: int | None = None, incognito: bool = False) -> tuple[Message, ReplyStatistics]:

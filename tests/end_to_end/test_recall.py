@@ -11,7 +11,6 @@ import pytest
 from engine import (
     Engine,
     EngineConfig,
-    LoadTarget,
     ReplySettings,
     SamplingSettings,
     Send,
@@ -22,6 +21,7 @@ from engine.messages.conversations import Message
 from engine.messages.events import ReplyFinished, TargetReady
 from engine.messages.pace import KnownCosts
 from engine.messages.replies import ReplyStatistics
+from engine.messages.targets import LoadOrder
 from engine.numerics.draft_length import PassCosts
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target
@@ -42,7 +42,7 @@ class Start:
         # There is no such drafter, so that recall drafts alone.
         config = EngineConfig(folder / "data", SpeculationSettings(drafter=str(folder / "no drafter")))
         self.engine = Engine(config, self.events)
-        self.engine.post(LoadTarget("starter", TargetSettings(context_size=512)))
+        self.engine.ask(self.engine.target.load, LoadOrder("starter", TargetSettings(context_size=512)))
         self.events.wait_for(TargetReady)
 
     def ask(self) -> Message:

@@ -21,7 +21,6 @@ from engine import (
     ContinueReply,
     Engine,
     EngineConfig,
-    LoadTarget,
     Regenerate,
     ReplySettings,
     SamplingSettings,
@@ -36,10 +35,10 @@ from engine.messages.events import (
     Finished,
     ReplyFinished,
     ReplyText,
-    TargetReady,
 )
 from engine.messages.remote import ServerKind, ServerSeen
 from engine.messages.replies import StopReason
+from engine.messages.targets import LoadOrder
 from engine.stop_signal import StopSignal
 from tests.fakes.listener import EventQueue
 
@@ -169,7 +168,7 @@ def test_a_chat_with_a_real_server(machine: tuple[Machine, ServerKind], desk: De
     assert model.context_size == 2048
     assert model.sees_pictures is False
     desk.engine.ask(desk.engine.remote.save, seen).result()
-    target = desk.do(LoadTarget(model.reference), TargetReady).target
+    target = desk.engine.ask(desk.engine.target.load, LoadOrder(model.reference)).result()
     assert target.server is not None
     refused = desk.fails(Send(STORY, None, GREEDY))
     assert refused.is_not_agreed

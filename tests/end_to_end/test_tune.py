@@ -19,7 +19,6 @@ import pytest
 from engine import (
     Engine,
     EngineConfig,
-    LoadTarget,
     ReplySettings,
     SamplingSettings,
     Send,
@@ -27,6 +26,7 @@ from engine import (
     starter_path,
 )
 from engine.messages.events import ReplyFinished, TargetReady
+from engine.messages.targets import LoadOrder
 from engine.target.sources import starter_source
 from engine.target.starter_form import StarterForm
 from engine.tuning.measuring import Extent
@@ -114,7 +114,7 @@ def test_a_reply_is_written_while_a_target_is_tuned(tmp_path: Path, monkeypatch:
     events = EventQueue()
     engine = Engine(EngineConfig(tmp_path / "data"), events)
     try:
-        engine.post(LoadTarget("starter"))
+        engine.ask(engine.target.load, LoadOrder("starter"))
         events.wait_for(TargetReady)
         is_under_way = threading.Event()
         tuning = engine.begin(
@@ -141,7 +141,7 @@ def test_the_starter_writes_in_the_form_that_is_used_in_its_place(tmp_path: Path
     events = EventQueue()
     engine = Engine(EngineConfig(tmp_path / "data"), events)
     try:
-        engine.post(LoadTarget("starter"))
+        engine.ask(engine.target.load, LoadOrder("starter"))
         assert Path(events.wait_for(TargetReady).target.path) == form.path
     finally:
         assert engine.close()

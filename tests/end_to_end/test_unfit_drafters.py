@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from engine import Engine, EngineConfig, LoadTarget, ReplySettings, SamplingSettings, Send, TargetSettings, UseDrafter
+from engine import Engine, EngineConfig, ReplySettings, SamplingSettings, Send, TargetSettings
 from engine.messages.events import Failed, ReplyFinished, SpeculationChanged, TargetReady
 from engine.messages.pace import KnownCosts
 from engine.messages.replies import ReplyStatistics, StopReason
+from engine.messages.targets import LoadOrder
 from engine.numerics.draft_length import PassCosts
 from engine.stop_signal import StopSignal
 from engine.target.interface import Target
@@ -31,13 +32,13 @@ class Chat:
     def __init__(self, folder: Path) -> None:
         self.events = EventQueue()
         self.engine = Engine(EngineConfig(folder), self.events)
-        self.engine.post(UseDrafter(str(folder / "nobody")))
-        self.engine.post(LoadTarget("starter", TargetSettings(context_size=512)))
+        self.engine.ask(self.engine.target.use_drafter, str(folder / "nobody"))
+        self.engine.ask(self.engine.target.load, LoadOrder("starter", TargetSettings(context_size=512)))
         self.events.wait_for(TargetReady)
 
     def use(self, drafter: Path, words: str) -> SpeculationChanged:
         """What is said of it at last, with these words in it."""
-        self.engine.post(UseDrafter(str(drafter)))
+        self.engine.ask(self.engine.target.use_drafter, str(drafter))
         while True:
             told = self.events.wait_for(SpeculationChanged)
             if words in told.sentence and not told.awaits_drafter:

@@ -11,10 +11,11 @@ from unittest.mock import MagicMock
 from PySide6.QtCore import QCoreApplication
 
 from app.engine_bridge import EngineBridge, Posted
-from engine import Command, Engine, EngineConfig, LoadTarget, StopSignal
+from engine import Command, Engine, EngineConfig, StopSignal
 from engine.doors import Doors
-from engine.errors import MendableError
-from engine.messages.events import Event, Finished
+from engine.errors import MendableError, NotPossible
+from engine.messages.events import Event, Finished, TargetRefused
+from engine.messages.targets import LoadOrder
 from engine.requests import Request
 
 
@@ -53,8 +54,7 @@ class _Notebook(Doors):
         self.asked: list[Asked] = []
         self.posted: list[Command] = []
         self.stops: list[StopSignal] = []
-        self.loads: list[LoadTarget] = []  # stays when `posted` is emptied
-        self.log: list[Command | Asked] = []  # as well
+        self.log: list[Command | Asked] = []
 
     def begin(
         self, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any], progress: Callable[[Any], object]
@@ -66,8 +66,6 @@ class _Notebook(Doors):
     def post(self, command: Command) -> StopSignal:
         self.posted.append(command)
         self.log.append(command)
-        if isinstance(command, LoadTarget):
-            self.loads.append(command)
         self.stops.append(StopSignal())
         return self.stops[-1]
 
@@ -81,7 +79,7 @@ class FakeBridge(EngineBridge):
     def __init__(self) -> None:
         notebook = _Notebook()
         super().__init__(EngineConfig(Path()), make_engine=lambda _config, _listener: cast(Engine, notebook))
-        self.posted, self.stops, self.loads = notebook.posted, notebook.stops, notebook.loads
+        self.posted, self.stops = notebook.posted, notebook.stops
         self.all_asked = notebook.asked
         self._log = notebook.log
 
@@ -107,6 +105,24 @@ class FakeBridge(EngineBridge):
         self._log.clear()
         self.posted.clear()
         return taken
+
+    @property
+    def loads(self) -> list[LoadOrder]:
+        """The targets that were asked for."""
+        return [each.args[0] for each in self.loading]
+
+    @property
+    def loading(self) -> list[Asked]:
+        return self.asked(self.engine.target.load)
+
+    def refuse(self, error: Exception | str, load: LoadOrder | None = None) -> None:
+        """The target of `load`, or the last one, cannot be loaded, as the engine says it."""
+        loads = self.loading
+        asked = loads[-1] if load is None else next(each for each in reversed(loads) if each.args[0] is load)
+        if not asked.request.signal.is_set():
+            kind = NotPossible if isinstance(error, str) else type(error)
+            self.tell(TargetRefused(asked.args[0], str(error), kind))
+        asked.fail(error)
 
     def tell(self, *events: Event) -> None:
         """Sends events as the engine would, and lets the interface handle them."""

@@ -26,8 +26,9 @@ from app.text.numbers import use_locale
 from app.text.translation import Translators
 from app.theme import ThemeKeeper
 from app.wiring import WiredWindow
-from engine import LoadTarget, OwnSampling, Send
+from engine import OwnSampling, Send
 from engine.config import SpeculationSettings
+from engine.errors import TargetMissing
 from engine.messages.conversations import Conversation, ConversationSummary, Message, Role
 from engine.messages.events import (
     ConversationOpened,
@@ -165,7 +166,7 @@ def test_the_window_speaks_the_language_and_all_is_where_it_was(desk: Desk) -> N
     assert [each.id for each in window.conversations.model.summaries] == [1, 7]
     assert [each.name for each in window.conversations.model.folders] == ["Garden"]
     assert window.target_bar.name.words == "Tiny"
-    assert not [each for each in desk.bridge.posted if isinstance(each, LoadTarget)]
+    assert len(desk.bridge.loads) == 1
     window.prompt_box.submit()
     assert isinstance(desk.bridge.posted[-1], Send)
     assert desk.bridge.posted[-1].conversation_id == 7
@@ -283,7 +284,7 @@ def test_the_tour_goes_on_in_the_other_language(desk: Desk) -> None:
 
 def test_the_notice_of_a_model_that_is_gone_stays(desk: Desk) -> None:
     desk.app.target.load("/nowhere/a.gguf", is_chosen=True)
-    desk.bridge.tell(Failed("It is gone.", desk.bridge.loads[-1], is_missing=True))
+    desk.bridge.refuse(TargetMissing("It is gone."))
     desk.bridge.finish_all()
     assert "no longer in /nowhere" in desk.window.notices.shown["missing-model"].words.text()
     desk.change_to("de")

@@ -23,13 +23,12 @@ from engine import (
     STARTER,
     Command,
     LearningSettings,
-    LoadTarget,
     OwnSampling,
     ReadLearned,
     Send,
-    UseDrafter,
 )
 from engine.config import SpeculationSettings
+from engine.errors import TargetSuspect
 from engine.messages.commands import UpdateRecall
 from engine.messages.conversations import Conversation, ConversationSummary, Message, Role
 from engine.messages.events import (
@@ -142,7 +141,7 @@ def test_a_choice_whose_file_moved_stays_what_it_was(qtbot: QtBot, keeper: Theme
     desk = Desk(qtbot, keeper, tmp_path)
     desk.bridge.tell(TargetReady(replace(TARGET, identity="file:1"), desk.bridge.loads[-1]))
     desk.window.starter_action.trigger()
-    desk.bridge.tell(Failed("The starter is gone.", desk.bridge.loads[-1]))
+    desk.bridge.refuse("The starter is gone.")
     desk.window.close()
     assert chosen.items() <= json.loads(path.read_text()).items()
 
@@ -167,7 +166,7 @@ CASES: tuple[tuple[type[Command] | str, Callable[[Desk], object], Outcome], ...]
     ("search", lambda desk: desk.window.conversations.search.searched.emit("zebra"), SAID),
     ("export_conversations", Desk.export, SAID),
     ("read", lambda desk: desk.window.texts_dropped.emit(["/notes.txt"]), SILENT),
-    (UseDrafter, lambda desk: desk.app.drafters.dialog.chosen.emit(AUTOMATIC, False), SAID),
+    ("use_drafter", lambda desk: desk.app.drafters.dialog.chosen.emit(AUTOMATIC, False), SAID),
     (Send, Desk.send, SAID),
     ("save_draft", Desk.begin_a_prompt_and_leave, SILENT),
     (ReadLearned, lambda desk: desk.window.personal_action.trigger(), SILENT),
@@ -240,7 +239,8 @@ def test_one_that_was_left_meanwhile_changes_nothing(ready: Desk) -> None:
 
 
 def test_a_store_that_cannot_be_opened_is_shown_in_one_place(desk: Desk) -> None:
-    assert desk.fail(desk.last(LoadTarget)) == ["No."]
+    desk.bridge.refuse("No.")
+    assert [toast.words.text() for toast in desk.window.toasts.shown] == ["No."]
     assert desk.fail(desk.last("list_all")) == []
     desk.bridge.asked(desk.bridge.engine.library.report)[-1].fail("No.")
     assert desk.window.toasts.shown == (), "it needs the store as well"
@@ -259,21 +259,18 @@ def test_what_the_window_shows_is_on_the_disk_when_it_is_closed(desk: Desk) -> N
 
 
 def test_a_model_that_the_program_did_not_survive_waits_until_the_user_asks_for_it(desk: Desk) -> None:
-    at_start = desk.last(LoadTarget)
-    assert isinstance(at_start, LoadTarget)
+    at_start = desk.bridge.loads[-1]
     assert at_start.by_itself
     command = replace(at_start, target="/models/tiny.gguf")
     desk.app.target.load(command.target, by_itself=True)
-    desk.bridge.tell(Failed("No.", desk.last(LoadTarget), is_suspect=True))
-    instead = desk.last(LoadTarget)
-    assert isinstance(instead, LoadTarget)
+    desk.bridge.refuse(TargetSuspect("No."))
+    instead = desk.bridge.loads[-1]
     assert (instead.target, instead.by_itself) == (STARTER, True)
     (notice,) = desk.window.notices.shown.values()
     assert "while tiny was loading or writing its first reply" in notice.words.text()
     assert not desk.window.toasts.shown, "the notice says it"
     notice.buttons[0].click()
-    again = desk.last(LoadTarget)
-    assert isinstance(again, LoadTarget)
+    again = desk.bridge.loads[-1]
     assert (again.target, again.by_itself) == (command.target, False)
     desk.bridge.tell(TargetReady(TARGET, again))
     assert not desk.window.notices.shown

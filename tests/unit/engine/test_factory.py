@@ -9,7 +9,7 @@ import pytest
 from engine.config import EngineConfig
 from engine.errors import StoreUnusable
 from engine.factory import Lazy, Services, row_of
-from engine.messages.commands import ChatCommand, Command, LoadTarget, ReplyCommand, Send
+from engine.messages.commands import ChatCommand, Command, ReplyCommand, Send, UpdateRecall
 from engine.stop_signal import StopSignal
 from tests.fakes.commands import ALL_COMMANDS
 from tests.fakes.precedence import NOBODY
@@ -25,7 +25,7 @@ def test_every_command_is_carried_out_by_something(tmp_path: Path) -> None:
 
 def test_the_row_of_the_nearest_type_counts() -> None:
     table: dict[type, str] = {ReplyCommand: "mail", Command: "any", ChatCommand: "chat"}
-    assert [row_of(table, kind) for kind in (Send, LoadTarget, Command)] == ["mail", "chat", "any"]
+    assert [row_of(table, kind) for kind in (Send, UpdateRecall, Command)] == ["mail", "chat", "any"]
 
 
 def test_many_threads_get_the_one_that_was_built() -> None:

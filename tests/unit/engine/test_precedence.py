@@ -11,12 +11,13 @@ import pytest
 
 from engine.config import EngineConfig, ReplySettings, SamplingSettings, SpeculationSettings
 from engine.messages.asked import Asked
-from engine.messages.commands import Answer, Command, LoadTarget, Send, UseDrafter
+from engine.messages.commands import Answer, Command, Send
 from engine.messages.comparison import Comparison, ComparisonOrder
 from engine.messages.conversations import ChatTurn, Role
-from engine.messages.events import AnswerEnded, Finished, ReplyFinished, TargetReady
+from engine.messages.events import AnswerEnded, ReplyFinished, TargetInfo, TargetReady
 from engine.messages.owner import Owner
 from engine.messages.replies import StopReason
+from engine.messages.targets import LoadOrder
 from engine.requests import Request
 from engine.stop_signal import StopSignal
 from engine.target.interface import FloatRows
@@ -68,7 +69,7 @@ class Asking:
         (folder / "fake.gguf").write_bytes(b"GGUF")
         self.path, self.target, self.events = str(folder / "fake.gguf"), target, EventQueue()
         self.engine = Engine(EngineConfig(folder / "data", SpeculationSettings(drafter="none")), self.events)
-        self.engine.post(LoadTarget(self.path))
+        self.engine.ask(self.engine.target.load, LoadOrder(self.path))
         self.events.wait_for(TargetReady)
         self.stop = StopSignal()
         self.expected = ""  # by the program, of its reply
@@ -172,15 +173,19 @@ def test_a_comparison_of_the_user_goes_first_too(asking: Asking) -> None:
     assert len(ended.text) == _LENGTH
 
 
-@pytest.mark.parametrize("command", [LoadTarget, UseDrafter])
-def test_a_reply_whose_model_is_changed_ends_with_a_sentence(asking: Asking, command: type[Command]) -> None:
-    change = LoadTarget(asking.path) if command is LoadTarget else UseDrafter("none")
+@pytest.mark.parametrize("loads", [True, False])
+def test_a_reply_whose_model_is_changed_ends_with_a_sentence(asking: Asking, loads: bool) -> None:
+    target, changes = asking.engine.target, list[Request[TargetInfo] | Request[None]]()
+
+    def change() -> None:
+        ask = asking.engine.ask
+        changes.append(ask(target.load, LoadOrder(asking.path)) if loads else ask(target.use_drafter, "none"))
+
     asking.ask(pass_30=change)
     ended = asking.ended()
     assert ended.failure.endswith("ask again in a moment.")
     assert 0 < len(ended.text) < _LENGTH
-    while asking.events.wait_for(Finished).command != change:
-        pass
+    changes[0].result(60)
 
 
 def test_a_program_that_leaves_while_it_waits_is_not_answered_any_further(asking: Asking) -> None:

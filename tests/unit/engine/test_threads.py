@@ -19,7 +19,6 @@ from engine.messages.commands import (
     Answer,
     ChatCommand,
     EditPrompt,
-    LoadTarget,
     Regenerate,
     Send,
 )
@@ -35,6 +34,7 @@ from engine.messages.events import (
     ReplyWaits,
     TargetReady,
 )
+from engine.messages.targets import LoadOrder
 from engine.services.chat_editor import ChatEditor
 from engine.services.chat_reader import ChatReader
 from engine.stop_signal import StopSignal
@@ -145,14 +145,14 @@ def test_a_model_that_is_being_loaded_when_the_app_closes_is_not_blamed(
     events = EventQueue()
     engine = Engine(EngineConfig(tmp_path / "data"), events)
     try:
-        engine.post(LoadTarget(str(tmp_path / "slow.gguf")))
+        loading = engine.ask(engine.target.load, LoadOrder(str(tmp_path / "slow.gguf")))
         assert began.wait(60)
         assert list((tmp_path / "data" / "suspects").iterdir())
         assert not engine.close()
         assert not list((tmp_path / "data" / "suspects").iterdir())
     finally:
         is_over.set()
-        events.wait_for(Failed)
+        assert loading.failure is not None
 
 
 @dataclass
@@ -205,7 +205,7 @@ def held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
     events = EventQueue()
     engine = Engine(EngineConfig(tmp_path / "data", SpeculationSettings(drafter="none")), events)
     try:
-        engine.post(LoadTarget(str(tmp_path / "fake.gguf")))
+        engine.ask(engine.target.load, LoadOrder(str(tmp_path / "fake.gguf")))
         events.wait_for(TargetReady)
         target.on_evaluate = wait
         asked = engine.post(Answer(1, Asked((ChatTurn(Role.USER, "Count."),)), ReplySettings(), is_remembered=False))
@@ -303,7 +303,7 @@ def test_a_prompt_is_stored_and_told_while_a_model_is_loading(tmp_path: Path, mo
     events = EventQueue()
     engine = Engine(EngineConfig(tmp_path / "data", SpeculationSettings(drafter="none")), events)
     try:
-        engine.post(LoadTarget(str(tmp_path / "slow.gguf")))
+        engine.ask(engine.target.load, LoadOrder(str(tmp_path / "slow.gguf")))
         assert began.wait(60)
         engine.post(Send("Hi", None, ReplySettings()))
         assert events.wait_for(PromptStored).message.text == "Hi"

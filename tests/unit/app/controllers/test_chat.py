@@ -24,7 +24,6 @@ from app.widgets.reply_view import ReplyView
 from app.widgets.row_view import WaitingDots
 from engine import (
     STARTER,
-    LoadTarget,
     OwnSampling,
     Regenerate,
     ReplySettings,
@@ -56,6 +55,7 @@ from engine.messages.events import (
 )
 from engine.messages.replies import OriginRun, ReplyStatistics, StopReason
 from engine.messages.speed import Hindrance, LiveFigures
+from engine.messages.targets import LoadOrder
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.chats import Chats
 
@@ -150,7 +150,7 @@ def answered(desk: Desk, conversation_id: int = 7) -> tuple[Message, Message]:
 
 
 def test_starting_lists_what_was_kept_and_loads_the_target(desk: Desk) -> None:
-    assert desk.take() == [("list_all",), LoadTarget("starter", for_all=TARGET_SETTINGS)]
+    assert desk.take() == [("list_all",), ("load", LoadOrder("starter", for_all=TARGET_SETTINGS))]
     desk.write("Hi")
     assert desk.take() == [Send("Hi", None, desk.settings, "Be kind.")], "it waits for the target in its chat"
     waits = ReplyWaits(7, "Waiting until the model is loaded")
@@ -159,7 +159,7 @@ def test_starting_lists_what_was_kept_and_loads_the_target(desk: Desk) -> None:
 
 
 def test_where_no_target_could_be_loaded_nothing_is_sent(desk: Desk) -> None:
-    desk.tell(Failed("It is damaged.", desk.bridge.loads[-1]))
+    desk.bridge.refuse("It is damaged.")
     desk.take()
     desk.write("Hi")
     assert desk.take() == []
@@ -301,7 +301,8 @@ def test_a_target_that_was_ready_while_the_next_was_loading_is_shown_when_that_f
     ready.window.target_bar.target_chosen.emit("/models/a.gguf")
     ready.window.target_bar.target_chosen.emit("/models/b.gguf")
     first, second = ready.bridge.loads[-2:]
-    ready.tell(TargetReady(replace(TARGET, name="a"), first), Failed("b.gguf is damaged.", second))
+    ready.tell(TargetReady(replace(TARGET, name="a"), first))
+    ready.bridge.refuse("b.gguf is damaged.", second)
     assert ready.window.target_bar.name.text() == "a"
 
 
@@ -551,7 +552,7 @@ def test_a_cancelled_loading_does_not_count_for_the_same_target_chosen_again(rea
     first, second = ready.bridge.loads[-2:]
     assert first == second
     ready.take()
-    ready.tell(Failed("Loading a.gguf was cancelled.", first))
+    ready.bridge.refuse("Loading a.gguf was cancelled.", first)
     assert ready.take() == []
     ready.tell(TargetReady(replace(TARGET, name="a", path="/models/a.gguf"), second))
     assert ready.window.target_bar.name.text() == "a"
@@ -561,18 +562,20 @@ def test_a_cancelled_loading_does_not_count_for_the_same_target_chosen_again(rea
 def test_a_failed_start_falls_back_to_the_starter(desk: Desk) -> None:
     desk.take()
     desk.chats.target.load("/models/gone.gguf")
-    assert desk.take() == [LoadTarget("/models/gone.gguf", for_all=TARGET_SETTINGS)]
-    desk.tell(Failed("There is no such file; choose another.", desk.bridge.loads[-1]))
-    assert desk.take() == [LoadTarget(STARTER, for_all=TARGET_SETTINGS, by_itself=True)]
-    desk.tell(Failed("The starter model is not installed.", desk.bridge.loads[-1]))
-    assert desk.take() == []
+    assert desk.bridge.loads[-1] == LoadOrder("/models/gone.gguf", for_all=TARGET_SETTINGS)
+    desk.bridge.refuse("There is no such file; choose another.")
+    assert desk.bridge.loads[-1] == LoadOrder(STARTER, for_all=TARGET_SETTINGS, by_itself=True)
+    num_loads = len(desk.bridge.loads)
+    desk.bridge.refuse("The starter model is not installed.")
+    assert len(desk.bridge.loads) == num_loads
     desk.write("Hi")
     assert desk.window.prompt_box.text == "Hi"
 
 
 def test_a_target_that_cannot_be_loaded_leaves_the_one_in_use(ready: Desk) -> None:
     ready.window.target_bar.target_chosen.emit("/models/bad.gguf")
-    ready.tell(TargetLoading("bad", 0.5), Failed("bad.gguf is damaged.", ready.bridge.loads[-1]))
+    ready.tell(TargetLoading("bad", 0.5))
+    ready.bridge.refuse("bad.gguf is damaged.")
     assert ready.window.target_bar.name.text() == "Tiny"
     ready.write("Hi")
     assert isinstance(ready.take()[-1], Send)
@@ -581,16 +584,16 @@ def test_a_target_that_cannot_be_loaded_leaves_the_one_in_use(ready: Desk) -> No
 def test_loading_can_be_cancelled(ready: Desk) -> None:
     ready.window.target_bar.target_chosen.emit("/models/big.gguf")
     ready.window.target_bar.cancel_requested.emit()
-    assert ready.bridge.stops[-1].is_set()
+    assert ready.bridge.loading[-1].request.signal.is_set()
 
 
 def test_choosing_another_target_gives_up_the_one_being_loaded(ready: Desk) -> None:
     ready.window.target_bar.target_chosen.emit("/models/a.gguf")
-    first = ready.bridge.stops[-1]
+    first = ready.bridge.loading[-1].request
     ready.window.target_bar.target_chosen.emit("/models/b.gguf")
-    assert first.is_set()
+    assert first.signal.is_set()
     first_load, second_load = ready.bridge.loads[-2:]
-    ready.tell(Failed("Loading a was cancelled.", first_load))
+    ready.bridge.refuse("Loading a was cancelled.", first_load)
     assert ready.window.toasts.shown == (), "the user knows"
     ready.tell(TargetReady(TargetInfo("b", "/models/b.gguf", "", 1000, 10, 2), second_load))
     assert ready.chats.keeper.settings.target == "/models/b.gguf"

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from app.controllers.branch import BranchController
 from app.main_window import MainWindow
-from engine import ContinueReply, EditPrompt, LoadTarget, Regenerate, Send
+from engine import ContinueReply, EditPrompt, Regenerate, Send
 from engine.messages.conversations import Conversation, ConversationSummary
 from engine.messages.events import (
     ConversationOpened,
@@ -26,6 +26,7 @@ from engine.messages.events import (
     TargetReady,
 )
 from engine.messages.remote import RemoteServer
+from engine.messages.targets import LoadOrder
 from tests.fakes.bridge import Asked, FakeBridge
 from tests.fakes.chats import Chats
 from tests.unit.app.server_samples import AGREED, DESK, here, on_server
@@ -172,7 +173,7 @@ def test_where_the_user_has_agreed_before_nothing_is_asked(desk: Desk) -> None:
 
 def test_a_model_of_this_computer_asks_nothing(desk: Desk) -> None:
     desk.use()
-    desk.tell(TargetReady(here(), LoadTarget("starter")))
+    desk.tell(TargetReady(here(), LoadOrder("starter")))
     desk.say()
     assert len(desk.posted(Send)) == 1
 

@@ -18,8 +18,6 @@ from engine import (
     AUTOMATIC,
     STARTER,
     EngineConfig,
-    LoadTarget,
-    UseDrafter,
     built_in_drafter,
 )
 from engine import BUILT_IN as BUILT_IN_CHOICE
@@ -27,15 +25,13 @@ from engine.drafter import first_look
 from engine.messages.drafters import DrafterChoice
 from engine.messages.events import (
     DrafterChosen,
-    Failed,
-    Finished,
     LearningChanged,
     SpeculationChanged,
     TargetInfo,
     TargetReady,
     TargetsListed,
 )
-from engine.messages.targets import Downloading
+from engine.messages.targets import Downloading, LoadOrder
 from tests.fakes.bridge import Asked, FakeBridge
 from tests.fakes.chats import unsaved
 from tests.fakes.hub import FakeHub
@@ -48,8 +44,16 @@ INFO = TargetInfo(
     QWEN.name, str(QWEN.path), "qwen2", 1000, QWEN.size_bytes, 2, speculation="The starter is being loaded.",
     awaits_drafter=True, identity="q1",
 )  # fmt: skip
-READY = TargetReady(INFO, LoadTarget("q"))
+READY = TargetReady(INFO, LoadOrder("q"))
 PLAIN = replace(CHOICE, offer=None)
+
+
+def used_drafters(bridge: FakeBridge) -> list[str]:
+    return [each.args[0] for each in _used(bridge)]
+
+
+def _used(bridge: FakeBridge) -> list[Asked]:
+    return bridge.asked(bridge.engine.target.use_drafter)
 
 
 class Desk:
@@ -150,20 +154,22 @@ def test_a_choice_that_cannot_be_loaded_gives_way_to_the_one_before(used: Desk, 
     # the one before, meanwhile
     bridge.tell(SpeculationChanged(QWEN.name, "The starter failed.", False, has_failed=True))
     assert used.controller.choice == folder
-    bridge.tell(SpeculationChanged(QWEN.name, "It is being loaded.", False, True), Finished(UseDrafter(folder)))
+    bridge.tell(SpeculationChanged(QWEN.name, "It is being loaded.", False, True))
+    _used(bridge)[-1].answer()
     assert used.words == "It loads as soon as no reply is being written."
     bridge.tell(SpeculationChanged(QWEN.name, "It is damaged; choose another drafter.", False, has_failed=True))
     told = "It is damaged; choose another drafter. Your previous choice stays: Automatic."
     assert (used.words, used.controller.choice) == (told, AUTOMATIC)
-    assert bridge.posted == [UseDrafter(folder), UseDrafter(AUTOMATIC)]
-    bridge.tell(SpeculationChanged(QWEN.name, "The starter is ready.", True), Finished(UseDrafter(AUTOMATIC)))
+    assert used_drafters(bridge) == [folder, AUTOMATIC]
+    bridge.tell(SpeculationChanged(QWEN.name, "The starter is ready.", True))
+    _used(bridge)[-1].answer()
     assert used.words == told  # until the dialog is opened again, or another drafter chosen
 
 
 def test_the_choice_of_before_is_told_to_the_engine_at_once(window: MainWindow, bridge: FakeBridge) -> None:
     desk = Desk(window, bridge, NAME)
     desk.controller.start()
-    assert bridge.posted == [UseDrafter(NAME)]
+    assert used_drafters(bridge) == [NAME]
     assert desk.dialog.form.from_hub.isChecked()
 
 
@@ -188,9 +194,9 @@ def test_a_folder_is_used_and_one_that_is_not_there_is_refused(desk: Desk, bridg
     late = checked(bridge)
     choose(desk, bridge, folder)
     late.fail("It holds no config.json.")  # of a choice that the user has changed since
-    assert bridge.posted == [UseDrafter(folder)]
+    assert used_drafters(bridge) == [folder]
     assert desk.controller.choice == folder
-    bridge.tell(Failed("The store is damaged.", UseDrafter(folder)))
+    _used(bridge)[-1].fail("The store is damaged.")
     assert (desk.words, desk.toasts) == ("The store is damaged.", ["The store is damaged."])
 
 
@@ -200,9 +206,9 @@ def test_a_choice_for_one_model_is_stored_before_it_is_used(used: Desk, bridge: 
     (change,) = changed(bridge)
     own = replace(QWEN.options, drafter=STARTER)
     assert change.args == (QWEN.path, own)
-    assert bridge.posted == []
+    assert used_drafters(bridge) == []
     change.answer()
-    assert bridge.posted == [UseDrafter(AUTOMATIC)]
+    assert used_drafters(bridge) == [AUTOMATIC]
     assert used.controller.choice == AUTOMATIC
     used.dialog.close()
     bridge.tell(TargetsListed(tuple(replace(each, options=own) for each in TARGETS)))
@@ -215,9 +221,9 @@ def test_a_choice_for_all_models_takes_the_place_of_the_own_one(used: Desk, brid
     bridge.tell(TargetsListed((replace(QWEN, options=own),)))
     choose(used, bridge, BUILT_IN_CHOICE)
     (change,) = changed(bridge)
-    assert (change.args, bridge.posted) == ((QWEN.path, QWEN.options), [])
+    assert (change.args, used_drafters(bridge)) == ((QWEN.path, QWEN.options), [])
     change.answer()
-    assert bridge.posted == [UseDrafter(BUILT_IN_CHOICE)]
+    assert used_drafters(bridge) == [BUILT_IN_CHOICE]
 
 
 def test_an_own_choice_that_cannot_be_stored_is_told(used: Desk, bridge: FakeBridge) -> None:
@@ -245,7 +251,7 @@ def test_a_name_is_fetched_and_then_used(desk: Desk, bridge: FakeBridge, name: s
     assert desk.words.startswith("Downloading")
     assert desk.controller.choice == AUTOMATIC
     fetched(bridge).answer(Path(name))
-    assert bridge.posted == [UseDrafter(name)]
+    assert used_drafters(bridge) == [name]
     assert desk.controller.choice == name
     assert not desk.dialog.progress.isVisible()
 
@@ -298,7 +304,7 @@ def test_an_offer_is_downloaded_and_then_found_out_who_drafts(used: Desk, bridge
     button.click()
     assert fetched(bridge).args == (OFFER.hub_name,)
     fetched(bridge).answer(Path(OFFER.hub_name))
-    assert bridge.posted == [UseDrafter(AUTOMATIC)]
+    assert used_drafters(bridge) == [AUTOMATIC]
     assert used.controller.choice == AUTOMATIC
     assert used.toasts[-1] == f"{OFFER.hub_name} is downloaded and drafts wherever that pays."
 

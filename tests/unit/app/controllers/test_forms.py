@@ -17,10 +17,10 @@ from app.dialogs.library.library_page import LibraryPage
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
-from engine import EngineConfig, LoadTarget, SamplingSettings
+from engine import EngineConfig, SamplingSettings
 from engine.messages.events import TargetInfo, TargetReady, TargetsListed
 from engine.messages.forms import TuneProgress, TuneStep
-from engine.messages.targets import LibraryTarget
+from engine.messages.targets import LibraryTarget, LoadOrder
 from engine.tuning.measuring import Extent
 from tests.fakes.bridge import Asked, FakeBridge
 from tests.fakes.tiny_models import tiny_llama
@@ -82,7 +82,7 @@ def starter(desk: Desk, bridge: FakeBridge) -> Desk:
 
 def ready(bridge: FakeBridge, target: LibraryTarget) -> None:
     info = TargetInfo(target.name, str(target.path), "llama", 8192, target.size_bytes, 2)
-    bridge.tell(TargetReady(info, LoadTarget(str(target.path))))
+    bridge.tell(TargetReady(info, LoadOrder(str(target.path))))
 
 
 def test_opened_it_asks_which_forms_can_be_made(desk: Desk) -> None:

@@ -17,7 +17,6 @@ from app.dialogs.guided.samples import OWN
 from app.dialogs.guided.step import State
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
-from engine import LoadTarget
 from engine.library.suggestions import read_suggestions
 from engine.messages.comparison import Comparison, ComparisonOrder, ComparisonStep, RunFigures, Side
 from engine.messages.events import (
@@ -25,7 +24,7 @@ from engine.messages.events import (
     TargetReady,
 )
 from engine.messages.outlook import ExpectedSpeeds, MachineFigures, Outlook, Span
-from engine.messages.targets import HubFile, Purpose
+from engine.messages.targets import HubFile, LoadOrder, Purpose
 from tests.fakes.bridge import Asked, FakeBridge
 from tests.fakes.chats import unsaved
 
@@ -128,7 +127,7 @@ def test_every_step_says_what_it_found_out(desk: Desk) -> None:
     desk.press(dialog.main_button)
     assert not dialog.isVisible()
     assert desk.keeper.settings.guided_step == 0
-    assert not [each for each in desk.bridge.posted if isinstance(each, LoadTarget)], "nothing was loaded or fetched"
+    assert not [each for each in desk.bridge.posted if isinstance(each, LoadOrder)], "nothing was loaded or fetched"
 
 
 def test_a_busy_machine_is_told_and_measured_again(desk: Desk) -> None:
@@ -181,7 +180,7 @@ def test_another_model_makes_what_was_measured_void(desk: Desk) -> None:
     desk.window.guided_action.trigger()
     desk.measure()
     other = TargetInfo("another", "/a.gguf", "llama", 8192, 10, 2, identity="file:2")
-    desk.bridge.tell(TargetReady(other, LoadTarget("/a.gguf")))
+    desk.bridge.tell(TargetReady(other, LoadOrder("/a.gguf")))
     assert desk.dialog.machine.state is State.OPEN
     assert desk.dialog.outlook.text == ""
 

@@ -18,10 +18,19 @@ from app.dialogs.library.downloads_panel import DownloadRow
 from app.dialogs.library.library_dialog import LibraryDialog
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
-from engine import LoadTarget, SamplingSettings
+from engine import SamplingSettings
 from engine.messages.events import TargetInfo, TargetReady
 from engine.messages.forms import FormSpeed
-from engine.messages.targets import Downloaded, Downloading, HubFile, HubFiles, HubModel, Purpose, Suggestion
+from engine.messages.targets import (
+    Downloaded,
+    Downloading,
+    HubFile,
+    HubFiles,
+    HubModel,
+    LoadOrder,
+    Purpose,
+    Suggestion,
+)
 from engine.services.hub_service import HubService
 from tests.fakes.bridge import Asked, FakeBridge
 from tests.unit.app.library_samples import Q4, Q8
@@ -265,7 +274,7 @@ def test_speeds_are_estimated_again_when_a_model_was_loaded(desk: Desk) -> None:
     view = desk.page.suggestions
     assert [row.title for row in view.view.rows.rows] == ["Slow", "Quick"], "as they are suggested"
     assert not any("tok/s" in row.subtitle for row in view.view.rows.rows)
-    ready = TargetReady(TargetInfo("S", "/s.gguf", "llama", 1000, 10, 2), LoadTarget("starter"))
+    ready = TargetReady(TargetInfo("S", "/s.gguf", "llama", 1000, 10, 2), LoadOrder("starter"))
     desk.bridge.all_asked.clear()
     desk.bridge.tell(ready)
     assert [each.method for each in desk.bridge.all_asked] == [desk.bridge.engine.library.suggestions]

@@ -16,10 +16,11 @@ from app.dialogs.forms_dialog import FormsDialog
 from app.dialogs.library.sampling_fields import PRESETS
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
-from engine import STARTER, Command, LoadTarget, SamplingSettings, TargetOptions, TargetSettings
+from engine import STARTER, Command, SamplingSettings, TargetOptions, TargetSettings
+from engine.errors import Cancelled
 from engine.messages.drafters import DrafterChoice
-from engine.messages.events import DrafterChosen, Event, Failed, TargetInfo, TargetReady, TargetsListed
-from engine.messages.targets import Added, LibraryTarget, MemoryEstimate
+from engine.messages.events import DrafterChosen, Event, TargetInfo, TargetReady, TargetsListed
+from engine.messages.targets import Added, LibraryTarget, LoadOrder, MemoryEstimate
 from engine.services.library_service import LibraryService
 from tests.fakes.bridge import Asked, FakeBridge
 from tests.fakes.chats import Chats
@@ -79,7 +80,7 @@ class Desk:
         QCoreApplication.processEvents()
 
 
-def ready(target: LibraryTarget, command: LoadTarget) -> TargetReady:
+def ready(target: LibraryTarget, command: LoadOrder) -> TargetReady:
     return TargetReady(TargetInfo(target.name, str(target.path), "llama", 8192, target.size_bytes, 2), command)
 
 
@@ -96,7 +97,7 @@ def test_a_model_that_fits_is_loaded_with_its_own_settings(desk: Desk) -> None:
     assert desk.asked(desk.service.estimate) == [(QWEN.path, QWEN_SETTINGS)]
     assert desk.bridge.posted == []
     desk.estimated(QWEN.path, SMALL)
-    assert desk.bridge.loads[-1] == LoadTarget(str(QWEN.path), QWEN.options.settings, for_all=FOR_ALL)
+    assert desk.bridge.loads[-1] == LoadOrder(str(QWEN.path), QWEN.options.settings, for_all=FOR_ALL)
     desk.tell(ready(QWEN, desk.bridge.loads[-1]))
     assert desk.chats.keeper.settings.target == str(QWEN.path)
     rows = {row.key: row.tag for row in desk.window.target_bar.picker.view.rows.rows}
@@ -109,7 +110,7 @@ def test_a_model_is_loaded_as_what_it_was_when_it_was_listed(desk: Desk) -> None
     options = TargetOptions(TargetSettings(threads=2))
     desk.dialog.library.options_changed.emit(QWEN.path, options)
     desk.window.target_bar.target_chosen.emit(str(QWEN.path))
-    expected = LoadTarget(str(QWEN.path), options.settings, for_all=FOR_ALL, identity="file:1")
+    expected = LoadOrder(str(QWEN.path), options.settings, for_all=FOR_ALL, identity="file:1")
     assert desk.bridge.loads[-1] == expected
 
 
@@ -119,23 +120,22 @@ def test_one_that_does_not_fit_is_asked_about_in_numbers(desk: Desk) -> None:
     assert desk.question().text() == "mamba takes about 45.1 GB of memory, and 10.0 GB are free."
     num_loads = len(desk.bridge.loads)
     desk.answer("Load anyway")
-    assert desk.bridge.loads[num_loads:] == [LoadTarget(str(MAMBA.path), anyway=True, for_all=FOR_ALL)]
+    assert desk.bridge.loads[num_loads:] == [LoadOrder(str(MAMBA.path), anyway=True, for_all=FOR_ALL)]
 
 
 def test_a_file_from_elsewhere_that_was_refused_is_asked_about_too(desk: Desk) -> None:
     desk.window.target_bar.target_chosen.emit("/elsewhere/huge.gguf")
-    load = desk.bridge.loads[-1]
-    desk.tell(Failed("huge takes more memory than there is.", load))
+    desk.bridge.refuse("huge takes more memory than there is.")
     desk.estimated(Path("/elsewhere/huge.gguf"), LARGE)
     assert desk.question().text().startswith("huge takes about 45.1 GB")
     desk.answer("Load anyway")
-    assert desk.bridge.loads[-1] == LoadTarget("/elsewhere/huge.gguf", anyway=True, for_all=FOR_ALL)
+    assert desk.bridge.loads[-1] == LoadOrder("/elsewhere/huge.gguf", anyway=True, for_all=FOR_ALL)
 
 
 def test_a_loading_that_was_cancelled_is_not_asked_about(desk: Desk) -> None:
     desk.window.target_bar.target_chosen.emit("/elsewhere/huge.gguf")
     desk.window.target_bar.cancel_requested.emit()
-    desk.tell(Failed("Loading huge.gguf was cancelled.", desk.bridge.loads[-1], is_stopped=True))
+    desk.bridge.refuse(Cancelled("Loading huge.gguf was cancelled."))
     assert desk.asked(desk.service.estimate) == []
 
 
@@ -144,7 +144,7 @@ def test_who_cancels_before_the_answer_comes_is_not_asked_either(desk: Desk) -> 
     desk.window.target_bar.cancel_requested.emit()
     desk.estimated(MAMBA.path, LARGE)
     desk.window.target_bar.target_chosen.emit("/elsewhere/huge.gguf")
-    desk.tell(Failed("huge takes more memory than there is.", desk.bridge.loads[-1]))
+    desk.bridge.refuse("huge takes more memory than there is.")
     desk.window.target_bar.picker.chosen.emit(QWEN.reference)  # something else is wanted
     desk.estimated(Path("/elsewhere/huge.gguf"), LARGE)
     assert not any(box.isVisible() for box in desk.window.findChildren(QMessageBox))
@@ -153,7 +153,7 @@ def test_who_cancels_before_the_answer_comes_is_not_asked_either(desk: Desk) -> 
 def test_one_that_failed_for_other_reasons_is_not_asked_about(desk: Desk) -> None:
     desk.window.target_bar.target_chosen.emit("/elsewhere/old.gguf")
     num_loads = len(desk.bridge.loads)
-    desk.tell(Failed("It is too old.", desk.bridge.loads[-1]))
+    desk.bridge.refuse("It is too old.")
     desk.estimated(Path("/elsewhere/old.gguf"), SMALL)
     assert len(desk.bridge.loads) == num_loads
     assert not any(box.isVisible() for box in desk.window.findChildren(QMessageBox))
@@ -186,14 +186,14 @@ def test_where_memory_cannot_be_estimated_loading_says_what_is_wrong(desk: Desk)
 
 def test_the_model_in_use_is_not_loaded_again_but_ends_another_loading(desk: Desk) -> None:
     desk.window.target_bar.target_chosen.emit(str(MAMBA.path))
-    stop = desk.bridge.stops[-1]
+    loading = desk.bridge.loading[-1]
     desk.window.target_bar.picker.chosen.emit(STARTER_TARGET.reference)
-    assert stop.is_set()
+    assert loading.request.signal.is_set()
     assert desk.asked(desk.service.estimate) == []
 
 
 def test_the_starter_is_loaded_by_its_name(desk: Desk) -> None:
-    desk.tell(ready(QWEN, LoadTarget(str(QWEN.path))))
+    desk.tell(ready(QWEN, LoadOrder(str(QWEN.path))))
     desk.window.target_bar.picker.chosen.emit(STARTER_TARGET.reference)
     desk.estimated(STARTER_TARGET.path, SMALL)
     assert desk.bridge.loads[-1].target == STARTER
@@ -205,10 +205,9 @@ def test_a_choice_during_a_reply_waits_for_it_and_can_be_taken_back(desk: Desk) 
     desk.estimated(QWEN.path, SMALL)
     assert desk.window.target_bar.state.words == "Loads when the reply is finished"
     QTest.mouseClick(desk.window.target_bar.cancel_button, Qt.MouseButton.LeftButton)
-    assert desk.bridge.stops[-1].is_set()
+    assert desk.bridge.loading[-1].request.signal.is_set()
     assert desk.window.target_bar.name.text() == "smol"
-    load = desk.bridge.loads[-1]
-    desk.tell(Failed("Loading was cancelled.", load))
+    desk.bridge.refuse("Loading was cancelled.")
     assert desk.window.toasts.shown == (), "the user knows"
 
 
@@ -247,7 +246,7 @@ def test_a_longer_context_is_estimated_and_loaded_on_a_press(desk: Desk) -> None
     assert form.load_again_button.isVisibleTo(form)
     QTest.mouseClick(form.load_again_button, Qt.MouseButton.LeftButton)
     desk.estimated(STARTER_TARGET.path, SMALL)
-    assert desk.bridge.loads[-1] == LoadTarget(STARTER, TargetSettings(context_size=4096), for_all=FOR_ALL)
+    assert desk.bridge.loads[-1] == LoadOrder(STARTER, TargetSettings(context_size=4096), for_all=FOR_ALL)
     desk.tell(ready(STARTER_TARGET, desk.bridge.loads[-1]))
     assert not form.load_again_button.isVisibleTo(form)
 
@@ -346,7 +345,7 @@ def test_removing_asks_and_deletes_only_what_was_ticked(desk: Desk) -> None:
 
 
 def test_the_file_of_the_model_in_use_is_not_deleted(desk: Desk) -> None:
-    desk.tell(ready(MAMBA, LoadTarget(str(MAMBA.path))))
+    desk.tell(ready(MAMBA, LoadOrder(str(MAMBA.path))))
     desk.window.library_action.trigger()
     desk.dialog.library.remove_requested.emit(MAMBA.path)
     box = desk.question().checkBox()

@@ -14,15 +14,15 @@ from app.controllers.model_servers import ModelServersController
 from app.dialogs.model_servers.server_form import ModelServerForm
 from app.main_window import MainWindow
 from app.models.server_rows import ServerKey
-from engine import LoadTarget
-from engine.errors import Cancelled
+from engine.errors import Cancelled, NotPossible
 from engine.messages.events import (
     Event,
-    Failed,
     ServersListed,
     TargetReady,
+    TargetRefused,
 )
 from engine.messages.remote import RemoteServer, ServerSeen, ServerUntrusted
+from engine.messages.targets import LoadOrder
 from tests.fakes.bridge import Asked, FakeBridge
 from tests.fakes.chats import Chats
 from tests.unit.app.library_samples import STARTER_TARGET
@@ -385,7 +385,7 @@ def test_what_came_of_asking_is_shown_in_both_places(desk: Desk) -> None:
     desk.tell(TargetReady(on_server(DESK), desk.bridge.loads[-1]))
     assert desk.servers.dialog.cards[DESK.address].state.text() == "answered"
     assert desk.servers.dialog.cards[DESK.address].problem.isHidden()
-    desk.tell(Failed("192.168.1.5 is gone.", LoadTarget(DESK.models[0].reference)))
+    desk.tell(TargetRefused(LoadOrder(DESK.models[0].reference), "192.168.1.5 is gone.", NotPossible))
     assert desk.servers.dialog.cards[DESK.address].problem.text() == "192.168.1.5 is gone."
 
 

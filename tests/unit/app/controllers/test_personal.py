@@ -25,7 +25,6 @@ from engine import (
     ForgetLearned,
     ImportProfile,
     LearningSettings,
-    LoadTarget,
     ReadLearned,
     ShowProfile,
     UseAdapter,
@@ -49,13 +48,14 @@ from engine.messages.events import (
     TargetReady,
 )
 from engine.messages.learned import ImportOutcome, LearnedSummary, LearningProgress, ProfileSummary
+from engine.messages.targets import LoadOrder
 from engine.requests import Failure
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.chats import unsaved
 from tests.fakes.ear import Ear
 from tests.unit.app.learned_made import IN_USE, NOTHING, WHEN, benefit, learned
 
-READY = TargetReady(TargetInfo("Tiny", "/t.gguf", "llama", 1000, 10, 2), LoadTarget("t"))
+READY = TargetReady(TargetInfo("Tiny", "/t.gguf", "llama", 1000, 10, 2), LoadOrder("t"))
 PROFILE = Path("/home/me/me.slipstream")
 
 

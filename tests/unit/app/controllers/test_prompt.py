@@ -13,7 +13,6 @@ from app.controllers.prompt import PromptController
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from app.widgets.attachment_chip import Chip
-from engine import LoadTarget
 from engine.messages.conversations import TextFile
 from engine.messages.events import (
     Event,
@@ -21,9 +20,10 @@ from engine.messages.events import (
     TargetReady,
 )
 from engine.messages.prompts import Attachment, TokenCount
+from engine.messages.targets import LoadOrder
 from tests.fakes.bridge import Asked, FakeBridge
 
-READY = TargetReady(TargetInfo("Tiny", "/models/tiny.gguf", "llama 1B Q4", 1000, 10, 2), LoadTarget("starter"))
+READY = TargetReady(TargetInfo("Tiny", "/models/tiny.gguf", "llama 1B Q4", 1000, 10, 2), LoadOrder("starter"))
 
 
 class Desk:

@@ -23,7 +23,6 @@ from app.settings.keeper import SettingsKeeper
 from app.theme import ThemeKeeper
 from engine import (
     STARTER,
-    LoadTarget,
     ReplySettings,
     SamplingSettings,
     Send,
@@ -31,6 +30,7 @@ from engine import (
     built_in_drafter,
 )
 from engine.messages.events import Event, TargetInfo, TargetReady
+from engine.messages.targets import LoadOrder
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.chats import Chats
 
@@ -143,7 +143,7 @@ def test_the_model_follows_when_it_is_loaded_again(desk: Desk) -> None:
     desk.type("threads", "3")
     assert not dialog.loading.isHidden()
     dialog.load_button.click()
-    assert desk.bridge.loads[-1] == LoadTarget(STARTER, for_all=TargetSettings(threads=3))
+    assert desk.bridge.loads[-1] == LoadOrder(STARTER, for_all=TargetSettings(threads=3))
     assert dialog.loading.isHidden()
 
 
@@ -152,7 +152,7 @@ def test_a_model_that_is_still_being_loaded_begins_anew(desk: Desk) -> None:
     desk.open()
     desk.type("threads", "3")
     desk.controller.dialog.load_button.click()
-    assert desk.bridge.loads[-1] == LoadTarget("/other.gguf", for_all=TargetSettings(threads=3))
+    assert desk.bridge.loads[-1] == LoadOrder("/other.gguf", for_all=TargetSettings(threads=3))
 
 
 def test_reset_of_one_is_offered_only_where_it_differs(desk: Desk) -> None:

@@ -22,9 +22,10 @@ from app.settings.app_settings import AppSettings, SettingsFile
 from app.settings.keeper import SettingsKeeper
 from app.startup.open_request import OpenRequest
 from app.theme import ThemeKeeper
-from engine import EngineConfig, LoadTarget
+from engine import EngineConfig
 from engine.messages.conversations import ConversationSummary
 from engine.messages.events import ConversationsListed, Event, PromptStored, TargetInfo, TargetReady
+from engine.messages.targets import LoadOrder
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.ear import Ear
 from tests.unit.app.widgets.messages import prompt
@@ -90,7 +91,7 @@ def test_the_ways_to_a_model(qtbot: QtBot, sit_down: Callable[..., Desk], monkey
     assert window.focusWidget() is window.prompt_box.editor
     assert not desk.keeper.settings.has_chatted, "the next start says hello again"
     welcome.show_introduction(True)
-    desk.tell(TargetReady(TargetInfo("S", "/s.gguf", "llama", 1000, 10, 2), LoadTarget("starter")))
+    desk.tell(TargetReady(TargetInfo("S", "/s.gguf", "llama", 1000, 10, 2), LoadOrder("starter")))
     with qtbot.assertNotEmitted(window.starter_action.triggered):
         QTest.mouseClick(welcome.starter_button, Qt.MouseButton.LeftButton)
     assert not desk.is_introduced
@@ -254,6 +255,7 @@ _MACOS = """
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QFileOpenEvent
 from app.startup.desktop_application import DesktopApplication
+from engine.messages.targets import LoadOrder
 application = DesktopApplication()
 application.opened.connect(lambda request: print("late", *request.files))
 QApplication = type(application).__mro__[1]

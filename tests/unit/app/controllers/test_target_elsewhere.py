@@ -18,12 +18,11 @@ from app.controllers.prompt import PromptController
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
 from app.theme import ThemeKeeper
-from engine import STARTER, LoadTarget, Send
+from engine import STARTER, Send
 from engine.messages.conversations import Conversation, ConversationSummary
 from engine.messages.events import (
     ConversationOpened,
     Event,
-    Failed,
     ReplyFinished,
     ReplyText,
     ReplyWaits,
@@ -36,6 +35,7 @@ from engine.messages.order import Preset, TargetChoice
 from engine.messages.prompts import AttachedPicture, join_prompt
 from engine.messages.replies import ReplyStatistics, StopReason
 from engine.messages.speed import LiveFigures
+from engine.messages.targets import LoadOrder
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.chats import Chats, unsaved
 from tests.unit.app.library_samples import STARTER_TARGET
@@ -112,7 +112,7 @@ def test_a_new_chat_says_where_its_model_runs(desk: Desk) -> None:
 
 def test_where_it_cannot_be_had_the_one_in_use_stays(desk: Desk) -> None:
     desk.chats.target.choose(MODEL.reference)
-    desk.tell(Failed(REFUSED, desk.bridge.loads[-1]))
+    desk.bridge.refuse(REFUSED)
     assert desk.window.target_bar.name.words == "Tiny"
     assert [toast.words.text() for toast in desk.window.toasts.shown] == [REFUSED]
     assert desk.target == STARTER
@@ -121,8 +121,8 @@ def test_where_it_cannot_be_had_the_one_in_use_stays(desk: Desk) -> None:
 def test_the_next_start_takes_it_again_and_if_it_is_silent_the_starter_answers(window: MainWindow) -> None:
     desk = Desk(window, AppSettings(target=MODEL.reference, target_identity=MODEL.identity))
     desk.chats.target.load(MODEL.reference, identity=MODEL.identity, by_itself=True)
-    desk.tell(Failed(REFUSED, desk.bridge.loads[-1]))
-    assert desk.bridge.loads[-1] == LoadTarget(STARTER, by_itself=True)
+    desk.bridge.refuse(REFUSED)
+    assert desk.bridge.loads[-1] == LoadOrder(STARTER, by_itself=True)
     (notice,) = window.notices.shown.values()
     words = f"llama-3.3-70b cannot be used now. {REFUSED} The starter model answers instead."
     assert notice.words.text() == words

@@ -19,7 +19,7 @@ from app.crash import watch as watch_module
 from app.crash.discretion import Discreet
 from app.crash.reports import CrashFolder, error_line
 from app.crash.watch import MOST_REPORTS, CrashWatch, log_file, log_to_file, watching
-from engine import LoadTarget
+from engine import Send
 from engine.errors import FetchFailed
 from engine.logged import Loggable
 from engine.messages.tools import Tool
@@ -70,8 +70,8 @@ def logged(folder: Path, write: Callable[[logging.Logger], None], name: str = "s
 
 def test_words_of_errors_are_not_logged(tmp_path: Path) -> None:
     def write(logger: logging.Logger) -> None:
-        logger.info("%s: %s", LoadTarget, caught(FetchFailed("{host} cannot be reached", host=SECRET)))
-        logger.info("%s: %s", LoadTarget, caught(FetchFailed(SECRET)))
+        logger.info("%s: %s", Send, caught(FetchFailed("{host} cannot be reached", host=SECRET)))
+        logger.info("%s: %s", Send, caught(FetchFailed(SECRET)))
         logger.error("%s failed", "Send", exc_info=caught(RuntimeError(SECRET)))
         logger.warning("no room: %s", caught(OSError(28, SECRET, f"/{SECRET}")))
         try:
@@ -81,7 +81,7 @@ def test_words_of_errors_are_not_logged(tmp_path: Path) -> None:
 
     text = logged(tmp_path, write)
     assert SECRET not in text
-    assert "LoadTarget: FetchFailed at test_watch.py:" in text
+    assert "Send: FetchFailed at test_watch.py:" in text
     assert f"[Errno 28] {os.strerror(28)}" in text
     assert text.count("Traceback") == 3, "where it was"
 
@@ -89,7 +89,7 @@ def test_words_of_errors_are_not_logged(tmp_path: Path) -> None:
 def test_a_mendable_error_logs_its_template_and_those_within_it(tmp_path: Path) -> None:
     why = say("{host} cannot be reached; check that this computer is online and try again.", host=SECRET)
     both = FetchFailed("{sentence} It reported: {detail}", sentence=why, detail=SECRET)
-    text = logged(tmp_path, lambda logger: logger.info("%s: %s", LoadTarget, caught(both)))
+    text = logged(tmp_path, lambda logger: logger.info("%s: %s", Send, caught(both)))
     assert "{host} cannot be reached; check that this computer is online and try again. It reported: {detail}" in text
     assert SECRET not in text
 

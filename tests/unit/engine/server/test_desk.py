@@ -10,7 +10,7 @@ import pytest
 
 from engine.config import ReplySettings
 from engine.messages.asked import Asked, Refusal
-from engine.messages.commands import Answer, LoadTarget
+from engine.messages.commands import Answer
 from engine.messages.events import (
     AnswerEnded,
     AnswerRefused,
@@ -24,6 +24,7 @@ from engine.messages.events import (
 from engine.messages.owner import Owner
 from engine.messages.replies import ReplyStatistics, StopReason
 from engine.messages.serving import Asker, ServerLimits
+from engine.messages.targets import LoadOrder
 from engine.server import desk
 from engine.server.desk import Desk, Told
 from engine.server.refusals import RequestRefused
@@ -43,7 +44,7 @@ def at_desk(visit: Callable[[Desk], Awaitable[_T]]) -> _T:
     async def main() -> _T:
         at = Desk(lambda _command: StopSignal(), ReplySettings, ServerLimits())
         at.open(asyncio.get_running_loop())
-        at.hear(TargetReady(TARGET, LoadTarget("fake")))
+        at.hear(TargetReady(TARGET, LoadOrder("fake")))
         return await asyncio.wait_for(visit(at), _PATIENCE_S)
 
     return asyncio.run(main())

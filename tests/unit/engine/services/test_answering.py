@@ -11,12 +11,13 @@ import pytest
 from engine.config import ReplySettings
 from engine.errors import NotPossible
 from engine.messages.asked import Asked, Refusal
-from engine.messages.commands import Answer, LoadTarget
+from engine.messages.commands import Answer
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.events import AnswerEnded, AnswerRefused, AnswerText
 from engine.messages.owner import USER as USER_OWNER
 from engine.messages.owner import Owner
 from engine.messages.replies import StopReason
+from engine.messages.targets import LoadOrder
 from engine.services.remembering import Remembering
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
@@ -36,7 +37,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 
 
 def loaded(desk: Desk, target: FakeTarget) -> Desk:
-    desk.do(LoadTarget(desk.add("model", target)))
+    desk.load(LoadOrder(desk.add("model", target)))
     return desk
 
 

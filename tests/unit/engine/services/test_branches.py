@@ -10,10 +10,11 @@ import pytest
 
 from engine.config import OwnSampling, ReplySettings, SamplingSettings
 from engine.errors import Cancelled, ConversationMissing, NotPossible, PromptTooLong
-from engine.messages.commands import ContinueReply, EditPrompt, LoadTarget, Regenerate, Send
+from engine.messages.commands import ContinueReply, EditPrompt, Regenerate, Send
 from engine.messages.conversations import Message, Role
 from engine.messages.events import PromptStored, ReplyFinished, ReplyText
 from engine.messages.replies import StopReason
+from engine.messages.targets import LoadOrder
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target import grammar
@@ -35,7 +36,7 @@ def target() -> FakeTarget:
 def desk(tmp_path: Path, target: FakeTarget) -> Iterator[Desk]:
     repository = Repository.open(tmp_path / "store")
     desk = Desk(repository, tmp_path)
-    desk.do(LoadTarget(desk.add("fake", target)))
+    desk.load(LoadOrder(desk.add("fake", target)))
     yield desk
     repository.close()
 
@@ -163,7 +164,7 @@ def test_half_a_character_is_left_behind_when_a_reply_goes_on(desk: Desk, target
 
 def test_a_limit_counts_what_is_new(desk: Desk) -> None:
     desk.drafts_from_recall = True
-    desk.do(LoadTarget("fake"))
+    desk.load(LoadOrder("fake"))
     ask(desk, "Something to recall")
     desk.do(Send("Hi", None, SHORT))
     for length in (8, 12):
@@ -255,7 +256,7 @@ def test_a_reply_goes_on_also_with_a_tokenizer_that_puts_a_space_before_every_te
             return super().tokenize(" " + text)
 
     target = SpacedTarget(says("Hello, world."))
-    desk.do(LoadTarget(desk.add("spaced", target)))
+    desk.load(LoadOrder(desk.add("spaced", target)))
     desk.do(Send("Hi", None, SHORT))
     desk.do(ContinueReply(finished(desk).message.conversation_id, SHORT))
     message = finished(desk).message

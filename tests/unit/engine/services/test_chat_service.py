@@ -19,7 +19,7 @@ from engine.errors import (
     TargetUnusable,
     TemplateFailed,
 )
-from engine.messages.commands import ChatCommand, Command, LoadTarget, Regenerate, Send, UpdateRecall, UseDrafter
+from engine.messages.commands import ChatCommand, Command, Regenerate, Send, UpdateRecall
 from engine.messages.conversations import ConversationSummary, Role
 from engine.messages.events import (
     ConversationChanged,
@@ -37,7 +37,7 @@ from engine.messages.events import (
 )
 from engine.messages.prompts import AttachedPicture, join_prompt
 from engine.messages.replies import StopReason
-from engine.messages.targets import TargetSource
+from engine.messages.targets import LoadOrder, TargetSource
 from engine.messages.tools import Permission
 from engine.numerics.draft_length import FixedCosts
 from engine.proposers.draft_policy import DraftPolicy
@@ -168,6 +168,14 @@ class Desk:
         self.events.clear()
         self.service.handle(command, stop or StopSignal())
 
+    def load(self, order: LoadOrder, stop: StopSignal | None = None) -> None:
+        self.events.clear()
+        self.target.load(order, stop or StopSignal())
+
+    def use_drafter(self, drafter: str, stop: StopSignal | None = None) -> None:
+        self.events.clear()
+        self.target.use_drafter(drafter, stop or StopSignal())
+
     def remembered(self, target: FakeTarget) -> list[str]:
         """What the store knows in this target's tokens, oldest first."""
         vocabulary = target.vocabulary
@@ -177,7 +185,7 @@ class Desk:
 
 @pytest.fixture
 def talking(desk: Desk) -> Desk:
-    desk.do(LoadTarget(desk.add("fake", FakeTarget(says("Hello.")))))
+    desk.load(LoadOrder(desk.add("fake", FakeTarget(says("Hello.")))))
     return desk
 
 
@@ -189,7 +197,7 @@ def finished(desk: Desk) -> ReplyFinished:
 
 def test_loading_tells_its_progress_in_whole_percents_and_remembers_the_target(desk: Desk) -> None:
     path = desk.add("fake", FakeTarget())
-    desk.do(LoadTarget(path))
+    desk.load(LoadOrder(path))
     assert desk.told(TargetLoading) == [TargetLoading("fake", 0.0), TargetLoading("fake", 0.5)]
     (ready,) = desk.told(TargetReady)
     assert isinstance(ready, TargetReady)
@@ -200,14 +208,14 @@ def test_loading_tells_its_progress_in_whole_percents_and_remembers_the_target(d
 
 
 def test_a_target_that_cannot_roll_back_is_said_to(desk: Desk) -> None:
-    desk.do(LoadTarget(desk.add("mamba", FakeTarget(can_roll_back=False, chat_template="{{ messages }}"))))
+    desk.load(LoadOrder(desk.add("mamba", FakeTarget(can_roll_back=False, chat_template="{{ messages }}"))))
     (ready,) = desk.told(TargetReady)
     assert isinstance(ready, TargetReady)
     assert ready.target.notice.startswith("This model cannot roll back what it has read")
 
 
 def test_how_little_a_target_can_take_back_is_said(desk: Desk) -> None:
-    desk.do(LoadTarget(desk.add("lfm2", FakeTarget(max_rollback=7, chat_template="{{ messages }}"))))
+    desk.load(LoadOrder(desk.add("lfm2", FakeTarget(max_rollback=7, chat_template="{{ messages }}"))))
     (ready,) = desk.told(TargetReady)
     assert isinstance(ready, TargetReady)
     assert ready.target.notice.startswith("This model can roll back only the last 7 tokens")
@@ -215,12 +223,12 @@ def test_how_little_a_target_can_take_back_is_said(desk: Desk) -> None:
 
 def test_only_a_file_that_was_loaded_before_and_kept_its_size_is_trusted(desk: Desk) -> None:
     path = desk.add("fake", FakeTarget())
-    desk.do(LoadTarget(path))
+    desk.load(LoadOrder(path))
     assert desk.trusted["fake"] is False
-    desk.do(LoadTarget("fake"))  # by its name now
+    desk.load(LoadOrder("fake"))  # by its name now
     assert desk.trusted["fake"] is True
     Path(path).write_bytes(b"GGUF and more")
-    desk.do(LoadTarget(path))
+    desk.load(LoadOrder(path))
     assert desk.trusted["fake"] is False
 
 
@@ -230,7 +238,7 @@ def test_only_a_file_that_was_loaded_before_and_kept_its_size_is_trusted(desk: D
 )
 def test_a_target_that_fails_to_load_leaves_the_one_in_use(talking: Desk, broken: FakeTarget | Exception) -> None:
     with pytest.raises((TargetUnusable, TemplateFailed)):
-        talking.do(LoadTarget(talking.add("broken", broken)))
+        talking.load(LoadOrder(talking.add("broken", broken)))
     if isinstance(broken, FakeTarget):
         assert broken.closed
     talking.do(Send("Hi", None, GREEDY))
@@ -243,12 +251,12 @@ def test_a_cancelled_loading_changes_nothing_though_the_file_was_read(talking: D
     stop = StopSignal()
     stop.set()
     with pytest.raises(Cancelled, match=r"^Loading .* was cancelled"):
-        talking.do(LoadTarget(path), stop)  # before it began
+        talking.load(LoadOrder(path), stop)  # before it began
     assert "late" not in talking.trusted
     stop = StopSignal()
     talking.on_load = stop.set
     with pytest.raises(Cancelled, match=r"^Loading .* was cancelled"):
-        talking.do(LoadTarget(path), stop)  # after the last progress was told
+        talking.load(LoadOrder(path), stop)  # after the last progress was told
     assert late.closed
     talking.do(Send("Hi", None, GREEDY))
     assert finished(talking).message.text == "Hello."
@@ -256,7 +264,7 @@ def test_a_cancelled_loading_changes_nothing_though_the_file_was_read(talking: D
 
 def test_switching_closes_the_old_target(talking: Desk) -> None:
     old = talking.targets[str(talking._folder / "fake.gguf")]
-    talking.do(LoadTarget(talking.add("other", FakeTarget(says("Bonjour.")))))
+    talking.load(LoadOrder(talking.add("other", FakeTarget(says("Bonjour.")))))
     assert isinstance(old, FakeTarget)
     assert old.closed
     talking.do(Send("Hi", None, GREEDY))
@@ -265,12 +273,12 @@ def test_switching_closes_the_old_target(talking: Desk) -> None:
 
 def test_a_missing_file_is_named(desk: Desk) -> None:
     with pytest.raises(TargetMissing, match=r"no model file .*nowhere\.gguf"):
-        desk.do(LoadTarget("/nowhere.gguf"))
+        desk.load(LoadOrder("/nowhere.gguf"))
     path = desk.add("gone", FakeTarget())
-    desk.do(LoadTarget(path))
+    desk.load(LoadOrder(path))
     Path(path).unlink()
     with pytest.raises(TargetMissing, match="The file of gone is gone"):
-        desk.do(LoadTarget("gone"))
+        desk.load(LoadOrder("gone"))
 
 
 def told_ready(desk: Desk) -> TargetReady:
@@ -414,23 +422,23 @@ def test_a_failed_reply_is_kept_and_the_failure_told(talking: Desk) -> None:
 def test_another_drafter_is_used_at_once_and_for_the_next_target(talking: Desk) -> None:
     talking.do(Send("Hi", None, GREEDY))
     conversation_id = finished(talking).message.conversation_id
-    talking.do(UseDrafter("somebody/tiny"))
+    talking.use_drafter("somebody/tiny")
     sentence = "Nothing drafts in this test, somebody/tiny either."
     assert talking.events == [SpeculationChanged("fake", sentence, False, can_draft=False)]
     talking.do(Send("And?", conversation_id, GREEDY))
     statistics = finished(talking).message.statistics
     assert statistics is not None
     assert statistics.evaluated_tokens == statistics.prompt_tokens  # what the target held was given up
-    talking.do(LoadTarget("fake"))
+    talking.load(LoadOrder("fake"))
     (ready,) = talking.told(TargetReady)
     assert isinstance(ready, TargetReady)
     assert ready.target.speculation == sentence
 
 
 def test_a_drafter_chosen_before_any_target_waits_for_it(desk: Desk) -> None:
-    desk.do(UseDrafter("somebody/tiny"))
+    desk.use_drafter("somebody/tiny")
     assert desk.events == []
-    desk.do(LoadTarget(desk.add("fake", FakeTarget())))
+    desk.load(LoadOrder(desk.add("fake", FakeTarget())))
     (ready,) = desk.told(TargetReady)
     assert isinstance(ready, TargetReady)
     assert "somebody/tiny" in ready.target.speculation
@@ -439,7 +447,7 @@ def test_a_drafter_chosen_before_any_target_waits_for_it(desk: Desk) -> None:
 def test_replies_go_on_when_a_change_of_drafter_was_interrupted(talking: Desk) -> None:
     stop = StopSignal()
     stop.set()
-    talking.do(UseDrafter("somebody/tiny"), stop)
+    talking.use_drafter("somebody/tiny", stop)
     talking.do(Send("Hi", None, GREEDY))
     assert finished(talking).message.text == "Hello."
 
@@ -467,7 +475,7 @@ def test_a_reply_that_was_stopped_or_failed_is_remembered_as_far_as_it_came(talk
 
 def test_what_was_said_in_one_conversation_is_drafted_in_the_next(desk: Desk) -> None:
     desk.drafts_from_recall = True
-    desk.do(LoadTarget(desk.add("fake", FakeTarget(says("0123456789ABCDEFGHIJKL")))))
+    desk.load(LoadOrder(desk.add("fake", FakeTarget(says("0123456789ABCDEFGHIJKL")))))
     num_accepted = []
     for prompt in ("First.", "Second."):
         desk.do(Send(prompt, None, GREEDY))
@@ -479,7 +487,7 @@ def test_what_was_said_in_one_conversation_is_drafted_in_the_next(desk: Desk) ->
 
 
 def test_a_loaded_target_is_to_remember_more(desk: Desk) -> None:
-    desk.do(LoadTarget(desk.add("fake", FakeTarget())))
+    desk.load(LoadOrder(desk.add("fake", FakeTarget())))
     assert desk.posted == [UpdateRecall()]
 
 
@@ -489,7 +497,7 @@ def test_a_target_that_fails_to_load_leaves_the_memory_of_the_one_in_use(talking
     talking.posted.clear()
     broken = FakeTarget(chat_template="{{ raise_exception('no') }}", more_pieces=(b"Hello",))
     with pytest.raises(TemplateFailed):
-        talking.do(LoadTarget(talking.add("broken", broken)))
+        talking.load(LoadOrder(talking.add("broken", broken)))
     assert talking.posted == []
     talking.do(Send("Hi", None, GREEDY))
     assert talking.remembered(target) == ["Hi", "Hello."]
@@ -507,7 +515,7 @@ def test_another_targets_chats_are_remembered_little_by_little_until_there_are_n
         talking.do(Send(f"Prompt {number}", None, GREEDY))
     new = FakeTarget(says("Bonjour."), more_pieces=(b"Hello", b"Prompt "))
     talking.posted.clear()
-    talking.do(LoadTarget(talking.add("new", new)))
+    talking.load(LoadOrder(talking.add("new", new)))
     assert talking.remembered(new) == []
     num_slices = 0
     while talking.posted:
@@ -552,7 +560,7 @@ def test_an_incognito_chat_goes_on_like_any_other_and_leaves_no_trace(talking: D
 def test_a_slow_reply_is_told_in_the_log_with_what_made_it_slow(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
     wrong = FakeRecall([ord("x")], (0.9,))
     desk.speculation = Speculation(DraftPolicy(FixedCosts({1: 1.0, 2: 1.25, 16: 4.0}), [wrong]))
-    desk.do(LoadTarget(desk.add("fake", FakeTarget(says("Good day to you.")))))
+    desk.load(LoadOrder(desk.add("fake", FakeTarget(says("Good day to you.")))))
     with caplog.at_level(logging.WARNING, "slipstream.chat"):
         desk.do(Send("Hi", None, GREEDY, incognito=True))
         assert caplog.text == "", "of an incognito chat there is no trace"
@@ -572,7 +580,7 @@ def test_a_slow_reply_is_told_in_the_log_with_what_made_it_slow(desk: Desk, capl
 
 
 def test_a_reply_that_repeats_itself_is_told_of_once_and_goes_on(desk: Desk) -> None:
-    desk.do(LoadTarget(desk.add("fake", FakeTarget(says("and on " * 40)))))
+    desk.load(LoadOrder(desk.add("fake", FakeTarget(says("and on " * 40)))))
     desk.do(Send("Hi", None, GREEDY))
     message = finished(desk).message
     assert desk.told(ReplyRepeats) == [ReplyRepeats(message.conversation_id)]
@@ -585,13 +593,13 @@ def test_a_reply_that_repeats_itself_is_told_of_once_and_goes_on(desk: Desk) -> 
 def test_a_prompt_with_a_picture_is_answered_by_who_sees_it_and_kept_with_it(desk: Desk) -> None:
     shown = picture("k")
     prompt = join_prompt([AttachedPicture("a.png", shown.digest)], "Which?")
-    desk.do(LoadTarget(desk.add("mole", FakeTarget(says("Hello.")))))
+    desk.load(LoadOrder(desk.add("mole", FakeTarget(says("Hello.")))))
     assert not told_ready(desk).target.sees_pictures
     with pytest.raises(NotPossible, match="fake cannot see pictures"):
         desk.do(Send(prompt, None, GREEDY, pictures=(shown,)))
     assert desk.repository.list_conversations() == ()
     seer = Seer()
-    desk.do(LoadTarget(desk.add("seer", seer)))
+    desk.load(LoadOrder(desk.add("seer", seer)))
     assert told_ready(desk).target.sees_pictures
     desk.do(Send(prompt, None, GREEDY, pictures=(shown,)))
     first = finished(desk).message
@@ -601,6 +609,6 @@ def test_a_prompt_with_a_picture_is_answered_by_who_sees_it_and_kept_with_it(des
     assert desk.repository.find_pictures(first.conversation_id, [shown.digest]) == {shown.digest: shown}
     desk.do(Send("And?", first.conversation_id, GREEDY))
     assert (finished(desk).message.text, seer.looked_at) == ("k2", ["k", "k"])
-    desk.do(LoadTarget(desk.add("other", FakeTarget(says("Hello.")))))
+    desk.load(LoadOrder(desk.add("other", FakeTarget(says("Hello.")))))
     desk.do(Regenerate(first.conversation_id, GREEDY))
     assert finished(desk).message.text == "Hello.", "its name stands for the picture"

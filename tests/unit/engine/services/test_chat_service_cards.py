@@ -8,8 +8,9 @@ import pytest
 
 from engine.config import TargetSettings
 from engine.errors import CardsTooSmall, NotPossible
-from engine.messages.commands import LoadTarget, Send
+from engine.messages.commands import Send
 from engine.messages.events import TargetReady
+from engine.messages.targets import LoadOrder
 from tests.fakes.target import FakeTarget, says
 from tests.unit.engine.services.test_chat_service import GREEDY, Desk, finished
 
@@ -30,21 +31,21 @@ def ready(desk: Desk) -> TargetReady:
 
 def test_the_one_in_use_leaves_its_card_before_another_is_loaded(desk: Desk) -> None:
     first = on_card()
-    desk.do(LoadTarget(desk.add("first", first)))
+    desk.load(LoadOrder(desk.add("first", first)))
     assert (ready(desk).target.num_gpu_layers, ready(desk).target.gpu) == (3, "A card")
     seen: list[bool] = []
     desk.on_load = lambda: seen.append(first.closed)
-    desk.do(LoadTarget(desk.add("second", on_card(0))))
+    desk.load(LoadOrder(desk.add("second", on_card(0))))
     assert seen == [True]
-    desk.do(LoadTarget(desk.add("third", FakeTarget(says("Hi.")))))
+    desk.load(LoadOrder(desk.add("third", FakeTarget(says("Hi.")))))
     assert seen == [True, True]
 
 
 def test_what_left_for_one_that_failed_comes_back_when_it_is_asked(desk: Desk) -> None:
     path = desk.add("first", on_card())
-    desk.do(LoadTarget(path, TargetSettings(threads=3)))
+    desk.load(LoadOrder(path, TargetSettings(threads=3)))
     with pytest.raises(CardsTooSmall):
-        desk.do(LoadTarget(desk.add("other", TOO_SMALL)))
+        desk.load(LoadOrder(desk.add("other", TOO_SMALL)))
     desk.targets[path] = on_card()
     desk.do(Send("Hi", None, GREEDY))
     assert finished(desk).message.text == "Hello."
@@ -56,7 +57,7 @@ def test_what_left_for_one_that_failed_comes_back_when_it_is_asked(desk: Desk) -
 
 def test_where_nothing_was_loaded_nothing_comes_back(desk: Desk) -> None:
     with pytest.raises(CardsTooSmall):
-        desk.do(LoadTarget(desk.add("other", TOO_SMALL)))
+        desk.load(LoadOrder(desk.add("other", TOO_SMALL)))
     with pytest.raises(NotPossible, match="No model is loaded yet"):
         desk.do(Send("Hi", None, GREEDY))
 
@@ -73,6 +74,6 @@ def test_where_nothing_was_loaded_nothing_comes_back(desk: Desk) -> None:
 def test_what_does_not_fit_is_told_unless_it_is_so_wanted(
     desk: Desk, num_gpu_layers: int, wanted: int | None, notice: str
 ) -> None:
-    desk.do(LoadTarget(desk.add("fake", on_card(num_gpu_layers)), TargetSettings(gpu_layers=wanted)))
+    desk.load(LoadOrder(desk.add("fake", on_card(num_gpu_layers)), TargetSettings(gpu_layers=wanted)))
     told = ready(desk).target.notice
     assert told.startswith(notice) if notice else "layers" not in told

@@ -11,9 +11,9 @@ import pytest
 from engine.config import OwnSampling, ReplySettings, SamplingSettings, TargetOptions, TargetSettings
 from engine.errors import StoreUnusable, TargetUnusable
 from engine.library import estimate
-from engine.messages.commands import LoadTarget, Send
+from engine.messages.commands import Send
 from engine.messages.events import ConversationChanged, TargetReady
-from engine.messages.targets import TargetSource
+from engine.messages.targets import LoadOrder, TargetSource
 from engine.replies.reply import ReplyWriter
 from engine.replies.run import PreparedReply
 from engine.replies.writing import Reply
@@ -52,9 +52,9 @@ def test_a_target_too_large_is_not_loaded_unless_anyway(
     path = add(desk, target)
     monkeypatch.setattr(estimate, "free_memory", lambda: 1000)
     with pytest.raises(TargetUnusable, match="or load it anyway"):
-        desk.do(LoadTarget(str(path)))
+        desk.load(LoadOrder(str(path)))
     assert desk.trusted == {}
-    desk.do(LoadTarget(str(path), anyway=True))
+    desk.load(LoadOrder(str(path), anyway=True))
     assert len(desk.told(TargetReady)) == 1
 
 
@@ -63,7 +63,7 @@ def test_the_process_that_renders_templates_starts_with_the_loading(
 ) -> None:
     begun: list[int] = []
     monkeypatch.setattr(template_apart, "begin", lambda: begun.append(len(desk.trusted)))
-    desk.do(LoadTarget(str(add(desk, target))))
+    desk.load(LoadOrder(str(add(desk, target))))
     assert begun == [0], "before the file is opened"
     assert len(desk.trusted) == 1
 
@@ -81,7 +81,7 @@ def test_who_hears_of_a_target_finds_it_in_the_library(
         return remember(source, vocabulary)
 
     monkeypatch.setattr(desk.repository, "remember_target", late)
-    desk.do(LoadTarget(str(path)))
+    desk.load(LoadOrder(str(path)))
     assert told == [False]
 
 
@@ -95,7 +95,7 @@ def test_a_target_that_the_store_refuses_is_there_all_the_same(
 
     monkeypatch.setattr(desk.repository, "remember_target", refuse)
     with pytest.raises(StoreUnusable, match="No room for"):
-        desk.do(LoadTarget(str(path)))
+        desk.load(LoadOrder(str(path)))
     assert len(desk.told(TargetReady)) == 1
     assert desk.target.is_loaded
 
@@ -104,7 +104,7 @@ def test_settings_of_the_target_come_before_those_for_all(desk: Desk, target: Fa
     path = add(desk, target)
     desk.repository.add_target(file_source(path))
     desk.repository.change_target_options(path, TargetOptions(TargetSettings(context_size=512)))
-    desk.do(LoadTarget("fake", for_all=TargetSettings(context_size=2048, threads=1)))
+    desk.load(LoadOrder("fake", for_all=TargetSettings(context_size=2048, threads=1)))
     assert desk.settings == [TargetSettings(context_size=512, threads=1)]
 
 
@@ -120,7 +120,7 @@ def test_sampling_of_the_target_holds_from_the_next_reply_on(
 
     monkeypatch.setattr(ReplyWriter, "write", noting)
     path = add(desk, target)
-    desk.do(LoadTarget(str(path)))
+    desk.load(LoadOrder(str(path)))
     desk.do(Send("Hi", None, GREEDY))
     desk.repository.change_target_options(path, TargetOptions(sampling=SamplingSettings(temperature=0.5)))
     desk.do(Send("Hi", None, GREEDY))
@@ -129,7 +129,7 @@ def test_sampling_of_the_target_holds_from_the_next_reply_on(
 
 def test_where_a_reply_has_a_form_no_thought_comes_before_it(desk: Desk) -> None:
     target = Thinker()
-    desk.do(LoadTarget(desk.add("thinker", target)))
+    desk.load(LoadOrder(desk.add("thinker", target)))
     desk.do(Send("Two and two?", None, GREEDY))
     assert "<think>\nFirst" in target.text
     desk.do(Send("Two and two?", None, GREEDY, sampling=OwnSampling(grammar='root ::= "4"')))
@@ -139,7 +139,7 @@ def test_where_a_reply_has_a_form_no_thought_comes_before_it(desk: Desk) -> None
 
 def test_a_new_conversation_keeps_the_system_prompt_of_the_target(desk: Desk, target: FakeTarget) -> None:
     path = add(desk, target)
-    desk.do(LoadTarget(str(path)))
+    desk.load(LoadOrder(str(path)))
     desk.repository.change_target_options(path, TargetOptions(system_prompt="Be brief."))
     desk.do(Send("Hi", None, GREEDY, system_prompt="Usual."))
     changed = desk.told(ConversationChanged)[0]
@@ -151,19 +151,19 @@ def test_settings_for_all_hold_only_where_nothing_is_set_for_the_target(desk: De
     path = add(desk, target)
     desk.repository.add_target(file_source(path))
     desk.repository.change_target_options(path, TargetOptions(TargetSettings(context_size=512)))
-    desk.do(LoadTarget("fake", for_all=TargetSettings(context_size=64, threads=1)))
+    desk.load(LoadOrder("fake", for_all=TargetSettings(context_size=64, threads=1)))
     assert desk.settings == [TargetSettings(context_size=512, threads=1)]
 
 
 def test_a_file_that_moved_is_loaded_with_what_was_set_for_it(desk: Desk, target: FakeTarget) -> None:
     path = add(desk, target)
-    desk.do(LoadTarget(str(path)))
+    desk.load(LoadOrder(str(path)))
     desk.repository.change_target_options(path, TargetOptions(TargetSettings(context_size=512)))
     moved = path.rename(path.with_name("moved.gguf"))
     desk.targets[str(moved)] = target
-    desk.do(LoadTarget(str(moved)))
+    desk.load(LoadOrder(str(moved)))
     assert desk.settings[-1] == TargetSettings(context_size=512)
-    desk.do(LoadTarget(str(path), identity=identity_of(desk)))  # the choice that was remembered
+    desk.load(LoadOrder(str(path), identity=identity_of(desk)))  # the choice that was remembered
     (ready,) = desk.told(TargetReady)
     assert isinstance(ready, TargetReady)
     assert ready.target.path == str(moved)
@@ -171,14 +171,14 @@ def test_a_file_that_moved_is_loaded_with_what_was_set_for_it(desk: Desk, target
 
 def test_settings_for_a_file_that_changed_do_not_count(desk: Desk, target: FakeTarget) -> None:
     path = add(desk, target)
-    desk.do(LoadTarget(str(path)))
+    desk.load(LoadOrder(str(path)))
     desk.repository.change_target_options(path, TargetOptions(TargetSettings(context_size=512)))
     before = identity_of(desk)
     path.write_bytes(gguf({**TINY, "general.name": "Tina"}))
-    desk.do(LoadTarget(str(path), TargetSettings(threads=2), identity=before, for_all=TargetSettings(64, 1)))
+    desk.load(LoadOrder(str(path), TargetSettings(threads=2), identity=before, for_all=TargetSettings(64, 1)))
     assert desk.settings[-1] == TargetSettings(context_size=64, threads=1)
     assert not desk.trusted["fake"]
-    desk.do(LoadTarget(str(path), TargetSettings(threads=2), identity=identity_of(desk)))
+    desk.load(LoadOrder(str(path), TargetSettings(threads=2), identity=identity_of(desk)))
     assert desk.settings[-1] == TargetSettings(threads=2)
 
 
@@ -186,7 +186,7 @@ def test_replies_of_a_file_that_changed_are_counted_apart(desk: Desk, target: Fa
     path = add(desk, target)
     for name, num_replies in (("Tiny", 2), ("Tina", 1)):
         path.write_bytes(gguf({**TINY, "general.name": name}))
-        desk.do(LoadTarget(str(path)))
+        desk.load(LoadOrder(str(path)))
         for _ in range(num_replies):
             desk.do(Send("Hi", None, GREEDY))
     totals = desk.repository.summarize_learned().statistics
@@ -195,11 +195,11 @@ def test_replies_of_a_file_that_changed_are_counted_apart(desk: Desk, target: Fa
 
 def test_a_copy_has_what_was_set_for_the_other(desk: Desk, target: FakeTarget) -> None:
     path = add(desk, target)
-    desk.do(LoadTarget(str(path)))
+    desk.load(LoadOrder(str(path)))
     desk.repository.change_target_options(path, TargetOptions(TargetSettings(context_size=512)))
     copy = path.with_name("copy.gguf")
     copy.write_bytes(path.read_bytes())
     desk.targets[str(copy)] = target
-    desk.do(LoadTarget(str(copy)))
+    desk.load(LoadOrder(str(copy)))
     assert desk.settings[-1] == TargetSettings(context_size=512)
     assert {record.path for record in desk.repository.list_targets()} == {path, copy}

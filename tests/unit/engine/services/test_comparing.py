@@ -10,9 +10,10 @@ import pytest
 
 from engine.config import OwnSampling, ReplySettings, SamplingSettings, TargetOptions
 from engine.errors import ConversationMissing, NotPossible, PromptTooLong
-from engine.messages.commands import LoadTarget, Send
+from engine.messages.commands import Send
 from engine.messages.comparison import ChatSampling, Comparison, ComparisonOrder, ComparisonStep, Side
 from engine.messages.events import ReplyFinished, ReplyStarted
+from engine.messages.targets import LoadOrder
 from engine.stop_signal import StopSignal
 from engine.storage import Repository
 from engine.target.interface import FloatRows
@@ -65,7 +66,7 @@ def desk(tmp_path: Path) -> Iterator[Comparing]:
 @pytest.fixture
 def load(desk: Comparing) -> Load:
     def load(target: FakeTarget) -> FakeTarget:
-        desk.do(LoadTarget(desk.add("fake", target)))
+        desk.load(LoadOrder(desk.add("fake", target)))
         return target
 
     return load

@@ -9,9 +9,10 @@ import pytest
 
 from engine.config import ReplySettings, SamplingSettings
 from engine.errors import Cancelled, NotPossible
-from engine.messages.commands import LoadTarget, Send
+from engine.messages.commands import Send
 from engine.messages.events import ReplyFinished
 from engine.messages.outlook import MachineFigures
+from engine.messages.targets import LoadOrder
 from engine.numerics.draft_length import PassCosts
 from engine.services.machine import measure_machine, others_share, tell_costs
 from engine.stop_signal import StopSignal
@@ -39,7 +40,7 @@ def send(desk: Desk, prompt: str, chat: int | None = None) -> ReplyFinished:
 
 def test_passes_and_reading_are_timed_and_the_chat_goes_on(desk: Desk) -> None:
     target = FakeTarget(says("Yes."))
-    desk.do(LoadTarget(desk.add("fake", target)))
+    desk.load(LoadOrder(desk.add("fake", target)))
     chat = send(desk, "One?").message.conversation_id
     held = target.held.copy()
     shares: list[float] = []
@@ -58,7 +59,7 @@ def test_passes_and_reading_are_timed_and_the_chat_goes_on(desk: Desk) -> None:
 
 def test_where_nothing_can_be_saved_the_chat_is_read_again(desk: Desk) -> None:
     target = FakeTarget(says("Yes."))
-    desk.do(LoadTarget(desk.add("fake", target)))
+    desk.load(LoadOrder(desk.add("fake", target)))
     chat = send(desk, "One?").message.conversation_id
     target.save = lambda: None  # type: ignore[method-assign]
     desk.trials.measure_machine()

@@ -15,12 +15,13 @@ from typing import Any
 import pytest
 
 from engine.errors import ConversationMissing, StoreUnusable
-from engine.messages.commands import ContinueReply, LoadTarget, Send
+from engine.messages.commands import ContinueReply, Send
 from engine.messages.conversations import Message, Role
 from engine.messages.events import MessageStored, PromptStored, StoreBehind
 from engine.messages.pictures import Picture
 from engine.messages.prompts import AttachedPicture, join_prompt
 from engine.messages.replies import ReplyStatistics, StopReason
+from engine.messages.targets import LoadOrder
 from engine.replies import run
 from engine.services import message_keeper
 from engine.services.message_keeper import MessageKeeper, ReplyToKeep
@@ -52,7 +53,7 @@ def locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AbstractContextMa
 def talking(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Desk:
     """Parts of replies are told after every round."""
     monkeypatch.setattr(run, "_PART_S", 0.0)
-    desk.do(LoadTarget(desk.add("fake", FakeTarget(says("Hello.")))))
+    desk.load(LoadOrder(desk.add("fake", FakeTarget(says("Hello.")))))
     return desk
 
 

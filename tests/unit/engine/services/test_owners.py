@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from engine.messages.asked import Asked
-from engine.messages.commands import Answer, LoadTarget, Send
+from engine.messages.commands import Answer, Send
 from engine.messages.conversations import ChatTurn, Role
 from engine.messages.events import AnswerEnded, AnswerRefused
 from engine.messages.owner import Owner
 from engine.messages.replies import ReplyStatistics
+from engine.messages.targets import LoadOrder
 from engine.storage import Repository
 from tests.fakes.seer import Seer, picture
 from tests.fakes.target import FakeTarget, says
@@ -32,7 +33,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 
 def opened(desk: Desk, target: FakeTarget | None = None) -> Desk:
     desk.drafts_from_recall = True
-    desk.do(LoadTarget(desk.add("model", target or FakeTarget(says(TEXT), 2_048))))
+    desk.load(LoadOrder(desk.add("model", target or FakeTarget(says(TEXT), 2_048))))
     return desk
 
 

@@ -12,10 +12,11 @@ import pytest
 
 from engine.config import LearningSettings, OwnSampling, ReplySettings, SamplingSettings
 from engine.errors import TargetUnusable
-from engine.messages.commands import LoadTarget, Send
+from engine.messages.commands import Send
 from engine.messages.conversations import Role
 from engine.messages.events import DrafterLearned, Event, LearningChanged, ReplyFinished
 from engine.messages.learned import VerifiedReply
+from engine.messages.targets import LoadOrder
 from engine.numerics.draft_length import FixedCosts
 from engine.services import learning_service
 from engine.services.learning_service import LearningService
@@ -122,7 +123,7 @@ class Home(Desk):
         return opened
 
     def start(self) -> None:
-        self.do(LoadTarget(self.add("fake", FakeTarget(says("Hello."), max_tokens=64))))
+        self.load(LoadOrder(self.add("fake", FakeTarget(says("Hello."), max_tokens=64))))
         self.learning.open(self.taught)
 
     def say(self, text: str, conversation_id: int | None = None) -> ReplyFinished:

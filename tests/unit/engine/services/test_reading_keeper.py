@@ -13,11 +13,11 @@ from engine.config import OwnSampling, ReadingSettings, ReplySettings, SamplingS
 from engine.messages.commands import (
     CopyReading,
     KeepReading,
-    LoadTarget,
     Send,
 )
 from engine.messages.conversations import Message
 from engine.messages.events import ReplyFinished
+from engine.messages.targets import LoadOrder
 from engine.replies import reopening
 from engine.services import reading_keeper
 from engine.services.chat_editor import ChatEditor
@@ -38,7 +38,7 @@ def target() -> FakeTarget:
 @pytest.fixture
 def talking(desk: Desk, target: FakeTarget, monkeypatch: pytest.MonkeyPatch) -> Desk:
     monkeypatch.setattr(reading_keeper, "_LULL_S", 0.0)
-    desk.do(LoadTarget(desk.add("fake", target)))
+    desk.load(LoadOrder(desk.add("fake", target)))
     return desk
 
 

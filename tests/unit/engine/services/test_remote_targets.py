@@ -14,11 +14,9 @@ from engine.messages.commands import (
     Answer,
     ContinueReply,
     EditPrompt,
-    LoadTarget,
     Regenerate,
     Send,
     UpdateRecall,
-    UseDrafter,
 )
 from engine.messages.comparison import ComparisonOrder
 from engine.messages.conversations import ChatTurn, Message, Role
@@ -33,6 +31,7 @@ from engine.messages.events import (
 )
 from engine.messages.remote import RemoteServer, ServerSeen, ServerUntrusted
 from engine.messages.replies import StopReason
+from engine.messages.targets import LoadOrder
 from engine.remote import writer as writing
 from engine.services.learning_service import LearningService
 from engine.services.remote_service import RemoteService
@@ -60,7 +59,7 @@ def server() -> Iterator[FakeServer]:
 def away(desk: Desk, server: FakeServer) -> Desk:
     """With the server's model in use, to which the user has agreed."""
     desk.servers.save(RemoteServer("Desk", server.address))
-    desk.do(LoadTarget(server.reference))
+    desk.load(LoadOrder(server.reference))
     desk.servers.agree(server.address)
     return desk
 
@@ -88,7 +87,7 @@ def test_a_target_on_a_server_is_loaded_by_its_reference(away: Desk, server: Fak
 
 def test_nothing_is_sent_or_stored_before_the_user_agrees(desk: Desk, server: FakeServer) -> None:
     desk.servers.save(RemoteServer("Desk", server.address))
-    desk.do(LoadTarget(server.reference))
+    desk.load(LoadOrder(server.reference))
     asked = len(server.asked)
     with pytest.raises(ServerNotAgreed, match=r"No chat has been sent to Desk \(http://127"):
         desk.do(Send("Hello?", None, GREEDY))
@@ -115,7 +114,7 @@ def test_a_reply_says_which_machine_wrote_it(away: Desk, server: FakeServer) -> 
     assert opened.servers == (server.address,)
     assert opened.messages[-1].server == server.address
     assert opened.messages[0].server == ""
-    away.do(LoadTarget(away.add("fake", FakeTarget(says("Here.")))))
+    away.load(LoadOrder(away.add("fake", FakeTarget(says("Here.")))))
     assert ask(away, "And now?", message.conversation_id).server == ""
     assert away.repository.open_conversation(message.conversation_id).servers == (server.address,)
 
@@ -181,8 +180,8 @@ def test_nothing_is_learned_or_recalled_in_the_tokens_of_a_server(away: Desk) ->
     away.do(UpdateRecall())
     assert not away.repository.load_recall(FakeTarget().vocabulary.fingerprint, 10**6)
     assert away.target.count_tokens("Hello?") is None
-    away.do(UseDrafter("built-in"))
-    away.do(LoadTarget(away.add("fake", FakeTarget(says("Here.")))))
+    away.use_drafter("built-in")
+    away.load(LoadOrder(away.add("fake", FakeTarget(says("Here.")))))
     away.do(UpdateRecall())
     assert away.target.count_tokens("Hello?")
     assert away.repository.load_recall(FakeTarget().vocabulary.fingerprint, 10**6), (
@@ -216,11 +215,11 @@ def test_what_needs_a_target_of_this_machine_says_so(away: Desk) -> None:
 
 
 def test_a_server_that_does_not_answer_leaves_the_target_in_use(desk: Desk) -> None:
-    desk.do(LoadTarget(desk.add("fake", FakeTarget(says("Here.")))))
+    desk.load(LoadOrder(desk.add("fake", FakeTarget(says("Here.")))))
     with serving() as gone:
         desk.servers.save(RemoteServer("Desk", gone.address))
     with pytest.raises(RemoteFailed, match="cannot be reached"):
-        desk.do(LoadTarget(gone.reference))
+        desk.load(LoadOrder(gone.reference))
     assert ask(desk).text == "Here."
 
 
@@ -229,9 +228,9 @@ def test_a_model_that_is_gone_is_told(desk: Desk, server: FakeServer, model: str
     desk.servers.save(RemoteServer("Desk", server.address))
     if sentence:
         with pytest.raises(RemoteFailed, match=sentence):
-            desk.do(LoadTarget(f"{server.address}#{model}"))
+            desk.load(LoadOrder(f"{server.address}#{model}"))
     else:
-        desk.do(LoadTarget(server.address))
+        desk.load(LoadOrder(server.address))
         assert desk.target.loaded.writer.target_name == "fake-8b", "the only one"
 
 
@@ -245,12 +244,12 @@ def test_loading_is_stopped_while_a_server_is_silent(desk: Desk, server: FakeSer
     server.pages["/v1/models"] = wait
     desk.servers.save(RemoteServer("Desk", server.address))
     with pytest.raises(Exception, match="cancelled"):
-        desk.service.handle(LoadTarget(server.reference), stop)
+        desk.target.load(LoadOrder(server.reference), stop)
 
 
 def test_a_server_that_is_not_in_the_list_is_not_asked(desk: Desk, server: FakeServer) -> None:
     with pytest.raises(NotPossible, match="in the list; add it first"):
-        desk.do(LoadTarget(server.reference))
+        desk.load(LoadOrder(server.reference))
     assert not server.asked
 
 
@@ -303,7 +302,7 @@ def test_a_certificate_is_shown_before_it_is_trusted(setup: Setup, desk: Desk) -
         assert seen.server.certificate == first.certificate
         setup.save(seen.server, "sk-1")
         desk.servers.agree(server.address)
-        desk.do(LoadTarget(server.reference))
+        desk.load(LoadOrder(server.reference))
         assert ask(desk).text == "Hello there."
         desk.servers.save(RemoteServer("Desk", server.address, certificate="ab" * 32))
         changed = setup.look(server.address)
@@ -315,9 +314,9 @@ def test_practice_and_lessons_rest(repository: Repository, tmp_path: Path, serve
     learning = LearningService(lambda: repository, LearningSettings(), lambda _event: None)
     desk = Desk(repository, tmp_path, learning)
     desk.servers.save(RemoteServer("Desk", server.address))
-    desk.do(LoadTarget(desk.add("fake", FakeTarget(says("Here.")))))
+    desk.load(LoadOrder(desk.add("fake", FakeTarget(says("Here.")))))
     ask(desk)
-    desk.do(LoadTarget(server.reference))
+    desk.load(LoadOrder(server.reference))
     desk.servers.agree(server.address)
     ask(desk)
     assert learning.pair is None

@@ -8,14 +8,15 @@ import threading
 import pytest
 
 from engine.errors import TargetSuspect
-from engine.messages.commands import LoadTarget, Send
+from engine.messages.commands import Send
+from engine.messages.targets import LoadOrder
 from engine.target.suspects import Suspects
 from tests.fakes.target import FakeTarget, says
 from tests.unit.engine.services.test_chat_service import GREEDY, Desk
 
 
 def load(desk: Desk, target: FakeTarget) -> None:
-    desk.do(LoadTarget(desk.add("fake", target)))
+    desk.load(LoadOrder(desk.add("fake", target)))
 
 
 def test_it_counts_as_the_target_in_use_reads(desk: Desk) -> None:
@@ -88,17 +89,17 @@ def test_a_mark_is_left_while_a_target_is_loaded_and_writes_its_first_reply(desk
 
 def test_a_target_that_the_program_did_not_survive_is_opened_only_if_somebody_asks(desk: Desk) -> None:
     path = desk.add("fake", FakeTarget())
-    desk.do(LoadTarget(path, by_itself=True))
-    desk.do(LoadTarget(path, by_itself=True))
+    desk.load(LoadOrder(path, by_itself=True))
+    desk.load(LoadOrder(path, by_itself=True))
     assert desk.trusted["fake"], "it was loaded before"
     identity = desk.target.loaded.identity
     with Suspects(desk.repository.data_dir).watched(identity):  # as a process that ends leaves it behind
         with pytest.raises(TargetSuspect, match="while fake was loading or writing its first reply; open it again"):
-            desk.do(LoadTarget(path, by_itself=True))
+            desk.load(LoadOrder(path, by_itself=True))
         desk.trusted.clear()
-        desk.do(LoadTarget(path))
+        desk.load(LoadOrder(path))
         assert not desk.trusted["fake"], "it gets its first look once more"
-    desk.do(LoadTarget(path, by_itself=True))
+    desk.load(LoadOrder(path, by_itself=True))
     assert desk.trusted["fake"]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from engine.config import OwnSampling, ReplySettings, SamplingSettings
 from engine.errors import NotPossible
-from engine.messages.commands import ContinueReply, LoadTarget, Regenerate, Send
+from engine.messages.commands import ContinueReply, Regenerate, Send
 from engine.messages.conversations import ChatTurn, Message, Role
 from engine.messages.events import (
     PromptStored,
@@ -23,6 +23,7 @@ from engine.messages.events import (
     ToolFinished,
     ToolsListed,
 )
+from engine.messages.targets import LoadOrder
 from engine.messages.tools import (
     MOST_TURNS,
     AllowedTool,
@@ -56,7 +57,7 @@ def calling(desk: Desk) -> Desk:
 
 
 def loaded(desk: Desk, target: FakeTarget) -> Desk:
-    desk.do(LoadTarget(desk.add("caller", target)))
+    desk.load(LoadOrder(desk.add("caller", target)))
     return desk
 
 

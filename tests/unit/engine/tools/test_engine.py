@@ -12,7 +12,6 @@ import engine.loading
 from engine import (
     Engine,
     EngineConfig,
-    LoadTarget,
     Send,
 )
 from engine.config import LearningSettings, ReplySettings, SamplingSettings, SpeculationSettings
@@ -24,6 +23,7 @@ from engine.messages.events import (
     ToolServerChanged,
     ToolsListed,
 )
+from engine.messages.targets import LoadOrder
 from engine.messages.tools import AllowedTool, Outcome, Permission, ServerState, definition_of
 from tests.fakes.caller import ANSWER, Caller
 from tests.fakes.listener import EventQueue
@@ -61,7 +61,7 @@ def desk(tmp_path: Path, host: FakeToolHost) -> Iterator[Desk]:
     model = tmp_path / "caller.gguf"
     model.write_bytes(b"GGUF")
     desk.engine.ask(desk.engine.tools.use, (WEATHER,)).result()
-    desk.engine.post(LoadTarget(str(model)))
+    desk.engine.ask(desk.engine.target.load, LoadOrder(str(model)))
     desk.events.wait_for(TargetReady)
     yield desk
     assert desk.engine.close()
