@@ -1,8 +1,8 @@
 """After a change of language, every page says what it says in a window that was started in that language.
 
-One engine serves all windows. First a window is started in each language, and what each of its pages says is noted. The
-last of these windows then changes its language, from English to each of the others and back, with a chat, a draft and
-the settings open.
+One engine serves all windows. First a window is started in each of three languages, which form their plurals in
+different ways, and what each of its pages says is noted. The last of these windows then changes its language, from
+English to the others and back, with a chat, a draft and the settings open.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from PySide6.QtWidgets import QApplication
 
 from app.engine_bridge import Request
 from app.language_change import LanguageChange
-from app.text.languages import ENGLISH, LANGUAGES, TRANSLATED, Language
+from app.text.languages import ENGLISH, TRANSLATED, Language
 from app.text.translation import Translators
 from engine import BUILT_IN, EngineConfig
 from engine.messages.events import (
@@ -42,6 +42,7 @@ pytestmark = [
     pytest.mark.starter,
     pytest.mark.qt_log_ignore(r"This plugin does not support ((propagateSizeHints|raise)\(\)|grabbing the keyboard)"),
 ]
+WALKED = tuple(language for language in TRANSLATED if language.code in ("de", "ja"))
 Pages = dict[str, list[str]]
 _DIGITS = re.compile(r"\d+")  # of times and of free memory; how a number is written is compared
 _MEASURED = ("guided",)  # what it says depends on how busy this machine is just then
@@ -157,7 +158,7 @@ def house(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) -> Itera
 def started(house: House) -> dict[str, Pages]:
     """By the code of the language, what windows say that were started in it."""
     said = {}
-    for language in TRANSLATED:
+    for language in WALKED:
         studio = house.open(language)
         house.leave_open(studio)
         said[language.code] = house.pages(studio)
@@ -177,11 +178,11 @@ def studio(house: House, started: dict[str, Pages]) -> Iterator[Studio]:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("language", [*TRANSLATED, ENGLISH], ids=lambda language: language.code)
+@pytest.mark.parametrize("language", [*WALKED, ENGLISH], ids=lambda language: language.code)
 def test_every_page_says_what_it_says_after_a_start(
     house: House, started: dict[str, Pages], studio: Studio, language: Language
 ) -> None:
-    assert len(started) == len(LANGUAGES)
+    assert len(started) == 3
     house.leave_open(studio)
     before = studio.window
     studio.app.settings.dialog.chosen.emit("language", language.code)

@@ -32,7 +32,7 @@ from tests.fakes.listener import RecordingListener
 
 pytestmark = pytest.mark.starter
 
-NUM_DRAWS = 100_000
+NUM_DRAWS = 25_000  # `tests.benchmarks.exactness` draws more
 PROMPTS = ("Tell me a story about a lighthouse.", "Write a Python function that sorts names.")
 
 
@@ -44,15 +44,12 @@ def write(target: Target, prompt: str, sampling: SamplingSettings, speculation: 
     target.roll_back(0)
     writer = ReplyWriter(target, speculation)
     prepared = writer.prepare([ChatTurn(Role.USER, prompt)])
-    reply = writer.write(prepared, ReplySettings(sampling, max_tokens=96), StopSignal(), RecordingListener())
+    reply = writer.write(prepared, ReplySettings(sampling, max_tokens=64), StopSignal(), RecordingListener())
     assert reply.failure is None
     return reply
 
 
-@pytest.mark.timeout(400)
-def test_a_hundred_thousand_sampled_tokens_follow_the_targets_distribution(
-    fresh_starter: Target, tmp_path: Path
-) -> None:
+def test_sampled_tokens_follow_the_targets_distribution(fresh_starter: Target, tmp_path: Path) -> None:
     experiment = open_experiment(fresh_starter, tmp_path, SamplingSettings(temperature=0.8))
     result = experiment.compare(NUM_DRAWS, seed=1, limit=1)
     assert result.num_accepted > NUM_DRAWS / 10  # drafts do stand, so that acceptance is what is tested
