@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,16 @@ START, END = len(PIECES) - 2, len(PIECES) - 1
 NUM_THOUGHTS = 5  # tokens
 
 NextToken = Callable[[Sequence[int]], int]
+
+
+@cache
+def _by_first_byte(pieces: tuple[bytes, ...], without: frozenset[int]) -> dict[int, list[tuple[bytes, int, int]]]:
+    """The pieces that begin with a byte, with token and length, longest first."""
+    known: dict[int, list[tuple[bytes, int, int]]] = {}
+    for token, piece in sorted(enumerate(pieces), key=lambda each: -len(each[1])):
+        if piece and token not in without:
+            known.setdefault(piece[0], []).append((piece, token, len(piece)))
+    return known
 
 
 class FakeTarget:
@@ -80,15 +91,13 @@ class FakeTarget:
         return self.vocabulary.marks.tokens_of(text, self._tokenize)
 
     def _tokenize(self, text: str, with_special: bool) -> list[int]:
+        known = _by_first_byte(self.vocabulary.pieces, frozenset() if with_special else self.vocabulary.special)
         data = text.encode()
-        pieces = self.vocabulary.pieces
-        by_length = sorted(range(len(pieces)), key=lambda token: -len(pieces[token]))
-        by_length = [token for token in by_length if with_special or token not in self.vocabulary.special]
-        tokens = []
-        while data:
-            token = next(token for token in by_length if data.startswith(pieces[token]))
+        place, tokens = 0, []
+        while place < len(data):
+            token, length = next(each[1:] for each in known[data[place]] if data.startswith(each[0], place))
             tokens.append(token)
-            data = data[len(pieces[token]) :]
+            place += length
         return tokens
 
     def evaluate(self, tokens: Sequence[int], num_rows: int, stop: StopSignal) -> FloatRows:

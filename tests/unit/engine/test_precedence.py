@@ -7,6 +7,7 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
+import llama_cpp  # noqa: F401, no plain tests
 import pytest
 
 from engine.config import EngineConfig, ReplySettings, SamplingSettings, SpeculationSettings

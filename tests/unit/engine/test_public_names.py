@@ -5,6 +5,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+import torch  # noqa: F401, no plain tests
 
 import engine
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
+import llama_cpp  # noqa: F401, no plain tests
 import pytest
 
 from engine import Engine, EngineConfig, ForgetEverything
