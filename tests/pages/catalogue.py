@@ -395,7 +395,7 @@ def servers(studio: Studio, _folder: Path) -> Iterator[Page]:
     """Models on servers: where they are chosen, set up and asked for."""
     window, app = studio.window, studio.app
     window.new_action.trigger()
-    app.bridge.happened.emit(ServersListed(SERVERS))
+    app.bridge._deliver(ServersListed(SERVERS))
     window.target_bar.open_picker()
     picker = window.target_bar.picker
     picker.view.point_at(SERVERS[-1].models[0].reference)
@@ -433,7 +433,7 @@ def servers(studio: Studio, _folder: Path) -> Iterator[Page]:
     app.target.in_use = here
     window.target_bar.set_target(here)
     window.meter.show_readiness(Readiness.READY, "")
-    app.bridge.happened.emit(ServersListed(()))
+    app.bridge._deliver(ServersListed(()))
 
 
 def settings(studio: Studio, _folder: Path) -> Iterator[Page]:

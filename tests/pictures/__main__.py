@@ -137,7 +137,7 @@ def _picker(studio: Studio, _folder: Path) -> None:
 
 def _servers(studio: Studio, _folder: Path) -> None:
     app = studio.app
-    app.bridge.happened.emit(ServersListed(SERVERS))
+    app.bridge._deliver(ServersListed(SERVERS))
     studio.window.target_bar.open_picker()
     picker = studio.window.target_bar.picker
     picker.view.point_at(SERVERS[-1].models[0].reference)
@@ -151,7 +151,7 @@ def _servers(studio: Studio, _folder: Path) -> None:
     dialog.form.show_seen(found, way_notice(found))
     studio.shoot("model-servers", dialog)
     dialog.close()
-    app.bridge.happened.emit(ServersListed(()))
+    app.bridge._deliver(ServersListed(()))
 
 
 def _branches(studio: Studio, _folder: Path) -> None:

@@ -220,11 +220,11 @@ def test_the_settings_of_a_chat_say_where_it_went(desk: Desk) -> None:
     desk.window.conversations.chosen.emit(1)
     seen = Conversation(SUMMARY, "", (prompt(1),), servers=(DESK.address, "http://127.0.0.1:9/v1"))
     desk.window.conversation_action.trigger()
-    desk.tell(ConversationOpened(seen))
+    desk.bridge.asked(desk.bridge.engine.chats.open)[-1].answer(seen)
     assert settings.about.text().endswith("Sent to: 192.168.1.5:8080, 127.0.0.1:9 (this computer)")
     settings.reject()
     desk.window.conversation_action.trigger()
-    desk.tell(ConversationOpened(replace(seen, servers=())))
+    desk.bridge.asked(desk.bridge.engine.chats.open)[-1].answer(replace(seen, servers=()))
     assert "Sent to" not in settings.about.text()
     settings.reject()
 
