@@ -5,6 +5,7 @@ its own way. Then the log is searched for the words, and so are crash reports an
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import logging
 import os
 import random
@@ -12,11 +13,12 @@ import socket
 import string
 import threading
 import typing
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, redirect_stderr
 from enum import Enum
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any
+from typing import Any, cast
 from unittest.mock import patch
 
 import engine.factory
@@ -33,14 +35,20 @@ from engine.messages.targets import LoadOrder
 from engine.places import LOG
 from engine.remote.keys import Keys
 from engine.remote.servers import Servers
+from engine.requests import Call, Door, Method
 from tests.attacks.attack import Outcome, Plan
 from tests.fakes.caller import Caller
 
 _MARK = "zq"  # begins every planted word, and no word of ours
 _PATIENCE_S = 30.0
 _LEFT_OUT = (  # they end the log or what is running, or take minutes
-    *(commands.ForgetEverything, commands.Answer, commands.Embed),
+    *(commands.ForgetEverything, commands.Answer, commands.Embed, Call),
 )
+
+_METHODS_LEFT_OUT = {  # likewise, or wait for somebody
+    *("close", "join", "pause", "watched", "exchanging", "wait", "begin", "hear", "locked", "end_practice", "detach"),
+    *("tune", "tune_starter", "measure_machine", "acquit", "prove", "note_ahead"),
+}
 
 
 class _Words:
@@ -58,13 +66,20 @@ class _Words:
         made: Command | None = self._made(kind)
         return made
 
+    def arguments(self, method: Method, hints: dict[str, Any]) -> dict[str, Any]:
+        self._place = method.name
+        return {name: self._value(hint, name) for name, hint in hints.items()}
+
     def word(self) -> str:
         word = _MARK + "".join(self._dice.choices(string.ascii_lowercase, k=9))
         self.places[word] = self._place
         return word
 
     def _made(self, kind: Any) -> Any:
-        hints = typing.get_type_hints(kind)
+        try:
+            hints = typing.get_type_hints(kind)
+        except NameError:  # of types that only type checkers see
+            return None
         given = {}
         for each in dataclasses.fields(kind):
             if not each.init or (each.default is not dataclasses.MISSING and self._dice.random() < 0.3):
@@ -86,6 +101,8 @@ class _Words:
             )
         if origin is typing.Literal:
             return dice.choice(arguments)
+        if origin in (Collection, Sequence):
+            return tuple(self._value(arguments[0], name) for _ in range(dice.randrange(3)))
         if origin in (tuple, frozenset, list):
             kinds = arguments[:1] * dice.randrange(3) if arguments[-1] is ... or origin is not tuple else arguments
             return origin(self._value(each, name) for each in kinds)
@@ -165,6 +182,15 @@ class _Desk:
                 return False
         return True
 
+    def asked(self, method: Method, arguments: dict[str, Any]) -> bool:
+        request = self.engine.begin(cast(Any, method), (), arguments)
+        try:
+            self.num_failed += request.future.exception(_PATIENCE_S) is not None
+        except TimeoutError:
+            request.stop()
+            return False
+        return True
+
 
 def run(plan: Plan) -> Outcome:
     outcome = Outcome()
@@ -184,17 +210,22 @@ def run(plan: Plan) -> Outcome:
         desk = _Desk(store)
         (plan.folder / "caller.gguf").write_bytes(b"GGUF")
         desk.engine.ask(desk.engine.target.load, LoadOrder(str(plan.folder / "caller.gguf"))).result()
+        methods = [*_methods(desk.engine)]
         for number in range(plan.count):
-            kind = kinds[number % len(kinds)]
-            if (command := words.command(kind)) is not None:
-                outcome.check(desk.done(command), f"{number}: {kind.__name__} came to no end")
+            place = number % (len(kinds) + len(methods))
+            if place < len(methods):
+                method, hints = methods[place]
+                is_over = desk.asked(method, words.arguments(method, hints))
+                outcome.check(is_over, f"{number}: {method.name} came to no end")
+            elif (command := words.command(kinds[place - len(methods)])) is not None:
+                outcome.check(desk.done(command), f"{number}: {type(command).__name__} came to no end")
             _say_something(words)
             outcome.tried += 1
         desk.engine.close()
     told = [store / LOG, *store.glob(f"{LOG}.*"), *store.glob("crashes/*"), errors]
     text = "\n".join(file.read_text("utf-8", "replace") for file in told if file.exists()).lower()
-    for word, place in words.places.items():
-        outcome.check(word not in text, f"{place}: {_around(text, word)}")
+    for word, planted in words.places.items():
+        outcome.check(word not in text, f"{planted}: {_around(text, word)}")
     outcome.check(desk.num_failed > plan.count // 4, "hardly anything failed")
     outcome.check("mendableerror" in text or "notpossible" in text, "the log says nothing of what failed")
     outcome.figures = {
@@ -208,6 +239,21 @@ def run(plan: Plan) -> Outcome:
 def _commands(kind: type[Command]) -> list[type[Command]]:
     below = kind.__subclasses__()
     return [one for each in below for one in _commands(each)] if below else [kind]
+
+
+def _methods(engine: Engine) -> Iterator[tuple[Method, dict[str, Any]]]:
+    """All of the services, with the types of their arguments: also those that nobody asks for, which fail."""
+    for door in vars(engine).values():
+        if not isinstance(door, Door):
+            continue
+        for name, method in inspect.getmembers(type(door.build()), inspect.isfunction):
+            if name.startswith("_") or name in _METHODS_LEFT_OUT:
+                continue
+            try:
+                hints = typing.get_type_hints(method)
+            except NameError:  # of types that only type checkers see: nobody asks with these
+                continue
+            yield Method(door, name), {each: hints[each] for each in hints.keys() - {"stop", "progress", "return"}}
 
 
 def _say_something(words: _Words) -> None:
