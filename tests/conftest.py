@@ -57,6 +57,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     """Frees what Qt owns on the interface thread only, as in the app (`app/startup/desktop_application.py`). This is no
     fixture, because pytest holds the values of all fixtures until their end: windows and engines would outlive the
     whole run. Garbage is collected after each file: after each test, it took longer than most of them."""
+    gc.disable()  # a test may have enabled it: then any thread could free windows
     result = yield
     qt = sys.modules.get("PySide6.QtCore")
     if qt is not None and qt.QCoreApplication.instance() is not None:  # what waits for deletion keeps others alive
