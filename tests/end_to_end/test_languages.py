@@ -20,7 +20,7 @@ from app.text.languages import ENGLISH
 from app.text.translation import Translators
 from app.wiring import WiredWindow
 from engine.config import SpeculationSettings
-from engine.messages.events import Event, Failed, ReplyFinished, ReplyText, TargetReady
+from engine.messages.events import Event, ReplyFinished, ReplyText, TargetReady, TargetRefused
 from tests.fakes.ear import Ear
 
 pytestmark = [
@@ -104,7 +104,7 @@ def test_the_language_changes_after_the_reply_and_the_chat_goes_on(desk: Desk) -
 
     desk.app.target.load("/nowhere/a.gguf")
     # Two threads find the file missing, in either order.
-    desk.until(lambda: any("gibt es nicht" in failed.sentence for failed in desk.heard(Failed)))
+    desk.until(lambda: any("gibt es nicht" in refused.sentence for refused in desk.heard(TargetRefused)))
     desk.window.toasts.clear()
 
     german = desk.window

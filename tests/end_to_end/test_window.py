@@ -24,10 +24,10 @@ from app.widgets.reply_view import ReplyView
 from engine import EngineConfig, ReplySettings, SamplingSettings, ServerSettings
 from engine.messages.events import (
     Event,
-    Failed,
     ReplyFinished,
     ReplyText,
     TargetReady,
+    TargetRefused,
 )
 from engine.messages.replies import StopReason
 from engine.storage import Repository
@@ -216,7 +216,7 @@ def test_a_bad_model_file_is_a_sentence_and_the_chat_goes_on(
     desk = sit_down()
     bad = tmp_path / "bad.gguf"
     bad.write_bytes(b"GGUF" + b"\xff" * 100)
-    with desk.waiting_for(Failed):
+    with desk.waiting_for(TargetRefused):
         desk.window.target_bar.target_chosen.emit(str(bad))
     qtbot.waitUntil(lambda: bool(desk.window.toasts.shown), timeout=_PATIENCE_MS)
     assert (
