@@ -48,8 +48,9 @@ class Precedence:
     @property
     def is_due(self) -> bool:
         if self._is_noted:
-            self._is_noted = False  # before looking: what is posted meanwhile is noted again
-            self._is_noted = any(_waits(each) is Waits.USER for each in self._waiting().values())
+            self._is_noted = False  # before looking, and never after it: what is posted meanwhile is noted again
+            if any(_waits(each) is Waits.USER for each in self._waiting().values()):
+                self._is_noted = True
         return self._is_noted
 
     def give_way(self) -> None:

@@ -20,6 +20,7 @@ from engine.messages.owner import Owner
 from engine.messages.replies import StopReason
 from engine.messages.targets import LoadOrder
 from engine.requests import Request
+from engine.services.precedence import Precedence
 from engine.stop_signal import StopSignal
 from engine.target.interface import FloatRows
 from engine.threads import Engine
@@ -195,3 +196,18 @@ def test_a_program_that_leaves_while_it_waits_is_not_answered_any_further(asking
     assert asking.came_between == [ReplyFinished]
     assert ended.statistics.stop_reason is StopReason.STOPPED
     assert len(ended.text) < _LENGTH
+
+
+def test_a_prompt_that_comes_while_one_looks_who_waits_is_not_missed() -> None:
+    waiting: dict[StopSignal, Command] = {}
+
+    def look() -> dict[StopSignal, Command]:
+        seen = dict(waiting)
+        if not waiting:
+            waiting[StopSignal()] = send
+            precedence.note(send)
+        return seen
+
+    send = Send(_USER, None, ReplySettings())
+    precedence = Precedence(look, lambda _stop: None)
+    assert [precedence.is_due for _ in range(2)][-1]
