@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Self
+from typing import Any, Self
 
 _WRITTEN, _SAID, _PICTURE = b"\0", b"\1", b"\2"
+_IN_DIGITS, _FROM_DIGITS = bytes.maketrans(b"\0\1\2", b"012"), bytes.maketrans(b"012", b"\0\1\2")
 _STANDS_FOR_PICTURE = "\ufffc"
 
 
@@ -19,9 +20,6 @@ class PromptText(str):
 
     __slots__ = ("said",)
     said: bytes
-
-    def __reduce__(self) -> tuple[type[Self], tuple[str, bytes]]:
-        return type(self), (str.__str__(self), self.said)
 
     def __new__(cls, text: str, said: bytes | None = None) -> Self:
         """Without `said`, all of the text counts as said."""
@@ -66,3 +64,27 @@ def part(text: str, key: int | slice) -> str:
     if not isinstance(text, PromptText):
         return found
     return PromptText(found, text.said[key] if isinstance(key, slice) else bytes((text.said[key],)))
+
+
+def as_json(value: Any) -> Any:
+    """A value of a template as JSON can hold it: said texts with who wrote each character, dictionaries as pairs."""
+    match value:
+        case PromptText():
+            return {"text": str.__str__(value), "said": value.said.translate(_IN_DIGITS).decode()}
+        case dict():
+            return {"pairs": [[as_json(key), as_json(each)] for key, each in value.items()]}
+        case list() | tuple():
+            return [as_json(each) for each in value]
+    return value
+
+
+def from_json(data: Any) -> Any:
+    """The value that `as_json` was given, with lists in place of tuples."""
+    match data:
+        case {"text": text, "said": said}:
+            return PromptText(text, said.encode().translate(_FROM_DIGITS))
+        case {"pairs": pairs}:
+            return {from_json(key): from_json(each) for key, each in pairs}
+        case list():
+            return [from_json(each) for each in data]
+    return data

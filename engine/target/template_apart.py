@@ -7,7 +7,6 @@ as soon as it has ended.
 from __future__ import annotations
 
 import json
-import pickle
 import struct
 import threading
 from collections.abc import Mapping
@@ -18,7 +17,7 @@ from engine.sentences import say, unpacked
 from engine.stop_signal import StopSignal
 from engine.target.child import Child, ChildEnded, Limits
 from engine.target.interface import Interrupted
-from engine.target.prompt_text import PromptText
+from engine.target.prompt_text import PromptText, as_json
 from engine.target.template_child import EXHAUSTED, GRACE_S, HEAD, RENDERED, serve
 from engine.target.template_rendering import TOO_LARGE, Refused
 
@@ -87,7 +86,8 @@ class _Shared:
         if patience.stop.is_set():
             raise Interrupted
         seconds = patience.seconds
-        data = pickle.dumps((*question, seconds))
+        source, names, most = question
+        data = json.dumps((source, as_json(names), most, seconds), ensure_ascii=False).encode("utf-8", "surrogatepass")
         if len(data) > _LONGEST_QUESTION:
             raise Refused(TOO_LARGE, is_exhausted=True)
         with self._lock:
@@ -105,7 +105,7 @@ class _Shared:
                 self._begun()
                 raise _too_much() from error
             try:
-                return _read(answer, question[2], patience)
+                return _read(answer, most, patience)
             except (ValueError, RecursionError, struct.error) as error:
                 child.end()
                 raise _too_much() from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 import signal
 import struct
 import time
@@ -16,6 +15,7 @@ from typing import Any, NoReturn
 from engine.sentences import packed, say
 from engine.target import template_rendering
 from engine.target.child import take_at_most
+from engine.target.prompt_text import from_json
 from engine.target.sandbox import shut_doors
 from engine.target.template_rendering import TOO_LARGE, Refused
 
@@ -39,9 +39,9 @@ def serve(pipe: Connection) -> None:
     shut_doors()
     pipe.send_bytes(b"")
     while True:
-        source, names, most, seconds = pickle.loads(pipe.recv_bytes())  # noqa: S301 (the app wrote it)
+        source, names, most, seconds = json.loads(pipe.recv_bytes())
         start = time.process_time()
-        kind, length, rest = _answered(source, names, most, seconds)
+        kind, length, rest = _answered(source, from_json(names), most, seconds)
         pipe.send_bytes(HEAD.pack(kind, time.process_time() - start, length) + rest)
 
 

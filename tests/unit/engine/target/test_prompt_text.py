@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from itertools import groupby
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from engine.messages.conversations import ChatTurn, Role
 from engine.target.chat_template import ChatTemplate
-from engine.target.prompt_text import PromptText, joined, said_in
+from engine.target.prompt_text import PromptText, as_json, from_json, joined, said_in
 from engine.target.traced_text import TracedText, concatenated
 
 
@@ -83,3 +84,28 @@ def test_each_method_returns_what_that_of_str_does(text: TracedText, other: str,
 def test_a_template_keeps_it_through_what_it_does(source: str, said: str) -> None:
     text = ChatTemplate(source, begin="", end="").render([ChatTurn(Role.USER, "  Bob ")])
     assert "".join(letter for letter, is_said in zip(text, text.said, strict=True) if is_said) == said
+
+
+SAID = TEXTS.map(lambda text: PromptText(text, said_in(text)))
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text('a\ud800😀"\\\0')
+    | TEXTS.map(lambda text: PromptText(text, said_in(text))),
+    lambda values: st.lists(values) | st.dictionaries(st.text("ab") | TEXTS, values),
+    max_leaves=8,
+)
+
+
+@given(VALUES)
+def test_values_go_to_the_process_of_templates_as_json_with_who_wrote_each_character(value: object) -> None:
+    def said(value: object) -> object:
+        if isinstance(value, dict):
+            return [(said(key), said(each)) for key, each in value.items()]
+        return [said(each) for each in value] if isinstance(value, list) else isinstance(value, str) and said_in(value)
+
+    sent = json.dumps(as_json(value), ensure_ascii=False).encode("utf-8", "surrogatepass")
+    got = from_json(json.loads(sent))
+    assert got == value
+    assert said(got) == said(value)
