@@ -62,7 +62,7 @@ class LastingBridge(PictureBridge):
         super().__init__(config)
 
     def ask(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Request[T]:
-        if method != self.engine.target.load or not self._loaded:
+        if method != self.engine.target.load or TargetReady not in self._loaded:
             return super().ask(method, *args, **kwargs)
         request = Request[T]()
         self._requests.append(request)
@@ -71,7 +71,7 @@ class LastingBridge(PictureBridge):
         return request
 
     def _tell_loaded(self, request: Request[Any], order: LoadOrder) -> None:
-        for event in self._loaded.values():
+        for event in tuple(self._loaded.values()):
             self._receive(replace(event, order=order) if isinstance(event, TargetReady) else event)
         answer = Future[Any]()
         answer.set_result(None)
