@@ -15,21 +15,8 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from engine.config import AUTOMATIC, EngineConfig
 from engine.errors import StoreUnusable
-from engine.messages.commands import (
-    ChatCommand,
-    Command,
-    CopyReading,
-    KeepReading,
-    PersonalCommand,
-)
-from engine.messages.events import (
-    DrafterChosen,
-    Event,
-    Listener,
-    OwnWorkFailed,
-    TargetInfo,
-    TargetReady,
-)
+from engine.messages.commands import ChatCommand, Command, CopyReading, KeepReading, PersonalCommand
+from engine.messages.events import DrafterChosen, Event, Listener, OwnWorkFailed, TargetInfo, TargetReady
 from engine.requests import Door, Request, Waits
 from engine.server.clients import Clients
 from engine.server.hosting import Hosting

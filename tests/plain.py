@@ -20,8 +20,8 @@ _SLOW = frozenset(("PySide6", "shiboken6", "torch", "transformers", "llama_cpp")
 _PROCESSES = frozenset(("subprocess.Popen", "os.fork", "os.posix_spawn", "os.system"))
 _TESTS = Path(__file__).parent
 _OTHERS = tuple(
-    _TESTS / name for name in ("end_to_end", "unit/app", "unit/packaging")
-)  # windows, processes, the starter
+    _TESTS / name for name in ("end_to_end", "unit/app", "unit/packaging", "unit/engine/tools")
+)  # windows, processes (some started on threads, where a skip is not heard), the starter
 
 
 class PlainTests(MetaPathFinder):

@@ -30,9 +30,7 @@ from app.text.outlooks import (
 )
 from app.text.suggestions import SuggestionAdvice
 from engine.messages.comparison import Comparison, ComparisonOrder
-from engine.messages.events import (
-    TargetReady,
-)
+from engine.messages.events import TargetReady
 from engine.messages.outlook import ExpectedSpeeds, MachineFigures, Outlook
 from engine.messages.targets import HubFile
 from engine.requests import Failure

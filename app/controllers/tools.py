@@ -16,19 +16,10 @@ from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
 from app.text.translation import translated
 from app.theme import ThemeKeeper
-from engine import (
-    has_keys,
-    read_tool_servers,
-    write_tool_servers,
-)
+from engine import has_keys, read_tool_servers, write_tool_servers
 from engine.errors import SettingInvalid
 from engine.messages.conversations import TextFile
-from engine.messages.events import (
-    Event,
-    EverythingForgotten,
-    ToolServerChanged,
-    ToolsListed,
-)
+from engine.messages.events import Event, EverythingForgotten, ToolServerChanged, ToolsListed
 from engine.messages.pictures import Picture
 from engine.messages.tools import AllowedTool, ServerState, Tool, ToolServer
 from engine.requests import Failure

@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QRect, QSize, Qt, Signal, SignalInstance, Slot
 from PySide6.QtGui import QFont, QPaintEvent
-from PySide6.QtWidgets import (
-    QFileDialog,
-    QSizePolicy,
-    QStyle,
-    QStyleOptionButton,
-    QStylePainter,
-    QWidget,
-)
+from PySide6.QtWidgets import QFileDialog, QSizePolicy, QStyle, QStyleOptionButton, QStylePainter, QWidget
 
 from app.text.amounts import percent_words, size_words
 from app.text.numbers import whole

@@ -8,10 +8,7 @@ from pathlib import Path
 from typing import dataclass_transform
 
 from engine.messages.asked import Refusal
-from engine.messages.commands import (
-    Command,
-    UseAdapter,
-)
+from engine.messages.commands import Command, UseAdapter
 from engine.messages.conversations import Conversation, ConversationSummary, Message
 from engine.messages.drafters import DrafterChoice
 from engine.messages.learned import FingerprintPair, ImportOutcome, LearnedSummary, LearningProgress, ProfileSummary

@@ -8,13 +8,7 @@ from engine.clock import now
 from engine.errors import NotPossible
 from engine.messages.origins import SERVER
 from engine.messages.remote import RemoteModel
-from engine.messages.replies import (
-    ProposerCounts,
-    ReplyListener,
-    ReplyStatistics,
-    StopReason,
-    ThoughtPiece,
-)
+from engine.messages.replies import ProposerCounts, ReplyListener, ReplyStatistics, StopReason, ThoughtPiece
 from engine.messages.speed import LiveFigures
 from engine.messages.tools import ToolCall, told_names
 from engine.remote.deltas import Delta, Deltas

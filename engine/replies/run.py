@@ -16,14 +16,7 @@ from engine.decoding.speculation import Speculation
 from engine.errors import PromptTooLong
 from engine.messages.origins import TARGET
 from engine.messages.owner import USER, Owner
-from engine.messages.replies import (
-    ProposerCounts,
-    ReplyListener,
-    ReplyStatistics,
-    StopReason,
-    ThoughtPiece,
-    TokenLog,
-)
+from engine.messages.replies import ProposerCounts, ReplyListener, ReplyStatistics, StopReason, ThoughtPiece, TokenLog
 from engine.messages.speed import Hindrance, LiveFigures
 from engine.numerics.likeliest import DistributionNotes, TokenLogs
 from engine.numerics.repetition import LOOK_EVERY, repeats

@@ -26,20 +26,9 @@ from engine.messages.commands import (
     UpdateRecall,
 )
 from engine.messages.conversations import Conversation, Message, Role
-from engine.messages.events import (
-    ConversationChanged,
-    LearnedGrew,
-    Listener,
-    PromptStored,
-    ReplyFinished,
-)
+from engine.messages.events import ConversationChanged, LearnedGrew, Listener, PromptStored, ReplyFinished
 from engine.messages.origins import TARGET
-from engine.messages.replies import (
-    OriginRun,
-    ReplyStatistics,
-    StopReason,
-    Thought,
-)
+from engine.messages.replies import OriginRun, ReplyStatistics, StopReason, Thought
 from engine.messages.tools import MOST_TURNS, Tool
 from engine.replies.run import PreparedReply
 from engine.replies.thoughts import joined_replies

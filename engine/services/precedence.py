@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from engine.errors import NotPossible
-from engine.messages.commands import (
-    Command,
-    CopyReading,
-    OfClient,
-    ReplyCommand,
-    UpdateRecall,
-)
+from engine.messages.commands import Command, CopyReading, OfClient, ReplyCommand, UpdateRecall
 from engine.requests import Call, Waits
 from engine.stop_signal import StopSignal
 

@@ -219,16 +219,6 @@ class Repository(
             found = _change(connection, conversation_id, title=fit_title(title))
             return replace(summary_of(found), title=fit_title(title))
 
-    def delete_conversation(self, conversation_id: int) -> ConversationSummary:
-        """See `delete_conversations`."""
-        (deleted,) = self.delete_conversations([conversation_id])
-        return deleted
-
-    def restore_conversation(self, conversation_id: int) -> ConversationSummary:
-        """See `restore_conversations`."""
-        (restored,) = self.restore_conversations([conversation_id])
-        return restored
-
     def delete_message(self, conversation_id: int, message_id: int) -> Conversation | None:
         """Removes a message with what belongs to it, see `removal.py`, and with what was learned from that. A title
         that was made of it is made of the prompt that is then first. `restore_message` brings the text back, until

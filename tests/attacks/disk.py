@@ -346,7 +346,7 @@ def _at_the_start(disk: Disk, dice: random.Random, outcome: Outcome) -> None:
         for title, text in (("kept", _KEPT), ("gone", secret * (5_000_000 // len(secret)))):
             number = store.create_conversation(title, "").id
             store.add_message(number, None, Role.USER, text)
-        store.delete_conversation(number)
+        store.delete_conversations([number])
     events = EventQueue()
     num_left = dice.choice([0, 300_000, 1_000_000, 2_000_000])
     disk.fill(num_left)

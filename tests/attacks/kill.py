@@ -32,14 +32,7 @@ from engine import BUILT_IN, STARTER, Engine, EngineConfig, ReplySettings, Sampl
 from engine import loading as engine_loading
 from engine.config import SpeculationSettings
 from engine.errors import MendableError
-from engine.messages.commands import (
-    Command,
-    ContinueReply,
-    ForgetEverything,
-    ForgetLearned,
-    Regenerate,
-    Send,
-)
+from engine.messages.commands import Command, ContinueReply, ForgetEverything, ForgetLearned, Regenerate, Send
 from engine.messages.conversations import Message
 from engine.messages.events import (
     ConversationForgotten,

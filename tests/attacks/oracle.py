@@ -16,15 +16,7 @@ from typing import Any
 
 import httpx2
 
-from engine import (
-    STARTER,
-    Engine,
-    EngineConfig,
-    ReplySettings,
-    SamplingSettings,
-    Send,
-    ServerSettings,
-)
+from engine import STARTER, Engine, EngineConfig, ReplySettings, SamplingSettings, Send, ServerSettings
 from engine.config import TargetSettings
 from engine.messages.commands import Command
 from engine.messages.events import Event, Failed, Finished

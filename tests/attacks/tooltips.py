@@ -20,15 +20,7 @@ from random import Random
 
 from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QHelpEvent
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QApplication,
-    QLabel,
-    QMessageBox,
-    QTextEdit,
-    QToolTip,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QLabel, QMessageBox, QTextEdit, QToolTip, QWidget
 from shiboken6 import isValid
 
 from app.dialogs.parts import question_box

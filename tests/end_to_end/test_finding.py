@@ -20,13 +20,7 @@ from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import apply_theme
 from engine import EngineConfig, ReplySettings, SamplingSettings
-from engine.messages.events import (
-    ConversationForgotten,
-    ConversationsListed,
-    Event,
-    ReplyFinished,
-    TargetReady,
-)
+from engine.messages.events import ConversationForgotten, ConversationsListed, Event, ReplyFinished, TargetReady
 from tests.fakes.chats import Chats
 from tests.fakes.ear import Ear
 

@@ -25,13 +25,7 @@ from app.language_change import LanguageChange
 from app.text.languages import ENGLISH, TRANSLATED, Language
 from app.text.translation import Translators
 from engine import BUILT_IN, EngineConfig
-from engine.messages.events import (
-    DrafterChosen,
-    Event,
-    LearningChanged,
-    SpeculationChanged,
-    TargetReady,
-)
+from engine.messages.events import DrafterChosen, Event, LearningChanged, SpeculationChanged, TargetReady
 from engine.messages.targets import LoadOrder
 from tests.pages.catalogue import PAGES, open_chat, settle, turned, wait_until_ready
 from tests.pages.texts import texts

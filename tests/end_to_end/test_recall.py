@@ -8,15 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine import (
-    Engine,
-    EngineConfig,
-    ReplySettings,
-    SamplingSettings,
-    Send,
-    SpeculationSettings,
-    TargetSettings,
-)
+from engine import Engine, EngineConfig, ReplySettings, SamplingSettings, Send, SpeculationSettings, TargetSettings
 from engine.messages.conversations import Message
 from engine.messages.events import ReplyFinished, TargetReady
 from engine.messages.pace import KnownCosts

@@ -17,25 +17,10 @@ from typing import TypeVar
 import httpx2
 import pytest
 
-from engine import (
-    ContinueReply,
-    Engine,
-    EngineConfig,
-    Regenerate,
-    ReplySettings,
-    SamplingSettings,
-    Send,
-    starter_path,
-)
+from engine import ContinueReply, Engine, EngineConfig, Regenerate, ReplySettings, SamplingSettings, Send, starter_path
 from engine.messages.commands import Command
 from engine.messages.conversations import Conversation, Message
-from engine.messages.events import (
-    Event,
-    Failed,
-    Finished,
-    ReplyFinished,
-    ReplyText,
-)
+from engine.messages.events import Event, Failed, Finished, ReplyFinished, ReplyText
 from engine.messages.remote import ServerKind, ServerSeen
 from engine.messages.replies import StopReason
 from engine.messages.targets import LoadOrder

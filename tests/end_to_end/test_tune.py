@@ -16,15 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from engine import (
-    Engine,
-    EngineConfig,
-    ReplySettings,
-    SamplingSettings,
-    Send,
-    data_dir,
-    starter_path,
-)
+from engine import Engine, EngineConfig, ReplySettings, SamplingSettings, Send, data_dir, starter_path
 from engine.messages.events import ReplyFinished, TargetReady
 from engine.messages.targets import LoadOrder
 from engine.target.sources import starter_source

@@ -22,13 +22,7 @@ from app.main_window import MainWindow
 from app.theme import ThemeKeeper, apply_theme
 from app.widgets.reply_view import ReplyView
 from engine import EngineConfig, ReplySettings, SamplingSettings, ServerSettings
-from engine.messages.events import (
-    Event,
-    ReplyFinished,
-    ReplyText,
-    TargetReady,
-    TargetRefused,
-)
+from engine.messages.events import Event, ReplyFinished, ReplyText, TargetReady, TargetRefused
 from engine.messages.replies import StopReason
 from engine.storage import Repository
 from tests.fakes.chats import Chats

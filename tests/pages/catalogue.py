@@ -35,14 +35,7 @@ from app.widgets.prompt_view import PromptView
 from app.widgets.reply_view import ReplyView
 from engine import write_tool_servers
 from engine.messages.conversations import Message, Role
-from engine.messages.events import (
-    LearnedRead,
-    ServersListed,
-    SpeculationChanged,
-    TargetReady,
-    TargetsListed,
-    ToolAsked,
-)
+from engine.messages.events import LearnedRead, ServersListed, SpeculationChanged, TargetReady, TargetsListed, ToolAsked
 from engine.messages.history import History
 from engine.messages.order import Folder
 from engine.messages.outlook import MachineFigures

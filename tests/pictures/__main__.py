@@ -24,13 +24,7 @@ from app.dialogs.shortcuts_dialog import ShortcutsDialog
 from app.settings.declaration import SettingsPage
 from app.text.translation import install_translations
 from engine import BUILT_IN
-from engine.messages.events import (
-    LearnedRead,
-    ServersListed,
-    SpeculationChanged,
-    TargetReady,
-    TargetsListed,
-)
+from engine.messages.events import LearnedRead, ServersListed, SpeculationChanged, TargetReady, TargetsListed
 from engine.messages.order import Folder
 from engine.remote.address import way_notice
 from tests.pictures.content import (

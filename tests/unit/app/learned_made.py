@@ -5,14 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from app.text.learned import ModelInUse
-from engine.messages.learned import (
-    AdapterSummary,
-    Benefit,
-    LearnedSummary,
-    PairBenefit,
-    RecallSize,
-    TargetStatistics,
-)
+from engine.messages.learned import AdapterSummary, Benefit, LearnedSummary, PairBenefit, RecallSize, TargetStatistics
 from engine.messages.replies import TextKind
 
 WHEN = datetime(2026, 3, 3, 12, tzinfo=UTC)

@@ -27,13 +27,7 @@ from app.widgets.prose import Prose
 from app.widgets.reply_view import ReplyView
 from app.wiring import WiredWindow
 from engine.config import SpeculationSettings
-from engine.messages.commands import (
-    Command,
-    ContinueReply,
-    EditPrompt,
-    Regenerate,
-    Send,
-)
+from engine.messages.commands import Command, ContinueReply, EditPrompt, Regenerate, Send
 from engine.messages.conversations import Conversation, ConversationSummary, Message, Role, SearchHit
 from engine.messages.events import (
     ConversationChanged,

@@ -18,15 +18,7 @@ from app.settings.app_settings import SettingsFile
 from app.startup.first_paint import OpenedWindow
 from app.theme import ThemeKeeper
 from app.wiring import WiredWindow
-from engine import (
-    AUTOMATIC,
-    STARTER,
-    Command,
-    LearningSettings,
-    OwnSampling,
-    ReadLearned,
-    Send,
-)
+from engine import AUTOMATIC, STARTER, Command, LearningSettings, OwnSampling, ReadLearned, Send
 from engine.config import SpeculationSettings
 from engine.errors import TargetSuspect
 from engine.messages.commands import UpdateRecall

@@ -16,13 +16,7 @@ from engine.config import OwnSampling, ReplySettings, SpeculationSettings
 from engine.errors import TargetUnusable
 from engine.factory import Services, row_of
 from engine.messages.asked import Asked
-from engine.messages.commands import (
-    Answer,
-    ChatCommand,
-    EditPrompt,
-    Regenerate,
-    Send,
-)
+from engine.messages.commands import Answer, ChatCommand, EditPrompt, Regenerate, Send
 from engine.messages.conversations import ChatTurn, ExportFormat, Message, Role
 from engine.messages.events import (
     AnswerEnded,

@@ -20,13 +20,7 @@ from app.widgets.prompt_editor import PromptRevision
 from app.widgets.prompt_view import PromptView
 from app.widgets.prose import Prose
 from app.widgets.reply_view import ReplyView
-from engine import (
-    ContinueReply,
-    EditPrompt,
-    Regenerate,
-    ReplySettings,
-    Send,
-)
+from engine import ContinueReply, EditPrompt, Regenerate, ReplySettings, Send
 from engine.messages.conversations import Conversation, ConversationSummary, Message, Role
 from engine.messages.events import (
     ConversationOpened,

@@ -22,14 +22,7 @@ from app.widgets.prompt_view import PromptView
 from app.widgets.prose import Prose
 from app.widgets.reply_view import ReplyView
 from app.widgets.row_view import WaitingDots
-from engine import (
-    STARTER,
-    OwnSampling,
-    Regenerate,
-    ReplySettings,
-    Send,
-    TargetSettings,
-)
+from engine import STARTER, OwnSampling, Regenerate, ReplySettings, Send, TargetSettings
 from engine.messages.conversations import Conversation, ConversationSummary, Message, Role
 from engine.messages.events import (
     ContextTrimmed,

@@ -13,12 +13,7 @@ from pytestqt.qtbot import QtBot
 from app.controllers.chat_settings import ChatSettingsController
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
-from engine import (
-    OwnSampling,
-    ReplySettings,
-    SamplingSettings,
-    Send,
-)
+from engine import OwnSampling, ReplySettings, SamplingSettings, Send
 from engine.messages.conversations import Conversation, ConversationSummary, Message, Role
 from engine.messages.events import Event, PromptStored, TargetInfo, TargetReady
 from tests.fakes.bridge import FakeBridge

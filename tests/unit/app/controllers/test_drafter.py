@@ -14,12 +14,7 @@ from app.controllers.drafter import DrafterController
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
-from engine import (
-    AUTOMATIC,
-    STARTER,
-    EngineConfig,
-    built_in_drafter,
-)
+from engine import AUTOMATIC, STARTER, EngineConfig, built_in_drafter
 from engine import BUILT_IN as BUILT_IN_CHOICE
 from engine.drafter import first_look
 from engine.messages.drafters import DrafterChoice

@@ -17,9 +17,7 @@ from app.controllers.prompt import PromptController
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from app.widgets.toast import ToastKind
-from engine import (
-    Send,
-)
+from engine import Send
 from engine.messages.conversations import (
     Conversation,
     ConversationSummary,

@@ -19,10 +19,7 @@ from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
 from engine.library.suggestions import read_suggestions
 from engine.messages.comparison import Comparison, ComparisonOrder, ComparisonStep, RunFigures, Side
-from engine.messages.events import (
-    TargetInfo,
-    TargetReady,
-)
+from engine.messages.events import TargetInfo, TargetReady
 from engine.messages.outlook import ExpectedSpeeds, MachineFigures, Outlook, Span
 from engine.messages.targets import HubFile, LoadOrder, Purpose
 from tests.fakes.bridge import Asked, FakeBridge

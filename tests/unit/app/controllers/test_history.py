@@ -17,12 +17,7 @@ from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from engine import EngineConfig
-from engine.messages.events import (
-    DrafterLearned,
-    Event,
-    EverythingForgotten,
-    LearnedForgotten,
-)
+from engine.messages.events import DrafterLearned, Event, EverythingForgotten, LearnedForgotten
 from engine.messages.history import History
 from engine.messages.outlook import ExpectedSpeeds, Outlook, Span
 from tests.fakes.bridge import FakeBridge

@@ -21,16 +21,7 @@ from app.theme import ThemeKeeper
 from engine import SamplingSettings
 from engine.messages.events import TargetInfo, TargetReady
 from engine.messages.forms import FormSpeed
-from engine.messages.targets import (
-    Downloaded,
-    Downloading,
-    HubFile,
-    HubFiles,
-    HubModel,
-    LoadOrder,
-    Purpose,
-    Suggestion,
-)
+from engine.messages.targets import Downloaded, Downloading, HubFile, HubFiles, HubModel, LoadOrder, Purpose, Suggestion
 from engine.services.hub_service import HubService
 from tests.fakes.bridge import Asked, FakeBridge
 from tests.unit.app.library_samples import Q4, Q8

@@ -15,12 +15,7 @@ from app.dialogs.model_servers.server_form import ModelServerForm
 from app.main_window import MainWindow
 from app.models.server_rows import ServerKey
 from engine.errors import Cancelled, NotPossible
-from engine.messages.events import (
-    Event,
-    ServersListed,
-    TargetReady,
-    TargetRefused,
-)
+from engine.messages.events import Event, ServersListed, TargetReady, TargetRefused
 from engine.messages.remote import RemoteServer, ServerSeen, ServerUntrusted
 from engine.messages.targets import LoadOrder
 from tests.fakes.bridge import Asked, FakeBridge

@@ -15,10 +15,7 @@ from app.settings.app_settings import SettingsFile
 from app.startup.first_paint import OpenedWindow
 from app.theme import ThemeKeeper
 from app.wiring import WiredWindow
-from engine import (
-    OwnSampling,
-    Send,
-)
+from engine import OwnSampling, Send
 from engine.config import SpeculationSettings
 from engine.messages.conversations import ConversationSummary
 from engine.messages.events import (

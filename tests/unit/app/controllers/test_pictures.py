@@ -25,14 +25,7 @@ from app.widgets.attached_pictures import PictureButton
 from app.widgets.prompt_view import PromptView
 from engine import Command, EditPrompt, Send
 from engine.messages.conversations import Conversation, ConversationSummary, Message, Role
-from engine.messages.events import (
-    ConversationOpened,
-    Event,
-    Failed,
-    PromptStored,
-    TargetInfo,
-    TargetReady,
-)
+from engine.messages.events import ConversationOpened, Event, Failed, PromptStored, TargetInfo, TargetReady
 from engine.messages.pictures import Picture
 from engine.messages.prompts import AttachedPicture, Attachment, join_prompt
 from tests.fakes.bridge import Asked, FakeBridge

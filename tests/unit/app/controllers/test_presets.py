@@ -17,9 +17,7 @@ from app.controllers.presets import PresetsController
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from app.widgets.preset_picker import NONE
-from engine import (
-    OwnSampling,
-)
+from engine import OwnSampling
 from engine.messages.conversations import Conversation, ConversationSummary
 from engine.messages.events import (
     ConversationsListed,

@@ -14,11 +14,7 @@ from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from app.widgets.attachment_chip import Chip
 from engine.messages.conversations import TextFile
-from engine.messages.events import (
-    Event,
-    TargetInfo,
-    TargetReady,
-)
+from engine.messages.events import Event, TargetInfo, TargetReady
 from engine.messages.prompts import Attachment, TokenCount
 from engine.messages.targets import LoadOrder
 from tests.fakes.bridge import Asked, FakeBridge

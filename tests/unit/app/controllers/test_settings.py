@@ -21,14 +21,7 @@ from app.settings.app_settings import AppSettings, SettingsFile
 from app.settings.declaration import SettingsPage
 from app.settings.keeper import SettingsKeeper
 from app.theme import ThemeKeeper
-from engine import (
-    STARTER,
-    ReplySettings,
-    SamplingSettings,
-    Send,
-    TargetSettings,
-    built_in_drafter,
-)
+from engine import STARTER, ReplySettings, SamplingSettings, Send, TargetSettings, built_in_drafter
 from engine.messages.events import Event, TargetInfo, TargetReady
 from engine.messages.targets import LoadOrder
 from tests.fakes.bridge import FakeBridge

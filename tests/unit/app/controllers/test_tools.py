@@ -17,15 +17,9 @@ from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
 from app.settings.keeper import SettingsKeeper
 from app.theme import ThemeKeeper
-from engine import (
-    write_tool_servers,
-)
+from engine import write_tool_servers
 from engine.messages.conversations import TextFile
-from engine.messages.events import (
-    EverythingForgotten,
-    ToolServerChanged,
-    ToolsListed,
-)
+from engine.messages.events import EverythingForgotten, ToolServerChanged, ToolsListed
 from engine.messages.tools import AllowedTool, ServerState, Tool, ToolServer, definition_of
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.chats import unsaved

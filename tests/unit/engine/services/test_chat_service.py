@@ -354,7 +354,7 @@ def test_a_deleted_conversation_is_refused_and_an_empty_one_cannot_be_regenerate
     summary = talking.repository.create_conversation("t", "")
     with pytest.raises(ConversationMissing, match="nothing to answer"):
         talking.do(Regenerate(summary.id, GREEDY))
-    talking.repository.delete_conversation(summary.id)
+    talking.repository.delete_conversations([summary.id])
     with pytest.raises(ConversationMissing):
         talking.do(Send("Hi", summary.id, GREEDY))
 
@@ -386,11 +386,11 @@ def test_a_reply_is_kept_though_its_conversation_was_deleted_meanwhile(talking: 
     assert isinstance(target, FakeTarget)
 
     def delete() -> None:
-        talking.repository.delete_conversation(conversation_id)
+        talking.repository.delete_conversations([conversation_id])
 
     target.on_evaluate = delete
     talking.do(Send("And?", conversation_id, GREEDY))
-    talking.repository.restore_conversation(conversation_id)
+    talking.repository.restore_conversations([conversation_id])
     assert len(talking.repository.open_conversation(conversation_id).messages) == 4
 
 

@@ -213,7 +213,7 @@ def test_a_chat_that_is_deleted_meanwhile_is_not_recalled_again(desk: Comparing,
     chat = send(desk, "Speak.").message.conversation_id
 
     def delete() -> None:
-        desk.repository.delete_conversation(chat)
+        desk.repository.delete_conversations([chat])
         desk.recall.forget(chat)
 
     target.on_evaluate = delete

@@ -20,7 +20,7 @@ from tests.fakes.listener import EventQueue
 def test_chats_open_though_what_was_deleted_cannot_be_erased(tmp_path: Path) -> None:
     repository = Repository.open(tmp_path)
     kept, hidden, gone = (repository.create_conversation(title, "").id for title in ("kept", "hidden", "gone"))
-    repository.delete_conversation(hidden)
+    repository.delete_conversations([hidden])
     repository.close()
     damaged = back_up(tmp_path / STORE, "0001")
     damaged.write_bytes(b"no database")

@@ -16,16 +16,9 @@ from PIL import Image
 from engine.config import LearningSettings
 from engine.documents import apart, reading
 from engine.errors import Cancelled, ConversationMissing, FileUnusable
-from engine.messages.commands import (
-    Command,
-    UpdateRecall,
-)
+from engine.messages.commands import Command, UpdateRecall
 from engine.messages.conversations import ExportFormat, ImportedConversations, LeftOut, Role, TextFile
-from engine.messages.events import (
-    ConversationForgotten,
-    ConversationsImported,
-    Event,
-)
+from engine.messages.events import ConversationForgotten, ConversationsImported, Event
 from engine.messages.pictures import Picture
 from engine.messages.prompts import AttachedPicture, Attachment, join_prompt
 from engine.services.chat_editor import ChatEditor

@@ -707,10 +707,10 @@ def test_a_restored_conversation_teaches_again(homes: Callable[..., Home]) -> No
 
     wait_until_it_learns_from(message, other)
     for _ in range(2):
-        home.repository.delete_conversation(message.conversation_id)
+        home.repository.delete_conversations([message.conversation_id])
         home.service.forget(message.conversation_id)
         wait_until_it_learns_from(other)
-        home.repository.restore_conversation(message.conversation_id)
+        home.repository.restore_conversations([message.conversation_id])
         home.service.restore(message.conversation_id)
         wait_until_it_learns_from(message, other)
     while home.service._has_work:

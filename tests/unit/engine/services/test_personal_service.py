@@ -208,7 +208,7 @@ def test_what_was_learned_is_forgotten_and_chats_stay(desk: Desk) -> None:
 def test_everything_is_forgotten(desk: Desk) -> None:
     desk.repository.create_folder("Diary")
     desk.repository.create_conversation("secret", "", incognito=True)
-    desk.repository.delete_conversation(desk.repository.create_conversation("deleted", "").id)
+    desk.repository.delete_conversations([desk.repository.create_conversation("deleted", "").id])
     desk.servers.save(RemoteServer("Desk", "http://192.168.1.5/v1"), "sk-1")
     assert desk.keyring.kept
     desk.service.handle(ForgetEverything())

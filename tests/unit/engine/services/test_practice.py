@@ -384,7 +384,7 @@ def test_what_was_forgotten_meanwhile_is_not_stored(home: Home) -> None:
 
     def delete() -> None:
         if next(num_passes) == 10:
-            home.repository.delete_conversation(deleted.conversation_id)
+            home.repository.delete_conversations([deleted.conversation_id])
 
     home.on_pass = delete
     home.wait()
@@ -404,7 +404,7 @@ def test_the_learner_has_it_after_a_restart_and_until_its_chat_is_deleted(home: 
     service.open(again)
     assert again.has(10)
     assert again.taken[:8] == [(-each, False) for each in range(1, 9)], "before replies to the same prompts"
-    home.repository.delete_conversation(number)
+    home.repository.delete_conversations([number])
     service.forget(number)
     assert again.has(5)
     service.close()

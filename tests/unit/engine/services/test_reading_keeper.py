@@ -10,11 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine.config import OwnSampling, ReadingSettings, ReplySettings, SamplingSettings
-from engine.messages.commands import (
-    CopyReading,
-    KeepReading,
-    Send,
-)
+from engine.messages.commands import CopyReading, KeepReading, Send
 from engine.messages.conversations import Message
 from engine.messages.events import ReplyFinished
 from engine.messages.targets import LoadOrder

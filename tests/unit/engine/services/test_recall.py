@@ -147,7 +147,7 @@ def test_what_is_forgotten_in_the_store_is_found_no_more_and_read_again(reposito
     repository.forget_learned()
     recall.reload()
     assert found(recall, "one t") == []
-    repository.delete_conversation(gone.conversation_id)
+    repository.delete_conversations([gone.conversation_id])
     caught_up(recall)
     assert found(recall, "one t") == ["wo three"]
     repository.is_broken = True
@@ -327,11 +327,11 @@ def test_a_deleted_conversation_is_not_found_until_it_is_restored(repository: Fa
     gone, other = say(repository, "one two three"), say(repository, "one two four")
     recall.add(gone)
     recall.add(other)
-    repository.delete_conversation(gone.conversation_id)
+    repository.delete_conversations([gone.conversation_id])
     recall.forget(gone.conversation_id)
     assert found(recall, "two ") == ["four"]
     assert found(opened(repository), "two ") == ["four"]
-    repository.restore_conversation(gone.conversation_id)
+    repository.restore_conversations([gone.conversation_id])
     recall.restore(gone.conversation_id)
     assert sorted(found(recall, "two ")) == ["four", "three"]
 
@@ -341,7 +341,7 @@ def test_a_reply_to_a_conversation_that_was_deleted_meanwhile_is_not_found_until
 ) -> None:
     recall = opened(repository)
     prompt = say(repository, "one two three")
-    repository.delete_conversation(prompt.conversation_id)
+    repository.delete_conversations([prompt.conversation_id])
     recall.forget(prompt.conversation_id)
     reply = repository.add_message(prompt.conversation_id, prompt.id, Role.ASSISTANT, "four five six")
     recall.add(prompt)
@@ -350,7 +350,7 @@ def test_a_reply_to_a_conversation_that_was_deleted_meanwhile_is_not_found_until
     recall.add(say(repository, "four fives"))
     assert found(recall, "four ") == ["fives"]
 
-    repository.restore_conversation(prompt.conversation_id)
+    repository.restore_conversations([prompt.conversation_id])
     recall.restore(prompt.conversation_id)
     assert found(recall, "one ") == ["two three"]
     assert sorted(found(recall, "four ")) == ["five six", "fives"]
@@ -359,9 +359,9 @@ def test_a_reply_to_a_conversation_that_was_deleted_meanwhile_is_not_found_until
 def test_a_restored_conversation_takes_further_replies(repository: FallibleRepository) -> None:
     recall = opened(repository)
     prompt = say(repository, "one two three")
-    repository.delete_conversation(prompt.conversation_id)
+    repository.delete_conversations([prompt.conversation_id])
     recall.forget(prompt.conversation_id)
-    repository.restore_conversation(prompt.conversation_id)
+    repository.restore_conversations([prompt.conversation_id])
     recall.restore(prompt.conversation_id)
     recall.add(say(repository, "four five six", prompt.conversation_id))
     assert found(recall, "four ") == ["five six"]
@@ -369,18 +369,18 @@ def test_a_restored_conversation_takes_further_replies(repository: FallibleRepos
 
 def test_deleted_conversations_are_not_caught_up_with(repository: FallibleRepository) -> None:
     message = say(repository, "one two three")
-    repository.delete_conversation(message.conversation_id)
+    repository.delete_conversations([message.conversation_id])
     target = FakeTarget()
     recall = opened(repository, target)
     assert caught_up(recall) == 1
-    repository.restore_conversation(message.conversation_id)
+    repository.restore_conversations([message.conversation_id])
     assert kept(repository, target) == {}
 
 
 def test_a_message_that_was_purged_meanwhile_is_left_out(repository: FallibleRepository) -> None:
     recall = opened(repository)
     message = say(repository, "one two three")
-    repository.delete_conversation(message.conversation_id)
+    repository.delete_conversations([message.conversation_id])
     repository.purge_deleted()
     recall.add(message)
     assert found(recall, "one ") == []
@@ -407,7 +407,7 @@ def test_a_chat_that_is_deleted_while_the_memory_is_loaded_stays_forgotten(
     recall.open(FakeTarget(more_pieces=MORE))
 
     def delete() -> None:
-        repository.delete_conversation(message.conversation_id)
+        repository.delete_conversations([message.conversation_id])
         recall.forget(message.conversation_id)
 
     monkeypatch.setattr(repository, "after_loading", delete)
@@ -427,7 +427,7 @@ def test_however_many_chats_are_not_recalled_for_a_while_the_memory_is_read_once
     before = repository.num_loaded
     with recall.without(aside):
         assert found(recall, "what ") == ["4"]
-        repository.delete_conversation(aside[0])
+        repository.delete_conversations([aside[0]])
         recall.forget(aside[0])
     assert found(recall, "what ") == ["4", "1", "2", "3"]
     assert repository.num_loaded == before + 1
@@ -461,10 +461,10 @@ def test_what_was_hidden_while_the_memory_caught_up_is_caught_up_with_after_its_
 ) -> None:
     message = say(repository, "one two three")
     recall = opened(repository)
-    repository.delete_conversation(message.conversation_id)
+    repository.delete_conversations([message.conversation_id])
     recall.forget(message.conversation_id)
     caught_up(recall)
-    repository.restore_conversation(message.conversation_id)
+    repository.restore_conversations([message.conversation_id])
     recall.restore(message.conversation_id)
     caught_up(recall)
     assert found(recall, "one ") == ["two three"]

@@ -10,14 +10,7 @@ import pytest
 from engine.config import LearningSettings, ReplySettings, SamplingSettings
 from engine.errors import NotPossible, RemoteFailed, ServerNotAgreed
 from engine.messages.asked import Asked, Refusal
-from engine.messages.commands import (
-    Answer,
-    ContinueReply,
-    EditPrompt,
-    Regenerate,
-    Send,
-    UpdateRecall,
-)
+from engine.messages.commands import Answer, ContinueReply, EditPrompt, Regenerate, Send, UpdateRecall
 from engine.messages.comparison import ComparisonOrder
 from engine.messages.conversations import ChatTurn, Message, Role
 from engine.messages.events import (

@@ -245,7 +245,7 @@ def test_deleting_conversations_keeps_adapters(repository: Repository) -> None:
     summary = repository.create_conversation("gone", "")
     repository.add_message(summary.id, None, Role.ASSISTANT, "text")
     mine = save(repository).number
-    repository.delete_conversation(summary.id)
+    repository.delete_conversations([summary.id])
     repository.purge_deleted()
     assert in_use(repository) == mine
 

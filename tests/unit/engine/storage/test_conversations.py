@@ -78,14 +78,14 @@ def test_deleted_conversation_is_hidden_until_restored(repository: Repository) -
     message = repository.add_message(summary.id, None, Role.USER, "still here")
     (used,) = repository.list_conversations()
 
-    assert repository.delete_conversation(summary.id) == used
+    assert repository.delete_conversations([summary.id]) == (used,)
     assert repository.list_conversations() == ()
     with pytest.raises(ConversationMissing):
         repository.open_conversation(summary.id)
     with pytest.raises(ConversationMissing):
         repository.rename_conversation(summary.id, "other")
 
-    assert repository.restore_conversation(summary.id) == used
+    assert repository.restore_conversations([summary.id]) == (used,)
     assert repository.list_conversations() == (used,)
     assert repository.open_conversation(summary.id).messages == (message,)
 
@@ -93,19 +93,19 @@ def test_deleted_conversation_is_hidden_until_restored(repository: Repository) -
 def test_deleting_and_restoring_twice_changes_nothing_more(repository: Repository) -> None:
     summary = repository.create_conversation("twice", "")
     for _ in range(2):
-        assert repository.delete_conversation(summary.id) == summary
+        assert repository.delete_conversations([summary.id]) == (summary,)
     for _ in range(2):
-        assert repository.restore_conversation(summary.id) == summary
+        assert repository.restore_conversations([summary.id]) == (summary,)
     assert repository.list_conversations() == (summary,)
 
 
 def test_deleted_conversation_takes_the_reply_that_was_being_written(repository: Repository) -> None:
     summary = repository.create_conversation("late", "")
     prompt = repository.add_message(summary.id, None, Role.USER, "question")
-    repository.delete_conversation(summary.id)
+    repository.delete_conversations([summary.id])
     reply = repository.add_message(summary.id, prompt.id, Role.ASSISTANT, "answer")
     assert repository.list_conversations() == ()
-    repository.restore_conversation(summary.id)
+    repository.restore_conversations([summary.id])
     assert repository.open_conversation(summary.id).messages == (prompt, reply)
 
 
@@ -115,8 +115,8 @@ def test_unknown_conversation_is_missing(repository: Repository, unknown: int) -
     calls: list[Callable[[], object]] = [
         lambda: repository.open_conversation(unknown),
         lambda: repository.rename_conversation(unknown, "title"),
-        lambda: repository.delete_conversation(unknown),
-        lambda: repository.restore_conversation(unknown),
+        lambda: repository.delete_conversations([unknown]),
+        lambda: repository.restore_conversations([unknown]),
         lambda: repository.add_message(unknown, None, Role.USER, "text"),
     ]
     for call in calls:

@@ -162,7 +162,7 @@ def test_an_adapter_is_of_the_targets_that_taught_it(repository: Repository) -> 
     for identity in ("file:1", "file:2"):
         say(repository, statistics(), identity=identity)
     deleted = say(repository, statistics(), target="Gone")
-    repository.delete_conversation(deleted)
+    repository.delete_conversations([deleted])
     for message_id in (4, 6):
         repository.save_lesson("v", message_id, reply_of([7], [[7]], np.zeros((1, 1))), most=10)
     repository.save_adapter("v", "d", 2.0, 2.5, 30, 200, b"weights")
@@ -200,7 +200,7 @@ def test_deleted_and_incognito_chats_are_not_told_of(repository: Repository) -> 
     say(repository, statistics(), incognito=True)
     repository.save_recall("v", {1: [1, 2, 3], 2: [4], 4: [1] * 10})
     assert repository.read_history().num_recall_tokens == 14
-    repository.delete_conversation(gone)
+    repository.delete_conversations([gone])
     history = repository.read_history()
     assert {each.conversation_id for each in history.chats} == {kept}
     assert (history.num_recall_texts, history.num_recall_tokens) == (2, 4)

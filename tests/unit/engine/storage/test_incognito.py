@@ -41,12 +41,12 @@ def test_it_is_exported_with_the_branch_that_is_shown(repository: Repository) ->
 
 def test_deleted_it_is_hidden_until_it_is_restored(repository: Repository) -> None:
     summary = repository.create_conversation("secret", "", incognito=True)
-    repository.delete_conversation(summary.id)
+    repository.delete_conversations([summary.id])
     assert repository.list_conversations() == ()
     with pytest.raises(ConversationMissing):
         repository.open_conversation(summary.id)
     repository.add_message(summary.id, None, Role.ASSISTANT, "a reply under way still finds its place")
-    assert repository.restore_conversation(summary.id).id == summary.id
+    assert repository.restore_conversations([summary.id])[0].id == summary.id
     assert len(repository.open_conversation(summary.id).messages) == 1
 
 
@@ -119,6 +119,6 @@ def test_forgetting_it_leaves_the_files_alone(repository: Repository, store: Pat
     repository.add_message(number, None, Role.USER, "Hello?")
     repository.forget_conversation(number)
     with pytest.raises(ConversationMissing):
-        repository.restore_conversation(number)
+        repository.restore_conversations([number])
     assert backup.exists()
     assert {file.name: file.stat().st_mtime_ns for file in store.parent.iterdir()} == before

@@ -154,7 +154,7 @@ def test_there_must_be_room_for_one(repository: Repository) -> None:
 
 def test_where_the_message_is_gone_nothing_is_kept(repository: Repository, store: Path) -> None:
     conversation_id, (_, gone) = exchange(repository, "one", "two")
-    repository.delete_conversation(conversation_id)
+    repository.delete_conversations([conversation_id])
     repository.purge_deleted()
     for absent in (gone, 999, -1):
         with pytest.raises(ConversationMissing):
@@ -209,10 +209,10 @@ def test_deleted_conversations_are_left_out_until_they_are_restored(repository: 
     hidden, (_, first) = exchange(repository, "one", "two")
     _, (_, second) = exchange(repository, "three", "four")
     save(repository, second)
-    repository.delete_conversation(hidden)
+    repository.delete_conversations([hidden])
     save(repository, first)  # the reply that was being written
     assert kept(repository) == [second]
-    repository.restore_conversation(hidden)
+    repository.restore_conversations([hidden])
     assert kept(repository) == [first, second]
 
 
@@ -226,7 +226,7 @@ def test_purge_removes_the_lessons_of_the_deleted_alone_also_from_copies(
     backup = back_up(store, "9999")
     assert b"DERAUNSE" in backup.read_bytes()
 
-    repository.delete_conversation(hidden)
+    repository.delete_conversations([hidden])
     assert repository.purge_deleted() == 1
     assert repository.finish_erasure() == ()
     assert kept(repository) == [stays]

@@ -147,7 +147,7 @@ def test_deleting_conversations_keeps_ngrams(repository: Repository) -> None:
     summary = repository.create_conversation("gone", "")
     repository.add_message(summary.id, None, Role.ASSISTANT, "text")
     repository.save_ngrams(TARGET, DRAFTER, [FIRST])
-    repository.delete_conversation(summary.id)
+    repository.delete_conversations([summary.id])
     repository.purge_deleted()
     assert load(repository) == {FIRST}
 

@@ -110,7 +110,7 @@ def test_nothing_of_a_deleted_picture_remains_in_the_files(repository: Repositor
         case "message":
             repository.delete_message(number, prompt.id)
         case "chat":
-            repository.delete_conversation(number)
+            repository.delete_conversations([number])
             repository.purge_deleted()
         case "everything":
             repository.forget_everything()

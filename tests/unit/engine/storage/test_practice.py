@@ -64,7 +64,7 @@ def test_prompts_that_were_answered_least_come_first_and_then_the_latest(reposit
     _, (old, _) = exchange(repository, "old", "reply")
     _, (first, _, second) = exchange(repository, "one", "two", "three")
     hidden, _ = exchange(repository, "hidden", "reply")
-    repository.delete_conversation(hidden)
+    repository.delete_conversations([hidden])
     secret = repository.create_conversation("x", "", incognito=True)
     repository.add_message(secret.id, None, Role.USER, "incognito")
     assert list(exercises(repository)) == [second, first, old]
@@ -101,7 +101,7 @@ def test_what_answers_other_turns_than_are_stored_is_refused(repository: Reposit
             repository.save_practice(VOCABULARY, exercise, reply, ALL)
     left = exercises(repository)[second]
     assert left.turns == (ChatTurn(Role.SYSTEM, "Be brief."), ChatTurn(Role.USER, "three"))
-    repository.delete_conversation(number)
+    repository.delete_conversations([number])
     with pytest.raises(ConversationMissing):
         repository.save_practice(VOCABULARY, left, reply, ALL)
     assert kept(repository) == []
@@ -124,9 +124,9 @@ def test_it_is_erased_with_a_message_of_its_chat_and_with_the_chat_also_from_cop
     repository.restore_message(number, first)
     assert kept(repository) == [5, SECRET[0]], "it can be practised anew"
     repository.delete_message(number, first)
-    repository.delete_conversation(other)
+    repository.delete_conversations([other])
     assert kept(repository) == [5]
-    repository.restore_conversation(other)
+    repository.restore_conversations([other])
     assert kept(repository) == [5, SECRET[0]]
     repository.forget_conversation(other)
     assert repository.finish_erasure() == ()

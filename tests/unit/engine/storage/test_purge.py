@@ -32,15 +32,15 @@ def test_purge_removes_only_the_deleted(open_repository: Callable[[], Repository
     for summary in (kept, gone, restored):
         repository.add_message(summary.id, None, Role.ASSISTANT, summary.title, "tiny", statistics)
     for summary in (gone, restored):
-        repository.delete_conversation(summary.id)
-    repository.restore_conversation(restored.id)
+        repository.delete_conversations([summary.id])
+    repository.restore_conversations([restored.id])
 
     assert repository.purge_deleted() == 1
     assert repository.purge_deleted() == 0
     assert {summary.id for summary in repository.list_conversations()} == {kept.id, restored.id}
     assert repository.open_conversation(kept.id).messages[0].statistics == statistics
     with pytest.raises(ConversationMissing):
-        repository.restore_conversation(gone.id)
+        repository.restore_conversations([gone.id])
     with closing(sqlite3.connect(store)) as connection:
         assert connection.execute("SELECT count(*) FROM reply_statistics").fetchone() == (2,)
 
@@ -52,7 +52,7 @@ def test_ids_are_never_given_twice(open_repository: Callable[[], Repository]) ->
         summary = repository.create_conversation("short-lived", "")
         conversation_ids.add(summary.id)
         message_ids.add(repository.add_message(summary.id, None, Role.USER, "text").id)
-        repository.delete_conversation(summary.id)
+        repository.delete_conversations([summary.id])
         repository.purge_deleted()
         assert repository.finish_erasure() == ()
         repository.close()
@@ -69,7 +69,7 @@ def test_branch_longer_than_the_depth_of_triggers_is_purged(repository: Reposito
     )
     with closing(sqlite3.connect(store)) as connection, connection:
         connection.executemany(f"INSERT INTO messages {like_root}", chain)
-    repository.delete_conversation(summary.id)
+    repository.delete_conversations([summary.id])
     assert repository.purge_deleted() == 1
 
 
@@ -89,7 +89,7 @@ def test_nothing_of_a_purged_text_remains_in_the_files(repository: Repository, d
             leaving = chance.choice(living)
             living.remove(leaving)
             gone.append(leaving)
-            repository.delete_conversation(leaving)
+            repository.delete_conversations([leaving])
             if chance.random() < 0.6:
                 repository.purge_deleted()
                 assert repository.finish_erasure() == ()
@@ -108,7 +108,7 @@ def test_text_held_by_a_reader_is_erased_by_the_next_purge(
     with on_every_connection("PRAGMA busy_timeout = 20"):
         repository = open_repository()
     summary = repository.create_conversation("secret plan", "")
-    repository.delete_conversation(summary.id)
+    repository.delete_conversations([summary.id])
     with closing(sqlite3.connect(store, isolation_level=None)) as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM messages").fetchone()
@@ -139,7 +139,7 @@ def test_what_a_full_disk_keeps_from_being_purged_is_told_and_purged_when_there_
 
     gone, restored = (repository.create_conversation(title, "").id for title in ("secret plan", "undone"))
     for number in (gone, restored):
-        repository.delete_conversation(number)
+        repository.delete_conversations([number])
     event.listen(Engine, "before_cursor_execute", refuse)
     try:
         with pytest.raises(StoreUnusable):
@@ -149,12 +149,12 @@ def test_what_a_full_disk_keeps_from_being_purged_is_told_and_purged_when_there_
         event.remove(Engine, "before_cursor_execute", refuse)
     assert "It will be done as soon as there is room." in told
     assert b"secret plan" in written(data_dir)
-    repository.restore_conversation(restored)
+    repository.restore_conversations([restored])
     later = repository.create_conversation("deleted since", "").id
-    repository.delete_conversation(later)
+    repository.delete_conversations([later])
     assert repository.finish_erasure() == ()
     assert b"secret plan" not in written(data_dir)
-    repository.restore_conversation(later)
+    repository.restore_conversations([later])
     assert {each.id for each in repository.list_conversations()} == {restored, later}
 
 
@@ -165,7 +165,7 @@ def test_purge_reaches_the_copy_that_a_migration_left(repository: Repository, da
     backup = back_up(store, "9999")
     assert b"secret plan" in backup.read_bytes()
 
-    repository.delete_conversation(gone.id)
+    repository.delete_conversations([gone.id])
     repository.purge_deleted()
     assert repository.finish_erasure() == ()
     assert b"secret plan" not in written(data_dir)

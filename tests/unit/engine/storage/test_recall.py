@@ -125,23 +125,23 @@ def test_deleted_conversations_are_left_out_until_they_are_restored(repository: 
     hidden, (known, unknown) = conversation_with(repository, "known", "unknown")
     _, (other,) = conversation_with(repository, "other")
     repository.save_recall(VOCABULARY, {known: [1, 2], other: [3]})
-    repository.delete_conversation(hidden)
+    repository.delete_conversations([hidden])
     assert load(repository) == [(other, [3])]
     assert load(repository, conversation_id=hidden) == []
     assert load(repository, most_tokens=1) == [(other, [3])]
     assert missing(repository) == []
 
-    repository.restore_conversation(hidden)
+    repository.restore_conversations([hidden])
     assert load(repository) == [(known, [1, 2]), (other, [3])]
     assert missing(repository) == [unknown]
 
 
 def test_a_reply_to_a_deleted_conversation_can_be_saved_and_comes_back_with_it(repository: Repository) -> None:
     conversation_id, (message_id,) = conversation_with(repository, "late")
-    repository.delete_conversation(conversation_id)
+    repository.delete_conversations([conversation_id])
     repository.save_recall(VOCABULARY, {message_id: [1]})
     assert load(repository) == []
-    repository.restore_conversation(conversation_id)
+    repository.restore_conversations([conversation_id])
     assert load(repository) == [(message_id, [1])]
 
 
@@ -150,7 +150,7 @@ def test_purge_removes_the_tokens_of_the_deleted_alone(repository: Repository, s
     _, (third,) = conversation_with(repository, "three")
     for fingerprint in (VOCABULARY, OTHER):
         repository.save_recall(fingerprint, {first: [1], second: [2], third: [3]})
-    repository.delete_conversation(gone)
+    repository.delete_conversations([gone])
     assert repository.purge_deleted() == 1
     with closing(sqlite3.connect(store)) as connection:
         assert connection.execute("SELECT message_id FROM recall").fetchall() == [(third,), (third,)]
@@ -178,7 +178,7 @@ def test_nothing_of_purged_tokens_remains_in_the_files(repository: Repository, d
             leaving = chance.choice(living)
             living.remove(leaving)
             gone.append(leaving)
-            repository.delete_conversation(leaving)
+            repository.delete_conversations([leaving])
             if chance.random() < 0.6:
                 repository.purge_deleted()
                 assert repository.finish_erasure() == ()
@@ -200,7 +200,7 @@ def test_purge_reaches_the_tokens_in_the_copy_that_a_migration_left(
     backup = back_up(store, "9999")
     assert b"DERAUNSE" in backup.read_bytes()
 
-    repository.delete_conversation(hidden)
+    repository.delete_conversations([hidden])
     repository.purge_deleted()
     assert repository.finish_erasure() == ()
     assert b"DERAUNSE" not in written(data_dir)
@@ -215,7 +215,7 @@ def test_purge_takes_a_copy_from_before_there_were_tokens(repository: Repository
     with closing(sqlite3.connect(backup)) as connection:
         later = ("adapters", "scores", "practice", "lessons", "imported_recall", "recall", "vocabularies")
         connection.executescript("".join(f"DROP TABLE {table};" for table in later))
-    repository.delete_conversation(hidden)
+    repository.delete_conversations([hidden])
     assert repository.purge_deleted() == 1
     assert repository.finish_erasure() == ()
     assert b"DERAUNSE" not in backup.read_bytes()
@@ -253,7 +253,7 @@ def test_tokens_are_little_endian_in_the_file(repository: Repository, store: Pat
 def test_where_a_message_is_gone_none_is_kept(repository: Repository) -> None:
     _, (there,) = conversation_with(repository, "there")
     purged, (gone,) = conversation_with(repository, "gone")
-    repository.delete_conversation(purged)
+    repository.delete_conversations([purged])
     repository.purge_deleted()
     for absent in (gone, 999, -1):
         with pytest.raises(ConversationMissing):
@@ -317,7 +317,7 @@ def test_store_agrees_with_a_plain_dictionary(
         expected |= changed
     for place in hidden:
         conversation_id, pair = conversations[place]
-        repository.delete_conversation(conversation_id)
+        repository.delete_conversations([conversation_id])
         for message_id in pair:
             expected.pop(message_id, None)
     latest: list[tuple[int, list[int]]] = []

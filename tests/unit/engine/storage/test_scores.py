@@ -100,11 +100,11 @@ def test_scores_leave_with_what_they_are_of(taught: Repository, store: Path) -> 
     assert taught.summarize_learned().benefits == {}
     for message_id in (2, 6, 10, 14):
         score(taught, message_id, 50.0, 40.0)
-    taught.delete_conversation(1)
+    taught.delete_conversations([1])
     assert benefit(taught).whole.num_replies == 3
-    taught.restore_conversation(1)
+    taught.restore_conversations([1])
     assert benefit(taught).whole.num_replies == 4
-    taught.delete_conversation(1)
+    taught.delete_conversations([1])
     taught.purge_deleted()
     with closing(sqlite3.connect(store)) as connection, connection:
         assert connection.execute("SELECT count(*) FROM scores").fetchone() == (3,)

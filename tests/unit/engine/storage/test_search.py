@@ -59,10 +59,10 @@ def test_the_last_used_comes_first_and_incognito_chats_are_found_while_they_are_
     secret = chat(repository, "secret", "Zebra", incognito=True)
     last = chat(repository, "zebra")
     assert found(repository, "zebra") == [last, secret, first]
-    repository.delete_conversation(secret)
-    repository.delete_conversation(first)
+    repository.delete_conversations([secret])
+    repository.delete_conversations([first])
     assert found(repository, "zebra") == [last]
-    repository.restore_conversation(first)
+    repository.restore_conversations([first])
     repository.forget_conversation(last)
     assert found(repository, "zebra") == [first]
 

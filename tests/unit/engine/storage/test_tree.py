@@ -109,7 +109,7 @@ def test_what_is_not_there_cannot_be_shown(repository: Repository, incognito: bo
             repository.show_branch(tree.number, number)
         with pytest.raises(ConversationMissing, match="This message"):
             repository.open_branch(tree.number, number)
-    repository.delete_conversation(tree.number)
+    repository.delete_conversations([tree.number])
     with pytest.raises(ConversationMissing):
         tree.show(tree.first)
     with pytest.raises(ConversationMissing):
@@ -133,9 +133,9 @@ def test_settings_and_draft_of_a_conversation_come_back(repository: Repository, 
 @both
 def test_the_draft_of_a_deleted_conversation_comes_back_with_it(repository: Repository, incognito: bool) -> None:
     number = repository.create_conversation("chat", "", incognito).id
-    repository.delete_conversation(number)
+    repository.delete_conversations([number])
     repository.save_draft(number, "begun")
-    repository.restore_conversation(number)
+    repository.restore_conversations([number])
     assert repository.open_conversation(number).draft == "begun"
     with pytest.raises(ConversationMissing):
         repository.save_draft(number + 99, "to nothing")

@@ -93,7 +93,7 @@ def test_what_is_here_already_is_left_out(repository: Repository) -> None:
     assert repository.add_trees([tree("Hi", "Bye", created_at=None)]) == [True]
     assert repository.add_trees([tree("Hi", "Hello", created_at=datetime(2024, 5, 6, tzinfo=UTC))]) == [True]
     summary = repository.list_conversations()[0]
-    repository.delete_conversation(summary.id)
+    repository.delete_conversations([summary.id])
     assert repository.add_trees([tree("Hi", "Bye", created_at=None)]) == [True], "a deleted one is not here"
 
 
@@ -126,14 +126,14 @@ def test_one_is_forgotten_at_once_and_others_stay(open_repository: Callable[[], 
     kept, gone, deleted = (repository.create_conversation(title, "").id for title in ("kept", "xylophone", "deleted"))
     for number in (kept, gone, deleted):
         repository.add_message(number, None, Role.USER, f"quicksilver {number} " * 500)
-    repository.delete_conversation(deleted)
+    repository.delete_conversations([deleted])
     assert repository.forget_conversation(gone).title == "xylophone"
     assert repository.finish_erasure() == ()
     raw = b"".join(file.read_bytes() for file in data_dir.iterdir())
     assert b"xylophone" not in raw
     assert f"quicksilver {gone}".encode() not in raw
     assert f"quicksilver {kept}".encode() in raw
-    assert repository.restore_conversation(deleted).title == "deleted"
+    assert repository.restore_conversations([deleted])[0].title == "deleted"
     with pytest.raises(ConversationMissing):
         repository.forget_conversation(gone)
 
@@ -143,7 +143,7 @@ def test_an_incognito_chat_is_forgotten_too(repository: Repository) -> None:
     repository.forget_conversation(number)
     assert repository.list_conversations() == ()
     with pytest.raises(ConversationMissing):
-        repository.restore_conversation(number)
+        repository.restore_conversations([number])
 
 
 def test_folders_pins_and_the_archive_are_imported(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -227,7 +227,7 @@ def test_store_of_the_first_revision_opens_with_all_its_chats(
     )
     left = repository.show_branch(summary.id, 3)  # where it was left
     assert [message.text for message in left.messages] == ["asked", "second", "and now? ☂"]
-    assert repository.restore_conversation(3).title == "Deleted"
+    assert repository.restore_conversations([3])[0].title == "Deleted"
     assert repository.create_conversation("New", "").id == 4
     assert repository.add_message(4, None, Role.USER, "new").id == 7
 

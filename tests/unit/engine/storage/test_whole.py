@@ -99,7 +99,7 @@ def test_statistics_are_of_a_typical_reply_and_leave_out_the_deleted(repository:
     for name in ("tiny", "gone"):
         repository.add_message(gone.id, None, Role.ASSISTANT, "text", name, statistics())
     repository.add_message(kept.id, None, Role.ASSISTANT, "text", "plain", replace(statistics(plain=0.0), num_rounds=0))
-    repository.delete_conversation(gone.id)
+    repository.delete_conversations([gone.id])
     assert repository.summarize_learned().statistics == (
         TargetStatistics("plain", 1, 41, 2.0, tokens_per_round=0.0, speedup=None),
         # 40 passes in 2 s and 40 in 1 s, which would have taken 4 s each: halfway between them
@@ -239,7 +239,7 @@ def test_imported_texts_count_as_older_than_messages_and_belong_to_no_chat(repos
     assert texts(repository, most_tokens=4) == [[*SECRET]]
     assert len(repository.load_recall(TARGET, ALL, conversation_id)) == 2
 
-    repository.delete_conversation(conversation_id)
+    repository.delete_conversations([conversation_id])
     repository.purge_deleted()
     assert texts(repository) == [[*SECRET[:1]], [*SECRET]]
 
@@ -353,7 +353,7 @@ def test_forgetting_everything_leaves_no_word_in_the_files_and_the_copies(
     with closing(sqlite3.connect(store)) as connection, connection:
         connection.execute("UPDATE conversations SET draft = 'ZEILE-unsent'")
         connection.execute("INSERT INTO learning_days VALUES ('2026-01-31', 7.0)")
-    repository.delete_conversation(chat.id)
+    repository.delete_conversations([chat.id])
     repository.remember_target(TargetSource(Path("/tiny.gguf"), "tiny"))
     secret = repository.create_conversation("incognito", "", incognito=True)
     backup = back_up(store, "9999")

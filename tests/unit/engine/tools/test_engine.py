@@ -9,20 +9,9 @@ import pytest
 
 import engine.factory
 import engine.loading
-from engine import (
-    Engine,
-    EngineConfig,
-    Send,
-)
+from engine import Engine, EngineConfig, Send
 from engine.config import LearningSettings, ReplySettings, SamplingSettings, SpeculationSettings
-from engine.messages.events import (
-    ReplyFinished,
-    TargetReady,
-    ToolAsked,
-    ToolFinished,
-    ToolServerChanged,
-    ToolsListed,
-)
+from engine.messages.events import ReplyFinished, TargetReady, ToolAsked, ToolFinished, ToolServerChanged, ToolsListed
 from engine.messages.targets import LoadOrder
 from engine.messages.tools import AllowedTool, Outcome, Permission, ServerState, definition_of
 from tests.fakes.caller import ANSWER, Caller
