@@ -8,16 +8,22 @@ starts a process is skipped.
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from functools import wraps
 from importlib.abc import MetaPathFinder
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 _SLOW = frozenset(("PySide6", "shiboken6", "torch", "transformers", "llama_cpp"))
-_PROCESSES = frozenset(("subprocess.Popen", "os.fork", "os.posix_spawn", "os.system"))
+_STARTS: tuple[tuple[Any, str], ...] = (  # of processes
+    *((BaseProcess, "start"), (subprocess.Popen, "__init__")),
+    *((os, name) for name in ("fork", "posix_spawn", "system") if hasattr(os, name)),
+)
 _TESTS = Path(__file__).parent
 _OTHERS = tuple(
     _TESTS / name for name in ("end_to_end", "unit/app", "unit/packaging", "unit/engine/tools")
@@ -32,8 +38,8 @@ class PlainTests(MetaPathFinder):
 
     def install(self) -> PlainTests:
         sys.meta_path.insert(0, self)
-        sys.addaudithook(self._hear)
-        BaseProcess.start = _refusing(BaseProcess.start)  # type: ignore[method-assign, assignment]
+        for owner, name in _STARTS:
+            setattr(owner, name, _refusing(getattr(owner, name)))
         return self
 
     def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: object = None) -> None:  # noqa: ARG002
@@ -49,22 +55,15 @@ class PlainTests(MetaPathFinder):
     def pytest_collection_finish(self) -> None:
         self._is_collecting = False
 
-    def _hear(self, event: str, _values: object) -> None:
-        if event in _PROCESSES:
-            _skip_process()
 
-
-def _refusing(start: Callable[[BaseProcess], None]) -> Callable[[BaseProcess], None]:
-    def refuse(process: BaseProcess) -> None:
-        _skip_process()
-        start(process)
+def _refusing(start: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(start)
+    def refuse(*arguments: Any, **named: Any) -> Any:
+        if "PYTEST_CURRENT_TEST" in os.environ:  # pytest starts some for itself
+            pytest.skip("starts a process")
+        return start(*arguments, **named)
 
     return refuse
-
-
-def _skip_process() -> None:
-    if "PYTEST_CURRENT_TEST" in os.environ:  # pytest starts some for itself
-        pytest.skip("starts a process")
 
 
 def add_options(parser: pytest.Parser, plugins: pytest.PytestPluginManager) -> None:

@@ -18,7 +18,7 @@ from engine.stop_signal import StopSignal
 from engine.target.child import Child, ChildEnded, Limits
 from engine.target.interface import Interrupted
 from engine.target.prompt_text import PromptText, as_json
-from engine.target.template_child import EXHAUSTED, GRACE_S, HEAD, RENDERED, serve
+from engine.target.template_child import EXHAUSTED, GRACE_S, HEAD, ODD, RENDERED, serve
 from engine.target.template_rendering import TOO_LARGE, Refused
 
 # Over what the process has at first, 25 MB. A chat of a million characters takes a fifth of it, or twice that in emoji.
@@ -73,7 +73,7 @@ class _Shared:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._child: Child | None = None
-        self._is_warm = False
+        self._is_warm = self._has_answered = False
 
     def begin(self) -> None:
         with self._lock:
@@ -91,28 +91,40 @@ class _Shared:
         if len(data) > _LONGEST_QUESTION:
             raise Refused(TOO_LARGE, is_exhausted=True)
         with self._lock:
-            try:
+            while True:
                 child = self._begun()
-                if not self._is_warm:
-                    child.ask(None, _STARTING_S, patience.stop.is_set)
-                    self._is_warm = True
-                answer = child.ask(data, seconds + GRACE_S, patience.stop.is_set)
-            except Cancelled:
-                self._begun()
-                raise Interrupted from None
-            except ChildEnded as error:
-                patience.is_over = True
-                self._begun()
-                raise _too_much() from error
-            try:
-                return _read(answer, most, patience)
-            except (ValueError, RecursionError, struct.error) as error:
-                child.end()
-                raise _too_much() from error
+                is_first = not self._has_answered
+                answer = self._answer(child, data, seconds, patience)
+                try:
+                    return _read(answer, most, patience)
+                except Refused as refused:
+                    if not refused.is_odd or is_first:
+                        raise
+                    child.end()  # an earlier template may have harmed it: another process is asked
+                except (ValueError, RecursionError, struct.error) as error:
+                    child.end()
+                    raise _too_much() from error
+
+    def _answer(self, child: Child, data: bytes, seconds: float, patience: Patience) -> bytes:
+        try:
+            if not self._is_warm:
+                child.ask(None, _STARTING_S, patience.stop.is_set)
+                self._is_warm = True
+            answer = child.ask(data, seconds + GRACE_S, patience.stop.is_set)
+        except Cancelled:
+            self._begun()
+            raise Interrupted from None
+        except ChildEnded as error:
+            patience.is_over = True
+            self._begun()
+            raise _too_much() from error
+        self._has_answered = True
+        return answer
 
     def _begun(self) -> Child:
         if self._child is None or self._child.has_ended:
-            self._child, self._is_warm = Child(serve, (), Limits(memory_bytes=_MEMORY_BYTES)), False
+            self._child = Child(serve, (), Limits(memory_bytes=_MEMORY_BYTES))
+            self._is_warm = self._has_answered = False
         return self._child
 
 
@@ -132,7 +144,7 @@ def _read(answer: bytes, most: int, patience: Patience) -> PromptText:
     patience.spend(max(took, 0.0))
     rest = answer[HEAD.size :]
     if kind != RENDERED:
-        raise Refused(unpacked(json.loads(rest)), is_exhausted=kind == EXHAUSTED)
+        raise Refused(unpacked(json.loads(rest)), is_exhausted=kind == EXHAUSTED, is_odd=kind == ODD)
     said, text = rest[:length], rest[length:].decode("utf-8", "surrogatepass")
     if len(said) != len(text) or said.strip(b"\0\1\2"):
         raise ValueError("not of this format")

@@ -22,7 +22,7 @@ from engine.target.template_rendering import TOO_LARGE, Refused
 # The head of an answer: the verdict, the seconds taken, the number of characters. After it come a byte for each
 # character, whether it was said, and the text in UTF-8; or the reason of a refusal as JSON.
 HEAD = struct.Struct("=cdQ")
-RENDERED, REFUSED, EXHAUSTED = b"+", b"-", b"!"
+RENDERED, REFUSED, EXHAUSTED, ODD = b"+", b"-", b"!", b"?"
 GRACE_S = 0.2  # a single call that goes on for this long after its time ends the process
 
 
@@ -59,7 +59,8 @@ def _answered(source: str, names: Mapping[str, Any] | None, most: int, seconds: 
         refused = Refused(TOO_LARGE, is_exhausted=True)
     except Refused as error:
         refused = error
-    return EXHAUSTED if refused.is_exhausted else REFUSED, 0, json.dumps(packed(refused.reason)).encode()
+    kind = EXHAUSTED if refused.is_exhausted else ODD if refused.is_odd else REFUSED
+    return kind, 0, json.dumps(packed(refused.reason)).encode()
 
 
 @contextmanager

@@ -35,11 +35,13 @@ T = TypeVar("T")
 class Refused(Exception):
     """The template is broken, rejects these messages, or takes too much."""
 
-    def __init__(self, reason: str, is_exhausted: bool = False) -> None:
-        """`reason`: part of a sentence, or the template's own words. `is_exhausted`: fewer messages might work."""
+    def __init__(self, reason: str, is_exhausted: bool = False, is_odd: bool = False) -> None:
+        """`reason`: part of a sentence, or the template's own words. `is_exhausted`: fewer messages might work.
+        `is_odd`: neither jinja2 nor the template raised it on purpose."""
         super().__init__(reason)
         self.reason = reason
         self.is_exhausted = is_exhausted
+        self.is_odd = is_odd
 
 
 def check(source: str) -> None:
@@ -63,7 +65,7 @@ def _told(work: Callable[[], T]) -> T:
     except MemoryError as error:
         raise Refused(TOO_LARGE, is_exhausted=True) from error
     except Exception as error:  # a template can make jinja2 and Python raise anything
-        raise Refused(str.__str__(str(error))[:_LONGEST_REASON]) from error
+        raise Refused(str.__str__(str(error))[:_LONGEST_REASON], is_odd=not isinstance(error, TemplateError)) from error
 
 
 @lru_cache(_NUM_KEPT)

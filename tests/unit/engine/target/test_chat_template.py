@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import jinja2
 import pytest
@@ -175,6 +176,24 @@ def test_a_template_that_has_broken_out_ends_with_its_process(monkeypatch: pytes
     assert template.render([USER]) == "<s>[user]Hi", "another process goes on"
 
 
+def test_a_process_that_an_earlier_template_has_harmed_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    odd = HEAD.pack(b"?", 0.0, 0) + b"\"'frame' object is not callable\""
+    template = ChatTemplate(GEMMA_LIKE, begin="<s>", end="")
+    ask, asked = Child.ask, list[Child]()
+
+    def harmed(child: Child, *arguments: Any) -> bytes:
+        asked.append(child)
+        return odd if child is asked[0] else ask(child, *arguments)
+
+    template.render([USER])
+    monkeypatch.setattr(Child, "ask", harmed)
+    assert template.render([USER]) == "<s>[user]Hi"
+    assert len(set(asked)) == 2
+    with pytest.raises(TemplateFailed, match="unsupported operand"):
+        ChatTemplate("{{ 1 + [] }}", begin="", end="").render([USER])
+    assert len(set(asked)) == 3, "what no process can render is refused by a second one"
+
+
 @pytest.mark.parametrize(
     ("kind", "length", "rest"),
     [
@@ -184,6 +203,7 @@ def test_a_template_that_has_broken_out_ends_with_its_process(monkeypatch: pytes
         (b"+", 0, bytes(200_000)),
         (b"-", 0, b"[" * 9_000),
         (b"!", 0, b'{"template": 3}'),
+        (b"?", 0, b'{"template": 3}'),
     ],
 )
 def test_its_answer_is_data_from_a_stranger(kind: bytes, length: int, rest: bytes) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import llama_cpp  # noqa: F401, no plain tests
 import numpy as np
 import pytest
 from hypothesis import given
