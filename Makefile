@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SETUP_FILES := packaging/setup.sh packaging/llama.cmake packaging/requirements.txt packaging/requirements-pip.txt packaging/build-constraints.txt pyproject.toml app/startup/system_libraries.py engine/target/extensions.py
+SETUP_FILES := packaging/setup.sh packaging/llama.cmake packaging/requirements.txt packaging/requirements-pip.txt packaging/build-constraints.txt pyproject.toml app/startup/system_libraries.py engine/speculation/model/llama/extensions.py
 export PYTHON
 
 .PHONY: run setup check test lint types format house translations bench bundle clean
@@ -13,7 +13,7 @@ run: setup ## open the app on the starter model; ARGS="--help" and the like are 
 setup: $(VENV)/.installed ## only install; .venv/bin/slipstream is there afterwards
 
 # On another CPU than the one llama.cpp was compiled for, set up again.
-ifneq ($(shell cat $(VENV)/llama-cpp-options 2>/dev/null),$(shell $(PYTHON) engine/target/extensions.py))
+ifneq ($(shell cat $(VENV)/llama-cpp-options 2>/dev/null),$(shell $(PYTHON) engine/speculation/model/llama/extensions.py))
 .PHONY: $(VENV)/.installed
 endif
 

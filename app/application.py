@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 from app.startup import system_libraries
 from app.startup.instance_lock import InstanceLock
 from app.startup.open_request import OpenRequest
-from engine.config import SpeculationSettings, data_dir
-from engine.errors import MendableError
+from engine.values.config import SpeculationSettings, data_dir
+from engine.values.errors import MendableError
 
 if TYPE_CHECKING:
     from app.crash.watch import CrashWatch

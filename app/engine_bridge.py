@@ -15,8 +15,8 @@ from shiboken6 import isValid
 from app.lasting import LastingFacts
 from app.text.translation import in_words, told
 from engine import Command, Engine, EngineConfig, StopSignal
-from engine.messages.events import Event, Failed, Finished, Listener, OwnWorkFailed
-from engine.requests import failure_of
+from engine.values.events import Event, Failed, Finished, Listener, OwnWorkFailed
+from engine.values.requests import failure_of
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
-from engine.messages.events import (
+from engine.values.events import (
     DeletedErased,
     DrafterChosen,
     Event,

@@ -8,24 +8,24 @@ from PySide6.QtCore import QByteArray, QDataStream, QIODevice, QSize, Qt, QTimer
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDragLeaveEvent, QDropEvent, QKeySequence, QShowEvent
 from PySide6.QtWidgets import QMainWindow, QMenu, QWidget
 
-from app.dialogs.shortcuts_dialog import ShortcutsDialog
 from app.settings.shortcuts import Shortcuts, fixed_keys
 from app.theme import ThemeKeeper, app_icon
-from app.widgets.conversation_list import ConversationList
-from app.widgets.dropped_files import DroppedFiles, Landing
+from app.widgets.chats.conversation_list import ConversationList
 from app.widgets.icon_button import KeyHint
 from app.widgets.keyboard_home import KeyboardHome
 from app.widgets.layouts import Placed, Stretch, in_column, in_row
+from app.widgets.meter.sides import SIDEBAR_PX, Sides
+from app.widgets.meter.speed_meter import SpeedMeter
 from app.widgets.notice_bar import FolderBanner, IncognitoBanner, NoticeBars
-from app.widgets.pictures import Pictures
 from app.widgets.popups import WindowMenu
-from app.widgets.prompt_box import PromptBox
-from app.widgets.sides import SIDEBAR_PX, Sides
-from app.widgets.speed_meter import SpeedMeter
-from app.widgets.target_bar import TargetBar
+from app.widgets.prompt.dropped_files import DroppedFiles, Landing
+from app.widgets.prompt.pictures import Pictures
+from app.widgets.prompt.prompt_box import PromptBox
+from app.widgets.shortcuts_dialog import ShortcutsDialog
+from app.widgets.target.target_bar import TargetBar
 from app.widgets.toast import Toasts
-from app.widgets.transcript import Transcript
-from app.widgets.virtual_column import COLUMN_PX, MARGIN_PX
+from app.widgets.transcript.transcript import Transcript
+from app.widgets.transcript.virtual_column import COLUMN_PX, MARGIN_PX
 from app.widgets.window_sizes import WindowSizes, room_for
 
 _USUAL_PX = (1100, 760)

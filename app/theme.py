@@ -21,7 +21,7 @@ from PySide6.QtGui import QColor, QFont, QIcon, QPainter, QPalette, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication, QComboBox, QDialog, QLabel, QProxyStyle, QStyledItemDelegate, QWidget
 
-from engine.messages.origins import Origin
+from engine.values.origins import Origin
 
 THEMES = files("resources") / "themes"
 ICONS = files("resources") / "icons"

@@ -10,57 +10,57 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from shiboken6 import delete
 
-from app.controllers.branch import BranchController
-from app.controllers.chat import ChatController
-from app.controllers.chat_settings import ChatSettingsController
-from app.controllers.chat_signs import ChatSigns
-from app.controllers.chat_tools import ChatTools
-from app.controllers.compare import CompareController
-from app.controllers.consent import Consent
-from app.controllers.controller import WindowPart
-from app.controllers.conversations import ConversationsController
-from app.controllers.crash import CrashController
-from app.controllers.draft_keeper import DraftKeeper
-from app.controllers.drafter import DrafterController
-from app.controllers.exchange import ExchangeController
-from app.controllers.folder_start import FolderStart
-from app.controllers.guided import GuidedController
-from app.controllers.help import HelpController
-from app.controllers.history import HistoryController
-from app.controllers.library import LibraryController, connect_library
-from app.controllers.model_servers import ModelServersController
-from app.controllers.notifier import Notifier
-from app.controllers.nudge import Nudge
-from app.controllers.order import OrderController
-from app.controllers.personal import PersonalController
-from app.controllers.pictures import PicturesController
-from app.controllers.preset_library import PresetLibraryController
-from app.controllers.presets import PresetsController
-from app.controllers.prompt import PromptController
-from app.controllers.proof_offer import ProofOffer
-from app.controllers.readings import ReadingsController
-from app.controllers.repetition import RepetitionController
-from app.controllers.search import SearchController
-from app.controllers.server import ServerController
-from app.controllers.settings import SettingsController
-from app.controllers.speed_up import SpeedUpController
-from app.controllers.start import FileOpening, FirstStart, StoreTrouble
-from app.controllers.store_notice import StoreNotice
-from app.controllers.target import TargetController
-from app.controllers.tool_calls import ToolCallsController
-from app.controllers.tools import ToolsController
-from app.controllers.tour import TourController
-from app.controllers.update import UpdateController
 from app.crash.watch import CrashWatch
 from app.engine_bridge import EngineBridge
+from app.features.chat.branch import BranchController
+from app.features.chat.chat import ChatController
+from app.features.chat.chat_settings import ChatSettingsController
+from app.features.chat.chat_tools import ChatTools
+from app.features.chat.consent import Consent
+from app.features.chat.draft_keeper import DraftKeeper
+from app.features.chat.notifier import Notifier
+from app.features.chat.pictures import PicturesController
+from app.features.chat.prompt import PromptController
+from app.features.chat.repetition import RepetitionController
+from app.features.chats.conversations import ConversationsController
+from app.features.chats.exchange import ExchangeController
+from app.features.chats.order import OrderController
+from app.features.chats.search import SearchController
+from app.features.chats.store_notice import StoreNotice
+from app.features.controller import WindowPart
+from app.features.drafter.drafter import DrafterController
+from app.features.guided.guided import GuidedController
+from app.features.guided.start import FileOpening, FirstStart, StoreTrouble
+from app.features.guided.tour import TourController
+from app.features.help.crash import CrashController
+from app.features.help.help import HelpController
+from app.features.help.update import UpdateController
+from app.features.history.history import HistoryController
+from app.features.library.library import LibraryController, connect_library
+from app.features.library.nudge import Nudge
+from app.features.library.target import TargetController
+from app.features.model_servers.model_servers import ModelServersController
+from app.features.personalization.personal import PersonalController
+from app.features.presets.chat_signs import ChatSigns
+from app.features.presets.folder_start import FolderStart
+from app.features.presets.preset_library import PresetLibraryController
+from app.features.presets.presets import PresetsController
+from app.features.server.server import ServerController
+from app.features.settings.readings import ReadingsController
+from app.features.settings.settings import SettingsController
+from app.features.speed.compare import CompareController
+from app.features.speed.proof_offer import ProofOffer
+from app.features.speed.speed_up import SpeedUpController
+from app.features.tools.tool_calls import ToolCallsController
+from app.features.tools.tools import ToolsController
 from app.main_window import MainWindow
 from app.settings.app_settings import SettingsFile, not_saved
 from app.settings.keeper import SettingsKeeper
 from app.startup.first_paint import OpenedWindow
 from app.startup.open_request import OpenRequest
 from engine import EngineConfig, update_url
-from engine.config import SpeculationSettings
-from engine.messages.targets import HubFile
+from engine.values.config import SpeculationSettings
+from engine.values.targets import HubFile
 
 
 class WiredWindow(QObject):

@@ -19,35 +19,35 @@ logging.getLogger("slipstream").addHandler(logging.NullHandler())
 # The public names, by the module that each comes from when somebody first uses it: importing all of them would take
 # longer than showing the window does.
 _PUBLIC = {
-    "config": """
+    "values.config": """
         AUTOMATIC STARTER DistillSettings EngineConfig LearningSettings OwnSampling ReadingSettings ReplySettings
         SamplingSettings SpeculationSettings TargetOptions TargetSettings data_dir update_url
     """,
-    "drafter.choice": "BUILT_IN HUB_EXAMPLES STARTER_TORCH built_in_drafter drafter_source hub_name",
-    "drafter.heads_folder": "heads_folder",
+    "speculation.drafter.choice": "BUILT_IN HUB_EXAMPLES STARTER_TORCH built_in_drafter drafter_source hub_name",
+    "speculation.drafter.heads_folder": "heads_folder",
     "factory": "open_repository open_servers saved_downloads",
     "lab.distillation.progress": "DistillProgress InventProgress Judgement LabelProgress TrainingProgress",
     "lab.measuring.order": "BenchOrder SimulatedCosts",
-    "library.siblings": "sibling_beside",
-    "messages.commands": """
+    "speculation.drafter.siblings": "sibling_beside",
+    "values.commands": """
         Command ContinueReply EditPrompt ExportProfile ForgetEverything ForgetLearned ImportProfile PersonalCommand
         ReadLearned Regenerate ReplyCommand Send ShowProfile UseAdapter
     """,
-    "messages.exports": "ExportEngine ExportOrder",
-    "messages.serving": "Client ServerLimits ServerSettings",
-    "proposers.catalogue": "origins",
-    "remote.keys": "key_of_environment",
-    "replies.writing": "Reply",
-    "server.clients": "Clients",
-    "services.hub_service": "HubService",
-    "services.tuning_service": "TuningService",
-    "services.worker": "deep_thread",
-    "stop_signal": "StopSignal",
-    "target.build": "check_build",
-    "target.sources": "starter_path",
+    "values.exports": "ExportEngine ExportOrder",
+    "values.serving": "Client ServerLimits ServerSettings",
+    "speculation.proposers.catalogue": "origins",
+    "backend.remote.keys": "key_of_environment",
+    "speculation.replies.writing": "Reply",
+    "backend.server.clients": "Clients",
+    "backend.hub.hub_service": "HubService",
+    "backend.library.tuning.tuning_service": "TuningService",
+    "backend.worker": "deep_thread",
+    "values.stop_signal": "StopSignal",
+    "speculation.model.llama.build": "check_build",
+    "speculation.model.files.sources": "starter_path",
     "threads": "Engine",
-    "tools.keys": "has_keys",
-    "tools.servers": "read_tool_servers write_tool_servers",
+    "backend.tools.keys": "has_keys",
+    "backend.tools.servers": "read_tool_servers write_tool_servers",
     "use_cases.chat": "open_writer read_prompt",
     "use_cases.lab": "distill export_drafter open_bench",
     "use_cases.remote": "certificate_of look_at_server",
@@ -60,35 +60,35 @@ _PUBLIC = {
 }
 
 if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is public
-    from engine.config import *
-    from engine.drafter.choice import *
-    from engine.drafter.heads_folder import *
+    from engine.backend.hub.hub_service import *
+    from engine.backend.library.tuning.tuning_service import *
+    from engine.backend.remote.keys import *
+    from engine.backend.server.clients import *
+    from engine.backend.tools.keys import *
+    from engine.backend.tools.servers import *
+    from engine.backend.worker import *
     from engine.factory import *
     from engine.lab.distillation.progress import *
     from engine.lab.measuring.order import *
-    from engine.library.siblings import *
-    from engine.messages.commands import *
-    from engine.messages.exports import *
-    from engine.messages.serving import *
-    from engine.proposers.catalogue import *
-    from engine.remote.keys import *
-    from engine.replies.writing import *
-    from engine.server.clients import *
-    from engine.services.hub_service import *
-    from engine.services.tuning_service import *
-    from engine.services.worker import *
-    from engine.stop_signal import *
-    from engine.target.build import *
-    from engine.target.sources import *
+    from engine.speculation.drafter.choice import *
+    from engine.speculation.drafter.heads_folder import *
+    from engine.speculation.drafter.siblings import *
+    from engine.speculation.model.files.sources import *
+    from engine.speculation.model.llama.build import *
+    from engine.speculation.proposers.catalogue import *
+    from engine.speculation.replies.writing import *
     from engine.threads import *
-    from engine.tools.keys import *
-    from engine.tools.servers import *
     from engine.use_cases.chat import *
     from engine.use_cases.lab import *
     from engine.use_cases.remote import *
     from engine.use_cases.serving import *
     from engine.use_cases.store import *
     from engine.use_cases.tools import *
+    from engine.values.commands import *
+    from engine.values.config import *
+    from engine.values.exports import *
+    from engine.values.serving import *
+    from engine.values.stop_signal import *
 else:
     _HOMES = {name: home for home, names in _PUBLIC.items() for name in names.split()}
     __all__ = [*_HOMES]  # noqa: PLE0604

@@ -4,39 +4,39 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.requests import door_to
+from engine.values.requests import door_to
 
 if TYPE_CHECKING:
+    from engine.backend.chats.asking import Asking
+    from engine.backend.chats.chat_editor import ChatEditor
+    from engine.backend.chats.chat_reader import ChatReader
+    from engine.backend.chats.counting import Counting
+    from engine.backend.chats.erasing import ErasingService
+    from engine.backend.chats.message_keeper import MessageKeeper
+    from engine.backend.chats.ngram_keeper import NgramKeeper
+    from engine.backend.chats.prompts_ahead import PromptsAhead
+    from engine.backend.chats.reading_keeper import ReadingKeeper
+    from engine.backend.chats.target_in_use import TargetInUse
+    from engine.backend.chats.trials import Trials
+    from engine.backend.exchange.file_service import FileService
+    from engine.backend.exchange.preset_service import PresetService
+    from engine.backend.hub.fetcher import DrafterFetcher, ModelFetcher
+    from engine.backend.hub.hub_service import HubService
+    from engine.backend.library.inspector import Inspector
+    from engine.backend.library.library_service import LibraryService
+    from engine.backend.library.saved_downloads import SavedDownloads
+    from engine.backend.library.tuning.tuning_service import TuningService
+    from engine.backend.remote.remote_service import RemoteService
+    from engine.backend.server.clients import Clients
+    from engine.backend.server.hosting import Hosting
+    from engine.backend.teaching.learning_service import LearningService
+    from engine.backend.tools.keys import ToolKeys
+    from engine.backend.tools.tool_service import ToolService
     from engine.factory import Services
-    from engine.hub.saved import SavedDownloads
-    from engine.server.clients import Clients
-    from engine.server.hosting import Hosting
-    from engine.services.asking import Asking
-    from engine.services.chat_editor import ChatEditor
-    from engine.services.chat_reader import ChatReader
-    from engine.services.counting import Counting
-    from engine.services.erasing import ErasingService
-    from engine.services.fetching import DrafterFetcher, ModelFetcher
-    from engine.services.file_service import FileService
-    from engine.services.hub_service import HubService
-    from engine.services.inspector import Inspector
-    from engine.services.learning_service import LearningService
-    from engine.services.library_service import LibraryService
-    from engine.services.message_keeper import MessageKeeper
-    from engine.services.ngram_keeper import NgramKeeper
-    from engine.services.preset_service import PresetService
-    from engine.services.prompts_ahead import PromptsAhead
-    from engine.services.reading_keeper import ReadingKeeper
-    from engine.services.remote_service import RemoteService
-    from engine.services.target_in_use import TargetInUse
-    from engine.services.tool_service import ToolService
-    from engine.services.trials import Trials
-    from engine.services.tuning_service import TuningService
-    from engine.tools.keys import ToolKeys
 
 
 class Doors:
-    """See `engine/requests.py`. The first request to a service has its thread build it."""
+    """See `engine/values/requests.py`. The first request to a service has its thread build it."""
 
     def __init__(self, services: Services) -> None:
         self.counting: Counting = door_to("store", services.counting)

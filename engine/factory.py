@@ -13,53 +13,53 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from engine.config import AUTOMATIC, EngineConfig
-from engine.errors import StoreUnusable
-from engine.messages.commands import ChatCommand, Command, CopyReading, KeepReading, PersonalCommand
-from engine.messages.events import DrafterChosen, Event, Listener, OwnWorkFailed, TargetInfo, TargetReady
-from engine.requests import Door, Request, Waits
-from engine.server.clients import Clients
-from engine.server.hosting import Hosting
-from engine.services.asking import Asking
-from engine.services.learning_service import LearningService
-from engine.services.precedence import Precedence
-from engine.stop_signal import StopSignal
-from engine.target.downloads import models_folder
+from engine.backend.chats.asking import Asking
+from engine.backend.precedence import Precedence
+from engine.backend.server.clients import Clients
+from engine.backend.server.hosting import Hosting
+from engine.backend.teaching.learning_service import LearningService
+from engine.speculation.model.files.downloads import models_folder
+from engine.values.commands import ChatCommand, Command, CopyReading, KeepReading, PersonalCommand
+from engine.values.config import AUTOMATIC, EngineConfig
+from engine.values.errors import StoreUnusable
+from engine.values.events import DrafterChosen, Event, Listener, OwnWorkFailed, TargetInfo, TargetReady
+from engine.values.requests import Door, Request, Waits
+from engine.values.stop_signal import StopSignal
 
 if TYPE_CHECKING:
-    from engine.decoding.speculation import Speculation
-    from engine.hub.saved import SavedDownloads
-    from engine.messages.targets import GpuSupport
-    from engine.proposers.drafting import Drafting
-    from engine.remote.servers import Servers
-    from engine.services.chat_editor import ChatEditor
-    from engine.services.chat_reader import ChatReader
-    from engine.services.chat_service import ChatService
-    from engine.services.counting import Counting
-    from engine.services.erasing import ErasingService
-    from engine.services.fetching import DrafterFetcher, ModelFetcher
-    from engine.services.file_service import FileService
-    from engine.services.hub_service import HubService
-    from engine.services.inspector import Inspector
-    from engine.services.library_service import LibraryService
-    from engine.services.message_keeper import MessageKeeper
-    from engine.services.ngram_keeper import NgramKeeper, StoredNgrams
-    from engine.services.open_chats import OpenChats
-    from engine.services.personal_service import PersonalService
-    from engine.services.preset_service import PresetService
-    from engine.services.prompts_ahead import PromptsAhead
-    from engine.services.quiet import Quiet
-    from engine.services.reading_keeper import ReadingKeeper
-    from engine.services.recall import Recall
-    from engine.services.remote_service import RemoteService
-    from engine.services.target_in_use import TargetInUse
-    from engine.services.tool_service import ToolService
-    from engine.services.trials import Trials
-    from engine.services.tuning_service import TuningService
-    from engine.storage import Repository
-    from engine.target.interface import ParallelTarget, Target
-    from engine.tools.interface import ToolHost
-    from engine.tools.keys import ToolKeys
+    from engine.backend.chats.chat_editor import ChatEditor
+    from engine.backend.chats.chat_reader import ChatReader
+    from engine.backend.chats.chat_service import ChatService
+    from engine.backend.chats.counting import Counting
+    from engine.backend.chats.erasing import ErasingService
+    from engine.backend.chats.message_keeper import MessageKeeper
+    from engine.backend.chats.ngram_keeper import NgramKeeper, StoredNgrams
+    from engine.backend.chats.open_chats import OpenChats
+    from engine.backend.chats.prompts_ahead import PromptsAhead
+    from engine.backend.chats.reading_keeper import ReadingKeeper
+    from engine.backend.chats.target_in_use import TargetInUse
+    from engine.backend.chats.trials import Trials
+    from engine.backend.exchange.file_service import FileService
+    from engine.backend.exchange.preset_service import PresetService
+    from engine.backend.hub.fetcher import DrafterFetcher, ModelFetcher
+    from engine.backend.hub.hub_service import HubService
+    from engine.backend.library.inspector import Inspector
+    from engine.backend.library.library_service import LibraryService
+    from engine.backend.library.saved_downloads import SavedDownloads
+    from engine.backend.library.tuning.tuning_service import TuningService
+    from engine.backend.profile.personal_service import PersonalService
+    from engine.backend.quiet import Quiet
+    from engine.backend.remote.remote_service import RemoteService
+    from engine.backend.remote.servers import Servers
+    from engine.backend.storage import Repository
+    from engine.backend.teaching.recall import Recall
+    from engine.backend.tools.interface import ToolHost
+    from engine.backend.tools.keys import ToolKeys
+    from engine.backend.tools.tool_service import ToolService
+    from engine.speculation.decoding.speculation import Speculation
+    from engine.speculation.model.interface import ParallelTarget, Target
+    from engine.speculation.proposers.drafting import Drafting
+    from engine.values.targets import GpuSupport
 
 _T = TypeVar("_T")
 _Handle = Callable[[Any, StopSignal], object]  # carries out one kind of command
@@ -243,9 +243,9 @@ class Services:
         self._erase()
 
     def _build_target(self) -> TargetInUse:
+        from engine.backend.chats.target_in_use import TargetInUse
+        from engine.backend.remote.targets import RemoteTargets
         from engine.loading import load_target
-        from engine.remote.targets import RemoteTargets
-        from engine.services.target_in_use import TargetInUse
 
         shared = self._repository(), self._recall(), self.learning
         remote = RemoteTargets(self._servers())
@@ -253,17 +253,17 @@ class Services:
         return TargetInUse(*shared, load_target, self._speculate, self._emit, self._post, readings, remote)
 
     def _build_chats(self) -> OpenChats:
-        from engine.services.open_chats import OpenChats
+        from engine.backend.chats.open_chats import OpenChats
 
         return OpenChats(self._repository(), self.keeper(), self.target())
 
     def _build_chat(self) -> ChatService:
+        from engine.backend.chats.answering import Answering
+        from engine.backend.chats.calling import Calling
+        from engine.backend.chats.chat_service import ChatService
+        from engine.backend.chats.embedding import Embedding
+        from engine.backend.chats.remembering import Remembering
         from engine.loading import load_embedder
-        from engine.services.answering import Answering
-        from engine.services.calling import Calling
-        from engine.services.chat_service import ChatService
-        from engine.services.embedding import Embedding
-        from engine.services.remembering import Remembering
 
         shared = self._repository(), self._recall(), self.learning
         target, keeper, told = self.target(), self.keeper(), (self._emit, self._post)
@@ -279,43 +279,43 @@ class Services:
         )
 
     def _build_trials(self) -> Trials:
-        from engine.services.trials import Trials
+        from engine.backend.chats.trials import Trials
 
         return Trials(self._repository(), self._recall(), self.target(), self._chats(), self.readings())
 
     def _build_counting(self) -> Counting:
-        from engine.services.counting import Counting
+        from engine.backend.chats.counting import Counting
 
         return Counting(lambda: self.target.built)
 
     def _build_reader(self) -> ChatReader:
-        from engine.services.chat_reader import ChatReader
+        from engine.backend.chats.chat_reader import ChatReader
 
         return ChatReader(self._repository(), self.keeper(), self._emit)
 
     def _build_editor(self) -> ChatEditor:
-        from engine.services.chat_editor import ChatEditor
+        from engine.backend.chats.chat_editor import ChatEditor
 
         shared = self._repository(), self._recall(), self.learning
         return ChatEditor(*shared, self.keeper(), self.readings().readings, self._emit, self._erase)
 
     def _build_ahead(self) -> PromptsAhead:
-        from engine.services.prompts_ahead import PromptsAhead
+        from engine.backend.chats.prompts_ahead import PromptsAhead
 
         return PromptsAhead(self._repository(), self.keeper(), self._emit)
 
     def _build_ngrams(self) -> NgramKeeper:
-        from engine.services.ngram_keeper import NgramKeeper
+        from engine.backend.chats.ngram_keeper import NgramKeeper
 
         return NgramKeeper(self._repository(), self.learning.era)
 
     def _build_erasing(self) -> ErasingService:
-        from engine.services.erasing import ErasingService
+        from engine.backend.chats.erasing import ErasingService
 
         return ErasingService(self._repository(), self.readings().readings, self._emit)
 
     def _build_keeper(self) -> MessageKeeper:
-        from engine.services.message_keeper import MessageKeeper
+        from engine.backend.chats.message_keeper import MessageKeeper
 
         try_again = partial(self._do, self._doors.keeper.store_held)
         return MessageKeeper(self._repository(), self._emit, try_again)
@@ -328,23 +328,23 @@ class Services:
         return make_tuning(self._config, self._repository(), self.library, self._quiet(), rest)
 
     def _build_tools(self) -> ToolService:
-        from engine.services.tool_service import ToolService
+        from engine.backend.tools.tool_service import ToolService
 
         return ToolService(self._tool_host(), self.tool_keys(), self._emit)
 
     def _build_remote(self) -> RemoteService:
-        from engine.services.remote_service import RemoteService
+        from engine.backend.remote.remote_service import RemoteService
 
         return RemoteService(self._servers(), self._emit)
 
     def _build_personal(self) -> PersonalService:
-        from engine.services.personal_service import PersonalService
+        from engine.backend.profile.personal_service import PersonalService
 
         shared = self._repository(), self._recall(), self.learning
         return PersonalService(*shared, self.readings().readings, self._servers(), self._emit, self._post, self._erase)
 
     def _build_files(self) -> FileService:
-        from engine.services.file_service import FileService
+        from engine.backend.exchange.file_service import FileService
 
         def count(text: str) -> int | None:
             target = self.target.built
@@ -353,50 +353,50 @@ class Services:
         return FileService(self._repository, self.presets, self.learning, self._emit, self._post, count)
 
     def _build_presets(self) -> PresetService:
-        from engine.services.preset_service import PresetService
+        from engine.backend.exchange.preset_service import PresetService
 
         return PresetService(self._repository(), self._emit)
 
     def _build_hub(self) -> HubService:
-        from engine.services.hub_service import HubService
+        from engine.backend.hub.hub_service import HubService
 
         return HubService(self.library)
 
     def _build_models(self) -> ModelFetcher:
-        from engine.services.fetching import ModelFetcher
+        from engine.backend.hub.fetcher import ModelFetcher
 
         return ModelFetcher(self.downloads(), self.library)
 
     def _build_drafters(self) -> DrafterFetcher:
-        from engine.services.fetching import DrafterFetcher
+        from engine.backend.hub.fetcher import DrafterFetcher
 
         return DrafterFetcher(self._config.data_dir, self.downloads(), self.library)
 
     def _build_inspector(self) -> Inspector:
-        from engine.services.inspector import Inspector
+        from engine.backend.library.inspector import Inspector
 
         return Inspector(self._config.data_dir)
 
     def _build_readings(self) -> ReadingKeeper:
-        from engine.services.reading_keeper import ReadingKeeper
+        from engine.backend.chats.reading_keeper import ReadingKeeper
 
         return ReadingKeeper(self._config.data_dir, self._config.readings, self._post)
 
     def _build_recall(self) -> Recall:
-        from engine.services.recall import Recall
+        from engine.backend.teaching.recall import Recall
 
         return Recall(self._repository())
 
     def _stored_ngrams(self) -> StoredNgrams:
-        from engine.services.ngram_keeper import StoredNgrams
+        from engine.backend.chats.ngram_keeper import StoredNgrams
 
         return StoredNgrams(self._repository(), partial(self._do, self._doors.ngrams.save), self.learning.era.number)
 
     def _speculate(self, target: Target, stop: StopSignal, drafter: str, identity: str) -> Speculation:
+        from engine.backend.chats.stored_pace import StoredPace
+        from engine.backend.chats.target_in_use import speculation_changed
         from engine.loading import speculate
-        from engine.proposers.supply import DrafterSupply, Known
-        from engine.services.stored_pace import StoredPace
-        from engine.services.target_in_use import speculation_changed
+        from engine.speculation.proposers.supply import DrafterSupply, Known
 
         name = target.description.name
 
@@ -427,14 +427,14 @@ class Services:
 
 def make_tool_host(_config: EngineConfig, emit: Listener, keys: ToolKeys) -> ToolHost:
     """Starts nothing."""
-    from engine.tools.host import ServerHost
+    from engine.backend.tools.host import ServerHost
 
     return ServerHost(emit, keys.filled)
 
 
 def make_tool_keys(servers: Servers) -> ToolKeys:
     """Kept with those of servers for targets; asks nobody."""
-    from engine.tools.keys import ToolKeys
+    from engine.backend.tools.keys import ToolKeys
 
     return ToolKeys(servers.keys)
 
@@ -446,14 +446,14 @@ def _open_beside(target: Target, num_slots: int, context_size: int) -> ParallelT
 
 
 def _make_quiet() -> Quiet:
-    from engine.services.quiet import Quiet
+    from engine.backend.quiet import Quiet
 
     return Quiet()
 
 
 def open_repository(config: EngineConfig) -> Repository:
     """Raises StoreUnusable."""
-    from engine.storage import Repository
+    from engine.backend.storage import Repository
 
     return Repository.open(config.data_dir)
 
@@ -464,7 +464,7 @@ def make_library(
     emit: Listener,
     loaded: Callable[[], TargetInfo | None] = lambda: None,
 ) -> LibraryService:
-    from engine.services.library_service import LibraryService
+    from engine.backend.library.library_service import LibraryService
 
     return LibraryService(repository, saved_downloads(config), loaded, emit, _gpu_support, llama_cpp_build)
 
@@ -477,34 +477,34 @@ def make_tuning(
     rest: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> TuningService:
     """`rest`: nothing learns inside."""
+    from engine.backend.library.tuning.tuning_service import TuningService
     from engine.loading import load_target
-    from engine.services.tuning_service import TuningService
 
     return TuningService(repository, library, load_target, config.data_dir, quiet, rest)
 
 
 def llama_cpp_build() -> str:
     """The key under which what was measured is stored."""
-    from engine.target.runtime import read_runtime
+    from engine.speculation.model.llama.runtime import read_runtime
 
     return read_runtime().key
 
 
 def _gpu_support() -> GpuSupport:
-    from engine.target.runtime import gpu_support
+    from engine.speculation.model.llama.runtime import gpu_support
 
     return gpu_support()
 
 
 def open_servers(config: EngineConfig) -> Servers:
     """Those that targets can be on; asks nobody."""
-    from engine.remote.keys import Keys
-    from engine.remote.servers import Servers
+    from engine.backend.remote.keys import Keys
+    from engine.backend.remote.servers import Servers
 
     return Servers(config.data_dir, Keys())
 
 
 def saved_downloads(config: EngineConfig) -> SavedDownloads:
-    from engine.hub.saved import SavedDownloads
+    from engine.backend.library.saved_downloads import SavedDownloads
 
     return SavedDownloads(models_folder(config.data_dir))

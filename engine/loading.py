@@ -9,32 +9,32 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from engine.config import EngineConfig, TargetSettings
-from engine.decoding.speculation import Speculation, open_speculation
-from engine.errors import CardsTooSmall, DrafterUnusable, StoreUnusable, TargetUnusable
-from engine.library.estimate import fitting_beside
-from engine.library.facts import facts_of
-from engine.library.loading import fitted
-from engine.library.projectors import projector_of
-from engine.messages.owner import Owner
-from engine.messages.pace import KnownPace
-from engine.messages.targets import TargetSource
-from engine.numerics.suffix_index import SuffixIndex
-from engine.proposers import catalogue
-from engine.proposers.costs import measure_passes
-from engine.proposers.draft_policy import DraftPolicy
-from engine.proposers.interface import Supplies
-from engine.proposers.supply import DrafterSupply
-from engine.sentences import say
-from engine.spare_time import SpareTime
-from engine.stop_signal import StopSignal
-from engine.target.batch import BatchTarget
-from engine.target.embedder import Embedder
-from engine.target.interface import ParallelTarget, Target, TargetFeature
-from engine.target.llama_cpp import LlamaCppTarget
-from engine.target.model_files import model_name
-from engine.target.preflight import preflight
-from engine.target.runtime import gpu_support
+from engine.speculation.decoding.speculation import Speculation, open_speculation
+from engine.speculation.model.files.estimate import fitting_beside
+from engine.speculation.model.files.facts import facts_of
+from engine.speculation.model.files.model_files import model_name
+from engine.speculation.model.files.projectors import projector_of
+from engine.speculation.model.interface import ParallelTarget, Target, TargetFeature
+from engine.speculation.model.llama.batch import BatchTarget
+from engine.speculation.model.llama.embedder import Embedder
+from engine.speculation.model.llama.llama_cpp import LlamaCppTarget
+from engine.speculation.model.llama.preflight import preflight
+from engine.speculation.model.llama.runtime import gpu_support
+from engine.speculation.model.loading import fitted
+from engine.speculation.numerics.suffix_index import SuffixIndex
+from engine.speculation.proposers import catalogue
+from engine.speculation.proposers.costs import measure_passes
+from engine.speculation.proposers.draft_policy import DraftPolicy
+from engine.speculation.proposers.interface import Supplies
+from engine.speculation.proposers.supply import DrafterSupply
+from engine.values.config import EngineConfig, TargetSettings
+from engine.values.errors import CardsTooSmall, DrafterUnusable, StoreUnusable, TargetUnusable
+from engine.values.owner import Owner
+from engine.values.pace import KnownPace
+from engine.values.sentences import say
+from engine.values.spare_time import SpareTime
+from engine.values.stop_signal import StopSignal
+from engine.values.targets import TargetSource
 
 _FEWEST_BESIDE = 2  # sequences: one would gain nothing
 _MOST_TOKENS = 1 << 19  # of a vocabulary; the largest have 300,000

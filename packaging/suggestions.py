@@ -11,10 +11,10 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
-from engine.errors import FetchFailed
-from engine.hub.asking import endpoint
-from engine.hub.search import find_file
-from engine.library.suggestions import read_suggestions
+from engine.backend.hub.asking import endpoint
+from engine.backend.hub.search import find_file
+from engine.backend.library.suggestions import read_suggestions
+from engine.values.errors import FetchFailed
 
 _LIST = Path(__file__).parents[1] / "resources" / "suggestions.json"
 

@@ -13,9 +13,9 @@ import hypothesis
 import pytest
 
 from engine import StopSignal, TargetSettings
-from engine.config import DATA_DIR_VARIABLE
-from engine.target.interface import Target
-from engine.target.sources import starter_path
+from engine.speculation.model.files.sources import starter_path
+from engine.speculation.model.interface import Target
+from engine.values.config import DATA_DIR_VARIABLE
 from tests.plain import add_options, choose_plain
 from tests.processes import keep_apart, spread
 
@@ -45,7 +45,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    if "engine.storage" in sys.modules:
+    if "engine.backend.storage" in sys.modules:
         from tests.fakes.ready_store import copy_ready_stores
 
         copy_ready_stores()
@@ -85,7 +85,7 @@ def qapp(qapp: QApplication) -> QApplication:
 @pytest.fixture(scope="session")
 def starter() -> Iterator[Target]:
     """The real starter target, loaded once. Use `fresh_starter` to begin with nothing held."""
-    from engine.target.llama_cpp import LlamaCppTarget
+    from engine.speculation.model.llama.llama_cpp import LlamaCppTarget
 
     target = LlamaCppTarget.load(
         starter_path(), "starter", TargetSettings(context_size=2048), lambda _progress: None, StopSignal()
@@ -111,7 +111,7 @@ def fresh_starter(starter: Target) -> Target:
 @pytest.fixture
 def drafter_and_recall(monkeypatch: pytest.MonkeyPatch) -> None:
     """For tests of words and colours of both: no other proposer is in the list, whatever others there are by now."""
-    from engine.proposers import catalogue
+    from engine.speculation.proposers import catalogue
 
     both = [listed for listed in catalogue.PROPOSERS if listed.origin in (catalogue.DRAFTER, catalogue.RECALL)]
     monkeypatch.setattr(catalogue, "PROPOSERS", tuple(both))
@@ -124,7 +124,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]
     from huggingface_hub import close_session
 
     from tests.fakes.hub import serving
-    from tests.unit.engine.drafter.checkpoints import random_llama, save
+    from tests.unit.engine.speculation.drafter.checkpoints import random_llama, save
 
     with serving() as server:
         server.add("somebody/tiny-llama", save(random_llama(), tmp_path / "checkpoint"))

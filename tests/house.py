@@ -36,14 +36,14 @@ class Limit:
 
 
 LIMITS = {
-    "lines": Limit(86_000, 97_529),
+    "lines": Limit(86_000, 97_560),
     "small files": Limit(70, 76),
     "lines of the largest file": Limit(450, 599),
     "lines of a function, 90th percentile": Limit(20),
     "docstrings that open with a preposition or conjunction, per thousand": Limit(20, 168),
     "class names that occur more than once": Limit(10, 13),
     "event classes": Limit(35, 54),
-    "command classes": Limit(15, 16),
+    "command classes": Limit(15, 17),
 }
 
 

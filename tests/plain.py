@@ -26,7 +26,7 @@ _STARTS: tuple[tuple[Any, str], ...] = (  # of processes
 )
 _TESTS = Path(__file__).parent
 _OTHERS = tuple(
-    _TESTS / name for name in ("end_to_end", "unit/app", "unit/packaging", "unit/engine/tools")
+    _TESTS / name for name in ("end_to_end", "unit/app", "unit/packaging", "unit/engine/backend/tools")
 )  # windows, processes (some started on threads, where a skip is not heard), the starter
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from gguf import GGUFWriter
 
-from engine.library.gguf_header import read_header
-from engine.target.sources import starter_path
+from engine.speculation.model.files.gguf_header import read_header
+from engine.speculation.model.files.sources import starter_path
 
 KINDS = (
     "mlp",  # a picture is one run, of as many cells as places

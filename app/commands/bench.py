@@ -28,8 +28,8 @@ from app.commands.options import (
     TemperatureOption,
 )
 from app.commands.terminal import INTERRUPTED, chosen_drafter, progress_bar, stopped_by_ctrl_c
-from engine.config import AUTOMATIC, STARTER, SpeculationSettings, data_dir
-from engine.errors import SettingInvalid
+from engine.values.config import AUTOMATIC, STARTER, SpeculationSettings, data_dir
+from engine.values.errors import SettingInvalid
 
 
 def bench(

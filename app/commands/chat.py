@@ -21,7 +21,7 @@ from app.commands.options import (
 from app.commands.servers import agrees_at_terminal
 from app.commands.terminal import INTERRUPTED, chosen_drafter, json_line, stopped_by_ctrl_c
 from app.commands.tools import opened_desk
-from engine.config import (
+from engine.values.config import (
     AUTOMATIC,
     STARTER,
     EngineConfig,
@@ -31,10 +31,10 @@ from engine.config import (
     TargetSettings,
     data_dir,
 )
-from engine.messages.conversations import ChatTurn, Role
-from engine.messages.replies import OriginRun, ReplyListener, StopReason, ThoughtPiece
-from engine.messages.speed import LiveFigures
-from engine.messages.tools import ToolResult
+from engine.values.conversations import ChatTurn, Role
+from engine.values.replies import OriginRun, ReplyListener, StopReason, ThoughtPiece
+from engine.values.speed import LiveFigures
+from engine.values.tools import ToolResult
 
 _Results = tuple[tuple[ToolResult, str], ...]
 _Written = tuple[str, "engine.Reply", _Results | None]  # with the name of the target, and what tools answered

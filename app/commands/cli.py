@@ -28,8 +28,8 @@ from app.commands.servers import servers
 from app.commands.terminal import mark_output
 from app.crash.images import leave_no_image
 from app.startup.open_request import OpenRequest, is_there
-from engine.config import SpeculationSettings
-from engine.errors import MendableError
+from engine.values.config import SpeculationSettings
+from engine.values.errors import MendableError
 
 
 class _CommandsOrFiles(TyperGroup):

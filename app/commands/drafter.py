@@ -9,10 +9,10 @@ import typer
 
 import engine
 from app.commands.options import TargetOption
-from engine.config import STARTER, EngineConfig, data_dir
+from engine.values.config import STARTER, EngineConfig, data_dir
 
 if TYPE_CHECKING:
-    from engine.messages.exports import DrafterExported
+    from engine.values.exports import DrafterExported
 
 drafter = typer.Typer(help="Take a drafter, with what it learned, to other programs.", no_args_is_help=True)
 

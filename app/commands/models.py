@@ -12,14 +12,14 @@ import typer
 import engine
 from app.commands.terminal import download_bar, in_gib, stopped_by_ctrl_c, wide_console
 from app.commands.tune import tune_model
-from engine.config import STARTER, EngineConfig, data_dir
-from engine.errors import FetchFailed, TargetMissing
-from engine.places import expanded
+from engine.values.config import STARTER, EngineConfig, data_dir
+from engine.values.errors import FetchFailed, TargetMissing
+from engine.values.places import expanded
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from engine.messages.targets import Downloading, HubFile, HubFiles, LibraryTarget
+    from engine.values.targets import Downloading, HubFile, HubFiles, LibraryTarget
 
 _SHOWN = 20  # files of a repository
 

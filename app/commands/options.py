@@ -10,10 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
-from engine.config import SamplingSettings
-from engine.errors import FileUnusable
-from engine.parameters import Parameter, Scope, TextParameter, parameter, parameters, texts
-from engine.places import expanded
+from engine.values.config import SamplingSettings
+from engine.values.errors import FileUnusable
+from engine.values.parameters import Parameter, Scope, TextParameter, parameter, parameters, texts
+from engine.values.places import expanded
 
 TargetOption = Annotated[
     str, typer.Option("--target", "-t", help="`starter`, the name of a model used before, or the path of a GGUF file.")

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import engine
-from engine.config import EngineConfig, data_dir
+from engine.values.config import EngineConfig, data_dir
 
 if TYPE_CHECKING:
-    from engine.messages.learned import AdapterSummary, ImportOutcome, LearnedSummary, TargetStatistics
+    from engine.values.learned import AdapterSummary, ImportOutcome, LearnedSummary, TargetStatistics
 
 _SHORT = 12  # characters of a fingerprint, enough to distinguish them
 

@@ -13,10 +13,10 @@ import typer
 import engine
 from app.commands.options import DrafterDeviceOption, DrafterOption, NoSpeculationOption, TargetOption
 from app.commands.terminal import chosen_drafter, stopped_by_ctrl_c
-from engine.config import AUTOMATIC, STARTER, EngineConfig, SpeculationSettings, TargetSettings, data_dir
-from engine.errors import NotPossible
-from engine.messages.remote import is_reference
-from engine.messages.serving import Client
+from engine.values.config import AUTOMATIC, STARTER, EngineConfig, SpeculationSettings, TargetSettings, data_dir
+from engine.values.errors import NotPossible
+from engine.values.remote import is_reference
+from engine.values.serving import Client
 
 _GLANCE_S = 0.2  # between two looks for Ctrl+C
 _REUSE = "Speed it up with text of your chats; by its speed it could find out what they say."

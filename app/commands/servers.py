@@ -12,8 +12,8 @@ import typer
 
 import engine
 from app.commands.terminal import stopped_by_ctrl_c
-from engine.config import EngineConfig, data_dir
-from engine.errors import CertificateUntrusted, NotPossible
+from engine.values.config import EngineConfig, data_dir
+from engine.values.errors import CertificateUntrusted, NotPossible
 
 servers = typer.Typer(
     help="Servers whose models you can use as a target: llama-server, vLLM, SGLang, LM Studio, Ollama, another "

@@ -20,13 +20,13 @@ from typing import IO, TYPE_CHECKING, Any, TextIO
 
 import engine
 from app.text.unseen import ending, mark_of, replaced, shown
-from engine.errors import Cancelled
+from engine.values.errors import Cancelled
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, ProgressColumn
 
-    from engine.messages.targets import Downloading
+    from engine.values.targets import Downloading
 
 INTERRUPTED = 130  # the exit code of a program that Ctrl+C ended
 _WIDE = 10_000  # columns

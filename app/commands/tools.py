@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import engine
-from engine.messages.events import Event, ToolServerChanged
-from engine.messages.tools import Outcome, ServerState, Tool, ToolCall, ToolResult
+from engine.values.events import Event, ToolServerChanged
+from engine.values.tools import Outcome, ServerState, Tool, ToolCall, ToolResult
 
 _LOOK_S = 0.05
 _MOST_SHOWN = 2_000  # characters of a call's arguments

@@ -13,14 +13,14 @@ import typer
 
 import engine
 from app.commands.terminal import in_gib, json_line, progress_bar, stopped_by_ctrl_c, wide_console
-from engine.config import STARTER, EngineConfig, data_dir
-from engine.errors import TargetMissing
-from engine.places import expanded
+from engine.values.config import STARTER, EngineConfig, data_dir
+from engine.values.errors import TargetMissing
+from engine.values.places import expanded
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from engine.messages.forms import FormAdvice, FormFigures, TuneProgress, TuneReport
+    from engine.values.forms import FormAdvice, FormFigures, TuneProgress, TuneReport
 
 _DOING = {"making": "making {form}", "writing": "writing replies", "timing": "timing {form}", "comparing": "comparing"}
 

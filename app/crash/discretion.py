@@ -14,7 +14,7 @@ from typing import Any, TextIO
 
 from app.crash.our_words import LEFT_OUT, template_of, words_of_library
 from app.crash.reports import error_line, error_text, without_home
-from engine.logged import Loggable
+from engine.values.logged import Loggable
 
 _OURS = "slipstream"
 _LIBRARIES = ("slipstream.llama_cpp", "slipstream.qt")  # whose messages we pass on

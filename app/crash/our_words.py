@@ -11,7 +11,7 @@ from importlib.resources import files
 from types import TracebackType
 from typing import Any
 
-from engine.sentences import Sentence, filled
+from engine.values.sentences import Sentence, filled
 
 LEFT_OUT = "…"
 _LANGUAGE = "de"  # any of those with translations: each lists all English texts

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from app.crash.our_words import template_of, words_of_python
-from engine.errors import MendableError
-from engine.places import expanded
-from engine.whole_file import plain_file, private_folder
+from engine.values.errors import MendableError
+from engine.values.places import expanded
+from engine.values.whole_file import plain_file, private_folder
 
 if TYPE_CHECKING:
     from app.settings.app_settings import AppSettings

@@ -18,9 +18,9 @@ from typing import Any
 
 from app.crash.discretion import Discreet, others_discreet
 from app.crash.reports import CrashFolder, error_text
-from engine.errors import MendableError
-from engine.places import LOG
-from engine.whole_file import private_folder
+from engine.values.errors import MendableError
+from engine.values.places import LOG
+from engine.values.whole_file import private_folder
 
 MOST_REPORTS = 5  # of one run: what goes wrong at every repaint is known by then
 _LOG_BYTES = 1_000_000  # of one file, of which there are

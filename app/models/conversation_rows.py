@@ -9,8 +9,8 @@ from datetime import date, datetime, time, timedelta
 from typing import NamedTuple
 
 from app.text.translation import translate
-from engine.messages.conversations import ConversationSummary
-from engine.messages.order import Folder
+from engine.values.conversations import ConversationSummary
+from engine.values.order import Folder
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from app.models.rows import ROOT, Index
 from app.text.numbers import whole
 from app.text.translation import QT_TRANSLATE_NOOP, translate
 from app.text.unseen import in_tip, one_line
-from engine.messages.conversations import ConversationSummary
-from engine.messages.order import Folder
+from engine.values.conversations import ConversationSummary
+from engine.values.order import Folder
 
 _Key = tuple[str, int]
 _OF_FOLDERS = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsEditable  # what is selected is always chats

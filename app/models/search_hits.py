@@ -12,7 +12,7 @@ from app.models.conversations import title_words
 from app.models.rows import ROOT, Index
 from app.text.translation import translate
 from app.text.unseen import in_tip, one_line
-from engine.messages.conversations import SearchHit
+from engine.values.conversations import SearchHit
 
 # Underscores stay: in the words that people search for, they are mostly part of a name.
 _SIGNS = re.compile(

@@ -9,7 +9,7 @@ from app.models.rows import DrawnRow
 from app.text.numbers import whole
 from app.text.places import host_words, kind_words, place_words
 from app.text.translation import Words
-from engine.messages.remote import RemoteModel, RemoteServer
+from engine.values.remote import RemoteModel, RemoteServer
 
 Servers = Words("Servers")
 

@@ -10,7 +10,7 @@ from app.text.hub_files import ABOUT_FIT, FileAdvice, Fit
 from app.text.numbers import decimal
 from app.text.suggestions import PURPOSES, SuggestionAdvice, speed_words
 from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
-from engine.messages.targets import HubModel, LibraryTarget
+from engine.values.targets import HubModel, LibraryTarget
 
 _RECOMMENDED = {
     Fit.FITS: QT_TRANSLATE_NOOP("Hub", "recommended, fits"),

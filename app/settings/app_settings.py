@@ -37,11 +37,11 @@ from engine import (
     TargetSettings,
     read_tool_servers,
 )
-from engine.messages.remote import is_reference, server_of
-from engine.messages.tools import ToolServer
-from engine.parameters import Parameter, Scope, parameter, parameters
-from engine.places import SETTINGS, UNREADABLE_SETTINGS, Turn, clear_words
-from engine.whole_file import plain_file, private_folder, whole_file
+from engine.values.parameters import Parameter, Scope, parameter, parameters
+from engine.values.places import SETTINGS, UNREADABLE_SETTINGS, Turn, clear_words
+from engine.values.remote import is_reference, server_of
+from engine.values.tools import ToolServer
+from engine.values.whole_file import plain_file, private_folder, whole_file
 
 _VERSION = 2  # in files of version 1, `built-in` was what nobody had chosen
 _SAMPLING = tuple(each.name for each in parameters(SamplingSettings, Scope.SETTINGS))
@@ -60,7 +60,7 @@ class AppSettings(BaseModel):
     version: int = Field(default=_VERSION, ge=1)  # of this file's format
     target: str = Field(default=STARTER, min_length=1)  # `starter`, or the path of the model to open at start
     target_identity: str = ""  # what that model is, to find it after its file has moved
-    drafter: str = Field(default=AUTOMATIC, min_length=1)  # a choice in words, see `engine/drafter/choice.py`
+    drafter: str = Field(default=AUTOMATIC, min_length=1)  # a choice in words, see `drafter/choice.py`
     speed_up: Annotated[
         bool,
         Shown(
@@ -155,7 +155,7 @@ class AppSettings(BaseModel):
     server_needs_key: bool = False
     server_remembers: bool = False  # whether what programs without a key ask is kept and learned from
     thinking: dict[str, bool] = {}  # whether a model thinks before it answers, by its identity, where that was switched
-    tool_servers: str = ""  # as JSON, see `engine/tools/servers.py`
+    tool_servers: str = ""  # as JSON, see `tools/servers.py`
     tools_last: tuple[str, ...] = ()  # servers that the last chat used, for new ones
     tools_of_chats: dict[str, tuple[str, ...]] = {}  # servers that a chat may use, by its id
     shortcuts: dict[str, str] = {}  # keys that differ from the usual ones, by the name of their action

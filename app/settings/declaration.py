@@ -21,7 +21,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from app.text.numbers import formatted, read_number, read_whole
-from engine.parameters import NO_NUMBER, Parameter, Scope, parameters
+from engine.values.parameters import NO_NUMBER, Parameter, Scope, parameters
 
 SettingValue = bool | int | float | str | None
 

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from app.settings.app_settings import AppSettings, SettingsFile, not_saved
 from app.settings.declaration import SettingValue, shown_settings
 from app.text.translation import translated
-from engine.errors import MendableError
+from engine.values.errors import MendableError
 
 SAVE_AFTER_MS = 200  # changes that follow one another are written once
 TRY_AGAIN_AFTER_MS = 1000  # what could not be saved, as on a full disk

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from engine.parameters import Parameter, parameter
-from engine.places import SETTINGS
+from engine.values.parameters import Parameter, parameter
+from engine.values.places import SETTINGS
 
 Theme = Literal["system", "light", "dark"]
 Spoken = Literal["system", "en", "de", "es", "fr", "ja", "zh_CN"]  # a language of the window, by its code

@@ -15,8 +15,8 @@ import sys
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
-from engine.errors import MendableError
-from engine.whole_file import private_folder
+from engine.values.errors import MendableError
+from engine.values.whole_file import private_folder
 
 if sys.platform == "win32":
     import msvcrt

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.errors import MendableError
+from engine.values.errors import MendableError
 
 MOST_BYTES = 256 * 1024  # of a request
 _MOST_FILES = 100

@@ -21,7 +21,7 @@ from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
 from app.startup.instance_lock import InstanceLock
 from app.startup.open_request import MOST_BYTES, OpenRequest
-from engine.errors import MendableError
+from engine.values.errors import MendableError
 
 ANSWER_S = 5.0  # from a connection to its answer
 STARTING_S = 20.0  # until one that is just starting listens

@@ -16,7 +16,7 @@ from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings, SettingsFile
 from engine import BUILT_IN, SamplingSettings
-from engine.messages.events import (
+from engine.values.events import (
     Event,
     Failed,
     ReplyFinished,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from app.text.amounts import percent_words
 from app.text.numbers import decimal
 from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
-from engine.messages.learned import RECENT_REPLIES, Benefit, PairBenefit
-from engine.messages.replies import TextKind
+from engine.values.learned import RECENT_REPLIES, Benefit, PairBenefit
+from engine.values.replies import TextKind
 
 Benefits = Words("Benefits")
 KINDS = {

@@ -8,8 +8,8 @@ from app.text.amounts import percent_words, size_words
 from app.text.numbers import decimal
 from app.text.translation import QT_TRANSLATE_NOOP, Words, translate, translated
 from engine import AUTOMATIC, BUILT_IN, STARTER, STARTER_TORCH
-from engine.messages.drafters import DrafterChoice, DrafterOffer, DrafterProspect
-from engine.sentences import capitalized
+from engine.values.drafters import DrafterChoice, DrafterOffer, DrafterProspect
+from engine.values.sentences import capitalized
 
 COLUMNS = (
     (

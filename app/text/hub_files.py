@@ -9,8 +9,8 @@ from pathlib import Path
 
 from app.text.amounts import size_words, time_left_words
 from app.text.translation import QT_TRANSLATE_NOOP, Words
-from engine.messages.forms import FormSpeed
-from engine.messages.targets import HubFile
+from engine.values.forms import FormSpeed
+from engine.values.targets import HubFile
 
 _BESIDES = 1.1  # of the file: what it holds of a conversation, roughly
 _WORK = 400_000_000  # bytes: buffers of a pass, and the app itself

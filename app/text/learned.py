@@ -10,7 +10,7 @@ from app.text.benefits import BenefitView, benefit_view, benefit_words
 from app.text.learning_progress import ProgressView
 from app.text.numbers import decimal
 from app.text.translation import Words
-from engine.messages.learned import (
+from engine.values.learned import (
     AdapterSummary,
     FingerprintPair,
     ImportOutcome,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from app.text.drafters import cannot_learn_words
 from app.text.translation import Words
 from engine import LearningSettings
-from engine.messages.learned import LearningProgress
+from engine.values.learned import LearningProgress
 
 Progress = Words("Progress")
 

@@ -18,8 +18,8 @@ from string import ascii_letters
 
 from app.text.translation import translate
 from engine import origins
-from engine.messages.origins import TARGET, Origin
-from engine.messages.replies import OriginRun
+from engine.values.origins import TARGET, Origin
+from engine.values.replies import OriginRun
 
 _TARGET = "t"
 _SURE = 8  # characters; a piece as long as that is found again by chance hardly ever

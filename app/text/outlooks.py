@@ -10,8 +10,8 @@ from app.text.hub_files import ABOUT_FIT, Fit
 from app.text.numbers import decimal, whole
 from app.text.suggestions import READING, SuggestionAdvice, rank, speed_number
 from app.text.translation import Words, translate
-from engine.messages.comparison import Comparison
-from engine.messages.outlook import MachineFigures, Outlook, Span
+from engine.values.comparison import Comparison
+from engine.values.outlook import MachineFigures, Outlook, Span
 
 Outlooks = Words("Outlooks")
 _WORTH_TELLING = 1.05  # times plain: less is told as no gain

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
-from engine.messages.remote import RemoteModel, RemoteServer, ServerKind, host_of, is_reference, split_reference
-from engine.messages.serving import is_loopback
+from engine.values.remote import RemoteModel, RemoteServer, ServerKind, host_of, is_reference, split_reference
+from engine.values.serving import is_loopback
 
 _KINDS = {
     ServerKind.LLAMA_SERVER: "llama-server",

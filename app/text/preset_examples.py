@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.text.translation import translate
 from engine import OwnSampling
-from engine.messages.order import LibraryPrompt, Preset
+from engine.values.order import LibraryPrompt, Preset
 
 
 def example_presets() -> tuple[Preset, ...]:

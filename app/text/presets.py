@@ -9,9 +9,9 @@ from app.text.numbers import formatted, whole
 from app.text.translation import Words, translate
 from app.text.unseen import one_line
 from engine import OwnSampling
-from engine.config import OWN_PARAMETERS, OWN_TEXTS
-from engine.messages.order import Preset, TargetChoice
-from engine.sentences import shortened
+from engine.values.config import OWN_PARAMETERS, OWN_TEXTS
+from engine.values.order import Preset, TargetChoice
+from engine.values.sentences import shortened
 
 _LONG = 2**31
 _LONGEST = 60  # characters of a system prompt in a line

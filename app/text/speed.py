@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.text.amounts import percent_words
 from app.text.numbers import decimal
 from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
-from engine.messages.speed import Hindrance, Outcome, SpeedVerdict, as_shown, decimals_of
+from engine.values.speed import Hindrance, Outcome, SpeedVerdict, as_shown, decimals_of
 
 UNKNOWN = "—"
 REUSED = 0.5  # of the text: then it is told

@@ -9,7 +9,7 @@ from app.text.amounts import day_words, size_words
 from app.text.hub_files import Fit, fit_of
 from app.text.numbers import decimal, whole
 from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
-from engine.messages.targets import HubFile, Purpose, Suggestion
+from engine.values.targets import HubFile, Purpose, Suggestion
 
 # Tokens per second: 238 words a minute, the mean of silent reading of English (Brysbaert 2019); 3 words take 4 tokens.
 READING = 238 / 60 / 0.75

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from app.text.numbers import decimal
 from app.text.translation import Words
 from app.text.unseen import one_line
-from engine.messages.tools import Change, Outcome, Redefined, ToolCall
-from engine.sentences import shortened
+from engine.values.sentences import shortened
+from engine.values.tools import Change, Outcome, Redefined, ToolCall
 
 if TYPE_CHECKING:  # not before the window is there
-    from engine.messages.events import ToolAsked
+    from engine.values.events import ToolAsked
 
 LONGEST_JSON = 60_000  # characters; what is longer is shown as it came
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')

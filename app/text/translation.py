@@ -25,7 +25,7 @@ from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QTranslator
 
 from app.text.languages import ENGLISH, Language
 from app.text.numbers import formatted, use_locale, whole
-from engine.sentences import Sentence, Told, Value, filled, in_english
+from engine.values.sentences import Sentence, Told, Value, filled, in_english
 
 ENGINE = "engine"  # the context of what the engine says
 TRANSLATIONS = Path(str(files("resources"))) / "translations"

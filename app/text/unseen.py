@@ -12,7 +12,7 @@ import textwrap
 import unicodedata
 from collections.abc import Callable
 
-from engine.sentences import shortened
+from engine.values.sentences import shortened
 
 _CONTROLS = r"\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # without tab and the ends of lines
 _UNSEEN = (

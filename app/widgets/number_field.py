@@ -8,7 +8,7 @@ from app.settings.declaration import NotInRange, Setting
 from app.text.numbers import formatted
 from app.text.translation import translate
 from app.widgets.parts import set_up
-from engine.parameters import Parameter
+from engine.values.parameters import Parameter
 
 _EDGE_PX = 9  # from the unit to the border, as from a number without one
 _GAP_PX = 4

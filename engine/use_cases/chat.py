@@ -6,24 +6,24 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
-from engine.config import AUTOMATIC, EngineConfig, TargetSettings
-from engine.documents import read_attached
-from engine.errors import Cancelled, NotPossible
+from engine.backend.documents import read_attached
+from engine.backend.storage import FILE_NAME
 from engine.factory import open_repository
 from engine.loading import load_target, speculate
-from engine.messages.conversations import ChatTurn, Role
-from engine.messages.pictures import Picture
-from engine.messages.prompts import Attachment, join_prompt
-from engine.messages.remote import is_reference
-from engine.messages.targets import TargetRecord, TargetSource
-from engine.proposers.supply import DrafterSupply, Known
-from engine.replies.reply import ReplyWriter
-from engine.replies.writing import AnyWriter
-from engine.stop_signal import StopSignal
-from engine.storage import FILE_NAME
-from engine.target.interface import Interrupted
-from engine.target.sources import named_source, resolve_target
+from engine.speculation.model.files.sources import named_source, resolve_target
+from engine.speculation.model.interface import Interrupted
+from engine.speculation.proposers.supply import DrafterSupply, Known
+from engine.speculation.replies.reply import ReplyWriter
+from engine.speculation.replies.writing import AnyWriter
 from engine.use_cases.remote import Agrees, open_remote_writer
+from engine.values.config import AUTOMATIC, EngineConfig, TargetSettings
+from engine.values.conversations import ChatTurn, Role
+from engine.values.errors import Cancelled, NotPossible
+from engine.values.pictures import Picture
+from engine.values.prompts import Attachment, join_prompt
+from engine.values.remote import is_reference
+from engine.values.stop_signal import StopSignal
+from engine.values.targets import TargetRecord, TargetSource
 
 
 def read_prompt(words: str, paths: Iterable[Path], stop: StopSignal) -> ChatTurn:

@@ -7,8 +7,8 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from engine.config import DistillSettings, EngineConfig, TargetSettings
-from engine.errors import Cancelled, DrafterUnusable
+from engine.backend.profile import drafter_export
+from engine.backend.profile.transfer import read_profile
 from engine.factory import open_repository
 from engine.lab.distillation.progress import DistillProgress
 from engine.lab.measuring.measurement import Measurement
@@ -16,23 +16,23 @@ from engine.lab.measuring.opening import open_measurement
 from engine.lab.measuring.order import BenchOrder, Way
 from engine.lab.measuring.shallow import FOLDER, shallow_copy
 from engine.loading import load_target
-from engine.messages.drafters import DrafterChoice, DrafterRunner, DrafterSource
-from engine.messages.exports import DrafterExported, ExportOrder
-from engine.messages.learned import NgramRecord, RecallText
-from engine.numerics.draft_length import PassCosts
-from engine.profile import drafter_export
-from engine.profile.transfer import read_profile
-from engine.proposers.catalogue import HEADS
-from engine.proposers.drafted import measure_step
-from engine.proposers.drafting import Drafting, Teachable
-from engine.proposers.selection import GivenStep
-from engine.proposers.supply import DrafterSupply, Known
-from engine.stop_signal import StopSignal
-from engine.target.cpu import usable_cores
-from engine.target.interface import Interrupted, Target
-from engine.target.sources import resolve_target
-from engine.target.vocabulary import load_vocabulary
+from engine.speculation.model.files.sources import resolve_target
+from engine.speculation.model.interface import Interrupted, Target
+from engine.speculation.model.llama.cpu import usable_cores
+from engine.speculation.model.llama.vocabulary import load_vocabulary
+from engine.speculation.numerics.draft_length import PassCosts
+from engine.speculation.proposers.catalogue import HEADS
+from engine.speculation.proposers.drafted import measure_step
+from engine.speculation.proposers.drafting import Drafting, Teachable
+from engine.speculation.proposers.selection import GivenStep
+from engine.speculation.proposers.supply import DrafterSupply, Known
 from engine.use_cases.chat import list_library, resolve
+from engine.values.config import DistillSettings, EngineConfig, TargetSettings
+from engine.values.drafters import DrafterChoice, DrafterRunner, DrafterSource
+from engine.values.errors import Cancelled, DrafterUnusable
+from engine.values.exports import DrafterExported, ExportOrder
+from engine.values.learned import NgramRecord, RecallText
+from engine.values.stop_signal import StopSignal
 
 
 def export_drafter(config: EngineConfig, order: ExportOrder) -> DrafterExported:
@@ -87,7 +87,7 @@ def _always_drafting(choice: DrafterChoice, way: Way) -> DrafterSource:
 
 
 class _Profile:
-    """The contents of a profile, for a measurement. Implements `engine.proposers.drafting.NgramMemory`, but saves
+    """The contents of a profile, for a measurement. Implements `proposers.drafting.NgramMemory`, but saves
     nothing."""
 
     def __init__(self, path: Path) -> None:
@@ -132,7 +132,7 @@ def distill(
         speculation = replace(order.speculation, drafter=str(drafter))
         return open_bench(replace(config, speculation=speculation), order, StopSignal())
 
-    from engine.drafter.checkpoint import load_drafter
+    from engine.speculation.drafter.checkpoint import load_drafter
 
     def measure(drafter: Path) -> float:
         return measure_step(load_drafter(drafter, config.speculation.device, usable_cores()).model)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from engine.config import EngineConfig
-from engine.errors import ServerNotAgreed
+from engine.backend.remote.address import normalized, way_notice
+from engine.backend.remote.connection import ServerConnection
+from engine.backend.remote.keys import key_of_environment
+from engine.backend.remote.targets import ask_to_agree, certificate_at, chosen_model, looked_at
+from engine.backend.remote.writer import RemoteWriter
 from engine.factory import open_servers
-from engine.messages.remote import RemoteServer, split_reference
-from engine.remote.address import normalized, way_notice
-from engine.remote.connection import ServerConnection
-from engine.remote.keys import key_of_environment
-from engine.remote.targets import ask_to_agree, certificate_at, chosen_model, looked_at
-from engine.remote.writer import RemoteWriter
-from engine.stop_signal import StopSignal
+from engine.values.config import EngineConfig
+from engine.values.errors import ServerNotAgreed
+from engine.values.remote import RemoteServer, split_reference
+from engine.values.stop_signal import StopSignal
 
 Agrees = Callable[[str], bool]  # asks the user this sentence
 

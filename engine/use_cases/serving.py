@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from engine.config import EngineConfig, TargetSettings
-from engine.errors import Cancelled, TargetUnsupported
-from engine.library.architecture import finds
-from engine.library.gguf_header import read_header
-from engine.messages.serving import ServerSettings
-from engine.messages.targets import LoadOrder
-from engine.stop_signal import StopSignal
-from engine.target.model_files import NO_EMBEDDER
+from engine.speculation.model.files.architecture import finds
+from engine.speculation.model.files.gguf_header import read_header
+from engine.speculation.model.files.model_files import NO_EMBEDDER
 from engine.threads import Engine
+from engine.values.config import EngineConfig, TargetSettings
+from engine.values.errors import Cancelled, TargetUnsupported
+from engine.values.serving import ServerSettings
+from engine.values.stop_signal import StopSignal
+from engine.values.targets import LoadOrder
 
 _GLANCE_S = 0.05
 

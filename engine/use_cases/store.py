@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
-from engine.config import EngineConfig
-from engine.errors import AdapterUnusable
+from engine.backend.hub.fetcher import DrafterFetcher, ModelFetcher
+from engine.backend.library.library_service import LibraryService
+from engine.backend.library.tuning.tuning_service import TuningService
+from engine.backend.profile import transfer
+from engine.backend.quiet import Quiet
 from engine.factory import make_library, make_tuning, open_repository, saved_downloads
-from engine.messages.events import Listener
-from engine.messages.learned import ImportOutcome, LearnedSummary
-from engine.messages.targets import Downloaded, Downloading, HubFile
-from engine.profile import transfer
-from engine.services.fetching import DrafterFetcher, ModelFetcher
-from engine.services.library_service import LibraryService
-from engine.services.quiet import Quiet
-from engine.services.tuning_service import TuningService
-from engine.stop_signal import StopSignal
+from engine.values.config import EngineConfig
+from engine.values.errors import AdapterUnusable
+from engine.values.events import Listener
+from engine.values.learned import ImportOutcome, LearnedSummary
+from engine.values.stop_signal import StopSignal
+from engine.values.targets import Downloaded, Downloading, HubFile
 
 summarize_profile = transfer.summarize_profile
 

@@ -7,19 +7,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.config import ReplySettings
-from engine.errors import FileUnusable, NotPossible
-from engine.messages.conversations import ChatTurn, Role
-from engine.messages.events import Listener
-from engine.messages.replies import ReplyListener, joined_thoughts
-from engine.messages.tools import MOST_TURNS, Outcome, Tool, ToolCall, ToolResult
-from engine.remote.keys import Keys
-from engine.replies.writing import AnyWriter, Reply
-from engine.stop_signal import StopSignal
-from engine.tools.host import ServerHost
-from engine.tools.interface import ServerUnusable, ToolHost
-from engine.tools.keys import ToolKeys
-from engine.tools.servers import MOST_BYTES, read_tool_servers
+from engine.backend.remote.keys import Keys
+from engine.backend.tools.host import ServerHost
+from engine.backend.tools.interface import ServerUnusable, ToolHost
+from engine.backend.tools.keys import ToolKeys
+from engine.backend.tools.servers import MOST_BYTES, read_tool_servers
+from engine.speculation.replies.writing import AnyWriter, Reply
+from engine.values.config import ReplySettings
+from engine.values.conversations import ChatTurn, Role
+from engine.values.errors import FileUnusable, NotPossible
+from engine.values.events import Listener
+from engine.values.replies import ReplyListener, joined_thoughts
+from engine.values.stop_signal import StopSignal
+from engine.values.tools import MOST_TURNS, Outcome, Tool, ToolCall, ToolResult
 
 _REFUSED = "The user does not allow this call. Do not try it again; answer without it."
 _MOST_RESULT = 20_000  # characters

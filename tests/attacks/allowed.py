@@ -8,12 +8,12 @@ import random
 from dataclasses import replace
 from typing import Any
 
-from engine.messages.tools import AllowedTool, Tool, ToolServer, definition_of, told_names
-from engine.remote.keys import Keys
-from engine.storage import Repository
-from engine.tools.interface import ServerUnusable
-from engine.tools.keys import ToolKeys
-from engine.tools.servers import write_tool_servers
+from engine.backend.remote.keys import Keys
+from engine.backend.storage import Repository
+from engine.backend.tools.interface import ServerUnusable
+from engine.backend.tools.keys import ToolKeys
+from engine.backend.tools.servers import write_tool_servers
+from engine.values.tools import AllowedTool, Tool, ToolServer, definition_of, told_names
 from tests.attacks.attack import Outcome, Plan
 
 _TOOL = Tool("a", "b")

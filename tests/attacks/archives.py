@@ -12,12 +12,12 @@ from contextlib import closing
 from pathlib import Path
 
 from engine import Command
-from engine.errors import FileUnusable
-from engine.exchange import read_chats
-from engine.messages.conversations import ImportedConversations, Role
-from engine.messages.events import Failed
-from engine.requests import Failure
-from engine.storage import Repository
+from engine.backend.exchange import read_chats
+from engine.backend.storage import Repository
+from engine.values.conversations import ImportedConversations, Role
+from engine.values.errors import FileUnusable
+from engine.values.events import Failed
+from engine.values.requests import Failure
 from tests.attacks.attack import Memory, Outcome, Plan
 from tests.attacks.desk import Desk, Held
 

@@ -67,7 +67,7 @@ _BODIES = {
 
 
 def run(plan: Plan) -> Outcome:
-    from engine.messages.serving import ServerSettings
+    from engine.values.serving import ServerSettings
     from tests.attacks.desk import Desk, Held
 
     outcome, memory, held, interpreter = Outcome(), Memory(), Held(), _Interpreter()
@@ -133,7 +133,7 @@ def _taken_up(desk: Desk) -> tuple[float, float]:
     from PySide6.QtCore import Qt
     from PySide6.QtTest import QTest
 
-    from engine.messages.events import ReplyFinished, ReplyStarted, ReplyText
+    from engine.values.events import ReplyFinished, ReplyStarted, ReplyText
 
     desk.type("Name a colour.")
     desk.events.clear()

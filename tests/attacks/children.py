@@ -25,10 +25,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from engine.documents import apart
-from engine.errors import Cancelled
-from engine.target.child import Child, ChildEnded, Limits, ask_child
-from engine.target.sandbox import READING, Doors
+from engine.backend.documents import apart
+from engine.speculation.model.apart.child import Child, ChildEnded, Limits, ask_child
+from engine.speculation.model.apart.sandbox import READING, Doors
+from engine.values.errors import Cancelled
 from tests.attacks.attack import Outcome, Plan
 
 _WORDS = b"what the user wrote"

@@ -22,7 +22,7 @@ from typing import Any
 
 import psutil
 
-from engine.storage import Repository
+from engine.backend.storage import Repository
 from tests.attacks.attack import Outcome, Plan
 from tests.attacks.crowd_programs import FIRST
 from tests.attacks.desk import Desk

@@ -18,7 +18,7 @@ from app.application import LOCK_INTERVAL_S
 from app.engine_bridge import EngineBridge
 from app.startup.desktop_application import DesktopApplication
 from engine import BUILT_IN
-from engine.messages.events import Event
+from engine.values.events import Event
 from tests.attacks.beside import Beside
 from tests.benchmarks.heartbeat import Heartbeat
 from tests.pictures.studio import Studio

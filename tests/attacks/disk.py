@@ -24,25 +24,25 @@ from app.crash.watch import log_to_file
 from app.settings.app_settings import AppSettings, SettingsFile
 from app.startup.instance_lock import InstanceLock
 from engine import Engine, EngineConfig
-from engine.config import OwnSampling, TargetOptions
-from engine.errors import ConversationMissing, MendableError
-from engine.exchange.writing import write_chats
-from engine.hub.download import download_target
-from engine.hub.saved import SavedDownloads
-from engine.hub.search import list_files
-from engine.messages.commands import ForgetEverything
-from engine.messages.conversations import ExportFormat, Role
-from engine.messages.events import DeletedErased
-from engine.messages.learned import NgramRecord, VerifiedReply
-from engine.messages.targets import TargetSource
-from engine.numerics.vocabulary_map import VocabularyMap, open_map
-from engine.places import STORE
-from engine.profile.transfer import export_profile
-from engine.stop_signal import StopSignal
-from engine.storage import Repository, connections
-from engine.storage.failures import as_store_errors
-from engine.storage.upgrade import MIGRATIONS, Migrations, upgrade
-from engine.target.starter_form import StarterForm
+from engine.backend.exchange.writing import write_chats
+from engine.backend.hub.download import download_target
+from engine.backend.hub.search import list_files
+from engine.backend.library.saved_downloads import SavedDownloads
+from engine.backend.profile.transfer import export_profile
+from engine.backend.storage import Repository, connections
+from engine.backend.storage.failures import as_store_errors
+from engine.backend.storage.upgrade import MIGRATIONS, Migrations, upgrade
+from engine.speculation.model.files.starter_form import StarterForm
+from engine.speculation.numerics.vocabulary_map import VocabularyMap, open_map
+from engine.values.commands import ForgetEverything
+from engine.values.config import OwnSampling, TargetOptions
+from engine.values.conversations import ExportFormat, Role
+from engine.values.errors import ConversationMissing, MendableError
+from engine.values.events import DeletedErased
+from engine.values.learned import NgramRecord, VerifiedReply
+from engine.values.places import STORE
+from engine.values.stop_signal import StopSignal
+from engine.values.targets import TargetSource
 from tests.attacks.archives import carried_out
 from tests.attacks.attack import Outcome, Plan
 from tests.attacks.desk import Desk

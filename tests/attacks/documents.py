@@ -12,13 +12,13 @@ from pathlib import Path
 import psutil
 from PIL import Image
 
-from engine.documents import read_attached
-from engine.errors import FileUnusable
-from engine.stop_signal import StopSignal
+from engine.backend.documents import read_attached
+from engine.values.errors import FileUnusable
+from engine.values.stop_signal import StopSignal
 from tests.attacks.attack import MEMORY_BAR, Outcome, Plan
 from tests.fakes.documents import docx, docx_paragraph, drawn, odt, paragraph, pdf
-from tests.unit.engine.documents.test_picture import HOSTILE as HOSTILE_PICTURES
-from tests.unit.engine.documents.test_reading import HOSTILE
+from tests.unit.engine.backend.documents.test_picture import HOSTILE as HOSTILE_PICTURES
+from tests.unit.engine.backend.documents.test_reading import HOSTILE
 
 _PICTURES = ("png", "jpeg", "gif", "webp", "bmp", "tiff")
 _BAR_S = 10.0  # of the processor: others may be busy with it

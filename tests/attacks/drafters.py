@@ -19,15 +19,15 @@ import psutil
 import torch
 from safetensors.torch import load, save
 
-from engine.config import EngineConfig, SpeculationSettings
-from engine.drafter.choice import drafter_source
-from engine.drafter.first_look import check_drafter
-from engine.errors import MendableError
-from engine.messages.conversations import ChatTurn, Role
-from engine.messages.drafters import DrafterSource
-from engine.proposers.supply import open_drafting
-from engine.proposers.translated import TranslatedDrafter
-from engine.storage import Repository
+from engine.backend.storage import Repository
+from engine.speculation.drafter.choice import drafter_source
+from engine.speculation.drafter.first_look import check_drafter
+from engine.speculation.proposers.supply import open_drafting
+from engine.speculation.proposers.translated import TranslatedDrafter
+from engine.values.config import EngineConfig, SpeculationSettings
+from engine.values.conversations import ChatTurn, Role
+from engine.values.drafters import DrafterSource
+from engine.values.errors import MendableError
 from tests.attacks.attack import Memory, Outcome, Plan
 from tests.attacks.desk import Desk, Held
 from tests.fakes.target import FakeTarget

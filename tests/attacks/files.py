@@ -14,13 +14,13 @@ from time import process_time
 from typing import Any
 
 from app.settings.app_settings import SettingsFile
-from engine.config import OwnSampling
-from engine.errors import MendableError
-from engine.exchange.presets import read_presets, write_presets
-from engine.messages.order import LibraryPrompt, Preset, TargetChoice
-from engine.places import CLIENTS, SETTINGS
-from engine.server.clients import Clients
-from engine.tools.servers import read_tool_servers, write_tool_servers
+from engine.backend.exchange.presets import read_presets, write_presets
+from engine.backend.server.clients import Clients
+from engine.backend.tools.servers import read_tool_servers, write_tool_servers
+from engine.values.config import OwnSampling
+from engine.values.errors import MendableError
+from engine.values.order import LibraryPrompt, Preset, TargetChoice
+from engine.values.places import CLIENTS, SETTINGS
 from tests.attacks.attack import Memory, Outcome, Plan
 
 _PIPE = b"pipe"  # that nobody writes into, in place of the file

@@ -11,13 +11,13 @@ from typing import Any
 
 import psutil
 
-from engine.errors import SettingInvalid
-from engine.messages.tools import Tool
-from engine.stop_signal import StopSignal
-from engine.target.call_grammar import CallGrammars
-from engine.target.grammar import Grammars, check_grammar
-from engine.target.interface import Vocabulary
-from engine.target.tool_format import Shape, ToolFormat
+from engine.speculation.model.chat.call_grammar import CallGrammars
+from engine.speculation.model.chat.grammar import Grammars, check_grammar
+from engine.speculation.model.chat.tool_format import Shape, ToolFormat
+from engine.speculation.model.interface import Vocabulary
+from engine.values.errors import SettingInvalid
+from engine.values.stop_signal import StopSignal
+from engine.values.tools import Tool
 from tests.attacks.attack import Memory, Outcome, Plan
 from tests.fakes.caller import Caller
 

@@ -30,11 +30,12 @@ import numpy as np
 
 from engine import BUILT_IN, STARTER, Engine, EngineConfig, ReplySettings, SamplingSettings, StopSignal
 from engine import loading as engine_loading
-from engine.config import SpeculationSettings
-from engine.errors import MendableError
-from engine.messages.commands import Command, ContinueReply, ForgetEverything, ForgetLearned, Regenerate, Send
-from engine.messages.conversations import Message
-from engine.messages.events import (
+from engine.backend.storage import FILE_NAME, Repository
+from engine.values.commands import Command, ContinueReply, ForgetEverything, ForgetLearned, Regenerate, Send
+from engine.values.config import SpeculationSettings
+from engine.values.conversations import Message
+from engine.values.errors import MendableError
+from engine.values.events import (
     ConversationForgotten,
     Event,
     EverythingForgotten,
@@ -45,9 +46,8 @@ from engine.messages.events import (
     ReplyFinished,
     ReplyText,
 )
-from engine.messages.learned import VerifiedReply
-from engine.messages.targets import LoadOrder
-from engine.storage import FILE_NAME, Repository
+from engine.values.learned import VerifiedReply
+from engine.values.targets import LoadOrder
 from tests.attacks.attack import Outcome, Plan
 from tests.attacks.desk import Desk
 from tests.fakes.target import END, PIECES, FakeTarget

@@ -14,11 +14,11 @@ from typing import Any
 
 import psutil
 
-from engine.config import STARTER, EngineConfig, TargetSettings
-from engine.messages.serving import ServerSettings
-from engine.server.clients import Clients
-from engine.stop_signal import StopSignal
+from engine.backend.server.clients import Clients
 from engine.use_cases.serving import serving
+from engine.values.config import STARTER, EngineConfig, TargetSettings
+from engine.values.serving import ServerSettings
+from engine.values.stop_signal import StopSignal
 from tests.attacks.attack import Outcome, Plan
 
 _BAR_S, _LOOK_S = 0.1, 0.6

@@ -14,9 +14,9 @@ from pathlib import Path
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from app.controllers.store_notice import SUBJECT
-from engine.messages.events import ConversationOpened, StoreBehind
-from engine.storage import FILE_NAME, Repository
+from app.features.chats.store_notice import SUBJECT
+from engine.backend.storage import FILE_NAME, Repository
+from engine.values.events import ConversationOpened, StoreBehind
 from tests.attacks.attack import Outcome, Plan
 from tests.attacks.desk import Desk, Held
 

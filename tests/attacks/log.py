@@ -23,19 +23,19 @@ from unittest.mock import patch
 
 import engine.factory
 import engine.loading
-import engine.messages.commands as commands
+import engine.values.commands as commands
 from app.crash.qt_messages import log_qt_messages
 from app.crash.reports import CrashFolder
 from app.crash.watch import log_to_file, watching
 from engine import Engine, EngineConfig
-from engine.config import LearningSettings, SpeculationSettings
-from engine.messages.commands import Command
-from engine.messages.events import Event, Failed, Finished
-from engine.messages.targets import LoadOrder
-from engine.places import LOG
-from engine.remote.keys import Keys
-from engine.remote.servers import Servers
-from engine.requests import Call, Door, Method
+from engine.backend.remote.keys import Keys
+from engine.backend.remote.servers import Servers
+from engine.values.commands import Command
+from engine.values.config import LearningSettings, SpeculationSettings
+from engine.values.events import Event, Failed, Finished
+from engine.values.places import LOG
+from engine.values.requests import Call, Door, Method
+from engine.values.targets import LoadOrder
 from tests.attacks.attack import Outcome, Plan
 from tests.fakes.caller import Caller
 

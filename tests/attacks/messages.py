@@ -13,13 +13,13 @@ from time import monotonic
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 
-from app.widgets.reply_view import ReplyView, shown_of
-from engine.exchange.json_stream import MOST_STRING_BYTES
-from engine.messages.conversations import LeftOut, Role
-from engine.messages.prompts import MOST_PASTED
-from engine.requests import Failure
-from engine.storage import Repository
-from engine.storage.columns import MOST_READ_BYTES
+from app.widgets.transcript.reply_view import ReplyView, shown_of
+from engine.backend.exchange.json_stream import MOST_STRING_BYTES
+from engine.backend.storage import Repository
+from engine.backend.storage.columns import MOST_READ_BYTES
+from engine.values.conversations import LeftOut, Role
+from engine.values.prompts import MOST_PASTED
+from engine.values.requests import Failure
 from tests.attacks.archives import import_chats
 from tests.attacks.attack import Memory, Outcome, Plan
 from tests.attacks.desk import Desk, Held

@@ -13,16 +13,16 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from engine.config import STARTER, ReplySettings, SamplingSettings, TargetSettings
-from engine.errors import MendableError
-from engine.library.facts import facts_of
 from engine.loading import load_target
-from engine.messages.conversations import ChatTurn, Role
-from engine.messages.events import Failed, TargetReady
-from engine.messages.replies import ReplyListener
-from engine.replies.reply import ReplyWriter
-from engine.stop_signal import StopSignal
-from engine.target.sources import file_source
+from engine.speculation.model.files.facts import facts_of
+from engine.speculation.model.files.sources import file_source
+from engine.speculation.replies.reply import ReplyWriter
+from engine.values.config import STARTER, ReplySettings, SamplingSettings, TargetSettings
+from engine.values.conversations import ChatTurn, Role
+from engine.values.errors import MendableError
+from engine.values.events import Failed, TargetReady
+from engine.values.replies import ReplyListener
+from engine.values.stop_signal import StopSignal
 from tests.attacks.attack import Memory, Outcome, Plan
 from tests.attacks.desk import Desk, Held
 from tests.attacks.gguf_made import made

@@ -17,11 +17,11 @@ from typing import Any
 import httpx2
 
 from engine import STARTER, Engine, EngineConfig, ReplySettings, SamplingSettings, Send, ServerSettings
-from engine.config import TargetSettings
-from engine.messages.commands import Command
-from engine.messages.events import Event, Failed, Finished
-from engine.messages.targets import LoadOrder
-from engine.server.clients import Clients
+from engine.backend.server.clients import Clients
+from engine.values.commands import Command
+from engine.values.config import TargetSettings
+from engine.values.events import Event, Failed, Finished
+from engine.values.targets import LoadOrder
 from tests.attacks.attack import Outcome
 from tests.fakes.served import ANYWHERE
 

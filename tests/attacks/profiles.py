@@ -15,11 +15,11 @@ import numpy as np
 from safetensors.numpy import save
 
 from engine import ShowProfile
-from engine.errors import FileUnusable
-from engine.messages.learned import NgramRecord
-from engine.profile.members import pack
-from engine.profile.transfer import import_profile, summarize_profile
-from engine.storage import Repository
+from engine.backend.profile.members import pack
+from engine.backend.profile.transfer import import_profile, summarize_profile
+from engine.backend.storage import Repository
+from engine.values.errors import FileUnusable
+from engine.values.learned import NgramRecord
 from tests.attacks.archives import carried_out, digest
 from tests.attacks.attack import Memory, Outcome, Plan
 from tests.attacks.desk import Desk, Held

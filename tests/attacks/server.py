@@ -22,12 +22,12 @@ import hypothesis
 import psutil
 from hypothesis import strategies as st
 
-from engine.config import STARTER, EngineConfig, TargetSettings
-from engine.messages.serving import ServerLimits, ServerSettings
-from engine.server.clients import Clients
-from engine.stop_signal import StopSignal
-from engine.target.sources import starter_path
+from engine.backend.server.clients import Clients
+from engine.speculation.model.files.sources import starter_path
 from engine.use_cases.serving import serving
+from engine.values.config import STARTER, EngineConfig, TargetSettings
+from engine.values.serving import ServerLimits, ServerSettings
+from engine.values.stop_signal import StopSignal
 from tests.attacks.attack import Outcome, Plan
 from tests.fakes.served import ANYWHERE, Served, served
 from tests.fakes.target import END, PIECES, FakeTarget

@@ -14,16 +14,16 @@ from random import Random
 from typing import Any
 
 import engine.factory
-from engine.config import EngineConfig, ReplySettings, SamplingSettings
-from engine.messages.commands import Command, Send
-from engine.messages.events import Event, Failed, Finished, PromptStored, ReplyFinished
-from engine.messages.remote import ServerSeen
-from engine.messages.targets import LoadOrder
-from engine.remote import writer
-from engine.remote.connection import ConnectionLimits, ServerConnection
-from engine.remote.keys import Keys
-from engine.remote.servers import Servers
+from engine.backend.remote import writer
+from engine.backend.remote.connection import ConnectionLimits, ServerConnection
+from engine.backend.remote.keys import Keys
+from engine.backend.remote.servers import Servers
 from engine.threads import Engine
+from engine.values.commands import Command, Send
+from engine.values.config import EngineConfig, ReplySettings, SamplingSettings
+from engine.values.events import Event, Failed, Finished, PromptStored, ReplyFinished
+from engine.values.remote import ServerSeen
+from engine.values.targets import LoadOrder
 from tests.attacks.attack import Memory, Outcome, Plan
 from tests.fakes.keyring import FakeKeyring
 from tests.fakes.listener import EventQueue

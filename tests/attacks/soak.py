@@ -28,11 +28,11 @@ from engine import (
     SpeculationSettings,
     TargetSettings,
 )
-from engine.config import LearningSettings
-from engine.messages.commands import Command
-from engine.messages.events import DrafterLearned, Event, Failed, Finished, ReplyFinished, SpeculationChanged
-from engine.messages.targets import LoadOrder
-from engine.target.sources import starter_path
+from engine.speculation.model.files.sources import starter_path
+from engine.values.commands import Command
+from engine.values.config import LearningSettings
+from engine.values.events import DrafterLearned, Event, Failed, Finished, ReplyFinished, SpeculationChanged
+from engine.values.targets import LoadOrder
 from tests.attacks.attack import Outcome, Plan
 from tests.fakes.tiny_models import tiny_llama
 

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from engine.config import DATA_DIR_VARIABLE
-from engine.messages.conversations import Role
-from engine.storage import FILE_NAME, Repository
+from engine.backend.storage import FILE_NAME, Repository
+from engine.values.config import DATA_DIR_VARIABLE
+from engine.values.conversations import Role
 from tests.attacks.attack import Outcome, Plan
 from tests.attacks.desk import Desk
 

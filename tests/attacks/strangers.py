@@ -16,7 +16,7 @@ from contextlib import closing, contextmanager
 from statistics import median
 from typing import Any
 
-from engine.target.sources import starter_path
+from engine.speculation.model.files.sources import starter_path
 from tests.attacks.attack import Outcome, Plan
 from tests.fakes.served import Served, served
 from tests.fakes.target import FakeTarget, says

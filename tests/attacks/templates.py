@@ -11,11 +11,11 @@ from pathlib import Path
 
 import psutil
 
-from engine.errors import TemplateFailed
-from engine.messages.conversations import ChatTurn, Role
-from engine.messages.targets import LoadOrder
-from engine.target import template_apart
-from engine.target.chat_template import ChatTemplate
+from engine.speculation.model.chat import template_apart
+from engine.speculation.model.chat.chat_template import ChatTemplate
+from engine.values.conversations import ChatTurn, Role
+from engine.values.errors import TemplateFailed
+from engine.values.targets import LoadOrder
 from tests.attacks.attack import Memory, Outcome, Plan
 from tests.attacks.desk import Desk, Held
 from tests.fakes.tiny_models import tiny_llama

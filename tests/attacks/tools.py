@@ -22,8 +22,10 @@ import engine.factory
 import engine.loading
 import tests.fakes.rogue_server
 from engine import Command, Engine, EngineConfig, Send, StopSignal
-from engine.config import LearningSettings, ReplySettings, SamplingSettings, SpeculationSettings
-from engine.messages.events import (
+from engine.backend.tools.host import ServerHost
+from engine.backend.tools.left_behind import mark_of
+from engine.values.config import LearningSettings, ReplySettings, SamplingSettings, SpeculationSettings
+from engine.values.events import (
     Event,
     Failed,
     Finished,
@@ -33,10 +35,8 @@ from engine.messages.events import (
     ToolAsked,
     ToolFinished,
 )
-from engine.messages.targets import LoadOrder
-from engine.messages.tools import Permission, ToolServer
-from engine.tools.host import ServerHost
-from engine.tools.left_behind import mark_of
+from engine.values.targets import LoadOrder
+from engine.values.tools import Permission, ToolServer
 from tests.attacks.attack import Memory, Plan
 from tests.attacks.attack import Outcome as Verdict
 from tests.fakes.caller import Caller

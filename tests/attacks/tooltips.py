@@ -23,12 +23,12 @@ from PySide6.QtGui import QHelpEvent
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QLabel, QMessageBox, QTextEdit, QToolTip, QWidget
 from shiboken6 import isValid
 
-from app.dialogs.parts import question_box
 from app.text.hub_files import Download, DownloadState
 from app.theme import ThemeKeeper
-from engine.messages.events import TargetInfo
-from engine.messages.prompts import Attachment
-from engine.messages.targets import HubFile, HubModel
+from app.widgets.dialog_parts import question_box
+from engine.values.events import TargetInfo
+from engine.values.prompts import Attachment
+from engine.values.targets import HubFile, HubModel
 from tests.attacks.attack import Memory, Outcome, Plan
 from tests.attacks.desk import Desk, Held
 from tests.fakes.gguf import write

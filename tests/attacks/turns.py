@@ -10,18 +10,18 @@ from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
-from engine.config import TargetSettings
-from engine.messages.conversations import ChatTurn, Role
-from engine.messages.events import ConversationsListed
-from engine.replies.prompt import PromptBuilder
-from engine.requests import Failure
-from engine.stop_signal import StopSignal
-from engine.storage import Repository
-from engine.target.chat_template import CHATML
-from engine.target.interface import FloatRows
-from engine.target.llama_cpp import LlamaCppTarget
-from engine.target.prompt_text import PromptText
-from engine.target.sources import starter_path
+from engine.backend.storage import Repository
+from engine.speculation.model.chat.chat_template import CHATML
+from engine.speculation.model.files.sources import starter_path
+from engine.speculation.model.interface import FloatRows
+from engine.speculation.model.llama.llama_cpp import LlamaCppTarget
+from engine.speculation.model.prompt_text import PromptText
+from engine.speculation.replies.prompt import PromptBuilder
+from engine.values.config import TargetSettings
+from engine.values.conversations import ChatTurn, Role
+from engine.values.events import ConversationsListed
+from engine.values.requests import Failure
+from engine.values.stop_signal import StopSignal
 from tests.attacks.archives import import_chats
 from tests.attacks.attack import Outcome, Plan
 from tests.attacks.desk import Desk, Held

@@ -13,16 +13,16 @@ from collections import Counter
 from pathlib import Path
 
 from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, StopSignal
-from engine.config import TargetSettings
-from engine.drafter.choice import BUILT_IN, drafter_source
 from engine.lab.measuring.modes import ModeAnswer, WriterMode
 from engine.lab.measuring.prompts import BenchQuestion, read_prompts
 from engine.loading import load_target
-from engine.numerics.sampling import RandomDice
-from engine.proposers.drafted import DrafterProposer
-from engine.proposers.interface import Context
-from engine.proposers.supply import open_drafting
+from engine.speculation.drafter.choice import BUILT_IN, drafter_source
+from engine.speculation.numerics.sampling import RandomDice
+from engine.speculation.proposers.drafted import DrafterProposer
+from engine.speculation.proposers.interface import Context
+from engine.speculation.proposers.supply import open_drafting
 from engine.use_cases.chat import resolve
+from engine.values.config import TargetSettings
 from tests.fakes.proposers import Generous
 
 _LENGTH = 8  # tokens of a draft

@@ -22,10 +22,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from engine.config import TargetSettings
-from engine.stop_signal import StopSignal
-from engine.target.llama_cpp import LlamaCppTarget
-from engine.target.sources import starter_path
+from engine.speculation.model.files.sources import starter_path
+from engine.speculation.model.llama.llama_cpp import LlamaCppTarget
+from engine.values.config import TargetSettings
+from engine.values.stop_signal import StopSignal
 
 ROOT = Path(__file__).parents[2]
 ROWS = (1, 2, 4, 8)

@@ -19,15 +19,15 @@ from pathlib import Path
 import psutil
 
 from engine import ReplySettings, SamplingSettings, StopSignal, TargetSettings
-from engine.drafter.choice import built_in_drafter
-from engine.drafter.gguf import load_gguf
-from engine.drafter.interface import Drafter
 from engine.lab.measuring.modes import WriterMode
 from engine.lab.measuring.prompts import read_prompts
-from engine.target.child import ask_child
-from engine.target.cpu import usable_cores
-from engine.target.llama_cpp import LlamaCppTarget
-from engine.target.sources import starter_path
+from engine.speculation.drafter.choice import built_in_drafter
+from engine.speculation.drafter.gguf import load_gguf
+from engine.speculation.drafter.interface import Drafter
+from engine.speculation.model.apart.child import ask_child
+from engine.speculation.model.files.sources import starter_path
+from engine.speculation.model.llama.cpu import usable_cores
+from engine.speculation.model.llama.llama_cpp import LlamaCppTarget
 
 _PROMPTS = Path(__file__).parent / "prompts" / "repetition.jsonl"
 _HELD, _READ, _STEPS, _READS = 200, 512, 200, 5
@@ -46,7 +46,7 @@ def open_drafter(way: str) -> Drafter:
     """`llama.cpp`, or the folder of a drafter to run in torch."""
     if way == "llama.cpp":
         return load_gguf(starter_path(), "starter", True, StopSignal())[0]
-    from engine.drafter.checkpoint import load_drafter  # torch, whose memory must not count for llama.cpp
+    from engine.speculation.drafter.checkpoint import load_drafter  # torch, whose memory must not count for llama.cpp
 
     return load_drafter(Path(way), "cpu", usable_cores()).model
 
@@ -82,7 +82,7 @@ def _timed(drafter: Drafter, tokens: Sequence[int]) -> float:
 
 
 def starter_folder(data_dir: str) -> str:
-    from engine.drafter.from_gguf import torch_folder  # torch, which this process does without
+    from engine.speculation.drafter.from_gguf import torch_folder  # torch, which this process does without
 
     return str(torch_folder(starter_path(), Path(data_dir)))
 

@@ -29,9 +29,9 @@ from app.main_window import MainWindow
 from app.startup.desktop_application import InterfaceGarbage
 from app.theme import apply_theme
 from engine import BUILT_IN, EngineConfig, ReplySettings, SamplingSettings, Send, open_repository
-from engine.config import SpeculationSettings
-from engine.messages.events import ConversationOpened, Event, PromptProgress, ReplyFinished, ReplyText, TargetReady
-from engine.messages.replies import ReplyStatistics
+from engine.values.config import SpeculationSettings
+from engine.values.events import ConversationOpened, Event, PromptProgress, ReplyFinished, ReplyText, TargetReady
+from engine.values.replies import ReplyStatistics
 from tests.benchmarks.heartbeat import Heartbeat
 from tests.benchmarks.interface import conversation
 from tests.fakes.chats import Chats
@@ -44,7 +44,7 @@ import os, sys, time
 import psutil
 from PySide6.QtCore import QTimer
 import app.application as application
-from engine.config import SpeculationSettings
+from engine.values.config import SpeculationSettings
 from app.main_window import MainWindow
 painted = MainWindow.paintEvent
 def paint(self, event):

@@ -24,28 +24,28 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from engine.config import EngineConfig, SamplingSettings, SpeculationSettings, TargetSettings, data_dir
-from engine.decoding.session import Session
-from engine.drafter.choice import built_in_source
-from engine.drafter.heads_folder import heads_source
-from engine.drafter.interface import Drafter, Heads, LogitRow
 from engine.loading import load_target
-from engine.messages.conversations import ChatTurn, Role
-from engine.numerics.acceptance import accept
-from engine.numerics.draft import NO_DRAFT, Draft
-from engine.numerics.sampling import Distribution, RandomDice, make_distribution
-from engine.proposers.drafted import DrafterProposer
-from engine.proposers.heads import HeadsProposer
-from engine.proposers.interface import Context
-from engine.proposers.supplied import SuppliedProposer
-from engine.proposers.supply import open_drafting, open_heads
-from engine.stop_signal import StopSignal
-from engine.target.interface import StateRow, Target, branching
-from engine.target.sources import starter_source
+from engine.speculation.decoding.session import Session
+from engine.speculation.drafter.choice import built_in_source
+from engine.speculation.drafter.heads_folder import heads_source
+from engine.speculation.drafter.interface import Drafter, Heads, LogitRow
+from engine.speculation.model.files.sources import starter_source
+from engine.speculation.model.interface import StateRow, Target, branching
+from engine.speculation.numerics.acceptance import accept
+from engine.speculation.numerics.draft import NO_DRAFT, Draft
+from engine.speculation.numerics.sampling import Distribution, RandomDice, make_distribution
+from engine.speculation.proposers.drafted import DrafterProposer
+from engine.speculation.proposers.heads import HeadsProposer
+from engine.speculation.proposers.interface import Context
+from engine.speculation.proposers.supplied import SuppliedProposer
+from engine.speculation.proposers.supply import open_drafting, open_heads
+from engine.values.config import EngineConfig, SamplingSettings, SpeculationSettings, TargetSettings, data_dir
+from engine.values.conversations import ChatTurn, Role
+from engine.values.stop_signal import StopSignal
 from tests.fakes.drafter import PIECES, random_logits
 from tests.fakes.proposers import Generous, drafting, neural_proposer, sharing_proposer
 from tests.fakes.target import FakeTarget
-from tests.unit.engine.decoding.test_loop_distribution import (
+from tests.unit.engine.speculation.decoding.test_loop_distribution import (
     LETTERS,
     LIMITS,
     Sum,
@@ -54,8 +54,8 @@ from tests.unit.engine.decoding.test_loop_distribution import (
     shared_drafter,
     who_drafts,
 )
-from tests.unit.engine.numerics.test_acceptance import VOCABULARIES, SharedToy, Toy
-from tests.unit.engine.numerics.test_trees import BranchingSharedToy, BranchingToy, SampledTreeToy
+from tests.unit.engine.speculation.numerics.test_acceptance import VOCABULARIES, SharedToy, Toy
+from tests.unit.engine.speculation.numerics.test_trees import BranchingSharedToy, BranchingToy, SampledTreeToy
 
 TURNS = (ChatTurn(Role.USER, "Tell me about a lighthouse."),)
 OPENING = "The lighthouse is located on the"  # the reply so far; a third of the draft tokens after it are accepted
@@ -63,7 +63,7 @@ _FEW = 5.0  # outcomes that are expected less often are counted together
 
 
 class CachingDrafter:
-    """Implements `engine.drafter.interface.Drafter`; the drafter behind it computes each row once."""
+    """Implements `drafter.interface.Drafter`; the drafter behind it computes each row once."""
 
     def __init__(self, drafter: Drafter) -> None:
         self._drafter = drafter
@@ -98,7 +98,7 @@ class CachingDrafter:
 
 
 class CachingHeads:
-    """Implements `engine.drafter.interface.Heads`; the heads behind it guess once from one state."""
+    """Implements `drafter.interface.Heads`; the heads behind it guess once from one state."""
 
     def __init__(self, heads: Heads) -> None:
         self.hidden = heads.hidden

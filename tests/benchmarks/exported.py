@@ -22,30 +22,30 @@ from pathlib import Path
 import numpy as np
 
 from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, StopSignal
-from engine.config import SpeculationSettings, TargetSettings
-from engine.decoding.speculation import Speculation, open_speculation
-from engine.drafter.checkpoint import load_drafter
-from engine.drafter.choice import drafter_source
 from engine.factory import open_repository
 from engine.lab.distillation.corpus import read_lessons
 from engine.lab.measuring.bench import Bench, ModeComparison
 from engine.lab.measuring.modes import Mode, WriterMode
 from engine.lab.measuring.prompts import read_prompts
-from engine.learning.adapting import never_stop
-from engine.learning.samples import LabelTable, SampleMaker, spellings
-from engine.learning.training import Example, Training, TrainingSettings
 from engine.loading import load_target
-from engine.messages.exports import DrafterExported, ExportEngine, ExportOrder
-from engine.proposers import catalogue
-from engine.proposers.costly import Always
-from engine.proposers.costs import measure_passes
-from engine.proposers.draft_policy import DraftPolicy
-from engine.proposers.interface import Supplies
-from engine.proposers.supply import DrafterSupply
-from engine.target.interface import Target
-from engine.target.vocabulary import load_vocabulary
+from engine.speculation.decoding.speculation import Speculation, open_speculation
+from engine.speculation.drafter.checkpoint import load_drafter
+from engine.speculation.drafter.choice import drafter_source
+from engine.speculation.learning.adapting import never_stop
+from engine.speculation.learning.samples import LabelTable, SampleMaker, spellings
+from engine.speculation.learning.training import Example, Training, TrainingSettings
+from engine.speculation.model.interface import Target
+from engine.speculation.model.llama.vocabulary import load_vocabulary
+from engine.speculation.proposers import catalogue
+from engine.speculation.proposers.costly import Always
+from engine.speculation.proposers.costs import measure_passes
+from engine.speculation.proposers.draft_policy import DraftPolicy
+from engine.speculation.proposers.interface import Supplies
+from engine.speculation.proposers.supply import DrafterSupply
 from engine.use_cases.chat import resolve
 from engine.use_cases.lab import export_drafter
+from engine.values.config import SpeculationSettings, TargetSettings
+from engine.values.exports import DrafterExported, ExportEngine, ExportOrder
 from tests.benchmarks.llama_server import ServerMode, running
 
 _MOST_APART = 0.05

@@ -31,13 +31,13 @@ from engine import (
     open_bench,
     open_repository,
 )
-from engine.config import SamplingSettings
 from engine.lab.measuring.order import AUTO, PLAIN
-from engine.messages.events import ReplyFinished, TargetReady
-from engine.messages.history import Tally, total
-from engine.messages.replies import ReplyStatistics
-from engine.messages.speed import SLOWER
-from engine.messages.targets import LoadOrder
+from engine.values.config import SamplingSettings
+from engine.values.events import ReplyFinished, TargetReady
+from engine.values.history import Tally, total
+from engine.values.replies import ReplyStatistics
+from engine.values.speed import SLOWER
+from engine.values.targets import LoadOrder
 from tests.benchmarks.draw import draw, read_sources
 from tests.fakes.listener import EventQueue
 

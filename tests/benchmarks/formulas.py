@@ -29,7 +29,7 @@ from app.text.formula_drawing import Drawer, draw
 from app.text.formulas import Formula, of_html
 from app.text.markdown import ProseBlock, parse
 from app.theme import apply_theme
-from app.widgets.prose import Prose
+from app.widgets.words.prose import Prose
 
 NUM_FORMULAS = 500
 PACKAGES = ("sympy", "mpmath", "torch")

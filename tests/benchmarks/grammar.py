@@ -24,10 +24,10 @@ from engine import (
     data_dir,
     open_writer,
 )
-from engine.messages.conversations import ChatTurn, Role
-from engine.messages.replies import ReplyListener
-from engine.numerics.sampling import Allowed
-from engine.target.grammar import Grammar
+from engine.speculation.model.chat.grammar import Grammar
+from engine.speculation.numerics.sampling import Allowed
+from engine.values.conversations import ChatTurn, Role
+from engine.values.replies import ReplyListener
 
 KINDS = ("fruit", "tool", "animal")
 SCHEMA = {

@@ -21,9 +21,9 @@ from PySide6.QtWidgets import QApplication
 
 from app.main_window import MainWindow
 from app.theme import apply_theme
-from engine.messages.conversations import Message, Role
-from engine.messages.replies import ReplyStatistics, StopReason
-from engine.messages.speed import LiveFigures
+from engine.values.conversations import Message, Role
+from engine.values.replies import ReplyStatistics, StopReason
+from engine.values.speed import LiveFigures
 from tests.benchmarks.heartbeat import Heartbeat
 from tests.benchmarks.many_chats import NUM_CHATS, NUM_FOLDERS, ORDER_BAR_MS, order_ms
 

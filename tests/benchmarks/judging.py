@@ -29,17 +29,17 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from engine.config import SpeculationSettings
-from engine.drafter.choice import built_in_source
 from engine.lab.measuring.prompts import read_prompts
-from engine.learning.adapting import never_stop
-from engine.learning.judge import Judge, Ruling, Score, expected_rounds
-from engine.learning.remembered import RecentTexts
-from engine.learning.samples import CorpusLesson, Labels, SampleMaker
-from engine.learning.training import Example, Training, TrainingSettings
-from engine.proposers.teachable import open_teachable
-from engine.target.trace import TraceTarget
-from engine.target.vocabulary import load_vocabulary
+from engine.speculation.drafter.choice import built_in_source
+from engine.speculation.learning.adapting import never_stop
+from engine.speculation.learning.judge import Judge, Ruling, Score, expected_rounds
+from engine.speculation.learning.remembered import RecentTexts
+from engine.speculation.learning.samples import CorpusLesson, Labels, SampleMaker
+from engine.speculation.learning.training import Example, Training, TrainingSettings
+from engine.speculation.model.llama.trace import TraceTarget
+from engine.speculation.model.llama.vocabulary import load_vocabulary
+from engine.speculation.proposers.teachable import open_teachable
+from engine.values.config import SpeculationSettings
 
 _ROOT = Path(__file__).parents[2]
 _TRACE, _VOCABULARY = "llama-3-8b-instruct.jsonl", "ggml-vocab-llama-bpe.gguf"

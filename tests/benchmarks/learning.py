@@ -24,19 +24,19 @@ from pathlib import Path
 import psutil
 
 from engine import EngineConfig, ReplySettings, SamplingSettings, TargetSettings
-from engine.config import LearningSettings
-from engine.decoding.speculation import Speculation
-from engine.drafter.choice import built_in_source
+from engine.backend.storage import Repository
+from engine.backend.teaching.learning_service import LearningService
 from engine.loading import load_target
-from engine.messages.conversations import ChatTurn, Role
-from engine.proposers.supply import open_drafting
-from engine.replies.reply import ReplyWriter
-from engine.replies.writing import Reply
-from engine.services.learning_service import LearningService
-from engine.stop_signal import StopSignal
-from engine.storage import Repository
-from engine.target.interface import Target
+from engine.speculation.decoding.speculation import Speculation
+from engine.speculation.drafter.choice import built_in_source
+from engine.speculation.model.interface import Target
+from engine.speculation.proposers.supply import open_drafting
+from engine.speculation.replies.reply import ReplyWriter
+from engine.speculation.replies.writing import Reply
 from engine.use_cases.chat import resolve
+from engine.values.config import LearningSettings
+from engine.values.conversations import ChatTurn, Role
+from engine.values.stop_signal import StopSignal
 from tests.fakes.listener import RecordingListener
 
 WAIT_BAR_MS = 50.0
@@ -47,10 +47,10 @@ _CHILD = """
 import sys
 from pathlib import Path
 from engine import BUILT_IN, Engine, EngineConfig, ReplySettings, SamplingSettings, Send, TargetSettings
-from engine.config import LearningSettings, SpeculationSettings
-from engine.messages.events import ReplyFinished, TargetReady
+from engine.values.config import LearningSettings, SpeculationSettings
+from engine.values.events import ReplyFinished, TargetReady
 from tests.fakes.listener import EventQueue
-from engine.messages.targets import LoadOrder
+from engine.values.targets import LoadOrder
 events = EventQueue()
 speculation = SpeculationSettings(drafter=BUILT_IN)
 learning = LearningSettings(share=1.0, on_battery=True)

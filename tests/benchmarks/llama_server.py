@@ -30,17 +30,17 @@ from urllib.request import OpenerDirector, ProxyHandler, Request, build_opener
 import numpy as np
 
 from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, StopSignal
-from engine.config import TargetSettings
-from engine.decoding.figures import DecodingFigures
 from engine.lab.measuring.bench import Bench, ModeComparison
 from engine.lab.measuring.modes import Mode, ModeAnswer, WriterMode
 from engine.lab.measuring.order import AUTO, PLAIN, PLAIN_AGAIN
 from engine.lab.measuring.prompts import BenchQuestion, read_prompts
 from engine.loading import load_target, speculate
-from engine.proposers.supply import DrafterSupply
-from engine.replies.reply import ReplyWriter
-from engine.target.interface import Target
+from engine.speculation.decoding.figures import DecodingFigures
+from engine.speculation.model.interface import Target
+from engine.speculation.proposers.supply import DrafterSupply
+from engine.speculation.replies.reply import ReplyWriter
 from engine.use_cases.chat import resolve
+from engine.values.config import TargetSettings
 
 _PLAIN_SERVER = "none"
 _NEEDS_NO_FILE = re.compile(r"none|ngram-.*")

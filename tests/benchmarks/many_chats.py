@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QApplication
 
 from app.main_window import MainWindow
 from app.models.conversation_rows import ChatFilter
-from engine.messages.conversations import ConversationSummary
-from engine.messages.order import Folder
+from engine.values.conversations import ConversationSummary
+from engine.values.order import Folder
 
 NUM_CHATS = 5_000
 NUM_FOLDERS = 200

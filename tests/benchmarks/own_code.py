@@ -17,14 +17,14 @@ from pathlib import Path
 from statistics import median
 
 from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, StopSignal
-from engine.config import TargetSettings
 from engine.lab.measuring.bench import Bench, ModeComparison
 from engine.lab.measuring.modes import Mode, ModeAnswer, WriterMode
 from engine.lab.measuring.order import AUTO, PLAIN
 from engine.lab.measuring.prompts import ScriptedChat, read_prompts
 from engine.loading import load_target, speculate
-from engine.proposers.supply import DrafterSupply
+from engine.speculation.proposers.supply import DrafterSupply
 from engine.use_cases.chat import resolve
+from engine.values.config import TargetSettings
 from tests.benchmarks.plain_decoding import PROMPTS
 
 LEARNING = ", learning"  # behind the name of a mode

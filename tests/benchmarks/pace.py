@@ -26,22 +26,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.config import ReplySettings, SamplingSettings
-from engine.decoding.speculation import Speculation, open_speculation
 from engine.lab.measuring.bench import Bench, BenchOutcome
 from engine.lab.measuring.modes import Mode, ModeAnswer, ReplayMode
 from engine.lab.measuring.order import AUTO, PLAIN, SimulatedCosts
 from engine.lab.measuring.prompts import BenchQuestion, ScriptedChat, read_prompts
 from engine.lab.measuring.report import ratio_to_plain
-from engine.messages.speed import SLOWER
-from engine.numerics.draft_length import filled
-from engine.proposers import catalogue
-from engine.proposers.costs import measure_passes
-from engine.proposers.draft_policy import DraftPolicy
-from engine.proposers.interface import Supplies
-from engine.stop_signal import StopSignal
-from engine.target.body import BodyTarget
-from engine.target.interface import (
+from engine.speculation.decoding.speculation import Speculation, open_speculation
+from engine.speculation.model.body import BodyTarget
+from engine.speculation.model.files.sources import starter_path
+from engine.speculation.model.interface import (
     FloatRows,
     Interrupted,
     Target,
@@ -50,9 +43,16 @@ from engine.target.interface import (
     TargetLimits,
     Vocabulary,
 )
-from engine.target.sources import starter_path
-from engine.target.trace import TraceTarget
-from engine.target.vocabulary import load_vocabulary
+from engine.speculation.model.llama.trace import TraceTarget
+from engine.speculation.model.llama.vocabulary import load_vocabulary
+from engine.speculation.numerics.draft_length import filled
+from engine.speculation.proposers import catalogue
+from engine.speculation.proposers.costs import measure_passes
+from engine.speculation.proposers.draft_policy import DraftPolicy
+from engine.speculation.proposers.interface import Supplies
+from engine.values.config import ReplySettings, SamplingSettings
+from engine.values.speed import SLOWER
+from engine.values.stop_signal import StopSignal
 from tests.fakes.clock import FakeClock
 
 _SINGLE_S = 0.008  # of a pass over one token; ratios do not depend on it
@@ -86,7 +86,7 @@ class CountingTarget:
 
 
 class SimulatedBody(CountingTarget):
-    """Implements `engine.target.interface.Target`, for its time: a pass spends what it costs, with noise, on the clock;
+    """Implements `model.interface.Target`, for its time: a pass spends what it costs, with noise, on the clock;
     its rows say nothing."""
 
     vocabulary = Vocabulary((b"",), frozenset(), frozenset(), None, None, begins_prompts=False)

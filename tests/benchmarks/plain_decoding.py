@@ -17,12 +17,12 @@ from collections.abc import Iterator
 
 from llama_cpp import Llama
 
-from engine.config import SamplingSettings, TargetSettings
-from engine.decoding.loop import Decoder
-from engine.decoding.session import Session
-from engine.stop_signal import StopSignal
-from engine.target.llama_cpp import LlamaCppTarget
-from engine.target.sources import starter_path
+from engine.speculation.decoding.loop import Decoder
+from engine.speculation.decoding.session import Session
+from engine.speculation.model.files.sources import starter_path
+from engine.speculation.model.llama.llama_cpp import LlamaCppTarget
+from engine.values.config import SamplingSettings, TargetSettings
+from engine.values.stop_signal import StopSignal
 
 PROMPTS = (
     "Tell me a long story about a lighthouse keeper.",

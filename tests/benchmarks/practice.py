@@ -20,22 +20,22 @@ from contextlib import closing
 from pathlib import Path
 
 from engine import EngineConfig, SamplingSettings, TargetSettings
-from engine.config import LearningSettings
-from engine.drafter.choice import built_in_source
+from engine.backend.storage import Repository
+from engine.backend.teaching import practice
+from engine.backend.teaching.learning_service import LearningService
+from engine.backend.teaching.practice import CONTEXT_SIZE, MOST_PRACTICE, TargetAtHand, num_slots
 from engine.loading import load_target, open_beside
-from engine.messages.conversations import ChatTurn, Role
-from engine.messages.events import Event
-from engine.proposers.costs import measure_passes
-from engine.proposers.supply import open_drafting
-from engine.replies.prompt import PromptBuilder
-from engine.replies.side_by_side import Task, write_side_by_side
-from engine.services import practice
-from engine.services.learning_service import LearningService
-from engine.services.practice import CONTEXT_SIZE, MOST_PRACTICE, TargetAtHand, num_slots
-from engine.stop_signal import StopSignal
-from engine.storage import Repository
-from engine.target.interface import ParallelTarget, Target
+from engine.speculation.drafter.choice import built_in_source
+from engine.speculation.model.interface import ParallelTarget, Target
+from engine.speculation.proposers.costs import measure_passes
+from engine.speculation.proposers.supply import open_drafting
+from engine.speculation.replies.prompt import PromptBuilder
+from engine.speculation.replies.side_by_side import Task, write_side_by_side
 from engine.use_cases.chat import resolve
+from engine.values.config import LearningSettings
+from engine.values.conversations import ChatTurn, Role
+from engine.values.events import Event
+from engine.values.stop_signal import StopSignal
 from tests.benchmarks.learning import SUBJECTS, memory_mb
 
 WAY_BAR_MS = 25.0

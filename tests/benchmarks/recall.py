@@ -25,14 +25,14 @@ from time import perf_counter
 import numpy as np
 import numpy.typing as npt
 
-from engine.config import SamplingSettings
-from engine.messages.conversations import ChatTurn, Role
-from engine.numerics.draft import Verdict, common_prefix_length
-from engine.numerics.draft_length import MAX_LENGTH
-from engine.numerics.sampling import RandomDice
-from engine.proposers.interface import Context
-from engine.proposers.recall import MOST_TOKENS, RecallProposer, RecallTexts
-from engine.storage import Repository
+from engine.backend.storage import Repository
+from engine.speculation.numerics.draft import Verdict, common_prefix_length
+from engine.speculation.numerics.draft_length import MAX_LENGTH
+from engine.speculation.numerics.sampling import RandomDice
+from engine.speculation.proposers.interface import Context
+from engine.speculation.proposers.recall import MOST_TOKENS, RecallProposer, RecallTexts
+from engine.values.config import SamplingSettings
+from engine.values.conversations import ChatTurn, Role
 from tests.fakes.proposers import Generous
 
 VOCABULARY = "7a" * 32

@@ -19,15 +19,15 @@ from pathlib import Path
 from statistics import median
 
 from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, StopSignal
-from engine.clock import now
-from engine.config import TargetSettings
-from engine.errors import PromptTooLong
 from engine.lab.measuring.modes import ModeAnswer, WriterMode
 from engine.lab.measuring.prompts import BenchQuestion, read_prompts
 from engine.loading import load_target
-from engine.numerics.draft_length import filled
-from engine.target.interface import Target
+from engine.speculation.model.interface import Target
+from engine.speculation.numerics.draft_length import filled
 from engine.use_cases.chat import resolve
+from engine.values.clock import now
+from engine.values.config import TargetSettings
+from engine.values.errors import PromptTooLong
 
 _SIZES = (*range(1, 17), 24, 32, 48, 64)  # tokens of a pass
 

@@ -34,11 +34,11 @@ from engine import (
     SpeculationSettings,
     TargetSettings,
 )
-from engine.messages.commands import KeepReading
-from engine.messages.events import Finished, ReplyFinished, ReplyText, TargetReady
-from engine.messages.replies import ReplyStatistics
-from engine.messages.targets import LoadOrder
-from engine.replies.reopening import Reopening, UnkeptPart
+from engine.speculation.replies.reopening import Reopening, UnkeptPart
+from engine.values.commands import KeepReading
+from engine.values.events import Finished, ReplyFinished, ReplyText, TargetReady
+from engine.values.replies import ReplyStatistics
+from engine.values.targets import LoadOrder
 from tests.fakes.listener import EventQueue
 
 BAR = 10.0

@@ -37,14 +37,14 @@ from engine import (
     StopSignal,
     TargetSettings,
 )
-from engine.decoding.figures import DecodingFigures
 from engine.lab.measuring.counted import PassMeans, pass_means, ratio_by_counts
 from engine.lab.measuring.prompts import read_prompts
-from engine.messages.events import ReplyFinished, TargetReady
-from engine.messages.replies import ReplyListener
-from engine.messages.targets import LoadOrder
-from engine.replies.reply import ReplyWriter
-from engine.replies.run import PreparedReply
+from engine.speculation.decoding.figures import DecodingFigures
+from engine.speculation.replies.reply import ReplyWriter
+from engine.speculation.replies.run import PreparedReply
+from engine.values.events import ReplyFinished, TargetReady
+from engine.values.replies import ReplyListener
+from engine.values.targets import LoadOrder
 from tests.fakes.listener import EventQueue
 
 BAR = 0.02

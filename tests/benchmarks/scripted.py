@@ -30,21 +30,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.clock import now
-from engine.config import SamplingSettings, TargetSettings
-from engine.decoding.loop import Decoder
-from engine.decoding.session import Session
-from engine.decoding.speculation import Speculation
 from engine.lab.measuring.bench import Bench, ModeComparison
 from engine.lab.measuring.counted import acceptance, attainable, pass_means, ratio_by_counts
 from engine.lab.measuring.modes import Mode, ModeAnswer
 from engine.lab.measuring.order import AUTO, PLAIN, SimulatedCosts
 from engine.lab.measuring.prompts import BenchQuestion, ScriptedChat
 from engine.lab.measuring.report import ratio_to_plain
-from engine.numerics.draft_length import MAX_LENGTH, PassCosts
-from engine.stop_signal import StopSignal
-from engine.target.body import BodyTarget
-from engine.target.interface import (
+from engine.speculation.decoding.loop import Decoder
+from engine.speculation.decoding.session import Session
+from engine.speculation.decoding.speculation import Speculation
+from engine.speculation.model.body import BodyTarget
+from engine.speculation.model.files.sources import starter_path
+from engine.speculation.model.interface import (
     FloatRows,
     Interrupted,
     Target,
@@ -53,9 +50,12 @@ from engine.target.interface import (
     TargetLimits,
     Vocabulary,
 )
-from engine.target.llama_cpp import LlamaCppTarget
-from engine.target.sources import starter_path
-from engine.target.vocabulary import VocabularyFile, load_vocabulary
+from engine.speculation.model.llama.llama_cpp import LlamaCppTarget
+from engine.speculation.model.llama.vocabulary import VocabularyFile, load_vocabulary
+from engine.speculation.numerics.draft_length import MAX_LENGTH, PassCosts
+from engine.values.clock import now
+from engine.values.config import SamplingSettings, TargetSettings
+from engine.values.stop_signal import StopSignal
 from tests.benchmarks.pace import CountedMode, CountingTarget, Noise, SimulatedBody, recalling
 from tests.benchmarks.record import PassTimer
 from tests.benchmarks.scripts import Script, Scriptwriter, ordinary
@@ -82,7 +82,7 @@ _BY_PLAIN = ("random", "bait")  # texts that nothing is to be gained from
 
 
 class ScriptedTarget(CountingTarget):
-    """Implements `engine.target.interface.Target` over one script at a time: what may follow depends on the place
+    """Implements `model.interface.Target` over one script at a time: what may follow depends on the place
     alone, not on what was written there."""
 
     limits = _LIMITS

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 
-from engine.target.interface import Vocabulary
+from engine.speculation.model.interface import Vocabulary
 
 _ROOT = Path(__file__).parents[2]
 _LONGEST_REPLY = 320  # tokens

@@ -42,18 +42,18 @@ from typing import Any
 import psutil
 
 from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, Send, StopSignal, open_writer
-from engine.config import TargetSettings
+from engine.backend.server.serving import Server
 from engine.lab.measuring.prompts import read_prompts
-from engine.messages.commands import Command
-from engine.messages.conversations import ChatTurn, Role
-from engine.messages.events import AnswerText, Event, Failed, Finished, ReplyFinished, ReplyText
-from engine.messages.replies import ReplyListener, ReplyStatistics, StopReason
-from engine.messages.serving import ServerSettings
-from engine.messages.targets import LoadOrder
-from engine.server.serving import Server
-from engine.target.cpu import usable_cores
+from engine.speculation.model.llama.cpu import usable_cores
 from engine.threads import Engine
 from engine.use_cases.chat import resolve
+from engine.values.commands import Command
+from engine.values.config import TargetSettings
+from engine.values.conversations import ChatTurn, Role
+from engine.values.events import AnswerText, Event, Failed, Finished, ReplyFinished, ReplyText
+from engine.values.replies import ReplyListener, ReplyStatistics, StopReason
+from engine.values.serving import ServerSettings
+from engine.values.targets import LoadOrder
 from tests.benchmarks.llama_server import running
 
 _PROMPTS = Path(__file__).parent / "prompts" / "repetition.jsonl"

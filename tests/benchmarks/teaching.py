@@ -26,22 +26,22 @@ import numpy.typing as npt
 import torch
 from torch.nn import functional
 
-from engine.drafter.adapter import Adapter, adapted
-from engine.drafter.checkpoint import LoadedDrafter, load_drafter
-from engine.drafter.choice import built_in_drafter
-from engine.drafter.from_gguf import torch_folder
 from engine.lab.measuring.prompts import read_prompts
-from engine.learning.adapting import AdaptedModel, never_stop
-from engine.learning.evaluation import chances
-from engine.learning.judge import Score as JudgedScore
-from engine.learning.learner import Learner, Trial
-from engine.learning.remembered import RecentTexts, Remembered
-from engine.learning.samples import MAX_TOKENS, CorpusLesson, LabelTable, Sample, SampleMaker, spellings
-from engine.learning.training import Example, Training, TrainingSettings
-from engine.messages.learned import VerifiedReply
-from engine.target.sources import starter_path
-from engine.target.trace import TraceTarget
-from engine.target.vocabulary import load_vocabulary
+from engine.speculation.drafter.adapter import Adapter, adapted
+from engine.speculation.drafter.checkpoint import LoadedDrafter, load_drafter
+from engine.speculation.drafter.choice import built_in_drafter
+from engine.speculation.drafter.from_gguf import torch_folder
+from engine.speculation.learning.adapting import AdaptedModel, never_stop
+from engine.speculation.learning.evaluation import chances
+from engine.speculation.learning.judge import Score as JudgedScore
+from engine.speculation.learning.learner import Learner, Trial
+from engine.speculation.learning.remembered import RecentTexts, Remembered
+from engine.speculation.learning.samples import MAX_TOKENS, CorpusLesson, LabelTable, Sample, SampleMaker, spellings
+from engine.speculation.learning.training import Example, Training, TrainingSettings
+from engine.speculation.model.files.sources import starter_path
+from engine.speculation.model.llama.trace import TraceTarget
+from engine.speculation.model.llama.vocabulary import load_vocabulary
+from engine.values.learned import VerifiedReply
 
 DRAFT_LENGTH = 5
 Hits = npt.NDArray[np.bool_]

@@ -34,13 +34,13 @@ from llama_cpp import llama_cpp as lib
 from rich.console import Console
 from rich.table import Table
 
-from engine.drafter.gguf import GgufVocabulary
-from engine.drafter.interface import DrafterVocabulary
-from engine.drafter.tokenizer import DrafterTokenizer
-from engine.numerics.string_trie import StringTrie
-from engine.numerics.translation import SegmentKind, Speller, Translation
-from engine.numerics.vocabulary_map import VocabularyMap, fingerprint
-from engine.target.vocabulary import VocabularyFile, load_vocabulary
+from engine.speculation.drafter.gguf import GgufVocabulary
+from engine.speculation.drafter.interface import DrafterVocabulary
+from engine.speculation.drafter.tokenizer import DrafterTokenizer
+from engine.speculation.model.llama.vocabulary import VocabularyFile, load_vocabulary
+from engine.speculation.numerics.string_trie import StringTrie
+from engine.speculation.numerics.translation import SegmentKind, Speller, Translation
+from engine.speculation.numerics.vocabulary_map import VocabularyMap, fingerprint
 
 _ROOT = Path(__file__).parents[2]
 _REPLIES_PER_FILE = 25

@@ -24,11 +24,11 @@ import engine.loading
 import engine.threads
 from engine import Engine, EngineConfig, LearningSettings, ReplySettings, SamplingSettings, Send
 from engine import TargetSettings
-from engine.messages.events import DrafterChosen, ReplyFinished, ReplyText, SpeculationChanged, TargetReady
-from engine.numerics.draft_length import FixedCosts
-from engine.target import opening
+from engine.values.events import DrafterChosen, ReplyFinished, ReplyText, SpeculationChanged, TargetReady
+from engine.speculation.numerics.draft_length import FixedCosts
+from engine.speculation.model.llama import opening
 from tests.fakes.listener import EventQueue
-from engine.messages.targets import LoadOrder
+from engine.values.targets import LoadOrder
 
 engine.threads._CLOSING_PATIENCE_S = 20.0
 # As on two cores with nothing else to do: how busy this machine is must not decide.

@@ -9,15 +9,15 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from app.controllers.chat_settings import ChatSettingsController
-from app.controllers.draft_keeper import DraftKeeper
-from app.controllers.prompt import PromptController
+from app.features.chat.chat_settings import ChatSettingsController
+from app.features.chat.draft_keeper import DraftKeeper
+from app.features.chat.prompt import PromptController
 from app.settings.app_settings import AppSettings
-from app.widgets.prompt_view import PromptView
-from app.widgets.reply_view import ReplyView
-from engine.messages.conversations import Message
-from engine.messages.events import ConversationOpened, ReplyFinished, ReplyText
-from engine.messages.replies import StopReason
+from app.widgets.transcript.prompt_view import PromptView
+from app.widgets.transcript.reply_view import ReplyView
+from engine.values.conversations import Message
+from engine.values.events import ConversationOpened, ReplyFinished, ReplyText
+from engine.values.replies import StopReason
 from tests.end_to_end.test_window import _PATIENCE_MS, Desk, last_reply, sit_down
 from tests.fakes.chats import unsaved
 

@@ -90,7 +90,7 @@ def test_a_damaged_file_is_one_sentence(tmp_path: Path) -> None:
 INTERRUPTED_READING = """
 import os, signal, sys, time
 from app.commands import cli
-from engine.target.llama_cpp import LlamaCppTarget
+from engine.speculation.model.llama.llama_cpp import LlamaCppTarget
 
 def interrupted(target, tokens, num_rows, stop):
     if len(tokens) > 100:  # the prompt is being read, for as long as it takes to hear of it

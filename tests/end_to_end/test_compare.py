@@ -12,14 +12,14 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.controllers.compare import CompareController
-from app.controllers.history import HistoryController
 from app.engine_bridge import EngineBridge
+from app.features.history.history import HistoryController
+from app.features.speed.compare import CompareController
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper, apply_theme
 from engine import EngineConfig, ReplySettings, SamplingSettings
-from engine.messages.comparison import Comparison, Side
-from engine.messages.events import Event, ReplyFinished, TargetReady
+from engine.values.comparison import Comparison, Side
+from engine.values.events import Event, ReplyFinished, TargetReady
 from tests.fakes.chats import Chats
 from tests.fakes.ear import Ear
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.config import data_dir
-from engine.storage import Repository
-from engine.target.sources import starter_path
+from engine.backend.storage import Repository
+from engine.speculation.model.files.sources import starter_path
+from engine.values.config import data_dir
 from tests.end_to_end.test_command_line import own_words
 
 pytestmark = [pytest.mark.starter, pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")]

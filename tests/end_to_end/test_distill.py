@@ -15,10 +15,10 @@ from safetensors import safe_open
 from typer.testing import CliRunner
 
 from app.commands.cli import application
-from engine.drafter.checkpoint import load_drafter
-from engine.errors import MendableError
 from engine.lab.distillation.source import GgufSource
-from engine.target.interface import Target
+from engine.speculation.drafter.checkpoint import load_drafter
+from engine.speculation.model.interface import Target
+from engine.values.errors import MendableError
 
 pytestmark = pytest.mark.starter
 

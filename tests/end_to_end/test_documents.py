@@ -11,19 +11,19 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.controllers.prompt import PromptController
 from app.engine_bridge import EngineBridge
+from app.features.chat.prompt import PromptController
 from app.main_window import MainWindow
 from app.theme import apply_theme
-from app.widgets.attached_files import AttachedFiles
-from app.widgets.reply_view import ReplyView
+from app.widgets.prompt.attached_files import AttachedFiles
+from app.widgets.transcript.reply_view import ReplyView
 from engine import EngineConfig, ReplySettings, SamplingSettings, SpeculationSettings, TargetSettings
-from engine.messages.events import ReplyFinished, TargetReady
-from engine.messages.pace import KnownCosts
-from engine.messages.prompts import split_prompt
-from engine.numerics.draft_length import PassCosts
-from engine.stop_signal import StopSignal
-from engine.target.interface import Target
+from engine.speculation.model.interface import Target
+from engine.speculation.numerics.draft_length import PassCosts
+from engine.values.events import ReplyFinished, TargetReady
+from engine.values.pace import KnownCosts
+from engine.values.prompts import split_prompt
+from engine.values.stop_signal import StopSignal
 from tests.fakes.chats import Chats
 from tests.fakes.documents import drawn, paragraph, pdf
 from tests.fakes.ear import Ear

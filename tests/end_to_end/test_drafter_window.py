@@ -10,12 +10,12 @@ import pytest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.controllers.drafter import DrafterController
 from app.engine_bridge import EngineBridge
+from app.features.drafter.drafter import DrafterController
 from app.main_window import MainWindow
 from app.theme import apply_theme
 from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, TargetSettings
-from engine.messages.events import Failed, ReplyFinished, TargetReady, TargetsListed
+from engine.values.events import Failed, ReplyFinished, TargetReady, TargetsListed
 from tests.fakes.chats import Chats
 from tests.fakes.ear import Ear
 from tests.fakes.tiny_models import tiny_llama

@@ -16,13 +16,13 @@ from pytestqt.qtbot import QtBot
 
 from app.settings.app_settings import AppSettings, SettingsFile
 from app.startup.first_paint import open_window
-from app.widgets.prompt_view import PromptView
-from app.widgets.reply_view import ReplyView
+from app.widgets.transcript.prompt_view import PromptView
+from app.widgets.transcript.reply_view import ReplyView
 from app.wiring import WiredWindow
 from engine import SamplingSettings, starter_path
-from engine.config import SpeculationSettings
-from engine.messages.conversations import Message
-from engine.messages.events import (
+from engine.values.config import SpeculationSettings
+from engine.values.conversations import Message
+from engine.values.events import (
     ConversationForgotten,
     ConversationOpened,
     ConversationsImported,
@@ -33,7 +33,7 @@ from engine.messages.events import (
     ReplyText,
     TargetReady,
 )
-from engine.messages.replies import StopReason
+from engine.values.replies import StopReason
 from tests.fakes.ear import Ear
 
 pytestmark = [

@@ -12,11 +12,11 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.controllers.nudge import SUBJECT
+from app.features.library.nudge import SUBJECT
 from app.startup.first_paint import open_window
 from app.wiring import WiredWindow
-from engine.config import SpeculationSettings
-from engine.messages.targets import HubFile
+from engine.values.config import SpeculationSettings
+from engine.values.targets import HubFile
 from tests.fakes.gguf import TINY, gguf
 from tests.fakes.hub import FakeHub, serving
 

@@ -13,14 +13,14 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog, QMessageBox
 from pytestqt.qtbot import QtBot
 
-from app.controllers.exchange import ExchangeController
-from app.controllers.prompt import PromptController
-from app.controllers.search import SearchController
 from app.engine_bridge import EngineBridge
+from app.features.chat.prompt import PromptController
+from app.features.chats.exchange import ExchangeController
+from app.features.chats.search import SearchController
 from app.main_window import MainWindow
 from app.theme import apply_theme
 from engine import EngineConfig, ReplySettings, SamplingSettings
-from engine.messages.events import ConversationForgotten, ConversationsListed, Event, ReplyFinished, TargetReady
+from engine.values.events import ConversationForgotten, ConversationsListed, Event, ReplyFinished, TargetReady
 from tests.fakes.chats import Chats
 from tests.fakes.ear import Ear
 

@@ -23,8 +23,8 @@ from app.startup.first_paint import OpenedWindow
 from app.theme import apply_theme
 from app.wiring import WiredWindow
 from engine import BUILT_IN, SpeculationSettings, TargetOptions
-from engine.logged import Loggable
-from engine.messages.events import (
+from engine.backend.storage.connections import back_up
+from engine.values.events import (
     ConversationForgotten,
     DeletedErased,
     Event,
@@ -34,8 +34,8 @@ from engine.messages.events import (
     SpeculationChanged,
     TargetsListed,
 )
-from engine.places import PLACES, STORE
-from engine.storage.connections import back_up
+from engine.values.logged import Loggable
+from engine.values.places import PLACES, STORE
 from tests.fakes.ear import Ear
 
 pytestmark = [

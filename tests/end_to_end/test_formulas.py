@@ -17,10 +17,10 @@ from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.text.unseen import APART, APART_END
 from app.theme import apply_theme
-from app.widgets.prose import Prose
-from app.widgets.reply_view import ReplyView
+from app.widgets.transcript.reply_view import ReplyView
+from app.widgets.words.prose import Prose
 from engine import EngineConfig, ReplySettings, SamplingSettings, loading
-from engine.messages.events import ReplyFinished, TargetReady
+from engine.values.events import ReplyFinished, TargetReady
 from tests.fakes.chats import Chats
 from tests.fakes.ear import Ear
 from tests.fakes.target import FakeTarget, says

@@ -13,15 +13,15 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
-from app.dialogs.guided.guided_dialog import GuidedDialog
-from app.dialogs.guided.step import State
+from app.features.guided.guided_dialog import GuidedDialog
+from app.features.guided.step import State
 from app.settings.app_settings import SettingsFile
 from app.startup.first_paint import open_window
 from app.wiring import WiredWindow
 from engine import AUTOMATIC
-from engine.config import SpeculationSettings
-from engine.messages.comparison import Side
-from engine.messages.events import Event, TargetReady
+from engine.values.comparison import Side
+from engine.values.config import SpeculationSettings
+from engine.values.events import Event, TargetReady
 from tests.fakes.ear import Ear
 
 pytestmark = [

@@ -11,7 +11,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.dialogs.guide_dialog import GuideDialog
+from app.features.help.guide_dialog import GuideDialog
 from app.settings.app_settings import SettingsFile
 from tests.end_to_end.test_presets import Desk
 from tests.fakes.thinker import Thinker

@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 
 from app.commands.cli import application
 from engine import Engine, EngineConfig
-from engine.errors import FetchFailed
-from engine.messages.events import SpeculationChanged, TargetReady
-from engine.messages.targets import LoadOrder
+from engine.values.errors import FetchFailed
+from engine.values.events import SpeculationChanged, TargetReady
+from engine.values.targets import LoadOrder
 from tests.fakes.hub import FakeHub
 from tests.fakes.listener import EventQueue
 

@@ -25,8 +25,8 @@ from app.language_change import LanguageChange
 from app.text.languages import ENGLISH, TRANSLATED, Language
 from app.text.translation import Translators
 from engine import BUILT_IN, EngineConfig
-from engine.messages.events import DrafterChosen, Event, LearningChanged, SpeculationChanged, TargetReady
-from engine.messages.targets import LoadOrder
+from engine.values.events import DrafterChosen, Event, LearningChanged, SpeculationChanged, TargetReady
+from engine.values.targets import LoadOrder
 from tests.pages.catalogue import PAGES, open_chat, settle, turned, wait_until_ready
 from tests.pages.texts import texts
 from tests.pictures.content import CODE_CHAT, NOTES_FILE, fill_store

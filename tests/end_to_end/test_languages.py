@@ -19,8 +19,8 @@ from app.startup.first_paint import open_window
 from app.text.languages import ENGLISH
 from app.text.translation import Translators
 from app.wiring import WiredWindow
-from engine.config import SpeculationSettings
-from engine.messages.events import Event, ReplyFinished, ReplyText, TargetReady, TargetRefused
+from engine.values.config import SpeculationSettings
+from engine.values.events import Event, ReplyFinished, ReplyText, TargetReady, TargetRefused
 from tests.fakes.ear import Ear
 
 pytestmark = [

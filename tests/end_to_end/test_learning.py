@@ -25,12 +25,12 @@ from engine import (
     open_bench,
     summarize_learned,
 )
-from engine.config import LearningSettings
-from engine.learning.adapting import Check
-from engine.learning.remembered import RecentTexts, Remembered
-from engine.learning.samples import Sample
-from engine.messages.events import DrafterLearned, ReplyFinished, SpeculationChanged, TargetInfo, TargetReady
-from engine.messages.targets import LoadOrder
+from engine.speculation.learning.adapting import Check
+from engine.speculation.learning.remembered import RecentTexts, Remembered
+from engine.speculation.learning.samples import Sample
+from engine.values.config import LearningSettings
+from engine.values.events import DrafterLearned, ReplyFinished, SpeculationChanged, TargetInfo, TargetReady
+from engine.values.targets import LoadOrder
 from tests.fakes.listener import EventQueue
 
 pytestmark = [pytest.mark.starter, pytest.mark.timeout(400)]

@@ -20,10 +20,10 @@ from engine import (
     TargetSettings,
     starter_path,
 )
-from engine.errors import Cancelled, FetchFailed, NotPossible
-from engine.messages.events import ReplyFinished, TargetReady, TargetsListed
-from engine.messages.targets import Downloaded, Downloading, LoadOrder
-from engine.requests import Request
+from engine.values.errors import Cancelled, FetchFailed, NotPossible
+from engine.values.events import ReplyFinished, TargetReady, TargetsListed
+from engine.values.requests import Request
+from engine.values.targets import Downloaded, Downloading, LoadOrder
 from tests.fakes import gguf
 from tests.fakes.hub import FakeHub, serving
 from tests.fakes.listener import EventQueue

@@ -12,15 +12,15 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
-from app.controllers.library import connect_library
-from app.dialogs.forms_dialog import FormsDialog
 from app.engine_bridge import EngineBridge
+from app.features.library.forms_dialog import FormsDialog
+from app.features.library.library import connect_library
 from app.main_window import MainWindow
 from app.theme import apply_theme
 from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, TargetOptions, TargetSettings, starter_path
-from engine.messages.events import Event, Failed, ReplyFinished, TargetReady
-from engine.target.sources import starter_source
-from engine.target.starter_form import StarterForm
+from engine.speculation.model.files.sources import starter_source
+from engine.speculation.model.files.starter_form import StarterForm
+from engine.values.events import Event, Failed, ReplyFinished, TargetReady
 from tests.fakes.chats import Chats
 from tests.fakes.ear import Ear
 

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from engine.config import TargetSettings
-from engine.errors import (
+from engine.speculation.model.files.sources import starter_path
+from engine.speculation.model.llama.llama_cpp import LlamaCppTarget
+from engine.speculation.model.llama.preflight import preflight
+from engine.values.config import TargetSettings
+from engine.values.errors import (
     Cancelled,
     MendableError,
     TargetMissing,
     TargetUnsupported,
     TargetUnusable,
 )
-from engine.stop_signal import StopSignal
-from engine.target.llama_cpp import LlamaCppTarget
-from engine.target.preflight import preflight
-from engine.target.sources import starter_path
+from engine.values.stop_signal import StopSignal
 
 pytestmark = pytest.mark.starter
 

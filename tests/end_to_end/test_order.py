@@ -16,13 +16,14 @@ from PySide6.QtWidgets import QApplication, QCheckBox, QFileDialog, QLineEdit, Q
 from pytestqt.qtbot import QtBot
 
 from app.startup.first_paint import open_window
-from app.widgets.conversation_delegate import ROW_PX
-from app.widgets.conversation_view import chats_data
+from app.widgets.chats.conversation_delegate import ROW_PX
+from app.widgets.chats.conversation_view import chats_data
 from app.wiring import WiredWindow
 from engine import ForgetEverything
-from engine.config import SpeculationSettings
-from engine.messages.conversations import ConversationSummary, Role
-from engine.messages.events import (
+from engine.backend.storage import Repository
+from engine.values.config import SpeculationSettings
+from engine.values.conversations import ConversationSummary, Role
+from engine.values.events import (
     ConversationsChanged,
     ConversationsDeleted,
     ConversationsImported,
@@ -35,8 +36,7 @@ from engine.messages.events import (
     TargetReady,
     TargetsListed,
 )
-from engine.messages.order import Folder
-from engine.storage import Repository
+from engine.values.order import Folder
 from tests.fakes.ear import Ear
 from tests.fakes.thinker import Thinker
 

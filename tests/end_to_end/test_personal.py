@@ -15,8 +15,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.controllers.personal import PersonalController
 from app.engine_bridge import EngineBridge
+from app.features.personalization.personal import PersonalController
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
 from app.theme import apply_theme
@@ -31,8 +31,10 @@ from engine import (
     SpeculationSettings,
     TargetSettings,
 )
-from engine.learning.judge import Capital
-from engine.messages.events import (
+from engine.backend.storage import Repository
+from engine.speculation.learning.judge import Capital
+from engine.speculation.proposers.teachable import TeachableDrafting
+from engine.values.events import (
     AdapterUsed,
     ConversationsListed,
     Event,
@@ -49,9 +51,7 @@ from engine.messages.events import (
     SpeculationChanged,
     TargetReady,
 )
-from engine.messages.learned import LearnedSummary, NgramRecord
-from engine.proposers.teachable import TeachableDrafting
-from engine.storage import Repository
+from engine.values.learned import LearnedSummary, NgramRecord
 from tests.fakes.chats import Chats, unsaved
 from tests.fakes.ear import Ear
 

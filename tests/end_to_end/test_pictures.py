@@ -13,22 +13,22 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.controllers.branch import BranchController
-from app.controllers.pictures import PicturesController
-from app.controllers.prompt import PromptController
-from app.dialogs.picture_dialog import PictureDialog
 from app.engine_bridge import EngineBridge
+from app.features.chat.branch import BranchController
+from app.features.chat.picture_dialog import PictureDialog
+from app.features.chat.pictures import PicturesController
+from app.features.chat.prompt import PromptController
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper, apply_theme
-from app.widgets.attached_pictures import PictureButton
+from app.widgets.prompt.attached_pictures import PictureButton
 from engine import EngineConfig, ReplySettings, SamplingSettings, SpeculationSettings, TargetSettings, starter_path
-from engine.messages.conversations import Message
-from engine.messages.events import ReplyFinished, TargetReady
-from engine.messages.pace import KnownCosts
-from engine.messages.prompts import split_pictures
-from engine.numerics.draft_length import PassCosts
-from engine.stop_signal import StopSignal
-from engine.target.interface import Target
+from engine.speculation.model.interface import Target
+from engine.speculation.numerics.draft_length import PassCosts
+from engine.values.conversations import Message
+from engine.values.events import ReplyFinished, TargetReady
+from engine.values.pace import KnownCosts
+from engine.values.prompts import split_pictures
+from engine.values.stop_signal import StopSignal
 from tests.fakes.chats import Chats
 from tests.fakes.ear import Ear
 from tests.fakes.proposers import FREE

@@ -16,11 +16,11 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.startup.first_paint import open_window
-from app.widgets.preset_picker import PresetPicker
+from app.widgets.prompt.preset_picker import PresetPicker
 from app.wiring import WiredWindow
 from engine import OwnSampling
-from engine.config import SpeculationSettings
-from engine.messages.events import (
+from engine.values.config import SpeculationSettings
+from engine.values.events import (
     ConversationChanged,
     ConversationsListed,
     Event,

@@ -20,13 +20,13 @@ from engine import (
     SpeculationSettings,
     TargetSettings,
 )
-from engine.messages.commands import Command, KeepReading
-from engine.messages.conversations import Message
-from engine.messages.events import Finished, ReplyFinished, TargetReady
-from engine.messages.replies import ReplyStatistics
-from engine.messages.targets import LoadOrder
-from engine.replies import reopening
-from engine.target import readings
+from engine.speculation.model.files import readings
+from engine.speculation.replies import reopening
+from engine.values.commands import Command, KeepReading
+from engine.values.conversations import Message
+from engine.values.events import Finished, ReplyFinished, TargetReady
+from engine.values.replies import ReplyStatistics
+from engine.values.targets import LoadOrder
 from tests.end_to_end.test_everyday import Desk, sit_down  # noqa: F401
 from tests.fakes.listener import EventQueue
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from engine import Engine, EngineConfig, ReplySettings, SamplingSettings, Send, SpeculationSettings, TargetSettings
-from engine.messages.conversations import Message
-from engine.messages.events import ReplyFinished, TargetReady
-from engine.messages.pace import KnownCosts
-from engine.messages.replies import ReplyStatistics
-from engine.messages.targets import LoadOrder
-from engine.numerics.draft_length import PassCosts
-from engine.stop_signal import StopSignal
-from engine.target.interface import Target
+from engine.speculation.model.interface import Target
+from engine.speculation.numerics.draft_length import PassCosts
+from engine.values.conversations import Message
+from engine.values.events import ReplyFinished, TargetReady
+from engine.values.pace import KnownCosts
+from engine.values.replies import ReplyStatistics
+from engine.values.stop_signal import StopSignal
+from engine.values.targets import LoadOrder
 from tests.fakes.listener import EventQueue
 from tests.fakes.proposers import FREE
 

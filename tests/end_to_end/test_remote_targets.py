@@ -18,13 +18,13 @@ import httpx2
 import pytest
 
 from engine import ContinueReply, Engine, EngineConfig, Regenerate, ReplySettings, SamplingSettings, Send, starter_path
-from engine.messages.commands import Command
-from engine.messages.conversations import Conversation, Message
-from engine.messages.events import Event, Failed, Finished, ReplyFinished, ReplyText
-from engine.messages.remote import ServerKind, ServerSeen
-from engine.messages.replies import StopReason
-from engine.messages.targets import LoadOrder
-from engine.stop_signal import StopSignal
+from engine.values.commands import Command
+from engine.values.conversations import Conversation, Message
+from engine.values.events import Event, Failed, Finished, ReplyFinished, ReplyText
+from engine.values.remote import ServerKind, ServerSeen
+from engine.values.replies import StopReason
+from engine.values.stop_signal import StopSignal
+from engine.values.targets import LoadOrder
 from tests.fakes.listener import EventQueue
 
 pytestmark = [pytest.mark.starter, pytest.mark.timeout(600)]

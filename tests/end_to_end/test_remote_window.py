@@ -22,20 +22,20 @@ from PySide6.QtWidgets import QApplication, QMessageBox, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 import engine.loading
-from app.dialogs.model_servers.model_servers_dialog import ModelServersDialog
+from app.features.model_servers.model_servers_dialog import ModelServersDialog
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings, SettingsFile
 from app.startup.first_paint import OpenedWindow
 from app.theme import ThemeKeeper, apply_theme
-from app.widgets.prose import Prose
-from app.widgets.reply_view import ReplyView
+from app.widgets.transcript.reply_view import ReplyView
+from app.widgets.words.prose import Prose
 from app.wiring import WiredWindow
 from engine import STARTER
-from engine.config import SamplingSettings, SpeculationSettings
-from engine.messages.conversations import Message, Role
-from engine.messages.events import Event, ReplyFinished, ReplyText, TargetReady
-from engine.messages.replies import StopReason
-from engine.remote.keys import Keys
+from engine.backend.remote.keys import Keys
+from engine.values.config import SamplingSettings, SpeculationSettings
+from engine.values.conversations import Message, Role
+from engine.values.events import Event, ReplyFinished, ReplyText, TargetReady
+from engine.values.replies import StopReason
 from tests.fakes.ear import Ear
 from tests.fakes.keyring import FakeKeyring
 from tests.fakes.remote import FakeServer, breaking, hanging, refusing, serving, streaming
@@ -186,7 +186,7 @@ class Desk:
 def keyring(monkeypatch: pytest.MonkeyPatch) -> FakeKeyring:
     """In place of the system's."""
     found = FakeKeyring()
-    monkeypatch.setattr("engine.remote.keys.Keys", lambda: Keys(lambda: found))
+    monkeypatch.setattr("engine.backend.remote.keys.Keys", lambda: Keys(lambda: found))
     return found
 
 

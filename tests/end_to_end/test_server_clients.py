@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from engine.messages.serving import ServerSettings
+from engine.values.serving import ServerSettings
 from tests.fakes.caller import Caller
 from tests.fakes.served import ANYWHERE, Served, served
 from tests.fakes.target import FakeTarget, says

@@ -11,22 +11,22 @@ import pytest
 from typer.testing import CliRunner
 
 from app.commands.cli import application
-from engine.config import EngineConfig, ReplySettings, SamplingSettings, SpeculationSettings
-from engine.decoding.speculation import Speculation
-from engine.drafter.choice import BUILT_IN, built_in_drafter, built_in_source
-from engine.errors import DrafterUnusable
 from engine.lab.measuring.bench import LogitGauge
-from engine.messages.conversations import ChatTurn, Role
-from engine.numerics.draft import common_prefix_length
-from engine.numerics.draft_length import FixedCosts
-from engine.proposers.costly import Always
-from engine.proposers.draft_policy import DraftPolicy
-from engine.proposers.supply import open_drafting
-from engine.replies.reply import ReplyWriter
-from engine.replies.writing import Reply
-from engine.stop_signal import StopSignal
-from engine.target.interface import Target
-from engine.target.llama_cpp import LlamaCppTarget
+from engine.speculation.decoding.speculation import Speculation
+from engine.speculation.drafter.choice import BUILT_IN, built_in_drafter, built_in_source
+from engine.speculation.model.interface import Target
+from engine.speculation.model.llama.llama_cpp import LlamaCppTarget
+from engine.speculation.numerics.draft import common_prefix_length
+from engine.speculation.numerics.draft_length import FixedCosts
+from engine.speculation.proposers.costly import Always
+from engine.speculation.proposers.draft_policy import DraftPolicy
+from engine.speculation.proposers.supply import open_drafting
+from engine.speculation.replies.reply import ReplyWriter
+from engine.speculation.replies.writing import Reply
+from engine.values.config import EngineConfig, ReplySettings, SamplingSettings, SpeculationSettings
+from engine.values.conversations import ChatTurn, Role
+from engine.values.errors import DrafterUnusable
+from engine.values.stop_signal import StopSignal
 from tests.benchmarks.exactness import open_experiment
 from tests.fakes.listener import RecordingListener
 

@@ -12,19 +12,19 @@ import numpy as np
 import pytest
 from llama_cpp import llama_cpp as lib
 
-from engine.config import ReplySettings, SamplingSettings
-from engine.decoding.session import Session
-from engine.messages.conversations import ChatTurn, Role
-from engine.messages.replies import StopReason
-from engine.numerics.likeliest import RowScan
-from engine.numerics.rules import Rules, TokenLetters, has_rules
-from engine.numerics.sampling import distribution_of
-from engine.replies.reply import ReplyWriter
-from engine.replies.writing import Reply
-from engine.stop_signal import StopSignal
-from engine.target.chat_template import OURS
-from engine.target.interface import Interrupted, Target, TargetFeature
-from engine.target.llama_cpp import LlamaCppTarget
+from engine.speculation.decoding.session import Session
+from engine.speculation.model.chat.chat_template import OURS
+from engine.speculation.model.interface import Interrupted, Target, TargetFeature
+from engine.speculation.model.llama.llama_cpp import LlamaCppTarget
+from engine.speculation.numerics.likeliest import RowScan
+from engine.speculation.numerics.rules import Rules, TokenLetters, has_rules
+from engine.speculation.numerics.sampling import distribution_of
+from engine.speculation.replies.reply import ReplyWriter
+from engine.speculation.replies.writing import Reply
+from engine.values.config import ReplySettings, SamplingSettings
+from engine.values.conversations import ChatTurn, Role
+from engine.values.replies import StopReason
+from engine.values.stop_signal import StopSignal
 from tests.fakes.listener import RecordingListener
 
 pytestmark = pytest.mark.starter
@@ -38,7 +38,7 @@ def written(writer: ReplyWriter, turns: list[ChatTurn], settings: ReplySettings)
 
 
 def test_an_interpreter_that_had_it_ends_without_a_warning() -> None:
-    command = [sys.executable, "-W", "default", "-c", "import engine.target.llama_cpp"]
+    command = [sys.executable, "-W", "default", "-c", "import engine.speculation.model.llama.llama_cpp"]
     assert subprocess.run(command, capture_output=True, check=True, timeout=100).stderr == b""
 
 

@@ -17,11 +17,11 @@ from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
 from app.theme import ThemeKeeper, apply_theme
-from app.widgets.reply_view import ReplyView
+from app.widgets.transcript.reply_view import ReplyView
 from engine import EngineConfig, SamplingSettings
-from engine.config import SpeculationSettings
-from engine.messages.conversations import Message
-from engine.messages.events import ReplyFinished, TargetReady
+from engine.values.config import SpeculationSettings
+from engine.values.conversations import Message
+from engine.values.events import ReplyFinished, TargetReady
 from tests.fakes.chats import Chats, unsaved
 from tests.fakes.ear import Ear
 from tests.fakes.thinker import ANSWER, THOUGHT, Thinker

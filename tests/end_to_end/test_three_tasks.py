@@ -15,8 +15,9 @@ from pytestqt.qtbot import QtBot
 from app.startup.first_paint import open_window
 from app.wiring import WiredWindow
 from engine import BUILT_IN
-from engine.config import SpeculationSettings
-from engine.messages.events import (
+from engine.speculation.proposers.teachable import TeachableDrafting
+from engine.values.config import SpeculationSettings
+from engine.values.events import (
     AdapterUsed,
     ConversationChanged,
     Event,
@@ -25,8 +26,7 @@ from engine.messages.events import (
     SpeculationChanged,
     TargetReady,
 )
-from engine.messages.targets import HubFile
-from engine.proposers.teachable import TeachableDrafting
+from engine.values.targets import HubFile
 from tests.end_to_end.test_personal import keep_two_adapters
 from tests.fakes.ear import Ear
 from tests.fakes.gguf import gguf

@@ -20,15 +20,15 @@ from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings, SettingsFile
 from app.startup.first_paint import OpenedWindow
 from app.theme import ThemeKeeper, apply_theme
-from app.widgets.call_question import CallQuestion
-from app.widgets.prose import Prose
-from app.widgets.reply_view import ReplyView
+from app.widgets.transcript.call_question import CallQuestion
+from app.widgets.transcript.reply_view import ReplyView
+from app.widgets.words.prose import Prose
 from app.wiring import WiredWindow
 from engine import EngineConfig, SamplingSettings, write_tool_servers
-from engine.config import SpeculationSettings
-from engine.messages.events import Listener, TargetReady
-from engine.places import SETTINGS
-from engine.remote.keys import Keys
+from engine.backend.remote.keys import Keys
+from engine.values.config import SpeculationSettings
+from engine.values.events import Listener, TargetReady
+from engine.values.places import SETTINGS
 from tests.fakes.caller import ANSWER, CALL, Caller
 from tests.fakes.ear import Ear
 from tests.fakes.keyring import FakeKeyring
@@ -300,7 +300,7 @@ def test_keys_of_older_settings_leave_the_disk_for_the_keyring_and_go_with_their
     qtbot: QtBot, look: ThemeKeeper, host: FakeToolHost, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keyring, secret = FakeKeyring(), "sesame-4711"
-    monkeypatch.setattr("engine.remote.keys.Keys", lambda: Keys(lambda: keyring))
+    monkeypatch.setattr("engine.backend.remote.keys.Keys", lambda: Keys(lambda: keyring))
     servers = (replace(WEATHER, env=(("API_KEY", secret),)),)
     SettingsFile(folder).save(AppSettings(tool_servers=write_tool_servers(servers)))
     desk = Desk(qtbot, look, folder)

@@ -17,11 +17,11 @@ import psutil
 import pytest
 
 from engine import Engine, EngineConfig, ReplySettings, SamplingSettings, Send, data_dir, starter_path
-from engine.messages.events import ReplyFinished, TargetReady
-from engine.messages.targets import LoadOrder
-from engine.target.sources import starter_source
-from engine.target.starter_form import StarterForm
-from engine.tuning.measuring import Extent
+from engine.backend.library.tuning.measuring import Extent
+from engine.speculation.model.files.sources import starter_source
+from engine.speculation.model.files.starter_form import StarterForm
+from engine.values.events import ReplyFinished, TargetReady
+from engine.values.targets import LoadOrder
 from tests.fakes.listener import EventQueue
 
 pytestmark = pytest.mark.starter
@@ -102,7 +102,7 @@ def test_nobody_goes_on_making_a_form_for_a_program_that_was_killed(tmp_path: Pa
 
 
 def test_a_reply_is_written_while_a_target_is_tuned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.services.tuning_service.USUAL", BRIEF)
+    monkeypatch.setattr("engine.backend.library.tuning.tuning_service.USUAL", BRIEF)
     events = EventQueue()
     engine = Engine(EngineConfig(tmp_path / "data"), events)
     try:
@@ -110,7 +110,10 @@ def test_a_reply_is_written_while_a_target_is_tuned(tmp_path: Path, monkeypatch:
         events.wait_for(TargetReady)
         is_under_way = threading.Event()
         tuning = engine.begin(
-            engine.tuning.tune, (starter_path(), ("Q8_0",)), {}, progress=lambda _told: is_under_way.set()
+            engine.tuning.tune,
+            (starter_path(), ("Q8_0",)),
+            {},
+            progress=lambda _told: is_under_way.set(),
         )
         assert is_under_way.wait(60)
         engine.post(Send("Hello", None, ReplySettings(SamplingSettings(temperature=0), max_tokens=8)))

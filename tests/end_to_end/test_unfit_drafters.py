@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from engine import Engine, EngineConfig, ReplySettings, SamplingSettings, Send, TargetSettings
-from engine.messages.events import Failed, ReplyFinished, SpeculationChanged, TargetReady
-from engine.messages.pace import KnownCosts
-from engine.messages.replies import ReplyStatistics, StopReason
-from engine.messages.targets import LoadOrder
-from engine.numerics.draft_length import PassCosts
-from engine.stop_signal import StopSignal
-from engine.target.interface import Target
-from engine.target.sources import starter_path
+from engine.speculation.model.files.sources import starter_path
+from engine.speculation.model.interface import Target
+from engine.speculation.numerics.draft_length import PassCosts
+from engine.values.events import Failed, ReplyFinished, SpeculationChanged, TargetReady
+from engine.values.pace import KnownCosts
+from engine.values.replies import ReplyStatistics, StopReason
+from engine.values.stop_signal import StopSignal
+from engine.values.targets import LoadOrder
 from tests.fakes.listener import EventQueue
 from tests.fakes.proposers import FREE
 from tests.fakes.tiny_models import tiny_bert, tiny_llama, tiny_mamba

@@ -15,16 +15,16 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.controllers.branch import BranchController
-from app.controllers.chat_settings import ChatSettingsController
 from app.engine_bridge import EngineBridge
+from app.features.chat.branch import BranchController
+from app.features.chat.chat_settings import ChatSettingsController
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper, apply_theme
-from app.widgets.reply_view import ReplyView
+from app.widgets.transcript.reply_view import ReplyView
 from engine import EngineConfig, ReplySettings, SamplingSettings, ServerSettings
-from engine.messages.events import Event, ReplyFinished, ReplyText, TargetReady, TargetRefused
-from engine.messages.replies import StopReason
-from engine.storage import Repository
+from engine.backend.storage import Repository
+from engine.values.events import Event, ReplyFinished, ReplyText, TargetReady, TargetRefused
+from engine.values.replies import StopReason
 from tests.fakes.chats import Chats
 from tests.fakes.ear import Ear
 

@@ -13,10 +13,10 @@ from PySide6.QtCore import QCoreApplication
 from app.engine_bridge import EngineBridge, Posted
 from engine import Command, Engine, EngineConfig, StopSignal
 from engine.doors import Doors
-from engine.errors import MendableError, NotPossible
-from engine.messages.events import Event, Finished, TargetRefused
-from engine.messages.targets import LoadOrder
-from engine.requests import Request
+from engine.values.errors import MendableError, NotPossible
+from engine.values.events import Event, Finished, TargetRefused
+from engine.values.requests import Request
+from engine.values.targets import LoadOrder
 
 
 @dataclass

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.controllers.chat import ChatController
-from app.controllers.chat_tools import ChatTools
-from app.controllers.consent import Consent
-from app.controllers.conversations import ConversationsController
-from app.controllers.speed_up import SpeedUpController
-from app.controllers.target import TargetController
 from app.engine_bridge import EngineBridge
+from app.features.chat.chat import ChatController
+from app.features.chat.chat_tools import ChatTools
+from app.features.chat.consent import Consent
+from app.features.chats.conversations import ConversationsController
+from app.features.library.target import TargetController
+from app.features.speed.speed_up import SpeedUpController
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings, SettingsFile
 from app.settings.keeper import SettingsKeeper

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine.messages import commands
-from engine.messages.commands import Command
+from engine.values import commands
+from engine.values.commands import Command
 
 
 class ListThings(Command):

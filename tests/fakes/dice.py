@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from engine.numerics.sampling import Dice
+from engine.speculation.numerics.sampling import Dice
 
 Result = TypeVar("Result")
 

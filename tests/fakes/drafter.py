@@ -8,8 +8,8 @@ from functools import cache, lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from engine.drafter.interface import LogitRow
-from engine.messages.conversations import ChatTurn
+from engine.speculation.drafter.interface import LogitRow
+from engine.values.conversations import ChatTurn
 
 END = 0  # ends a turn
 PIECES = (b"", *(bytes([value]) for value in range(256)), b"th", b"he", b"the", b" t", b" the", b"in", b"ing")
@@ -19,7 +19,7 @@ Logits = Callable[[Sequence[int]], LogitRow]
 
 
 class FakeDrafterVocabulary:
-    """Implements `engine.drafter.interface.DrafterVocabulary`: longest match, and turns in angle brackets."""
+    """Implements `drafter.interface.DrafterVocabulary`: longest match, and turns in angle brackets."""
 
     pieces = PIECES
     special = frozenset({END})
@@ -57,7 +57,7 @@ class AsciiVocabulary(FakeDrafterVocabulary):
 
 
 class FakeDrafter:
-    """Implements `engine.drafter.interface.Drafter`."""
+    """Implements `drafter.interface.Drafter`."""
 
     def __init__(self, logits: Logits, max_held: int = 4096) -> None:
         self._logits = logits

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from app.engine_bridge import EngineBridge
-from engine.messages.events import Event
+from engine.values.events import Event
 
 
 class Ear(QObject):

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from engine.stop_signal import StopSignal
-from engine.target import grammar
-from engine.target.grammar import Grammars, _Desk
-from engine.target.grammar_apart import Matchers, answered
-from engine.target.grammar_questions import packed_vocabulary
-from engine.target.interface import Vocabulary
+from engine.speculation.model.chat import grammar
+from engine.speculation.model.chat.grammar import Grammars, _Desk
+from engine.speculation.model.chat.grammar_apart import Matchers, answered
+from engine.speculation.model.chat.grammar_questions import packed_vocabulary
+from engine.speculation.model.interface import Vocabulary
+from engine.values.stop_signal import StopSignal
 
 
 class DeskHere(_Desk):

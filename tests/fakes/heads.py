@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.drafter.interface import FloatRow
+from engine.speculation.drafter.interface import FloatRow
 from tests.fakes.target import NUM_THOUGHTS, PIECES
 
 
 class FakeHeads:
-    """Implements `engine.drafter.interface.Heads`: every head is sure of what the target is going to say."""
+    """Implements `drafter.interface.Heads`: every head is sure of what the target is going to say."""
 
     hidden = NUM_THOUGHTS
 

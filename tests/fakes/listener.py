@@ -5,9 +5,9 @@ from __future__ import annotations
 import queue
 from typing import TypeVar
 
-from engine.messages.events import Event
-from engine.messages.replies import OriginRun, ReplyListener
-from engine.messages.speed import LiveFigures
+from engine.values.events import Event
+from engine.values.replies import OriginRun, ReplyListener
+from engine.values.speed import LiveFigures
 
 _E = TypeVar("_E")
 

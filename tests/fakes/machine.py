@@ -8,10 +8,10 @@ from random import Random
 
 import pytest
 
-from engine.decoding.figures import DecodingFigures
-from engine.numerics.draft_length import PassCosts
-from engine.stop_signal import StopSignal
-from engine.target.interface import FloatRows
+from engine.speculation.decoding.figures import DecodingFigures
+from engine.speculation.model.interface import FloatRows
+from engine.speculation.numerics.draft_length import PassCosts
+from engine.values.stop_signal import StopSignal
 from tests.fakes.target import FakeTarget, says
 
 
@@ -31,7 +31,7 @@ class Machine:
     def running(cls, monkeypatch: pytest.MonkeyPatch, seconds: dict[int, float], change_s: float = 0.0) -> Machine:
         """One whose clock is that of the engine."""
         machine = cls(seconds, change_s)
-        monkeypatch.setattr("engine.clock.perf_counter", lambda: machine.now_s)
+        monkeypatch.setattr("engine.values.clock.perf_counter", lambda: machine.now_s)
         return machine
 
     @property

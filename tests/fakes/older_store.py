@@ -7,8 +7,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from engine.storage import connections
-from engine.storage.upgrade import MIGRATIONS, Migrations, upgrade
+from engine.backend.storage import connections
+from engine.backend.storage.upgrade import MIGRATIONS, Migrations, upgrade
 
 NEXT = f"{int(MIGRATIONS.head) + 1:04}"
 REBUILD = f"""

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from engine.stop_signal import StopSignal
-from engine.target.interface import FloatRow, Interrupted, TargetLimits
+from engine.speculation.model.interface import FloatRow, Interrupted, TargetLimits
+from engine.values.stop_signal import StopSignal
 from tests.fakes.target import END, PIECES, FakeTarget, NextToken
 
 RowAfter = Callable[[Sequence[int]], FloatRow]
@@ -33,7 +33,7 @@ def surely(next_token: NextToken) -> RowAfter:
 
 
 class FakeParallelTarget:
-    """Implements `engine.target.interface.ParallelTarget`."""
+    """Implements `model.interface.ParallelTarget`."""
 
     def __init__(self, row_after: RowAfter = babbles, num_slots: int = 4, context_size: int = 768) -> None:
         self._one = FakeTarget()

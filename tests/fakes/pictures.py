@@ -8,7 +8,7 @@ from io import BytesIO
 import numpy as np
 from PIL import Image
 
-from engine.messages.pictures import Picture
+from engine.values.pictures import Picture
 
 
 def noise(seed: int = 1, width: int = 64, height: int = 48) -> Picture:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from engine.services.precedence import Precedence
+from engine.backend.precedence import Precedence
 
 NOBODY = Precedence(dict, lambda _stop: None)

@@ -7,27 +7,27 @@ from functools import cache
 
 import numpy as np
 
-from engine.decoding.speculation import Speculation
-from engine.messages.origins import Origin
-from engine.numerics.draft import NO_DRAFT, Draft, Verdict
-from engine.numerics.draft_length import FixedCosts
-from engine.numerics.ngram_cache import NgramCache
-from engine.numerics.string_trie import StringTrie
-from engine.numerics.vocabulary_map import VocabularyMap
-from engine.proposers.catalogue import DRAFTER, RECALL
-from engine.proposers.costly import Always
-from engine.proposers.draft_policy import DraftPolicy
-from engine.proposers.interface import Context, Proposer, Worth
-from engine.proposers.shared_vocabulary import SharedVocabularyDrafter
-from engine.proposers.translated import TranslatedDrafter
-from engine.target.interface import Vocabulary
+from engine.speculation.decoding.speculation import Speculation
+from engine.speculation.model.interface import Vocabulary
+from engine.speculation.numerics.draft import NO_DRAFT, Draft, Verdict
+from engine.speculation.numerics.draft_length import FixedCosts
+from engine.speculation.numerics.ngram_cache import NgramCache
+from engine.speculation.numerics.string_trie import StringTrie
+from engine.speculation.numerics.vocabulary_map import VocabularyMap
+from engine.speculation.proposers.catalogue import DRAFTER, RECALL
+from engine.speculation.proposers.costly import Always
+from engine.speculation.proposers.draft_policy import DraftPolicy
+from engine.speculation.proposers.interface import Context, Proposer, Worth
+from engine.speculation.proposers.shared_vocabulary import SharedVocabularyDrafter
+from engine.speculation.proposers.translated import TranslatedDrafter
+from engine.values.origins import Origin
 from tests.fakes.drafter import FakeDrafter, FakeDrafterVocabulary, Logits
 
 FREE = FixedCosts({1: 1.0, 16: 1.0})  # passes that cost the same whatever their length: any guess is worth checking
 
 
 class Generous:
-    """Implements `engine.proposers.interface.Worth`: every token is worth its time."""
+    """Implements `proposers.interface.Worth`: every token is worth its time."""
 
     def is_checked(self, chances: Sequence[float]) -> bool:  # noqa: ARG002
         return True

@@ -8,10 +8,10 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from engine.storage import connections
-from engine.storage.repository import FILE_NAME
-from engine.storage.upgrade import upgrade
-from engine.whole_file import private_folder
+from engine.backend.storage import connections
+from engine.backend.storage.repository import FILE_NAME
+from engine.backend.storage.upgrade import upgrade
+from engine.values.whole_file import private_folder
 
 prepare_file = connections.prepare_file
 

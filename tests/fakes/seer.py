@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import sha256
 
-from engine.messages.pictures import Picture
-from engine.stop_signal import StopSignal
-from engine.target.interface import Interrupted, PictureRun, SeenPicture, TargetFeature
+from engine.speculation.model.interface import Interrupted, PictureRun, SeenPicture, TargetFeature
+from engine.values.pictures import Picture
+from engine.values.stop_signal import StopSignal
 from tests.fakes.target import END, PIECES, FakeTarget
 
 _SEEN = 1000  # and the letter of a picture: what its places hold, beyond all tokens
@@ -21,7 +21,7 @@ def picture(letter: str) -> Picture:
 
 
 class Seer(FakeTarget):
-    """Implements `engine.target.interface.SeeingTarget`. A picture is two runs, of three places and of one, with a line
+    """Implements `model.interface.SeeingTarget`. A picture is two runs, of three places and of one, with a line
     break between. It says the letters of the pictures that it holds, and how often it has replied."""
 
     def __init__(self, num_more_cells: int = 0, context_size: int = 512, can_roll_back: bool = True) -> None:

@@ -13,11 +13,11 @@ import httpx2
 import pytest
 
 import engine.loading
-from engine.config import EngineConfig, TargetSettings
-from engine.messages.serving import ServerSettings
-from engine.stop_signal import StopSignal
-from engine.target.interface import Target
+from engine.speculation.model.interface import Target
 from engine.use_cases.serving import Serving
+from engine.values.config import EngineConfig, TargetSettings
+from engine.values.serving import ServerSettings
+from engine.values.stop_signal import StopSignal
 
 ANYWHERE = 0  # a port that is free
 

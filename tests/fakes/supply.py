@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from engine.config import AUTOMATIC, STARTER, EngineConfig, SpeculationSettings
-from engine.errors import DrafterUnusable
-from engine.messages.drafters import DrafterChoice, DrafterRunner, DrafterSource, Guesses
-from engine.proposers.drafting import Drafting
-from engine.proposers.supply import DrafterSupply, Known
+from engine.speculation.proposers.drafting import Drafting
+from engine.speculation.proposers.supply import DrafterSupply, Known
+from engine.values.config import AUTOMATIC, STARTER, EngineConfig, SpeculationSettings
+from engine.values.drafters import DrafterChoice, DrafterRunner, DrafterSource, Guesses
+from engine.values.errors import DrafterUnusable
 from tests.fakes.drafter import guesses
 from tests.fakes.proposers import neural_proposer
 from tests.fakes.target import END, FakeTarget, NextToken, says

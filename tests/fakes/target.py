@@ -10,9 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.numerics.draft import num_leaves
-from engine.stop_signal import StopSignal
-from engine.target.interface import (
+from engine.speculation.model.interface import (
     FloatRows,
     Interrupted,
     SavedPart,
@@ -22,6 +20,8 @@ from engine.target.interface import (
     TargetLimits,
     Vocabulary,
 )
+from engine.speculation.numerics.draft import num_leaves
+from engine.values.stop_signal import StopSignal
 
 SPECIAL = (b"<|im_start|>", b"<|im_end|>")
 MERGED = (b"the ", b"ing", b"user", b"assistant", b"system", b"ha", b"hah")
@@ -44,7 +44,7 @@ def _by_first_byte(pieces: tuple[bytes, ...], without: frozenset[int]) -> dict[i
 
 
 class FakeTarget:
-    """Implements `engine.target.interface.Target`. `next_token` gives the token after those that are held."""
+    """Implements `model.interface.Target`. `next_token` gives the token after those that are held."""
 
     def __init__(
         self,

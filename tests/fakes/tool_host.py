@@ -7,11 +7,11 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from engine.errors import Cancelled
-from engine.messages.events import Listener, ToolServerChanged
-from engine.messages.tools import Outcome, ServerState, Tool, ToolServer
-from engine.stop_signal import StopSignal
-from engine.tools.interface import ServerUnusable, ToolAnswer
+from engine.backend.tools.interface import ServerUnusable, ToolAnswer
+from engine.values.errors import Cancelled
+from engine.values.events import Listener, ToolServerChanged
+from engine.values.stop_signal import StopSignal
+from engine.values.tools import Outcome, ServerState, Tool, ToolServer
 
 WEATHER = ToolServer("weather", command="weather-server", args=("--offline",))
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -23,7 +23,7 @@ def _forecast(arguments: Mapping[str, Any]) -> str:
 
 
 class FakeToolHost:
-    """Implements `engine.tools.interface.ToolHost`. Where `waits` is set, a call goes on only when it is stopped, or
+    """Implements `tools.interface.ToolHost`. Where `waits` is set, a call goes on only when it is stopped, or
     when `go_on` is set."""
 
     def __init__(

@@ -3,7 +3,7 @@ ChatML, so that `Caller` finds its way."""
 
 from __future__ import annotations
 
-from engine.target.tool_format import Shape
+from engine.speculation.model.chat.tool_format import Shape
 from tests.fakes.caller import HERMES
 
 _TOLD = "{% if tools %}{% for t in tools %}{{ t | tojson }}\n{% endfor %}{% endif %}"

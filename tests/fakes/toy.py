@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from engine.messages.origins import Origin
-from engine.numerics.draft import Draft
-from engine.proposers.catalogue import Listed
-from engine.proposers.interface import Context, Proposer, Worth
+from engine.speculation.numerics.draft import Draft
+from engine.speculation.proposers.catalogue import Listed
+from engine.speculation.proposers.interface import Context, Proposer, Worth
+from engine.values.origins import Origin
 
 TEXT = "the thing in the inn, then nothing; the theme: haha, end"
 

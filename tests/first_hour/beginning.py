@@ -6,8 +6,8 @@ from PySide6.QtCore import QRect, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 
-from app.dialogs.guided.guided_dialog import GuidedDialog
-from app.dialogs.guided.step import State
+from app.features.guided.guided_dialog import GuidedDialog
+from app.features.guided.step import State
 from tests.first_hour.person import Person
 
 

@@ -9,8 +9,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit
 
 from app.models.conversations import ConversationsModel
-from app.widgets.prose import WideTable
-from app.widgets.reply_view import ReplyView
+from app.widgets.transcript.reply_view import ReplyView
+from app.widgets.words.prose import WideTable
 from tests.first_hour.person import Person
 from tests.first_hour.replies import ANIMALS, COLOURS
 

@@ -6,9 +6,9 @@ from PySide6.QtCore import QPoint, Qt, QTimer
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QComboBox, QSplitter
 
-from app.dialogs.settings_dialog import SettingsDialog
+from app.features.settings.settings_dialog import SettingsDialog
 from app.settings.app_settings import AppSettings
-from app.widgets.sides import Sides
+from app.widgets.meter.sides import Sides
 from tests.first_hour.person import Person, said_in
 from tests.first_hour.replies import ANIMALS, COLOURS
 

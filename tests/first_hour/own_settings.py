@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QTabBar
 
-from app.dialogs.conversation_dialog import ConversationDialog
+from app.features.chat.conversation_dialog import ConversationDialog
 from tests.first_hour.person import Person, few_clicks
 
 _CTRL = Qt.KeyboardModifier.ControlModifier

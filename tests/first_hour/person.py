@@ -30,14 +30,14 @@ from app.language_change import LanguageChange
 from app.main_window import MainWindow
 from app.startup.first_paint import open_window
 from app.text.translation import Translators
-from app.widgets.prompt_view import PromptView
-from app.widgets.reply_view import ReplyView
 from app.widgets.tour import Tour
+from app.widgets.transcript.prompt_view import PromptView
+from app.widgets.transcript.reply_view import ReplyView
 from app.wiring import WiredWindow
 from engine import AUTOMATIC
-from engine.config import SpeculationSettings
-from engine.messages.conversations import Message, Role
-from engine.messages.replies import ReplyStatistics
+from engine.values.config import SpeculationSettings
+from engine.values.conversations import Message, Role
+from engine.values.replies import ReplyStatistics
 
 _BOX_PX = 8  # of a box to tick, from its left
 PATIENCE_S = 30.0

@@ -10,13 +10,13 @@ from PySide6.QtGui import Qt as TextQt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit
 
-from app.dialogs.settings_dialog import SettingsDialog
-from app.widgets.footers import ReplyFooter
-from app.widgets.prompt_view import PromptView
-from app.widgets.reply_view import ReplyView
-from app.widgets.speed_details import SpeedDetails
+from app.features.settings.settings_dialog import SettingsDialog
+from app.widgets.meter.speed_details import SpeedDetails
 from app.widgets.switch import Switch
-from engine.messages.replies import StopReason
+from app.widgets.transcript.footers import ReplyFooter
+from app.widgets.transcript.prompt_view import PromptView
+from app.widgets.transcript.reply_view import ReplyView
+from engine.values.replies import StopReason
 from tests.first_hour.person import Person, few_clicks
 
 COLOURS = "Name three colours."

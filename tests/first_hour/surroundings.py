@@ -11,7 +11,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPlainTextEdit
 
 from app.crash.watch import log_file
-from app.dialogs.guide_dialog import GuideDialog
+from app.features.help.guide_dialog import GuideDialog
 from tests.first_hour.person import Person
 from tests.first_hour.replies import ANIMALS, COLOURS
 

@@ -19,31 +19,31 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QListWidget, QMenu, QTabWidget, QWidget
 
 import app
-from app.dialogs.about_dialog import AboutDialog
-from app.dialogs.forms_dialog import FormsDialog
-from app.dialogs.guide_dialog import GuideDialog
-from app.dialogs.guided.step import State
-from app.dialogs.library.questions import ask_discard, ask_load_anyway
-from app.dialogs.picture_dialog import PictureDialog
-from app.dialogs.shortcuts_dialog import ShortcutsDialog
-from app.dialogs.store_dialog import StoreDialog
+from app.features.chat.picture_dialog import PictureDialog
+from app.features.chats.store_dialog import StoreDialog
+from app.features.guided.step import State
+from app.features.help.about_dialog import AboutDialog
+from app.features.help.guide_dialog import GuideDialog
+from app.features.library.forms_dialog import FormsDialog
+from app.features.library.questions import ask_discard, ask_load_anyway
 from app.text.hub_files import Download, DownloadState
 from app.text.outlooks import machine_facts
 from app.text.tool_calls import CallPhase
-from app.widgets.meter_text import Readiness
-from app.widgets.prompt_view import PromptView
-from app.widgets.reply_view import ReplyView
+from app.widgets.meter.meter_text import Readiness
+from app.widgets.shortcuts_dialog import ShortcutsDialog
+from app.widgets.transcript.prompt_view import PromptView
+from app.widgets.transcript.reply_view import ReplyView
 from engine import write_tool_servers
-from engine.messages.conversations import Message, Role
-from engine.messages.events import LearnedRead, ServersListed, SpeculationChanged, TargetReady, TargetsListed, ToolAsked
-from engine.messages.history import History
-from engine.messages.order import Folder
-from engine.messages.outlook import MachineFigures
-from engine.messages.prompts import Attachment, join_prompt
-from engine.messages.serving import Client
-from engine.messages.speed import LiveFigures
-from engine.messages.targets import MemoryEstimate
-from engine.messages.tools import AllowedTool, Change, Redefined, ServerState, Tool, ToolServer, definition_of
+from engine.values.conversations import Message, Role
+from engine.values.events import LearnedRead, ServersListed, SpeculationChanged, TargetReady, TargetsListed, ToolAsked
+from engine.values.history import History
+from engine.values.order import Folder
+from engine.values.outlook import MachineFigures
+from engine.values.prompts import Attachment, join_prompt
+from engine.values.serving import Client
+from engine.values.speed import LiveFigures
+from engine.values.targets import MemoryEstimate
+from engine.values.tools import AllowedTool, Change, Redefined, ServerState, Tool, ToolServer, definition_of
 from tests.pictures.content import (
     BRANCHED_CHAT,
     CODE_CHAT,

@@ -40,10 +40,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.widgets.conversation_list import ConversationList
+from app.widgets.chats.conversation_list import ConversationList
 from app.widgets.parts import ElidedLabel
 from app.widgets.rows_view import RowsView
-from app.widgets.target_bar import NameButton
+from app.widgets.target.target_bar import NameButton
 
 TITLE_BAR_PX = 36  # of a usual desktop; the platform without a display draws none
 _SLACK_PX = 1  # widths of text are rounded

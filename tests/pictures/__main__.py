@@ -19,14 +19,14 @@ from PySide6.QtCore import QPoint, qInstallMessageHandler
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu
 
-from app.dialogs.forms_dialog import FormsDialog
-from app.dialogs.shortcuts_dialog import ShortcutsDialog
+from app.features.library.forms_dialog import FormsDialog
 from app.settings.declaration import SettingsPage
 from app.text.translation import install_translations
+from app.widgets.shortcuts_dialog import ShortcutsDialog
 from engine import BUILT_IN
-from engine.messages.events import LearnedRead, ServersListed, SpeculationChanged, TargetReady, TargetsListed
-from engine.messages.order import Folder
-from engine.remote.address import way_notice
+from engine.backend.remote.address import way_notice
+from engine.values.events import LearnedRead, ServersListed, SpeculationChanged, TargetReady, TargetsListed
+from engine.values.order import Folder
 from tests.pictures.content import (
     BRANCHED_CHAT,
     CODE_CHAT,

@@ -20,18 +20,18 @@ from gguf import GGMLQuantizationType, GGUFWriter
 from PIL import Image, ImageDraw, ImageFilter
 
 from app.engine_bridge import EngineBridge
-from engine.messages.conversations import Role
-from engine.messages.forms import Distance, FormFigures, FormOffer, FormSpeed, TuneReport
-from engine.messages.learned import VerifiedReply
-from engine.messages.pictures import Picture
-from engine.messages.prompts import AttachedPicture, join_prompt
-from engine.messages.remote import RemoteModel, RemoteServer, ServerKind, reference_of
-from engine.messages.replies import OriginRun, ProposerCounts, ReplyStatistics, StopReason, TextKind, Thought
-from engine.messages.targets import HubFile, HubModel, TargetSource
-from engine.storage import Repository
-from engine.storage.repository import FILE_NAME
-from engine.target.identity import file_identity
-from engine.target.runtime import read_runtime
+from engine.backend.storage import Repository
+from engine.backend.storage.repository import FILE_NAME
+from engine.speculation.model.files.identity import file_identity
+from engine.speculation.model.llama.runtime import read_runtime
+from engine.values.conversations import Role
+from engine.values.forms import Distance, FormFigures, FormOffer, FormSpeed, TuneReport
+from engine.values.learned import VerifiedReply
+from engine.values.pictures import Picture
+from engine.values.prompts import AttachedPicture, join_prompt
+from engine.values.remote import RemoteModel, RemoteServer, ServerKind, reference_of
+from engine.values.replies import OriginRun, ProposerCounts, ReplyStatistics, StopReason, TextKind, Thought
+from engine.values.targets import HubFile, HubModel, TargetSource
 
 DAYS = 40
 STARTER_NAME = "SmolLM2-135M-Instruct.Q4_1"

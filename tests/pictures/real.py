@@ -19,10 +19,10 @@ from PySide6.QtWidgets import QApplication
 from app.engine_bridge import EngineBridge
 from app.settings.app_settings import AppSettings, SettingsFile
 from engine import SamplingSettings
-from engine.messages.conversations import Message
-from engine.messages.events import ReplyFinished, TargetReady
-from engine.messages.replies import ReplyStatistics
-from engine.target.extensions import CPU_INFO, usable_flags
+from engine.speculation.model.llama.extensions import CPU_INFO, usable_flags
+from engine.values.conversations import Message
+from engine.values.events import ReplyFinished, TargetReady
+from engine.values.replies import ReplyStatistics
 from tests.pictures.animation import write_animation
 from tests.pictures.studio import Studio
 

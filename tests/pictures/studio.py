@@ -18,10 +18,10 @@ from app.main_window import MainWindow
 from app.startup.first_paint import open_window
 from app.wiring import WiredWindow
 from engine import EngineConfig
-from engine.config import AUTOMATIC, SpeculationSettings
-from engine.messages.comparison import Comparison, ComparisonStep, RunFigures, Side
-from engine.messages.events import Event
-from engine.messages.targets import HubFiles
+from engine.values.comparison import Comparison, ComparisonStep, RunFigures, Side
+from engine.values.config import AUTOMATIC, SpeculationSettings
+from engine.values.events import Event
+from engine.values.targets import HubFiles
 from tests.pictures.animation import in_few_colours
 from tests.pictures.content import COMPARED_TEXT, HUB_FILES, HUB_MODELS, HUB_SPEEDS, form_offers
 

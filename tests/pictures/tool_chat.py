@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
-from engine.messages.conversations import Message, Role
-from engine.messages.replies import ReplyStatistics, StopReason
-from engine.messages.tools import Outcome, Tool, ToolCall, ToolResult
+from engine.values.conversations import Message, Role
+from engine.values.replies import ReplyStatistics, StopReason
+from engine.values.tools import Outcome, Tool, ToolCall, ToolResult
 
 _AT = datetime(2026, 5, 2, 9, 30, tzinfo=UTC)
 _STATISTICS = ReplyStatistics(412, 38, 46, 0.31, 1.5, StopReason.END, 1204, 8192)

@@ -19,12 +19,13 @@ from app.settings.app_settings import AppSettings
 from app.settings.declaration import SettingsPage, shown_settings
 from app.text.languages import LANGUAGES
 from app.text.translation import ENGINE
-from engine import errors, origins
-from engine.config import OWN_PARAMETERS, OWN_TEXTS, SamplingSettings, TargetSettings
-from engine.errors import MendableError
-from engine.messages.origins import SERVER, TARGET
-from engine.parameters import Scope, parameters
-from engine.sentences import placeholders
+from engine import origins
+from engine.values import errors
+from engine.values.config import OWN_PARAMETERS, OWN_TEXTS, SamplingSettings, TargetSettings
+from engine.values.errors import MendableError
+from engine.values.origins import SERVER, TARGET
+from engine.values.parameters import Scope, parameters
+from engine.values.sentences import placeholders
 
 ROOT = Path(app.__file__).parents[1]
 TERMINAL = ("engine/lab", "engine/use_cases", "app/commands")  # speak English

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from app.text.languages import Language
 from app.text.translation import Forms
-from engine.sentences import in_english
+from engine.values.sentences import in_english
 from tests.translations import files
 from tests.translations.collecting import Message
 

@@ -6,11 +6,11 @@ import platform
 
 import torch
 
-from engine.config import DistillSettings
 from engine.lab.distillation.cut import Cut
 from engine.lab.distillation.progress import Judgement
 from engine.lab.distillation.training import Lessons, TrainingState
-from engine.learning.evaluation import count_hits
+from engine.speculation.learning.evaluation import count_hits
+from engine.values.config import DistillSettings
 
 
 def write_card(

@@ -10,16 +10,16 @@ from importlib.resources import files
 
 import numpy as np
 
-from engine.config import SamplingSettings
-from engine.errors import PromptTooLong, TemplateFailed
 from engine.lab.distillation.corpus import NUM_LIKELIEST
 from engine.lab.distillation.shards import LabelledConversation
-from engine.learning.samples import Labels
-from engine.messages.conversations import ChatTurn, Role
-from engine.numerics.likeliest import likeliest
-from engine.numerics.sampling import Dice, RandomDice, make_distribution
-from engine.target.chat_template import ChatTemplate
-from engine.target.interface import FloatRow, ParallelTarget
+from engine.speculation.learning.samples import Labels
+from engine.speculation.model.chat.chat_template import ChatTemplate
+from engine.speculation.model.interface import FloatRow, ParallelTarget
+from engine.speculation.numerics.likeliest import likeliest
+from engine.speculation.numerics.sampling import Dice, RandomDice, make_distribution
+from engine.values.config import SamplingSettings
+from engine.values.conversations import ChatTurn, Role
+from engine.values.errors import PromptTooLong, TemplateFailed
 
 # How conversations begin: the first words of a user's turn by kind, each kind's share, and system prompts.
 _BEGINNINGS = json.loads(files("resources").joinpath("seeds.json").read_text("utf-8"))

@@ -20,10 +20,10 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
-from engine.errors import FileUnusable
 from engine.lab.distillation.work import write_whole
-from engine.learning.samples import CorpusLesson, Labels
-from engine.messages.conversations import ChatTurn, Role
+from engine.speculation.learning.samples import CorpusLesson, Labels
+from engine.values.conversations import ChatTurn, Role
+from engine.values.errors import FileUnusable
 
 NUM_LIKELIEST = 24  # tokens of a label
 

@@ -17,9 +17,9 @@ from tokenizers import Tokenizer
 from tokenizers.pre_tokenizers import ByteLevel
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from engine.errors import DrafterUnusable, TargetUnsupported
 from engine.lab.distillation.source import GgufSource
-from engine.target.chat_template import CHATML
+from engine.speculation.model.chat.chat_template import CHATML
+from engine.values.errors import DrafterUnusable, TargetUnsupported
 
 # In the drafter's own chat format (ChatML); they open the vocabulary.
 _START_OF_TURN, END_OF_TURN = "<|im_start|>", "<|im_end|>"

@@ -14,13 +14,13 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from engine.drafter.config_file import NUM_OUTPUTS, read_config
-from engine.drafter.files import TokenizerFiles, read_json
-from engine.drafter.loading import SCALES
-from engine.drafter.matrices import Int8Rows
-from engine.errors import DrafterUnusable
 from engine.lab.distillation.cut import Cut
 from engine.lab.distillation.work import write_whole, writing_to
+from engine.speculation.drafter.config_file import NUM_OUTPUTS, read_config
+from engine.speculation.drafter.files import TokenizerFiles, read_json
+from engine.speculation.drafter.loading import SCALES
+from engine.speculation.drafter.matrices import Int8Rows
+from engine.values.errors import DrafterUnusable
 
 _WEIGHTS = "model.safetensors"
 _EMBEDDING = "model.embed_tokens.weight"

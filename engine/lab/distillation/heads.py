@@ -13,10 +13,6 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from engine.config import DistillSettings
-from engine.drafter.heads import HeadWeights, TargetMatrices, TorchHeads, save_heads
-from engine.drafter.heads_folder import WEIGHTS, HeadsConfig
-from engine.errors import DrafterUnusable, FileUnusable, TargetUnsupported
 from engine.lab.distillation.corpus import corpus_files, read_lessons
 from engine.lab.distillation.folder import write_folder
 from engine.lab.distillation.heads_training import HeadHits, HeadsModel, HeadVocabulary, count_hits, train_heads
@@ -27,9 +23,13 @@ from engine.lab.distillation.teacher import Teacher
 from engine.lab.distillation.thoughts import ReplyStates, ThoughtShards
 from engine.lab.distillation.training import DistillationSettings, TrainingState
 from engine.lab.distillation.work import WorkFolder
-from engine.learning.samples import CorpusLesson
-from engine.messages.targets import TargetSource
-from engine.proposers.heads import measure_guess
+from engine.speculation.drafter.heads import HeadWeights, TargetMatrices, TorchHeads, save_heads
+from engine.speculation.drafter.heads_folder import WEIGHTS, HeadsConfig
+from engine.speculation.learning.samples import CorpusLesson
+from engine.speculation.proposers.heads import measure_guess
+from engine.values.config import DistillSettings
+from engine.values.errors import DrafterUnusable, FileUnusable, TargetUnsupported
+from engine.values.targets import TargetSource
 
 _GIGABYTE = 1e9
 _TEXT = "replies of this target, held back"

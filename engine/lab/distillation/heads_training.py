@@ -1,4 +1,4 @@
-"""Trains heads (see `engine.drafter.heads`) on a target's thoughts, and counts what they guess.
+"""Trains heads (see `drafter.heads`) on a target's thoughts, and counts what they guess.
 
 Each head learns the distribution that the target had in the place that it guesses at, as far as its likeliest tokens
 go. The target and its output matrix stay as they are, so a step costs little more than the product with that matrix.
@@ -15,8 +15,6 @@ import numpy.typing as npt
 import torch
 from torch.nn import functional
 
-from engine.drafter.heads import HeadWeights
-from engine.drafter.matrices import Int8Rows
 from engine.lab.distillation.progress import TrainingProgress
 from engine.lab.distillation.thoughts import ReplyStates, ThoughtShards
 from engine.lab.distillation.training import (
@@ -27,6 +25,8 @@ from engine.lab.distillation.training import (
     rate_at,
     save_checkpoint,
 )
+from engine.speculation.drafter.heads import HeadWeights
+from engine.speculation.drafter.matrices import Int8Rows
 
 _ROWS = 1024  # of a step
 _FADING = 0.8  # weight of a head in the loss, from one to the next: those behind are seldom reached

@@ -9,8 +9,8 @@ from pathlib import Path
 from engine.lab.distillation.conversation import Inventor, ReadingStep
 from engine.lab.distillation.progress import InventProgress
 from engine.lab.distillation.shards import LabelledConversation, ShardOrigin, Shards
-from engine.target.chat_template import ChatTemplate
-from engine.target.interface import FloatRow, ParallelTarget
+from engine.speculation.model.chat.chat_template import ChatTemplate
+from engine.speculation.model.interface import FloatRow, ParallelTarget
 
 _SHARD_SIZE = 64  # conversations, which a sudden end can cost
 _PROGRESS_S = 0.5  # between two reports

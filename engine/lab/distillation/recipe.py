@@ -9,9 +9,6 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from engine.config import DistillSettings
-from engine.drafter.tokenizer import DrafterTokenizer
-from engine.errors import DrafterUnusable, FileUnusable
 from engine.lab.distillation.card import write_card
 from engine.lab.distillation.corpus import corpus_files, read_labels, read_lessons
 from engine.lab.distillation.cut import Cut, CutShape, check_cut, cut_drafter
@@ -21,10 +18,13 @@ from engine.lab.distillation.target_side import MeasureStep, OpenBench, TargetSi
 from engine.lab.distillation.teacher import label_lessons
 from engine.lab.distillation.training import DistillationSettings, Lessons, train
 from engine.lab.distillation.work import WorkFolder, write_whole, writing_to
-from engine.learning.samples import CorpusLesson, Labels, SampleMaker, join_samples, spellings
-from engine.messages.conversations import ChatTurn, Role
-from engine.messages.targets import TargetSource
-from engine.target.interface import Vocabulary
+from engine.speculation.drafter.tokenizer import DrafterTokenizer
+from engine.speculation.learning.samples import CorpusLesson, Labels, SampleMaker, join_samples, spellings
+from engine.speculation.model.interface import Vocabulary
+from engine.values.config import DistillSettings
+from engine.values.conversations import ChatTurn, Role
+from engine.values.errors import DrafterUnusable, FileUnusable
+from engine.values.targets import TargetSource
 
 # Added by the starter's template where a conversation has no system prompt.
 _DEFAULT_SYSTEM_PROMPTS = frozenset({"You are a helpful AI assistant named SmolLM, trained by Hugging Face"})

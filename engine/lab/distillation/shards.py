@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from engine.errors import FileUnusable
 from engine.lab.distillation.corpus import write_labels
 from engine.lab.distillation.work import write_whole, writing_to
-from engine.learning.samples import Labels
-from engine.messages.conversations import ChatTurn
+from engine.speculation.learning.samples import Labels
+from engine.values.conversations import ChatTurn
+from engine.values.errors import FileUnusable
 
 _ABOUT = "about.json"
 _DIGITS = 5  # of a shard's name

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from transformers import LlamaConfig, MistralConfig
 
-from engine.drafter.from_gguf import OF_LAYER, GgufWeights
-from engine.errors import TargetUnsupported
+from engine.speculation.drafter.from_gguf import OF_LAYER, GgufWeights
+from engine.values.errors import TargetUnsupported
 
 _SPACE = "Ġ"  # as byte-level BPE writes it
 _INSTEAD = "train the built-in drafter on for it (--start built-in)."

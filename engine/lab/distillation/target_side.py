@@ -8,8 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from engine.config import DistillSettings, TargetSettings
-from engine.errors import TargetUnsupported
 from engine.lab.distillation.invent import invent
 from engine.lab.distillation.progress import DistillProgress, Judgement, TextFigures
 from engine.lab.distillation.source import GgufSource
@@ -17,14 +15,16 @@ from engine.lab.distillation.teacher import TargetTeacher, Teacher, TorchTeacher
 from engine.lab.measuring.measurement import Measurement
 from engine.lab.measuring.order import ALWAYS_DRAFTING, TRACE, BenchOrder
 from engine.lab.measuring.prompts import read_prompts
-from engine.learning.judge import DRAFT_LENGTH
-from engine.messages.targets import TargetSource
-from engine.stop_signal import StopSignal
-from engine.target.batch import BatchTarget
-from engine.target.chat_template import CHATML, ChatTemplate
-from engine.target.llama_cpp import LlamaCppTarget
-from engine.target.opening import check_file
-from engine.target.vocabulary import load_vocabulary
+from engine.speculation.learning.judge import DRAFT_LENGTH
+from engine.speculation.model.chat.chat_template import CHATML, ChatTemplate
+from engine.speculation.model.llama.batch import BatchTarget
+from engine.speculation.model.llama.llama_cpp import LlamaCppTarget
+from engine.speculation.model.llama.opening import check_file
+from engine.speculation.model.llama.vocabulary import load_vocabulary
+from engine.values.config import DistillSettings, TargetSettings
+from engine.values.errors import TargetUnsupported
+from engine.values.stop_signal import StopSignal
+from engine.values.targets import TargetSource
 
 _JUDGED_REPLIES = 24  # of each kind
 _JUDGED_TOKENS = 128  # of each reply

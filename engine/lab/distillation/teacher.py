@@ -22,10 +22,10 @@ from engine.lab.distillation.corpus import NUM_LIKELIEST, write_labels
 from engine.lab.distillation.progress import LabelProgress
 from engine.lab.distillation.source import GgufSource
 from engine.lab.distillation.work import writing_to
-from engine.learning.samples import CorpusLesson, Labels
-from engine.numerics.likeliest import likeliest
-from engine.stop_signal import StopSignal
-from engine.target.interface import Target, telling
+from engine.speculation.learning.samples import CorpusLesson, Labels
+from engine.speculation.model.interface import Target, telling
+from engine.speculation.numerics.likeliest import likeliest
+from engine.values.stop_signal import StopSignal
 
 _SHARD_SIZE = 512  # lessons, whose labels are one file
 _TOKENS_PER_PASS = 1536

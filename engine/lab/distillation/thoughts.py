@@ -15,12 +15,12 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 
-from engine.errors import FileUnusable
 from engine.lab.distillation.corpus import NUM_LIKELIEST
 from engine.lab.distillation.progress import LabelProgress
 from engine.lab.distillation.teacher import Teacher
 from engine.lab.distillation.work import write_whole, writing_to
-from engine.learning.samples import CorpusLesson, loop_weights
+from engine.speculation.learning.samples import CorpusLesson, loop_weights
+from engine.values.errors import FileUnusable
 
 _SHARD_SIZE = 128  # lessons, whose thoughts are one file
 _BYTES_OF_LABEL = 6 * NUM_LIKELIEST

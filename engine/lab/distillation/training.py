@@ -20,12 +20,12 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
-from engine.errors import FileUnusable
 from engine.lab.distillation.progress import TrainingProgress
 from engine.lab.distillation.work import write_whole
-from engine.learning.evaluation import Hits, count_hits
-from engine.learning.losses import Loss, losses, wanted
-from engine.learning.samples import LabelTable, Sample
+from engine.speculation.learning.evaluation import Hits, count_hits
+from engine.speculation.learning.losses import Loss, losses, wanted
+from engine.speculation.learning.samples import LabelTable, Sample
+from engine.values.errors import FileUnusable
 
 _OPTIMIZER = ("step", "exp_avg", "exp_avg_sq")
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from engine.errors import FileUnusable
+from engine.values.errors import FileUnusable
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -9,15 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from engine.decoding.session import Session
-from engine.errors import PromptTooLong
 from engine.lab.measuring.machine import memory_mb
 from engine.lab.measuring.modes import Mode, ModeAnswer
 from engine.lab.measuring.order import PLAIN
 from engine.lab.measuring.prompts import BenchQuestion, ScriptedChat
-from engine.numerics.draft import common_prefix_length
-from engine.stop_signal import StopSignal
-from engine.target.interface import Interrupted, Target
+from engine.speculation.decoding.session import Session
+from engine.speculation.model.interface import Interrupted, Target
+from engine.speculation.numerics.draft import common_prefix_length
+from engine.values.errors import PromptTooLong
+from engine.values.stop_signal import StopSignal
 
 
 @dataclass(frozen=True, slots=True)

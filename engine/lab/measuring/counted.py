@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from engine.decoding.figures import DecodingFigures
-from engine.numerics.draft_length import MAX_LENGTH, PassCosts
+from engine.speculation.decoding.figures import DecodingFigures
+from engine.speculation.numerics.draft_length import MAX_LENGTH, PassCosts
 
 PassMeans = Mapping[int, float]  # rows of a pass -> seconds that such passes took on average in a run
 

@@ -10,9 +10,9 @@ from statistics import median
 
 import psutil
 
-from engine.stop_signal import StopSignal
-from engine.target.interface import Target
-from engine.target.passes import sample_tokens, time_pass
+from engine.speculation.model.interface import Target
+from engine.speculation.model.llama.passes import sample_tokens, time_pass
+from engine.values.stop_signal import StopSignal
 
 _CPU_INFO = Path("/proc/cpuinfo")
 

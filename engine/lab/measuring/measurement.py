@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.decoding.speculation import Speculation
 from engine.lab.measuring.bench import Bench, LogitGauge, ModeComparison
 from engine.lab.measuring.machine import NUM_ROWS, PassProbe, describe_machine
 from engine.lab.measuring.modes import Mode, ReplayMode, SimulatedMode, WriterMode
@@ -15,14 +14,15 @@ from engine.lab.measuring.order import PASS_S, WAYS, BenchOrder
 from engine.lab.measuring.prompts import ScriptedChat
 from engine.lab.measuring.report import Json, Preparation, Subject, make_report
 from engine.lab.measuring.windows import Schooling, trials, windows
-from engine.messages.drafters import DrafterSource
-from engine.messages.learned import RecallText
-from engine.proposers.recall import RecallTexts
-from engine.stop_signal import StopSignal
-from engine.target.body import BodyTarget
-from engine.target.interface import Target
-from engine.target.prompt_text import PromptText
-from engine.target.trace import TraceTarget
+from engine.speculation.decoding.speculation import Speculation
+from engine.speculation.model.body import BodyTarget
+from engine.speculation.model.interface import Target
+from engine.speculation.model.llama.trace import TraceTarget
+from engine.speculation.model.prompt_text import PromptText
+from engine.speculation.proposers.recall import RecallTexts
+from engine.values.drafters import DrafterSource
+from engine.values.learned import RecallText
+from engine.values.stop_signal import StopSignal
 
 Speculations = Mapping[str, Speculation]  # by mode, plain not among them
 

@@ -7,22 +7,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from engine.clock import now
-from engine.config import ReplySettings
-from engine.decoding.figures import DecodingFigures
-from engine.decoding.loop import Decoder
-from engine.decoding.session import Session
-from engine.decoding.speculation import Speculation
 from engine.lab.measuring.order import SimulatedCosts
 from engine.lab.measuring.prompts import BenchQuestion
-from engine.messages.conversations import ChatTurn
-from engine.messages.learned import VerifiedReply
-from engine.messages.replies import ReplyListener, StopReason
-from engine.numerics.likeliest import DistributionNotes
-from engine.replies.reply import ReplyWriter
-from engine.stop_signal import StopSignal
-from engine.target.interface import Interrupted, Target
-from engine.target.trace import TraceTarget
+from engine.speculation.decoding.figures import DecodingFigures
+from engine.speculation.decoding.loop import Decoder
+from engine.speculation.decoding.session import Session
+from engine.speculation.decoding.speculation import Speculation
+from engine.speculation.model.interface import Interrupted, Target
+from engine.speculation.model.llama.trace import TraceTarget
+from engine.speculation.numerics.likeliest import DistributionNotes
+from engine.speculation.replies.reply import ReplyWriter
+from engine.values.clock import now
+from engine.values.config import ReplySettings
+from engine.values.conversations import ChatTurn
+from engine.values.learned import VerifiedReply
+from engine.values.replies import ReplyListener, StopReason
+from engine.values.stop_signal import StopSignal
 
 
 @dataclass(frozen=True, slots=True)

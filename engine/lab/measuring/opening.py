@@ -6,34 +6,34 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Protocol
 
-from engine.clock import now
-from engine.decoding.speculation import Speculation, open_speculation
 from engine.lab.measuring.machine import memory_mb
 from engine.lab.measuring.measurement import Measurement
 from engine.lab.measuring.order import WAYS, BenchOrder, Way
 from engine.lab.measuring.prompts import read_prompts
 from engine.lab.measuring.report import Preparation
 from engine.lab.measuring.windows import Schooling
-from engine.messages.drafters import DrafterSource
-from engine.messages.learned import RecallText
-from engine.numerics.draft_length import MAX_LENGTH, USUAL_LENGTH, FixedCosts, PassCosts
-from engine.proposers import catalogue
-from engine.proposers.catalogue import Listed
-from engine.proposers.costly import Always
-from engine.proposers.costs import measure_passes
-from engine.proposers.draft_policy import DraftPolicy
-from engine.proposers.drafting import Teachable
-from engine.proposers.interface import Proposer, Supplies
-from engine.proposers.recall import RecallTexts
-from engine.proposers.selection import GivenStep
-from engine.stop_signal import StopSignal
-from engine.target.body import BodyTarget
-from engine.target.interface import Target, TargetFeature, TokenizingVocabulary
-from engine.target.trace import TraceTarget
+from engine.speculation.decoding.speculation import Speculation, open_speculation
+from engine.speculation.model.body import BodyTarget
+from engine.speculation.model.interface import Target, TargetFeature, TokenizingVocabulary
+from engine.speculation.model.llama.trace import TraceTarget
+from engine.speculation.numerics.draft_length import MAX_LENGTH, USUAL_LENGTH, FixedCosts, PassCosts
+from engine.speculation.proposers import catalogue
+from engine.speculation.proposers.catalogue import Listed
+from engine.speculation.proposers.costly import Always
+from engine.speculation.proposers.costs import measure_passes
+from engine.speculation.proposers.draft_policy import DraftPolicy
+from engine.speculation.proposers.drafting import Teachable
+from engine.speculation.proposers.interface import Proposer, Supplies
+from engine.speculation.proposers.recall import RecallTexts
+from engine.speculation.proposers.selection import GivenStep
+from engine.values.clock import now
+from engine.values.drafters import DrafterSource
+from engine.values.learned import RecallText
+from engine.values.stop_signal import StopSignal
 
 
 class MeasuredDrafting(Protocol):
-    """What `engine.proposers.drafting.Drafting` is to a measurement."""
+    """What `proposers.drafting.Drafting` is to a measurement."""
 
     @property
     def source(self) -> DrafterSource: ...

@@ -7,13 +7,13 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from engine.config import ReplySettings, SamplingSettings, SpeculationSettings
-from engine.drafter.choice import BUILT_IN
-from engine.errors import SettingInvalid
-from engine.messages.drafters import DrafterSource
-from engine.numerics.draft_length import USUAL_LENGTH
-from engine.places import expanded
-from engine.proposers.catalogue import DRAFTER, HEADS, LOOKAHEAD, SUPPLIED, origins
+from engine.speculation.drafter.choice import BUILT_IN
+from engine.speculation.numerics.draft_length import USUAL_LENGTH
+from engine.speculation.proposers.catalogue import DRAFTER, HEADS, LOOKAHEAD, SUPPLIED, origins
+from engine.values.config import ReplySettings, SamplingSettings, SpeculationSettings
+from engine.values.drafters import DrafterSource
+from engine.values.errors import SettingInvalid
+from engine.values.places import expanded
 
 PASS_S = 0.03  # of one pass over one row, as of an 8B model on a good machine; ratios do not depend on it
 MEASURED = "measured"

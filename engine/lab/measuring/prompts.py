@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.errors import FileUnusable
-from engine.messages.conversations import ChatTurn, Role
+from engine.values.conversations import ChatTurn, Role
+from engine.values.errors import FileUnusable
 
 
 @dataclass(frozen=True, slots=True)

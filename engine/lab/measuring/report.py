@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.decoding.figures import ProposerFigures
 from engine.lab.measuring.bench import BenchOutcome, ModeComparison
 from engine.lab.measuring.counted import PassMeans, attainable, mean_s, pass_means, ratio_by_counts
 from engine.lab.measuring.modes import ModeAnswer
 from engine.lab.measuring.order import PLAIN
+from engine.speculation.decoding.figures import ProposerFigures
 
 Json = dict[str, object]
 

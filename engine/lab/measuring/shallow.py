@@ -17,20 +17,20 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from engine.clock import now
-from engine.config import TargetSettings
-from engine.errors import DrafterUnusable, NotPossible
-from engine.library.facts import facts_of
-from engine.messages.drafters import DrafterRunner, DrafterSource
-from engine.numerics.draft_length import PassCosts
-from engine.proposers.selection import expected_speedup
-from engine.stop_signal import StopSignal
-from engine.target.child import Limits, ask_child
-from engine.target.forms import check_room, copy_without, settle
-from engine.target.llama_cpp import LlamaCppTarget
-from engine.target.sandbox import Doors
-from engine.target.vocabulary import load_vocabulary
-from engine.whole_file import private_folder
+from engine.speculation.model.apart.child import Limits, ask_child
+from engine.speculation.model.apart.sandbox import Doors
+from engine.speculation.model.files.facts import facts_of
+from engine.speculation.model.llama.forms import check_room, copy_without, settle
+from engine.speculation.model.llama.llama_cpp import LlamaCppTarget
+from engine.speculation.model.llama.vocabulary import load_vocabulary
+from engine.speculation.numerics.draft_length import PassCosts
+from engine.speculation.proposers.selection import expected_speedup
+from engine.values.clock import now
+from engine.values.config import TargetSettings
+from engine.values.drafters import DrafterRunner, DrafterSource
+from engine.values.errors import DrafterUnusable, NotPossible
+from engine.values.stop_signal import StopSignal
+from engine.values.whole_file import private_folder
 
 FOLDER = "shallow"
 _SEARCH_S = 60.0

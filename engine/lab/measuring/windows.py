@@ -9,11 +9,11 @@ from dataclasses import replace
 from engine.lab.measuring.bench import ModeComparison
 from engine.lab.measuring.modes import ModeAnswer
 from engine.lab.measuring.order import PLAIN
-from engine.learning.judge import Ruling
-from engine.learning.learner import Trial
-from engine.messages.conversations import ChatTurn, Role
-from engine.messages.learned import VerifiedReply
-from engine.proposers.drafting import Teachable
+from engine.speculation.learning.judge import Ruling
+from engine.speculation.learning.learner import Trial
+from engine.speculation.proposers.drafting import Teachable
+from engine.values.conversations import ChatTurn, Role
+from engine.values.learned import VerifiedReply
 
 
 class Schooling:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.messages.drafters import DrafterChoice, DrafterOffer, DrafterProspect, DrafterRunner, DrafterSource
+from engine.values.drafters import DrafterChoice, DrafterOffer, DrafterProspect, DrafterRunner, DrafterSource
 
 STARTER = DrafterSource("starter", "Starter", DrafterRunner.LLAMA_CPP, Path("/s.gguf"), 97_000_000, True, True)
 BUILT_IN = DrafterSource("built-in", "Built-in drafter", DrafterRunner.TORCH, Path("/b"), 27_000_000, True, True)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from engine.messages.forms import Distance, FormFigures, FormOffer, TuneReport
+from engine.values.forms import Distance, FormFigures, FormOffer, TuneReport
 from tests.unit.app.library_samples import QWEN, STARTER_TARGET
 
 _SHARES = ((1, 1.0), (2, 1.25), (4, 1.65), (8, 3.0))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from app.text.learned import ModelInUse
-from engine.messages.learned import AdapterSummary, Benefit, LearnedSummary, PairBenefit, RecallSize, TargetStatistics
-from engine.messages.replies import TextKind
+from engine.values.learned import AdapterSummary, Benefit, LearnedSummary, PairBenefit, RecallSize, TargetStatistics
+from engine.values.replies import TextKind
 
 WHEN = datetime(2026, 3, 3, 12, tzinfo=UTC)
 IN_USE = ("v0", "d")  # the pair that is loaded

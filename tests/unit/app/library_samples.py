@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from engine import SamplingSettings, TargetOptions, TargetSettings
-from engine.messages.targets import (
+from engine.values.targets import (
     ComputeDevice,
     DeviceKind,
     GpuShare,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine.messages.events import TargetInfo
-from engine.messages.remote import RemoteModel, RemoteServer, ServerKind, reference_of
+from engine.values.events import TargetInfo
+from engine.values.remote import RemoteModel, RemoteServer, ServerKind, reference_of
 
 _DESK, _CLOUD = "http://192.168.1.5:8080/v1", "https://models.example.org/v1"
 

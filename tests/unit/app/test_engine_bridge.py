@@ -17,11 +17,11 @@ from shiboken6 import delete
 
 from app.engine_bridge import EngineBridge, Posted, Request
 from engine import Command, Engine, EngineConfig, StopSignal
-from engine.errors import NotPossible
-from engine.messages.events import ConversationsListed, Event, Failed, LearnedGrew, Listener
-from engine.messages.prompts import TokenCount
-from engine.requests import Failure
-from engine.services.worker import Worker
+from engine.backend.worker import Worker
+from engine.values.errors import NotPossible
+from engine.values.events import ConversationsListed, Event, Failed, LearnedGrew, Listener
+from engine.values.prompts import TokenCount
+from engine.values.requests import Failure
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.commands import ListThings, OpenThing
 

@@ -22,14 +22,14 @@ from pytestqt.qtbot import QtBot
 from app.main_window import MainWindow
 from app.startup.first_paint import OpenedWindow
 from app.theme import ThemeKeeper
-from app.widgets.prompt_view import PromptView
-from app.widgets.prose import Prose
-from app.widgets.reply_view import ReplyView
+from app.widgets.transcript.prompt_view import PromptView
+from app.widgets.transcript.reply_view import ReplyView
+from app.widgets.words.prose import Prose
 from app.wiring import WiredWindow
-from engine.config import SpeculationSettings
-from engine.messages.commands import Command, ContinueReply, EditPrompt, Regenerate, Send
-from engine.messages.conversations import Conversation, ConversationSummary, Message, Role, SearchHit
-from engine.messages.events import (
+from engine.values.commands import Command, ContinueReply, EditPrompt, Regenerate, Send
+from engine.values.config import SpeculationSettings
+from engine.values.conversations import Conversation, ConversationSummary, Message, Role, SearchHit
+from engine.values.events import (
     ConversationChanged,
     ConversationOpened,
     ConversationsDeleted,
@@ -194,7 +194,7 @@ class Desk:
 
 @pytest.fixture
 def desk(qtbot: QtBot, keeper: ThemeKeeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
-    monkeypatch.setattr("app.widgets.target_bar.QFileDialog.getOpenFileName", lambda *_: ("", ""))  # blocks
+    monkeypatch.setattr("app.widgets.target.target_bar.QFileDialog.getOpenFileName", lambda *_: ("", ""))  # blocks
     with Browser("file"), Browser("https"):
         yield Desk(qtbot, keeper, tmp_path)
 

@@ -15,8 +15,8 @@ from PySide6.QtWidgets import QApplication, QComboBox
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
 
-from app.controllers.chat import NextChat
-from app.dialogs.guide_dialog import GuideDialog
+from app.features.chat.chat import NextChat
+from app.features.help.guide_dialog import GuideDialog
 from app.language_change import LanguageChange
 from app.main_window import MainWindow
 from app.settings.declaration import SettingsPage
@@ -27,10 +27,10 @@ from app.text.translation import Translators
 from app.theme import ThemeKeeper
 from app.wiring import WiredWindow
 from engine import OwnSampling, Send
-from engine.config import SpeculationSettings
-from engine.errors import TargetMissing
-from engine.messages.conversations import Conversation, ConversationSummary, Message, Role
-from engine.messages.events import (
+from engine.values.config import SpeculationSettings
+from engine.values.conversations import Conversation, ConversationSummary, Message, Role
+from engine.values.errors import TargetMissing
+from engine.values.events import (
     ConversationOpened,
     ConversationsDeleted,
     ConversationsListed,
@@ -44,10 +44,10 @@ from engine.messages.events import (
     TargetReady,
     TargetsListed,
 )
-from engine.messages.order import Folder, Preset
-from engine.messages.prompts import AttachedPicture, Attachment, join_prompt
-from engine.messages.targets import Downloading, HubFile
-from engine.sentences import say
+from engine.values.order import Folder, Preset
+from engine.values.prompts import AttachedPicture, Attachment, join_prompt
+from engine.values.sentences import say
+from engine.values.targets import Downloading, HubFile
 from tests.fakes.bridge import FakeBridge
 from tests.pictures.content import rainbow
 from tests.unit.app.library_samples import TARGETS

@@ -23,8 +23,8 @@ from pytestqt.qtbot import QtBot
 
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
-from app.widgets.prompt_view import PromptView
-from engine.messages.conversations import ConversationSummary
+from app.widgets.transcript.prompt_view import PromptView
+from engine.values.conversations import ConversationSummary
 from tests.unit.app.widgets.messages import prompt, reply
 
 

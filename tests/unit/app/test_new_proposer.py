@@ -11,29 +11,29 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from app.dialogs.history.columns import csv_text
-from app.dialogs.history.figures import rows
-from app.dialogs.history.page import HistoryPage
+from app.features.history.columns import csv_text
+from app.features.history.figures import rows
+from app.features.history.page import HistoryPage
 from app.theme import ThemeKeeper
-from app.widgets.pictures import Pictures
-from app.widgets.reply_view import ReplyView
-from app.widgets.transcript import Transcript
-from engine.config import ReplySettings, SamplingSettings
-from engine.decoding.speculation import open_speculation
-from engine.messages.conversations import ChatTurn, Message, Role
-from engine.messages.history import History
-from engine.proposers import catalogue
-from engine.proposers.draft_policy import DraftPolicy
-from engine.proposers.interface import Supplies
-from engine.replies.reply import ReplyWriter
-from engine.replies.writing import Reply
-from engine.stop_signal import StopSignal
-from engine.storage import Repository
+from app.widgets.prompt.pictures import Pictures
+from app.widgets.transcript.reply_view import ReplyView
+from app.widgets.transcript.transcript import Transcript
+from engine.backend.storage import Repository
+from engine.speculation.decoding.speculation import open_speculation
+from engine.speculation.proposers import catalogue
+from engine.speculation.proposers.draft_policy import DraftPolicy
+from engine.speculation.proposers.interface import Supplies
+from engine.speculation.replies.reply import ReplyWriter
+from engine.speculation.replies.writing import Reply
+from engine.values.config import ReplySettings, SamplingSettings
+from engine.values.conversations import ChatTurn, Message, Role
+from engine.values.history import History
+from engine.values.stop_signal import StopSignal
 from tests.fakes.listener import RecordingListener
 from tests.fakes.proposers import FREE
 from tests.fakes.target import FakeTarget, says
 from tests.fakes.toy import LINE, TEXT
-from tests.unit.app.dialogs.history.test_page import column
+from tests.unit.app.features.history.test_page import column
 from tests.unit.app.widgets.test_origin_colours import last_view, tinted
 
 pytestmark = pytest.mark.usefixtures("drafter_and_recall")

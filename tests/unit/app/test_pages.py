@@ -12,17 +12,17 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QCheckBox, QLabel, QLineEdit, QPushButton, QScrollArea, QTabBar, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.dialogs.conversation_dialog import ConversationDialog
-from app.dialogs.history.page import HistoryPage
-from app.dialogs.parts import Dialog
-from app.dialogs.personal_dialog import PersonalDialog
-from app.dialogs.settings_dialog import SettingsDialog
-from app.dialogs.shortcuts_dialog import ShortcutsDialog
+from app.features.chat.conversation_dialog import ConversationDialog
+from app.features.history.page import HistoryPage
+from app.features.personalization.personal_dialog import PersonalDialog
+from app.features.settings.settings_dialog import SettingsDialog
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
+from app.widgets.dialog_parts import Dialog
 from app.widgets.option_row import SettingRow
 from app.widgets.parts import Sign
-from app.widgets.prompt_editor import PromptRevision
+from app.widgets.prompt.prompt_editor import PromptRevision
+from app.widgets.shortcuts_dialog import ShortcutsDialog
 from app.widgets.table import Table
 from app.widgets.window_sizes import WindowSizes, room_for
 from engine import LearningSettings

@@ -31,17 +31,17 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from app.dialogs.parts import question_box
 from app.main_window import MainWindow
 from app.models.rows import DrawnRow
 from app.theme import ThemeKeeper
+from app.widgets.dialog_parts import question_box
 from app.widgets.parts import ElidedLabel
-from engine.messages.conversations import ConversationSummary
-from engine.messages.events import TargetInfo
-from engine.messages.replies import OriginRun
+from engine.values.conversations import ConversationSummary
+from engine.values.events import TargetInfo
+from engine.values.replies import OriginRun
 from tests.unit.app.test_accessibility import shown
 from tests.unit.app.top_levels import TOP_LEVELS
-from tests.unit.app.widgets.test_speed_meter import KEPT
+from tests.unit.app.widgets.meter.test_speed_meter import KEPT
 
 TAG = re.compile(r"</?[a-zA-Z][a-z0-9]*[ />]|&(?:[a-z]+|#\d+);")
 

@@ -15,12 +15,12 @@ import pytest
 from app.crash.reports import CrashFolder
 from app.settings.app_settings import AppSettings, SettingsFile
 from app.startup.instance_lock import InstanceLock
-from engine.drafter.gguf_adapter import adapter_file
-from engine.messages.remote import RemoteServer
-from engine.remote.keys import Keys
-from engine.remote.servers import Servers
-from engine.server.clients import Clients
-from engine.target.suspects import Suspects
+from engine.backend.remote.keys import Keys
+from engine.backend.remote.servers import Servers
+from engine.backend.server.clients import Clients
+from engine.speculation.drafter.gguf_adapter import adapter_file
+from engine.speculation.model.files.suspects import Suspects
+from engine.values.remote import RemoteServer
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such permissions")
 

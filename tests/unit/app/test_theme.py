@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QPushButton, QSpi
 from pytestqt.qtbot import QtBot
 
 import app
-from app.dialogs.parts import Dialog, fill_dialog
 from app.text.origin_marks import proposers
 from app.theme import ICONS, ThemeKeeper, app_icon, load_theme
+from app.widgets.dialog_parts import Dialog, fill_dialog
 from tests.unit.app.top_levels import TOP_LEVELS
 
 THEMES = ("light", "dark")

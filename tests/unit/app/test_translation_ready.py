@@ -14,8 +14,8 @@ from app.settings.app_settings import AppSettings
 from app.settings.declaration import shown_settings
 from app.text.languages import LANGUAGES
 from app.theme import THEMES
-from engine.config import OWN_PARAMETERS, SamplingSettings, TargetSettings
-from engine.parameters import Scope, parameters
+from engine.values.config import OWN_PARAMETERS, SamplingSettings, TargetSettings
+from engine.values.parameters import Scope, parameters
 from tests.translations.collecting import declared_words
 
 ROOT = Path(app.__file__).parent
@@ -30,7 +30,7 @@ UNTRANSLATED_FILES = {
     "startup/instance_lock.py": "read before there is a window",
     "startup/open_request.py": "read before there is a window",
     "startup/single_instance.py": "goes to the terminal, when another window is open already",
-    "dialogs/guided/samples.py": "prompts stay English, which is all that the starter model knows; names are marked",
+    "features/guided/samples.py": "prompts stay English, which is all that the starter model knows; names are marked",
     "text/links.py": "ends of addresses, which are no words",
     "startup/smoke.py": "a check of the machine, whose outcome goes to the terminal",
     "commands/bench.py": TERMINAL,

@@ -19,11 +19,11 @@ from app.startup.first_paint import OpenedWindow
 from app.theme import ThemeKeeper
 from app.wiring import WiredWindow
 from engine import AUTOMATIC, STARTER, Command, LearningSettings, OwnSampling, ReadLearned, Send
-from engine.config import SpeculationSettings
-from engine.errors import TargetSuspect
-from engine.messages.commands import UpdateRecall
-from engine.messages.conversations import Conversation, ConversationSummary, Message, Role
-from engine.messages.events import (
+from engine.values.commands import UpdateRecall
+from engine.values.config import SpeculationSettings
+from engine.values.conversations import Conversation, ConversationSummary, Message, Role
+from engine.values.errors import TargetSuspect
+from engine.values.events import (
     ConversationOpened,
     ConversationsDeleted,
     ConversationsListed,

@@ -10,8 +10,8 @@ from pathlib import Path
 import app
 from app.settings.app_settings import AppSettings
 from app.settings.declaration import shown_settings
-from engine.config import OWN_PARAMETERS, TargetSettings
-from engine.parameters import parameters
+from engine.values.config import OWN_PARAMETERS, TargetSettings
+from engine.values.parameters import parameters
 
 MARKING = {"tr", "translate", "QT_TRANSLATE_NOOP"}
 ODD = re.compile(

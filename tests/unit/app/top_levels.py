@@ -10,28 +10,27 @@ from datetime import UTC, datetime
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QWidget
 
-from app.dialogs.about_dialog import AboutDialog
-from app.dialogs.compare_dialog import CompareDialog
-from app.dialogs.conversation_dialog import ConversationDialog
-from app.dialogs.drafter_dialog import DrafterDialog
-from app.dialogs.folder_dialog import FolderDialog
-from app.dialogs.form_wording import FormRow, form_rows
-from app.dialogs.forms_dialog import FormsDialog
-from app.dialogs.guide_dialog import GuideDialog
-from app.dialogs.guided.guided_dialog import GuidedDialog
-from app.dialogs.guided.outlook_page import Prospect
-from app.dialogs.history.page import HistoryPage
-from app.dialogs.library.library_dialog import LibraryDialog
-from app.dialogs.model_servers.model_servers_dialog import ModelServersDialog
-from app.dialogs.personal_dialog import PersonalDialog
-from app.dialogs.picture_dialog import PictureDialog
-from app.dialogs.presets.presets_dialog import PresetsDialog
-from app.dialogs.save_preset_dialog import SavePresetDialog
-from app.dialogs.server_dialog import ServerChoice, ServerDialog
-from app.dialogs.settings_dialog import SettingsDialog
-from app.dialogs.shortcuts_dialog import ShortcutsDialog
-from app.dialogs.store_dialog import StoreDialog
-from app.dialogs.tools.tools_dialog import ToolsDialog
+from app.features.chat.conversation_dialog import ConversationDialog
+from app.features.chat.picture_dialog import PictureDialog
+from app.features.chats.folder_dialog import FolderDialog
+from app.features.chats.store_dialog import StoreDialog
+from app.features.drafter.drafter_dialog import DrafterDialog
+from app.features.guided.guided_dialog import GuidedDialog
+from app.features.guided.outlook_page import Prospect
+from app.features.help.about_dialog import AboutDialog
+from app.features.help.guide_dialog import GuideDialog
+from app.features.history.page import HistoryPage
+from app.features.library.form_wording import FormRow, form_rows
+from app.features.library.forms_dialog import FormsDialog
+from app.features.library.library_dialog import LibraryDialog
+from app.features.model_servers.model_servers_dialog import ModelServersDialog
+from app.features.personalization.personal_dialog import PersonalDialog
+from app.features.presets.presets_dialog import PresetsDialog
+from app.features.presets.save_preset_dialog import SavePresetDialog
+from app.features.server.server_dialog import ServerChoice, ServerDialog
+from app.features.settings.settings_dialog import SettingsDialog
+from app.features.speed.compare_dialog import CompareDialog
+from app.features.tools.tools_dialog import ToolsDialog
 from app.main_window import MainWindow
 from app.models.conversation_rows import ChatFilter
 from app.models.server_rows import Sighting
@@ -46,24 +45,25 @@ from app.text.preset_examples import example_presets, example_prompts
 from app.text.presets import ChatValues
 from app.text.tool_calls import CallPhase
 from app.theme import ThemeKeeper
-from app.widgets.meter_text import Readiness
+from app.widgets.meter.meter_text import Readiness
 from app.widgets.option_row import LinkRow
-from app.widgets.pictures import picture_words
-from app.widgets.target_bar import SignButton
+from app.widgets.prompt.pictures import picture_words
+from app.widgets.shortcuts_dialog import ShortcutsDialog
+from app.widgets.target.target_bar import SignButton
 from app.widgets.tour import Tour, TourStep
 from engine import LearningSettings, OwnSampling, ReplySettings, SamplingSettings, write_tool_servers
-from engine.library.suggestions import read_suggestions
-from engine.messages.conversations import ConversationSummary
-from engine.messages.events import TargetInfo, ToolAsked
-from engine.messages.order import Folder, TargetChoice
-from engine.messages.outlook import MachineFigures, Outlook, Span
-from engine.messages.prompts import AttachedPicture, join_prompt
-from engine.messages.serving import Client
-from engine.messages.speed import LiveFigures
-from engine.messages.tools import AllowedTool, ServerState, Tool, ToolDefinition, ToolServer
+from engine.backend.library.suggestions import read_suggestions
+from engine.values.conversations import ConversationSummary
+from engine.values.events import TargetInfo, ToolAsked
+from engine.values.order import Folder, TargetChoice
+from engine.values.outlook import MachineFigures, Outlook, Span
+from engine.values.prompts import AttachedPicture, join_prompt
+from engine.values.serving import Client
+from engine.values.speed import LiveFigures
+from engine.values.tools import AllowedTool, ServerState, Tool, ToolDefinition, ToolServer
 from tests.fakes.pictures import made_picture
-from tests.unit.app.dialogs.history.made import history
 from tests.unit.app.drafter_samples import CHOICE
+from tests.unit.app.features.history.made import history
 from tests.unit.app.form_samples import OFFERS, REPORT
 from tests.unit.app.learned_made import IN_USE, TINY, benefit, learned
 from tests.unit.app.library_samples import QWEN, TARGETS

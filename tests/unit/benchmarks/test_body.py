@@ -10,7 +10,7 @@ from gguf import GGMLQuantizationType as Form
 from gguf import dequantize
 
 from engine import STARTER, StopSignal, TargetSettings
-from engine.target.llama_cpp import LlamaCppTarget
+from engine.speculation.model.llama.llama_cpp import LlamaCppTarget
 from tests.benchmarks.body import SHAPES, RandomBlocks, Shape, Tensor, tensors, write_body
 
 TINY = Shape(layers=8, width=256, feed_forward=512, heads=4, key_heads=2, vocabulary=49_200, context=512)

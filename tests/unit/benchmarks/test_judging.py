@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.learning.judge import Ruling
+from engine.speculation.learning.judge import Ruling
 from tests.benchmarks import judging
 from tests.benchmarks.judging import Scores, candidate_of, ended_after, harmful, main, taught_candidate
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.config import ReplySettings, SamplingSettings
 from engine.lab.measuring.bench import Bench
 from engine.lab.measuring.modes import Mode, WriterMode
 from engine.lab.measuring.prompts import ScriptedChat
-from engine.stop_signal import StopSignal
+from engine.values.config import ReplySettings, SamplingSettings
+from engine.values.stop_signal import StopSignal
 from tests.benchmarks.llama_server import Row, ServerFailed, ServerMode, print_tables, running, spec_types
 from tests.fakes import llama_server
 from tests.fakes.target import FakeTarget, says

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from engine.decoding.figures import DecodingFigures
 from engine.lab.measuring.bench import ModeComparison
 from engine.lab.measuring.modes import ModeAnswer
 from engine.lab.measuring.prompts import BenchQuestion
+from engine.speculation.decoding.figures import DecodingFigures
 from tests.benchmarks.own_code import bars, own_ms, per_round_ms, print_table
 
 MODES = {"plain": 0.001, "plain, learning": 0.002, "auto": 0.004, "auto, learning": 0.0045}  # s of own code a round

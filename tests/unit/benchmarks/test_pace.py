@@ -7,10 +7,10 @@ import pytest
 from engine.lab.measuring.bench import BenchOutcome
 from engine.lab.measuring.order import AUTO, PLAIN
 from engine.lab.measuring.prompts import ScriptedChat
-from engine.numerics.draft_length import filled
-from engine.target.trace import TraceTarget
+from engine.speculation.model.llama.trace import TraceTarget
+from engine.speculation.numerics.draft_length import filled
 from tests.benchmarks.pace import Noise, Ratios, simulate, worst_replies
-from tests.unit.engine.target.test_trace import FakeVocabulary
+from tests.unit.engine.speculation.model.llama.test_trace import FakeVocabulary
 
 QUIET = Noise()
 FLAT = (1.0, *(1.05,) * 15)

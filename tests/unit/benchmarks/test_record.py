@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.config import ReplySettings, SamplingSettings
 from engine.lab.measuring.modes import WriterMode
 from engine.lab.measuring.prompts import ScriptedChat, read_prompts
-from engine.stop_signal import StopSignal
+from engine.values.config import ReplySettings, SamplingSettings
+from engine.values.stop_signal import StopSignal
 from tests.benchmarks.record import PassTimer, recorded
 from tests.fakes.clock import FakeClock
 from tests.fakes.target import FakeTarget, says

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.decoding.figures import DecodingFigures
+from engine.speculation.decoding.figures import DecodingFigures
 from tests.benchmarks.restart import COLD, SECOND, WARM, Written, compare, distance, means_of
 
 

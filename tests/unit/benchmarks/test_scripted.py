@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from engine.stop_signal import StopSignal
+from engine.values.stop_signal import StopSignal
 from tests.benchmarks.pace import Noise, SimulatedBody
 from tests.benchmarks.scripted import Result, ScriptedTarget, allowed, play
 from tests.benchmarks.scripts import Script, Scriptwriter, copied, ordinary

@@ -7,9 +7,9 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from engine.config import DATA_DIR_VARIABLE, PORTABLE_FOLDER, data_dir, update_url
-from engine.errors import FileUnusable
-from engine.places import expanded
+from engine.values.config import DATA_DIR_VARIABLE, PORTABLE_FOLDER, data_dir, update_url
+from engine.values.errors import FileUnusable
+from engine.values.places import expanded
 
 USUAL = platformdirs.user_data_path("slipstream", appauthor=False)
 

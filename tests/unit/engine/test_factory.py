@@ -6,11 +6,11 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from engine.config import EngineConfig
-from engine.errors import StoreUnusable
 from engine.factory import Lazy, Services, row_of
-from engine.messages.commands import ChatCommand, Command, ReplyCommand, Send, UpdateRecall
-from engine.stop_signal import StopSignal
+from engine.values.commands import ChatCommand, Command, ReplyCommand, Send, UpdateRecall
+from engine.values.config import EngineConfig
+from engine.values.errors import StoreUnusable
+from engine.values.stop_signal import StopSignal
 from tests.fakes.commands import ALL_COMMANDS
 from tests.fakes.precedence import NOBODY
 

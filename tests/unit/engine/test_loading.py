@@ -12,22 +12,22 @@ from pathlib import Path
 
 import pytest
 
-from engine.config import EngineConfig, ReplySettings, SamplingSettings, SpeculationSettings
-from engine.drafter.choice import BUILT_IN
-from engine.errors import DrafterUnusable, StoreUnusable
 from engine.loading import PaceMemory, speculate
-from engine.messages.conversations import ChatTurn, Role
-from engine.messages.drafters import Guesses
-from engine.messages.pace import KnownPace
-from engine.numerics.draft_length import FixedCosts, PassCosts
-from engine.numerics.suffix_index import SuffixIndex
-from engine.proposers import catalogue
-from engine.proposers.interface import Supplies
-from engine.replies.reply import ReplyWriter
-from engine.replies.writing import Reply
-from engine.spare_time import SpareTime
-from engine.stop_signal import StopSignal
-from engine.target.interface import FloatRows
+from engine.speculation.drafter.choice import BUILT_IN
+from engine.speculation.model.interface import FloatRows
+from engine.speculation.numerics.draft_length import FixedCosts, PassCosts
+from engine.speculation.numerics.suffix_index import SuffixIndex
+from engine.speculation.proposers import catalogue
+from engine.speculation.proposers.interface import Supplies
+from engine.speculation.replies.reply import ReplyWriter
+from engine.speculation.replies.writing import Reply
+from engine.values.config import EngineConfig, ReplySettings, SamplingSettings, SpeculationSettings
+from engine.values.conversations import ChatTurn, Role
+from engine.values.drafters import Guesses
+from engine.values.errors import DrafterUnusable, StoreUnusable
+from engine.values.pace import KnownPace
+from engine.values.spare_time import SpareTime
+from engine.values.stop_signal import StopSignal
 from tests.fakes.listener import RecordingListener
 from tests.fakes.proposers import FREE
 from tests.fakes.supply import FAKE_STARTER, TEXT, FakeSupply, large_target
@@ -42,7 +42,7 @@ pytestmark = pytest.mark.usefixtures("drafter_and_recall")
 
 @pytest.fixture(autouse=True)
 def _starter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.proposers.applicants.starter_drafter", lambda: FAKE_STARTER)
+    monkeypatch.setattr("engine.speculation.proposers.applicants.starter_drafter", lambda: FAKE_STARTER)
 
 
 @pytest.fixture

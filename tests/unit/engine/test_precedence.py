@@ -10,20 +10,20 @@ from pathlib import Path
 import llama_cpp  # noqa: F401, no plain tests
 import pytest
 
-from engine.config import EngineConfig, ReplySettings, SamplingSettings, SpeculationSettings
-from engine.messages.asked import Asked
-from engine.messages.commands import Answer, Command, Send
-from engine.messages.comparison import Comparison, ComparisonOrder
-from engine.messages.conversations import ChatTurn, Role
-from engine.messages.events import AnswerEnded, ReplyFinished, TargetInfo, TargetReady
-from engine.messages.owner import Owner
-from engine.messages.replies import StopReason
-from engine.messages.targets import LoadOrder
-from engine.requests import Request
-from engine.services.precedence import Precedence
-from engine.stop_signal import StopSignal
-from engine.target.interface import FloatRows
+from engine.backend.precedence import Precedence
+from engine.speculation.model.interface import FloatRows
 from engine.threads import Engine
+from engine.values.asked import Asked
+from engine.values.commands import Answer, Command, Send
+from engine.values.comparison import Comparison, ComparisonOrder
+from engine.values.config import EngineConfig, ReplySettings, SamplingSettings, SpeculationSettings
+from engine.values.conversations import ChatTurn, Role
+from engine.values.events import AnswerEnded, ReplyFinished, TargetInfo, TargetReady
+from engine.values.owner import Owner
+from engine.values.replies import StopReason
+from engine.values.requests import Request
+from engine.values.stop_signal import StopSignal
+from engine.values.targets import LoadOrder
 from tests.fakes.listener import EventQueue
 from tests.fakes.target import END, FakeTarget
 

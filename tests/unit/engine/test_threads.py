@@ -12,13 +12,18 @@ import llama_cpp  # noqa: F401, no plain tests
 import pytest
 
 from engine import Engine, EngineConfig, ForgetEverything
-from engine.config import OwnSampling, ReplySettings, SpeculationSettings
-from engine.errors import TargetUnusable
+from engine.backend.chats.chat_editor import ChatEditor
+from engine.backend.chats.chat_reader import ChatReader
+from engine.backend.storage import Repository
 from engine.factory import Services, row_of
-from engine.messages.asked import Asked
-from engine.messages.commands import Answer, ChatCommand, EditPrompt, Regenerate, Send
-from engine.messages.conversations import ChatTurn, ExportFormat, Message, Role
-from engine.messages.events import (
+from engine.speculation.model.interface import Target
+from engine.threads import _THREADS
+from engine.values.asked import Asked
+from engine.values.commands import Answer, ChatCommand, EditPrompt, Regenerate, Send
+from engine.values.config import OwnSampling, ReplySettings, SpeculationSettings
+from engine.values.conversations import ChatTurn, ExportFormat, Message, Role
+from engine.values.errors import TargetUnusable
+from engine.values.events import (
     AnswerEnded,
     AnswerStarted,
     EverythingForgotten,
@@ -29,13 +34,8 @@ from engine.messages.events import (
     ReplyWaits,
     TargetReady,
 )
-from engine.messages.targets import LoadOrder
-from engine.services.chat_editor import ChatEditor
-from engine.services.chat_reader import ChatReader
-from engine.stop_signal import StopSignal
-from engine.storage import Repository
-from engine.target.interface import Target
-from engine.threads import _THREADS
+from engine.values.stop_signal import StopSignal
+from engine.values.targets import LoadOrder
 from tests.fakes.commands import ALL_COMMANDS
 from tests.fakes.listener import EventQueue
 from tests.fakes.target import FakeTarget, says

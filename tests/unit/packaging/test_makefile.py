@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.target.extensions import options_for
+from engine.speculation.model.llama.extensions import options_for
 
 ROOT = Path(__file__).parents[3]
-SETUP_FILES = "packaging", "app/startup", "engine/target"
-SCRIPT = ROOT / "engine/target/extensions.py"
+SETUP_FILES = "packaging", "app/startup", "engine/speculation/model"
+SCRIPT = ROOT / "engine/speculation/model/llama/extensions.py"
 
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
 

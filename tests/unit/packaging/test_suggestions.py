@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from huggingface_hub import close_session
 
-from engine.library.suggestions import read_suggestions
+from engine.backend.library.suggestions import read_suggestions
 from tests.fakes.hub import serving
 
 ROOT = Path(__file__).parents[3]

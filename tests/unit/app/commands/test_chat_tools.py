@@ -11,7 +11,7 @@ import pytest
 import engine.use_cases.chat
 import engine.use_cases.tools
 import tests.fakes.rogue_server
-from engine.messages.tools import Tool
+from engine.values.tools import Tool
 from tests.fakes.caller import Caller
 from tests.fakes.target import FakeTarget
 from tests.fakes.tool_host import FakeToolHost

@@ -9,9 +9,9 @@ import pytest
 import engine
 from app.application import CannotOpenWindow, check_machine
 from app.commands import cli
-from engine.config import SamplingSettings
-from engine.errors import SettingInvalid
-from engine.parameters import Scope, parameters
+from engine.values.config import SamplingSettings
+from engine.values.errors import SettingInvalid
+from engine.values.parameters import Scope, parameters
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
@@ -123,7 +123,7 @@ def test_the_command_line_starts_without_slow_libraries() -> None:
 
 
 def test_servers_of_tools_are_spoken_with_in_a_process_of_its_own() -> None:
-    found = slow_imports_of("engine.threads", "engine.services.chat_service", "engine.tools.host")
+    found = slow_imports_of("engine.threads", "engine.backend.chats.chat_service", "engine.backend.tools.host")
     assert {"mcp", "anyio"}.isdisjoint(found)
 
 
@@ -131,7 +131,7 @@ def test_the_window_is_up_without_a_model_runtime_or_the_store() -> None:
     modules = (
         "app.application",
         "app.main_window",
-        "app.controllers.chat",
+        "app.features.chat.chat",
         "app.settings.app_settings",
         "app.startup.smoke",
     )

@@ -11,9 +11,9 @@ import pytest
 
 import engine
 from app.commands import cli
-from engine.errors import DrafterUnusable
-from engine.messages.exports import DrafterExported, ExportCheck, ExportEngine, ExportOrder
-from engine.messages.learned import AdapterSummary
+from engine.values.errors import DrafterUnusable
+from engine.values.exports import DrafterExported, ExportCheck, ExportEngine, ExportOrder
+from engine.values.learned import AdapterSummary
 
 Run = Callable[..., tuple[int, str]]
 SNAPSHOT = AdapterSummary(12, datetime(2026, 11, 1, tzinfo=UTC), 1.0, 1.2, 30, 1400, True)

@@ -17,8 +17,9 @@ from typer.testing import CliRunner
 from app.commands import cli
 from app.commands.profile import learned_lines, outcome_line
 from engine import data_dir
-from engine.messages.conversations import Role
-from engine.messages.learned import (
+from engine.backend.storage import Repository
+from engine.values.conversations import Role
+from engine.values.learned import (
     AdapterSummary,
     ImportOutcome,
     LearnedSummary,
@@ -26,9 +27,8 @@ from engine.messages.learned import (
     RecallSize,
     TargetStatistics,
 )
-from engine.messages.replies import ReplyStatistics, StopReason
-from engine.storage import Repository
-from tests.unit.engine.storage.made import reply_of
+from engine.values.replies import ReplyStatistics, StopReason
+from tests.unit.engine.backend.storage.made import reply_of
 
 TARGET, TOKENIZER, DRAFTER = "7a" * 32, "d0" * 32, "f1" * 32
 WEIGHTS = save({"up": np.ones(3, np.float32)})

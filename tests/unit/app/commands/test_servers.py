@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-import engine.remote.keys
-from engine.config import EngineConfig
-from engine.errors import NotPossible
-from engine.remote.keys import KEY_VARIABLE
+import engine.backend.remote.keys
+from engine.backend.remote.keys import KEY_VARIABLE
 from engine.use_cases.chat import resolve
+from engine.values.config import EngineConfig
+from engine.values.errors import NotPossible
 from tests.fakes.keyring import FakeKeyring
 from tests.fakes.remote import FakeServer, serving
 from tests.unit.app.commands.test_chat_tools import Terminal
@@ -31,11 +31,11 @@ class _Pipe:
 def keyring(monkeypatch: Patch) -> FakeKeyring:
     fake = FakeKeyring()
 
-    class Keys(engine.remote.keys.Keys):
+    class Keys(engine.backend.remote.keys.Keys):
         def __init__(self) -> None:
             super().__init__(lambda: fake)
 
-    monkeypatch.setattr(engine.remote.keys, "Keys", Keys)
+    monkeypatch.setattr(engine.backend.remote.keys, "Keys", Keys)
     return fake
 
 

@@ -13,7 +13,7 @@ import pytest
 from app.commands import cli
 from app.commands.terminal import MarkedOutput, chosen_drafter, json_line, progress_bar, wide_console
 from engine import AUTOMATIC, BUILT_IN, STARTER, STARTER_TORCH, data_dir, drafter_source
-from engine.errors import DrafterUnusable
+from engine.values.errors import DrafterUnusable
 from tests.fakes.hub import FakeHub
 
 NAME = "somebody/tiny-llama"

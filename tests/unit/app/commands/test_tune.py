@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from engine import data_dir, open_repository
-from engine.config import EngineConfig
+from engine.backend.library.tuning.measuring import Extent
 from engine.factory import llama_cpp_build
-from engine.messages.forms import Distance, FormFigures, TuneReport
-from engine.tuning.measuring import Extent
+from engine.values.config import EngineConfig
+from engine.values.forms import Distance, FormFigures, TuneReport
 from tests.fakes.tiny_models import tiny_llama
 from tests.unit.app.commands.test_models import NAME, Models, hub, models
 
@@ -21,7 +21,9 @@ __all__ = ["hub", "models"]
 
 @pytest.fixture(autouse=True)
 def _brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.services.tuning_service.USUAL", Extent(num_turns=1, num_prompts=2, reply_tokens=8))
+    monkeypatch.setattr(
+        "engine.backend.library.tuning.tuning_service.USUAL", Extent(num_turns=1, num_prompts=2, reply_tokens=8)
+    )
 
 
 def test_figures_of_each_form_are_shown_and_the_forms_removed(models: Models, tmp_path: Path) -> None:

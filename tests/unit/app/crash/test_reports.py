@@ -11,7 +11,7 @@ import pytest
 from app.crash.reports import CrashFolder, error_line, error_text, machine_text, settings_text, without_home
 from app.settings.app_settings import AppSettings
 from engine import SamplingSettings
-from engine.errors import MendableError
+from engine.values.errors import MendableError
 
 SECRET = "my dear diary"
 

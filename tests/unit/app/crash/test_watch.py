@@ -20,10 +20,10 @@ from app.crash.discretion import Discreet
 from app.crash.reports import CrashFolder, error_line
 from app.crash.watch import MOST_REPORTS, CrashWatch, log_file, log_to_file, watching
 from engine import Send
-from engine.errors import FetchFailed
-from engine.logged import Loggable
-from engine.messages.tools import Tool
-from engine.sentences import say
+from engine.values.errors import FetchFailed
+from engine.values.logged import Loggable
+from engine.values.sentences import say
+from engine.values.tools import Tool
 
 SECRET = "mine dear diary"
 

@@ -12,8 +12,8 @@ from pytestqt.qtbot import QtBot
 
 from app.models.conversation_rows import ChatFilter, FolderEntry, group_of
 from app.models.conversations import ConversationsModel
-from engine.messages.conversations import ConversationSummary
-from engine.messages.order import Folder
+from engine.values.conversations import ConversationSummary
+from engine.values.order import Folder
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 

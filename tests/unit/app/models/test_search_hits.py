@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 
 from app.models.search_hits import SearchHitsModel, plain_snippet
-from engine.messages.conversations import ConversationSummary, SearchHit
+from engine.values.conversations import ConversationSummary, SearchHit
 
 WHEN = datetime(2026, 3, 4, tzinfo=UTC)
 

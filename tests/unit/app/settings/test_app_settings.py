@@ -9,7 +9,7 @@ import pytest
 
 from app.settings.app_settings import AppSettings, SettingsFile
 from engine import LearningSettings, SamplingSettings
-from engine.messages.tools import ToolServer
+from engine.values.tools import ToolServer
 
 
 def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:

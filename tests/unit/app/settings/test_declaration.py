@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from app.settings.app_settings import AppSettings
 from app.settings.declaration import Kind, NotInRange, Setting, SettingsPage, Shown, shown_settings
-from engine.parameters import Parameter
+from engine.values.parameters import Parameter
 
 
 class Tea(BaseModel):

@@ -9,7 +9,7 @@ import pytest
 from app.settings.app_settings import AppSettings, SettingsFile
 from app.settings.declaration import shown_settings
 from app.settings.look import Look, Theme, read_look
-from engine.places import SETTINGS
+from engine.values.places import SETTINGS
 
 
 def test_what_was_saved_is_what_the_window_begins_with(tmp_path: Path) -> None:

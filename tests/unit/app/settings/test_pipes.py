@@ -12,11 +12,11 @@ import pytest
 from app.crash.reports import CrashFolder
 from app.crash.watch import log_file, log_to_file
 from app.settings.app_settings import AppSettings, SettingsFile
-from engine.errors import FileUnusable
-from engine.places import CLIENTS, SERVERS, SETTINGS
-from engine.remote.keys import Keys
-from engine.remote.servers import Servers
-from engine.server.clients import Clients
+from engine.backend.remote.keys import Keys
+from engine.backend.remote.servers import Servers
+from engine.backend.server.clients import Clients
+from engine.values.errors import FileUnusable
+from engine.values.places import CLIENTS, SERVERS, SETTINGS
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pipes in folders")
 

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from app.text.hub_files import Fit, advise
-from engine.messages.forms import FormSpeed
-from engine.messages.targets import HubFile
+from engine.values.forms import FormSpeed
+from engine.values.targets import HubFile
 
 GB = 1_000_000_000
 

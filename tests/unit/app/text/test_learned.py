@@ -8,7 +8,7 @@ import pytest
 from app.text.amounts import day_words
 from app.text.learned import ModelInUse, kept_words, model_views, ordinal_of, outcome_words, profile_view
 from app.text.learning_progress import ProgressView
-from engine.messages.learned import ImportOutcome, PairBenefit, ProfileSummary, RecallSize
+from engine.values.learned import ImportOutcome, PairBenefit, ProfileSummary, RecallSize
 from tests.unit.app.learned_made import IN_USE, NOTHING, TINY, WHEN, adapters, benefit, learned
 
 

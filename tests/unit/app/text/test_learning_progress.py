@@ -6,7 +6,7 @@ import pytest
 
 from app.text.learning_progress import ProgressView, progress_view
 from engine import LearningSettings
-from engine.messages.learned import LearningProgress
+from engine.values.learned import LearningProgress
 
 LEARNS = LearningSettings()
 BEGUN = LearningProgress(12, 24)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app.text.markdown import LONGEST_BLOCK, CodeBlock, MarkdownStream, ProseBlock, parse
 from app.text.origin_marks import MarkedSpan, marks_of, proposers, shares_of, spans_of
-from engine.messages.replies import OriginRun
+from engine.values.replies import OriginRun
 from tests.unit.app.text.test_markdown import TEXTS
 
 

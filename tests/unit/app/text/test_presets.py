@@ -6,7 +6,7 @@ from app.text.preset_examples import example_presets, example_prompts
 from app.text.presets import ChatValues, preset_of, preset_words
 from app.text.prompt_variables import pieces
 from engine import OwnSampling
-from engine.messages.order import Preset, TargetChoice
+from engine.values.order import Preset, TargetChoice
 
 COOL = OwnSampling(temperature=0.2)
 Q, Z = TargetChoice("Q", "file:q"), TargetChoice("Z", "file:z")

@@ -4,7 +4,7 @@ from datetime import date
 
 from app.models.target_rows import suggestion_row
 from app.text.suggestions import READING, details, rank, speed_words
-from engine.messages.targets import HubFile, Purpose, Suggestion
+from engine.values.targets import HubFile, Purpose, Suggestion
 
 GB = 1_000_000_000
 

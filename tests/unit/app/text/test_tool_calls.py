@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.text.tool_calls import CallBlock, CallPhase, call_words, formatted, running_words, seconds_words
-from engine.messages.tools import Outcome, ToolCall
+from engine.values.tools import Outcome, ToolCall
 
 CALL = ToolCall("a1b2c3d4e", "weather", "forecast", '{"city": "Paris"}')
 VALUES = st.recursive(

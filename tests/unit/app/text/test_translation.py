@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtWidgets import QApplication, QDialogButtonBox
 from pytestqt.qtbot import QtBot
 
-from app.dialogs.settings_dialog import SettingsDialog
+from app.features.settings.settings_dialog import SettingsDialog
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
 from app.settings.declaration import shown_settings
@@ -37,8 +37,8 @@ from app.text.translation import (
 from app.theme import ThemeKeeper
 from app.widgets.option_row import range_words
 from engine import origins
-from engine.config import TargetOptions
-from engine.messages.events import (
+from engine.values.config import TargetOptions
+from engine.values.events import (
     ConversationsListed,
     DeletedErased,
     DrafterChosen,
@@ -49,11 +49,11 @@ from engine.messages.events import (
     TargetReady,
     TargetsListed,
 )
-from engine.messages.origins import SERVER, TARGET
-from engine.messages.speed import Hindrance, Outcome, SpeedVerdict
-from engine.messages.targets import Added, LibraryTarget
-from engine.requests import Failure
-from engine.sentences import say
+from engine.values.origins import SERVER, TARGET
+from engine.values.requests import Failure
+from engine.values.sentences import say
+from engine.values.speed import Hindrance, Outcome, SpeedVerdict
+from engine.values.targets import Added, LibraryTarget
 from tests.translations.collecting import collected
 from tests.translations.files import Known, write
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.messages.conversations import Message, Role
-from engine.messages.tools import Outcome, Tool, ToolCall, ToolResult
+from engine.values.conversations import Message, Role
+from engine.values.tools import Outcome, Tool, ToolCall, ToolResult
 from tests.unit.app.widgets.messages import prompt, reply
 
 FORECAST = Tool("weather", "forecast", "The weather of a city.")

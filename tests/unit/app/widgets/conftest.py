@@ -4,8 +4,8 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.theme import ThemeKeeper
-from app.widgets.pictures import Pictures
-from app.widgets.transcript import Transcript
+from app.widgets.prompt.pictures import Pictures
+from app.widgets.transcript.transcript import Transcript
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from engine.messages.conversations import Message, Role
-from engine.messages.replies import ReplyStatistics, StopReason
+from engine.values.conversations import Message, Role
+from engine.values.replies import ReplyStatistics, StopReason
 
 STATISTICS = ReplyStatistics(412, 38, 214, 0.31, 6.9, StopReason.STOPPED, 1204, 8192)
 

@@ -8,8 +8,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDialog, QMessageBox, QPushButton, QTabBar, QToolButton
 from pytestqt.qtbot import QtBot
 
-from app.dialogs.parts import ask, question_box
 from app.theme import ThemeKeeper
+from app.widgets.dialog_parts import ask, question_box
 from app.widgets.icon_button import IconButton
 from app.widgets.layouts import in_column
 from app.widgets.parts import PressedByEnter, button

@@ -14,13 +14,13 @@ from pytestqt.qtbot import QtBot
 
 from app.text.tool_calls import CallPhase, redefined_words
 from app.theme import ThemeKeeper
-from app.widgets.pictures import Pictures
-from app.widgets.prose import Prose
-from app.widgets.reply_view import ReplyView
-from app.widgets.transcript import Transcript
-from engine.messages.events import ToolAsked
-from engine.messages.replies import Thought, ThoughtPiece
-from engine.messages.tools import Change, Outcome, Permission, Redefined, Tool
+from app.widgets.prompt.pictures import Pictures
+from app.widgets.transcript.reply_view import ReplyView
+from app.widgets.transcript.transcript import Transcript
+from app.widgets.words.prose import Prose
+from engine.values.events import ToolAsked
+from engine.values.replies import Thought, ThoughtPiece
+from engine.values.tools import Change, Outcome, Permission, Redefined, Tool
 from tests.unit.app.widgets.calls import FORECAST, call, calling, conversation, last, result
 from tests.unit.app.widgets.messages import prompt
 

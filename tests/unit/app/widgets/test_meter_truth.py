@@ -13,20 +13,20 @@ from pytestqt.qtbot import QtBot
 
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
-from app.widgets.meter_text import Readiness
-from app.widgets.speed_meter import SpeedMeter
-from engine.config import ReplySettings, SamplingSettings
-from engine.decoding.speculation import Speculation, open_speculation
-from engine.messages.conversations import ChatTurn, Role
-from engine.messages.replies import ReplyStatistics
-from engine.messages.speed import FASTER, SLOWER, Hindrance
-from engine.numerics.suffix_index import SuffixIndex
-from engine.proposers.catalogue import RECALL, Listed
-from engine.proposers.draft_policy import DraftPolicy
-from engine.proposers.interface import Proposer, Supplies
-from engine.proposers.recall import RecallProposer
-from engine.replies.reply import ReplyWriter
-from engine.stop_signal import StopSignal
+from app.widgets.meter.meter_text import Readiness
+from app.widgets.meter.speed_meter import SpeedMeter
+from engine.speculation.decoding.speculation import Speculation, open_speculation
+from engine.speculation.numerics.suffix_index import SuffixIndex
+from engine.speculation.proposers.catalogue import RECALL, Listed
+from engine.speculation.proposers.draft_policy import DraftPolicy
+from engine.speculation.proposers.interface import Proposer, Supplies
+from engine.speculation.proposers.recall import RecallProposer
+from engine.speculation.replies.reply import ReplyWriter
+from engine.values.config import ReplySettings, SamplingSettings
+from engine.values.conversations import ChatTurn, Role
+from engine.values.replies import ReplyStatistics
+from engine.values.speed import FASTER, SLOWER, Hindrance
+from engine.values.stop_signal import StopSignal
 from tests.fakes.listener import RecordingListener
 from tests.fakes.machine import Machine, TimedTarget
 from tests.fakes.proposers import FakeRecall, FakeSlow
@@ -51,7 +51,7 @@ def recalling(*texts: str) -> RecallProposer:
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
-    monkeypatch.setattr("engine.replies.run._FIGURES_S", 0.0)
+    monkeypatch.setattr("engine.speculation.replies.run._FIGURES_S", 0.0)
     return Machine.running(monkeypatch, CHEAP)
 
 

@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtWidgets import QApplication
 
 from app.main_window import MainWindow
-from engine.messages.conversations import Message
+from engine.values.conversations import Message
 from tests.unit.app.widgets.messages import prompt, reply
 
 _NOTICE = "Slipstream 1.3 is available. " * 4

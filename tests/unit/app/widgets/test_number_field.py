@@ -4,12 +4,12 @@ from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QComboBox, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.dialogs.settings_dialog import SettingsDialog
+from app.features.settings.settings_dialog import SettingsDialog
 from app.settings.app_settings import AppSettings
 from app.settings.declaration import shown_settings
 from app.theme import ThemeKeeper
 from app.widgets.number_field import NumberField, number_box, show_number
-from engine.config import OWN_PARAMETERS
+from engine.values.config import OWN_PARAMETERS
 
 
 def test_fields_of_a_page_stand_below_each_other_whether_they_have_a_unit_or_not(

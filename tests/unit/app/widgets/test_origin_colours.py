@@ -11,14 +11,14 @@ from pytestqt.qtbot import QtBot
 
 from app.text.origin_marks import proposers
 from app.theme import ThemeKeeper
-from app.widgets.code_block import CodeBlockView
-from app.widgets.origin_legend import OriginLegend
-from app.widgets.pictures import Pictures
-from app.widgets.prose import Prose
-from app.widgets.reply_view import ReplyView
-from app.widgets.transcript import Transcript
-from engine.messages.conversations import Message
-from engine.messages.replies import OriginRun
+from app.widgets.prompt.pictures import Pictures
+from app.widgets.transcript.origin_legend import OriginLegend
+from app.widgets.transcript.reply_view import ReplyView
+from app.widgets.transcript.transcript import Transcript
+from app.widgets.words.code_block import CodeBlockView
+from app.widgets.words.prose import Prose
+from engine.values.conversations import Message
+from engine.values.replies import OriginRun
 from tests.unit.app.widgets.messages import STATISTICS, prompt, reply
 
 pytestmark = pytest.mark.usefixtures("drafter_and_recall")

@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 from app.text.highlight import Lexing
 from app.text.markdown import parse
 from app.theme import ThemeKeeper
-from app.widgets.reply_view import ReplyView
+from app.widgets.transcript.reply_view import ReplyView
 
 
 def test_the_blocks_of_a_reply_go_a_few_at_a_time(qtbot: QtBot, keeper: ThemeKeeper) -> None:

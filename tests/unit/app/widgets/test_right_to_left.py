@@ -11,9 +11,9 @@ from app.text.highlight import Lexing
 from app.text.markdown import CodeBlock, ProseBlock, parse
 from app.text.unseen import APART, APART_END
 from app.theme import ThemeKeeper
-from app.widgets.code_block import CodeBlockView
-from app.widgets.joined_text import copied
-from app.widgets.prose import Prose, _quote_level
+from app.widgets.words.code_block import CodeBlockView
+from app.widgets.words.joined_text import copied
+from app.widgets.words.prose import Prose, _quote_level
 
 HEBREW = "שלום עולם"
 ARABIC = "مرحبا بالعالم"

@@ -6,9 +6,9 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QApplication
 
-from app.widgets.prose import Prose, WideTable
-from app.widgets.reply_view import ReplyView
-from app.widgets.transcript import Transcript
+from app.widgets.transcript.reply_view import ReplyView
+from app.widgets.transcript.transcript import Transcript
+from app.widgets.words.prose import Prose, WideTable
 from tests.unit.app.widgets.messages import prompt, reply
 
 _WORDS = ("Administration", "Responsibility", "Internationalization", "Characteristics", "Acknowledgement")

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.errors import FileUnusable
 from engine.lab.distillation.corpus import corpus_files, read_labels, read_lessons, write_labels
-from engine.learning.samples import Labels
-from engine.messages.conversations import ChatTurn, Role
-from tests.unit.engine.learning.made import ids, lesson
+from engine.speculation.learning.samples import Labels
+from engine.values.conversations import ChatTurn, Role
+from engine.values.errors import FileUnusable
+from tests.unit.engine.speculation.learning.made import ids, lesson
 
 PIECES = [bytes([value]) for value in range(256)] + [b"<|im_start|>", b"<|im_end|>"]
 START, END = 256, 257

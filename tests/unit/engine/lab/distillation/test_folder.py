@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 import torch
 
-from engine.drafter.checkpoint import load_drafter
-from engine.drafter.matrices import WeightForm
-from engine.errors import DrafterUnusable
 from engine.lab.distillation.cut import Cut
 from engine.lab.distillation.folder import read_drafter, write_drafter
-from engine.target.chat_template import CHATML
-from tests.unit.engine.drafter.checkpoints import random_llama, reference_logits, save
-from tests.unit.engine.drafter.tokenizers_made import byte_level
+from engine.speculation.drafter.checkpoint import load_drafter
+from engine.speculation.drafter.matrices import WeightForm
+from engine.speculation.model.chat.chat_template import CHATML
+from engine.values.errors import DrafterUnusable
+from tests.unit.engine.speculation.drafter.checkpoints import random_llama, reference_logits, save
+from tests.unit.engine.speculation.drafter.tokenizers_made import byte_level
 
 TOKENS = [5, 9, 300, 41, 7]
 

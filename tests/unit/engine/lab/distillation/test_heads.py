@@ -11,18 +11,18 @@ import numpy as np
 import pytest
 import torch
 
-from engine.config import DistillSettings, TargetSettings
-from engine.drafter.heads import load_heads
-from engine.errors import DrafterUnusable, FileUnusable
 from engine.lab.distillation.corpus import read_lessons
 from engine.lab.distillation.heads import distill_heads
 from engine.lab.distillation.heads_training import HeadsModel, HeadVocabulary, count_hits
 from engine.lab.distillation.progress import DistillProgress, Judgement, TrainingProgress
 from engine.lab.distillation.teacher import TargetTeacher
 from engine.lab.distillation.thoughts import ReplyStates, ThoughtShards
-from engine.stop_signal import StopSignal
-from engine.target.llama_cpp import LlamaCppTarget
-from engine.target.sources import file_source
+from engine.speculation.drafter.heads import load_heads
+from engine.speculation.model.files.sources import file_source
+from engine.speculation.model.llama.llama_cpp import LlamaCppTarget
+from engine.values.config import DistillSettings, TargetSettings
+from engine.values.errors import DrafterUnusable, FileUnusable
+from engine.values.stop_signal import StopSignal
 from tests.fakes.tiny_models import tiny_llama
 
 HIDDEN = 64

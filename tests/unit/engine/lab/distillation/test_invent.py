@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from engine.errors import FileUnusable, MendableError, PromptTooLong, TemplateFailed
 from engine.lab.distillation import invent as invent_module
 from engine.lab.distillation.conversation import SEEDS, SHARES, SYSTEM_PROMPTS
 from engine.lab.distillation.corpus import read_labels, read_lessons
 from engine.lab.distillation.invent import invent
 from engine.lab.distillation.progress import InventProgress
 from engine.lab.distillation.work import write_whole
-from engine.target.chat_template import CHATML, ChatTemplate
+from engine.speculation.model.chat.chat_template import CHATML, ChatTemplate
+from engine.values.errors import FileUnusable, MendableError, PromptTooLong, TemplateFailed
 from tests.fakes.parallel_target import FakeParallelTarget, babbles, surely
 from tests.fakes.target import END, PIECES
 

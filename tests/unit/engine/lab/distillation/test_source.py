@@ -8,10 +8,10 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from engine.errors import TargetUnsupported
 from engine.lab.distillation.cut import CutShape, check_cut, cut_drafter
 from engine.lab.distillation.source import GgufSource
-from engine.target.sources import starter_path
+from engine.speculation.model.files.sources import starter_path
+from engine.values.errors import TargetUnsupported
 
 
 @pytest.fixture(scope="module")

@@ -11,17 +11,17 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from engine.config import TargetSettings
 from engine.lab.distillation.corpus import NUM_LIKELIEST, read_labels
 from engine.lab.distillation.progress import LabelProgress
 from engine.lab.distillation.source import GgufSource
 from engine.lab.distillation.teacher import TargetTeacher, Teacher, Thought, TorchTeacher, label_lessons
-from engine.learning.samples import CorpusLesson, Labels
-from engine.messages.conversations import ChatTurn, Role
-from engine.stop_signal import StopSignal
-from engine.target.interface import Target
-from engine.target.sources import starter_path
-from tests.unit.engine.drafter.checkpoints import random_llama, reference_logits
+from engine.speculation.learning.samples import CorpusLesson, Labels
+from engine.speculation.model.files.sources import starter_path
+from engine.speculation.model.interface import Target
+from engine.values.config import TargetSettings
+from engine.values.conversations import ChatTurn, Role
+from engine.values.stop_signal import StopSignal
+from tests.unit.engine.speculation.drafter.checkpoints import random_llama, reference_logits
 
 
 def _lessons(count: int, vocabulary: int) -> list[CorpusLesson]:
@@ -129,7 +129,7 @@ def test_reading_goes_on_after_the_last_whole_file(tmp_path: Path, monkeypatch: 
 @pytest.fixture
 def narrow() -> Iterator[Target]:
     """The starter with a context that is soon full, and yet takes more than one pass."""
-    from engine.target.llama_cpp import LlamaCppTarget
+    from engine.speculation.model.llama.llama_cpp import LlamaCppTarget
 
     settings = TargetSettings(context_size=640)
     target = LlamaCppTarget.load(starter_path(), "starter", settings, lambda _progress: None, StopSignal())

@@ -12,11 +12,11 @@ import torch
 from safetensors import safe_open
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from engine.errors import FileUnusable
 from engine.lab.distillation.progress import TrainingProgress
 from engine.lab.distillation.training import DistillationSettings, Lessons, train
-from engine.learning.evaluation import count_hits
-from engine.learning.samples import LabelTable, Sample
+from engine.speculation.learning.evaluation import count_hits
+from engine.speculation.learning.samples import LabelTable, Sample
+from engine.values.errors import FileUnusable
 
 VOCABULARY = 24
 NO_LABELS = LabelTable(np.zeros((0, 1), np.int32), np.zeros((0, 1), np.float16))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import FileUnusable
 from engine.lab.distillation.work import WorkFolder
+from engine.values.errors import FileUnusable
 
 
 def test_the_same_settings_go_on_and_others_do_not(tmp_path: Path) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from engine.decoding.figures import DecodingFigures, ProposerFigures
 from engine.lab.measuring.modes import ModeAnswer
 from engine.lab.measuring.prompts import BenchQuestion, ScriptedChat
-from engine.stop_signal import StopSignal
+from engine.speculation.decoding.figures import DecodingFigures, ProposerFigures
+from engine.values.stop_signal import StopSignal
 
 TOKENS = (5, 6, 7)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.decoding.figures import DecodingFigures
 from engine.lab.measuring.counted import attainable
+from engine.speculation.decoding.figures import DecodingFigures
 
 
 def _figures(passes: dict[int, tuple[int, float]], checked: int = 0, stood: int = 0) -> DecodingFigures:

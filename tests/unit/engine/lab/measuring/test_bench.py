@@ -2,13 +2,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.errors import PromptTooLong
 from engine.lab.measuring.bench import Bench, Fork, ModeComparison
 from engine.lab.measuring.modes import ModeAnswer
 from engine.lab.measuring.prompts import BenchQuestion
-from engine.messages.conversations import Role
-from engine.stop_signal import StopSignal
-from engine.target.interface import Interrupted
+from engine.speculation.model.interface import Interrupted
+from engine.values.conversations import Role
+from engine.values.errors import PromptTooLong
+from engine.values.stop_signal import StopSignal
 from tests.unit.engine.lab.measuring.made import FakeMode, answer, chat
 
 

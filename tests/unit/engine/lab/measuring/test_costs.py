@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import SettingInvalid
 from engine.lab.measuring.order import PASS_S, SimulatedCosts
-from engine.messages.drafters import DrafterRunner, DrafterSource
+from engine.values.drafters import DrafterRunner, DrafterSource
+from engine.values.errors import SettingInvalid
 
 
 def drafter(key: str) -> DrafterSource:

@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from engine.decoding.figures import DecodingFigures
 from engine.lab.measuring.counted import pass_means, ratio_by_counts
+from engine.speculation.decoding.figures import DecodingFigures
 
 
 def figures(

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from engine.lab.measuring.bench import Fork, LogitGauge, find_fork
-from engine.stop_signal import StopSignal
-from engine.target.interface import FloatRows
+from engine.speculation.model.interface import FloatRows
+from engine.values.stop_signal import StopSignal
 from tests.fakes.target import END, FakeTarget
 from tests.unit.engine.lab.measuring.made import answer
 

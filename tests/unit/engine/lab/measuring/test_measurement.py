@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from engine.decoding.speculation import Speculation
 from engine.lab.measuring.measurement import Measurement
 from engine.lab.measuring.order import BenchOrder, SimulatedCosts
 from engine.lab.measuring.prompts import ScriptedChat
-from engine.stop_signal import StopSignal
-from engine.target.trace import TraceTarget
+from engine.speculation.decoding.speculation import Speculation
+from engine.speculation.model.llama.trace import TraceTarget
+from engine.values.stop_signal import StopSignal
 from tests.fakes.proposers import drafting
 from tests.fakes.target import FakeTarget, says
 from tests.unit.engine.lab.measuring.test_modes import Foreteller
-from tests.unit.engine.target.test_trace import FakeVocabulary
+from tests.unit.engine.speculation.model.llama.test_trace import FakeVocabulary
 
 REPLY = "abcdefg"
 CHATS = (ScriptedChat("one", "chat", (), ("Hi",), REPLY), ScriptedChat("two", "chat", (), ("Hello",), REPLY))

@@ -4,24 +4,24 @@ from pathlib import Path
 
 import pytest
 
-from engine.config import ReplySettings, SamplingSettings
-from engine.decoding.speculation import Speculation
-from engine.errors import TargetUnusable
 from engine.lab.measuring.modes import ReplayMode, SimulatedMode, WriterMode
 from engine.lab.measuring.order import PASS_S, SimulatedCosts
 from engine.lab.measuring.prompts import BenchQuestion
-from engine.messages.conversations import ChatTurn, Role
-from engine.messages.origins import Origin
-from engine.numerics.draft import NO_DRAFT, Draft
-from engine.proposers.interface import Context, Proposer, Worth
-from engine.stop_signal import StopSignal
-from engine.target.body import BodyTarget
-from engine.target.interface import Interrupted
-from engine.target.trace import TraceTarget
+from engine.speculation.decoding.speculation import Speculation
+from engine.speculation.model.body import BodyTarget
+from engine.speculation.model.interface import Interrupted
+from engine.speculation.model.llama.trace import TraceTarget
+from engine.speculation.numerics.draft import NO_DRAFT, Draft
+from engine.speculation.proposers.interface import Context, Proposer, Worth
+from engine.values.config import ReplySettings, SamplingSettings
+from engine.values.conversations import ChatTurn, Role
+from engine.values.errors import TargetUnusable
+from engine.values.origins import Origin
+from engine.values.stop_signal import StopSignal
 from tests.fakes.clock import FakeClock
 from tests.fakes.proposers import FakeSlow, drafting
 from tests.fakes.target import FakeTarget, says
-from tests.unit.engine.target.test_trace import FakeVocabulary
+from tests.unit.engine.speculation.model.llama.test_trace import FakeVocabulary
 
 GREEDY = SamplingSettings(temperature=0)
 TURNS = (ChatTurn(Role.USER, "Hi"),)

@@ -7,20 +7,20 @@ from typing import Any, cast
 
 import pytest
 
-from engine.errors import DrafterUnusable, FileUnusable, TargetUnusable
 from engine.lab.measuring.opening import MakeDrafting, MeasuredDrafting, open_measurement
 from engine.lab.measuring.order import WAYS, BenchOrder, SimulatedCosts, Way
-from engine.messages.drafters import DrafterRunner, DrafterSource
-from engine.messages.learned import VerifiedReply
-from engine.numerics.draft_length import PassCosts
-from engine.proposers.drafting import Teachable
-from engine.proposers.interface import Proposer
-from engine.proposers.selection import GivenStep
-from engine.stop_signal import StopSignal
-from engine.target.interface import Target, TokenizingVocabulary
+from engine.speculation.model.interface import Target, TokenizingVocabulary
+from engine.speculation.numerics.draft_length import PassCosts
+from engine.speculation.proposers.drafting import Teachable
+from engine.speculation.proposers.interface import Proposer
+from engine.speculation.proposers.selection import GivenStep
+from engine.values.drafters import DrafterRunner, DrafterSource
+from engine.values.errors import DrafterUnusable, FileUnusable, TargetUnusable
+from engine.values.learned import VerifiedReply
+from engine.values.stop_signal import StopSignal
 from tests.fakes.target import FakeTarget, says
 from tests.unit.engine.lab.measuring.test_modes import Foreteller
-from tests.unit.engine.target.test_trace import FakeVocabulary
+from tests.unit.engine.speculation.model.llama.test_trace import FakeVocabulary
 
 REPLY = "abcdefghijklmnopqrstuvwxyz" * 20
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import SettingInvalid
 from engine.lab.measuring.order import BenchOrder
+from engine.values.errors import SettingInvalid
 
 PROMPTS = Path("prompts.jsonl")
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from engine.lab.measuring.machine import PassProbe
-from engine.stop_signal import StopSignal
-from engine.target.interface import FloatRows
+from engine.speculation.model.interface import FloatRows
+from engine.values.stop_signal import StopSignal
 from tests.fakes.clock import FakeClock
 from tests.fakes.target import FakeTarget
 

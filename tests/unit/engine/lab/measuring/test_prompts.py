@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import FileUnusable
 from engine.lab.measuring.prompts import BenchQuestion, read_prompts
-from engine.messages.conversations import ChatTurn, Role
+from engine.values.conversations import ChatTurn, Role
+from engine.values.errors import FileUnusable
 
 
 def written(folder: Path, *lines: object) -> Path:

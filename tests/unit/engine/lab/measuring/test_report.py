@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from engine.decoding.figures import DecodingFigures
 from engine.lab.measuring.bench import BenchOutcome, Fork, ModeComparison
 from engine.lab.measuring.modes import ModeAnswer
 from engine.lab.measuring.prompts import BenchQuestion
 from engine.lab.measuring.report import Subject, make_report, ratio_to_plain
-from engine.messages.conversations import ChatTurn, Role
+from engine.speculation.decoding.figures import DecodingFigures
+from engine.values.conversations import ChatTurn, Role
 from tests.unit.engine.lab.measuring.made import answer, drafted
 
 SUBJECT = Subject("starter", simulated=False, machine={"cpu": "a"}, settings={"seed": 0}, pass_costs={2: 1.12345})

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from engine.config import EngineConfig, TargetSettings
-from engine.errors import DrafterUnusable
 from engine.lab.measuring.shallow import FOLDER, left_out_greedily, shallow_copy
-from engine.numerics.draft_length import FixedCosts
-from engine.places import clear_words
-from engine.proposers.shared_vocabulary import SharedVocabularyDrafter
-from engine.proposers.supply import DrafterSupply
-from engine.stop_signal import StopSignal
-from engine.target.llama_cpp import LlamaCppTarget
+from engine.speculation.model.llama.llama_cpp import LlamaCppTarget
+from engine.speculation.numerics.draft_length import FixedCosts
+from engine.speculation.proposers.shared_vocabulary import SharedVocabularyDrafter
+from engine.speculation.proposers.supply import DrafterSupply
+from engine.values.config import EngineConfig, TargetSettings
+from engine.values.errors import DrafterUnusable
+from engine.values.places import clear_words
+from engine.values.stop_signal import StopSignal
 from tests.fakes.proposers import FREE
 from tests.fakes.tiny_models import tiny_llama, tiny_qwen2
 

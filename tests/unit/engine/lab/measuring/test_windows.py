@@ -6,12 +6,12 @@ from collections import Counter
 
 import pytest
 
-from engine.decoding.figures import DecodingFigures, ProposerFigures
 from engine.lab.measuring.bench import ModeComparison
 from engine.lab.measuring.modes import ModeAnswer
 from engine.lab.measuring.prompts import BenchQuestion
 from engine.lab.measuring.windows import windows
-from engine.messages.conversations import ChatTurn, Role
+from engine.speculation.decoding.figures import DecodingFigures, ProposerFigures
+from engine.values.conversations import ChatTurn, Role
 from tests.unit.engine.lab.measuring.made import answer, drafted
 
 

@@ -1,0 +1,566 @@
+"""Sends prompts, and shows the replies as they grow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtGui import QGuiApplication
+
+from app.engine_bridge import EngineBridge, Posted
+from app.features.chat.chat_tools import ChatTools
+from app.features.chats.conversations import UNDO_MS, ConversationsController
+from app.features.controller import Controller
+from app.features.library.target import TargetController
+from app.main_window import MainWindow
+from app.models.conversations import title_words
+from app.settings.keeper import SettingsKeeper
+from app.text.places import host_words
+from app.text.tool_calls import CallPhase
+from app.widgets.transcript.answers import Siblings
+from app.widgets.transcript.virtual_column import RowPlace
+from engine import Command, ContinueReply, EditPrompt, OwnSampling, Regenerate, ReplySettings, Send
+from engine.values.comparison import ChatSampling
+from engine.values.conversations import Message
+from engine.values.events import (
+    ContextTrimmed,
+    ConversationForgotten,
+    ConversationOpened,
+    Event,
+    EverythingForgotten,
+    Failed,
+    MessageDeleted,
+    MessageStored,
+    PromptProgress,
+    PromptStored,
+    ReplyCall,
+    ReplyFinished,
+    ReplyStarted,
+    ReplyText,
+    ReplyThought,
+    ReplyWaits,
+    ToolFinished,
+)
+from engine.values.prompts import MOST_FILES, MOST_PASTED, with_names
+from engine.values.replies import OriginRun, Thought
+from engine.values.tools import Outcome, ToolCall
+
+
+@dataclass
+class _GrowingReply:
+    request: Posted
+    conversation_id: int | None  # None until a new conversation is stored
+    incognito: bool = False  # if it begins a conversation
+    prompt: str | None = None  # that was sent; None if an earlier one is answered
+    prompt_id: int | None = None  # of the message being answered, once it is known: a prompt, or the result of a call
+    begun: str = ""  # the reply that it continues
+    thoughts: tuple[Thought, ...] = ()  # of that
+    is_forgotten: bool = False  # with its conversation
+    pieces: list[ReplyText | ReplyThought] = field(default_factory=list)
+    origins: list[OriginRun] = field(default_factory=list)  # of its text
+    calls: tuple[ToolCall, ...] = ()  # of the reply before, that have no result yet
+    is_calling: bool = False  # it is writing a call
+    is_between: bool = False  # nothing is being written: calls are carried out
+    waits_for: str = ""  # in words, until it can begin
+
+    def rest(self, message: Message) -> None:
+        """A part of the answer is whole, and others follow."""
+        self.prompt_id, self.begun, self.thoughts = message.id, "", ()
+        self.pieces, self.origins = [], []
+        self.is_calling, self.is_between = False, True
+
+    @property
+    def text(self) -> str:
+        return "".join(each.text for each in self.pieces if isinstance(each, ReplyText))
+
+
+@dataclass(frozen=True)
+class NextChat:
+    """The settings of a chat that is not begun yet."""
+
+    system_prompt: str
+    sampling: OwnSampling = OwnSampling()
+
+
+@dataclass(frozen=True)
+class _Kept:
+    next_chat: NextChat | None
+    finished: tuple[Message, ...]
+    messages: tuple[Message, ...]
+    siblings: Siblings
+    revisions: Mapping[int, str]
+    place: RowPlace | None  # in the chat
+
+
+class ChatController(Controller):
+    """Has prompts answered, one at a time, and shows the open conversation with the reply that is written in it. Two
+    other controllers decide which conversation is open and which target answers.
+
+    Signals:
+        next_chat_changed(): the next chat begins with other settings, or others are the defaults.
+    """
+
+    next_chat_changed = Signal()
+
+    def __init__(
+        self,
+        window: MainWindow,
+        bridge: EngineBridge,
+        conversations: ConversationsController,
+        target: TargetController,
+        keeper: SettingsKeeper,
+        tools: ChatTools,
+    ) -> None:
+        super().__init__(window, bridge)
+        self._next_chat: NextChat | None = None
+        self._conversations = conversations
+        self._target = target
+        self._keeper = keeper
+        self._reply: _GrowingReply | None = None
+        self._tools = tools
+        self._finished: list[Message] = []  # of the last answer
+        self._shown_left_out = 0  # messages of the open conversation, as the user was shown
+        conversations.moved.connect(self._on_moved)
+        keeper.changed.connect(self.next_chat_changed)
+        window.prompt_box.submitted.connect(self._send)
+        window.prompt_box.stop_requested.connect(self._stop)
+        window.conversations.deleted.connect(self._stop_reply_in)
+        window.signs.writing_requested.connect(self._open_written)
+        bridge.listen(ConversationOpened, self._on_opened)
+
+    @property
+    def reply_settings(self) -> ReplySettings:
+        """Of the next reply in the open chat."""
+        settings, target = self._keeper.settings, self._target.in_use
+        thinks = None if target is None or target.thinks is None else settings.thinking.get(target.identity)
+        return replace(settings.reply_settings(), thinks=thinks, tools=self._tools.chosen)
+
+    @property
+    def system_prompt(self) -> str:
+        """Of all chats that begin from now on."""
+        return self._keeper.settings.system_prompt
+
+    @property
+    def next_chat(self) -> NextChat | None:
+        """Of the next one alone; None: the same as for all."""
+        return self._next_chat
+
+    @next_chat.setter
+    def next_chat(self, settings: NextChat | None) -> None:
+        self._next_chat = settings
+        self.next_chat_changed.emit()
+
+    @property
+    def new_chat(self) -> NextChat:
+        """What the next chat begins with."""
+        return self.next_chat or NextChat(self.system_prompt)
+
+    @property
+    def sampling(self) -> ChatSampling:
+        """Where the open chat has its own sampling from."""
+        return ChatSampling(self._conversations.open_id, self.new_chat.sampling)
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether a reply is being written in the open conversation."""
+        return self._reply is not None and self._reply.conversation_id == self._conversations.open_id
+
+    def answer(
+        self,
+        command: Regenerate | EditPrompt | ContinueReply,
+        prompt_id: int | None = None,
+        begun: str = "",
+        thoughts: tuple[Thought, ...] = (),
+        calls: tuple[ToolCall, ...] = (),
+    ) -> Posted | None:
+        """Has a reply written in the open conversation; None if one is under way or no model is loaded. `prompt_id` is
+        the message that is answered, if it is stored already, and `begun` the reply that is continued, with its
+        `thoughts`. `calls` are carried out first."""
+        if self._reply is not None:
+            self._window.toasts.show_info(self.tr("Wait for the reply to end, or stop it with Esc."))
+            return None
+        if self._target.in_use is None:
+            self._window.toasts.show_info(self.tr("The model is still loading; try again when it is ready."))
+            return None
+        open_id = self._conversations.open_id
+        request = self._bridge.post(command)
+        reply = _GrowingReply(request, open_id, prompt_id=prompt_id, begun=begun, thoughts=thoughts)
+        reply.is_between = bool(calls)
+        self._await(reply, calls)
+        return self._begin_reply(reply)
+
+    # What the user wants
+
+    @Slot(object)
+    def _send(self, prompt: str) -> None:
+        open_id = self._conversations.open_id
+        new = self.new_chat
+        incognito = self._conversations.is_incognito and open_id is None
+        command = Send(
+            prompt,
+            open_id,
+            self.reply_settings,
+            new.system_prompt,
+            incognito,
+            new.sampling,
+            has_own_system_prompt=new.system_prompt != self.system_prompt,
+            pictures=self._window.pictures.fresh_in(prompt),
+            folder_id=self._conversations.folder_id,
+        )
+        self._begin_reply(_GrowingReply(self._bridge.post(command), open_id, incognito, prompt))
+
+    @Slot()
+    def _stop(self) -> None:
+        if self._reply is not None:
+            self._reply.request.stop()
+
+    @Slot(object)
+    def _stop_reply_in(self, conversation_ids: tuple[int, ...]) -> None:
+        if self._reply is not None and self._reply.conversation_id in conversation_ids:
+            self._reply.request.stop()
+
+    @Slot(object)
+    def _on_moved(self, conversation_id: int | None) -> None:
+        self._show_writing()
+        if conversation_id is None:
+            self._shown_left_out = 0
+            self._window.transcript.clear()
+            self._show_speed()
+
+    @Slot()
+    def _open_written(self) -> None:
+        if self._reply is not None and self._reply.conversation_id is not None:
+            self._window.conversations.chosen.emit(self._reply.conversation_id)
+
+    # What the engine says
+
+    def _on_event(self, event: Event) -> None:
+        match event:
+            case ConversationForgotten(summary):
+                if self._reply is not None and self._reply.conversation_id == summary.id:
+                    self._reply.request.stop()
+                    self._reply.is_forgotten = True
+            case EverythingForgotten():
+                self._finished.clear()
+                self.next_chat = None
+            case MessageDeleted():
+                self._finished.clear()  # it may be one of them
+            case PromptStored(message, siblings):
+                self._on_prompt_stored(message, siblings)
+            case MessageStored(held_id, message, siblings):
+                self._on_stored(held_id, message, siblings)
+            case ReplyStarted():
+                self._on_started(event)
+                self._show_left_out(event.conversation_id, event.left_out_messages)
+            case ContextTrimmed(conversation_id, left_out_messages):
+                self._show_left_out(conversation_id, left_out_messages)
+            case PromptProgress():
+                if event.conversation_id == self._conversations.open_id:
+                    self._window.transcript.show_prompt_progress(event.num_evaluated, event.num_total)
+            case ReplyWaits(conversation_id, sentence):
+                self._on_waiting(conversation_id, sentence)
+            case ReplyText() | ReplyThought():
+                self._on_piece(event)
+            case ReplyCall():
+                self._on_call(event)
+            case ReplyFinished(message, siblings):
+                self._on_finished(message, siblings)
+            case ToolFinished(message, siblings):
+                self._on_result(message, siblings)
+
+    def kept(self) -> _Kept:
+        transcript = self._window.transcript
+        return _Kept(
+            self.next_chat,
+            tuple(self._finished),
+            transcript.messages,
+            transcript.siblings,
+            transcript.revisions,
+            transcript.column.place,
+        )
+
+    def resume(self, kept: _Kept) -> None:
+        self.next_chat, self._finished = kept.next_chat, [*kept.finished]
+        self._window.transcript.show_messages(kept.messages, kept.siblings, kept.revisions)
+        self._show_speed()
+        last = kept.messages[-1] if kept.messages else None
+        if last is not None and last.statistics is not None:
+            self._show_left_out(last.conversation_id, last.statistics.left_out_messages)
+        self._window.transcript.column.go_to(kept.place)
+
+    def _on_opened(self, event: ConversationOpened) -> None:
+        conversation = event.conversation
+        conversation_id, messages = conversation.summary.id, conversation.messages
+        if conversation_id != self._conversations.open_id:
+            return
+        reply = self._reply
+        messages = self._with_finished(conversation_id, messages)
+        ids = [message.id for message in messages]
+        is_answered = reply is not None and reply.prompt_id in ids
+        if reply is not None and reply.prompt_id in ids:
+            messages = messages[: ids.index(reply.prompt_id) + 1]  # the rest is being written again
+        transcript = self._window.transcript
+        shown = transcript.messages
+        is_same = bool(shown) and shown[0].conversation_id == conversation_id
+        (transcript.change_messages if is_same else transcript.show_messages)(messages, conversation.siblings)
+        last = messages[-1] if messages else None
+        self._show_speed()
+        self._shown_left_out = 0
+        if last is not None and last.statistics is not None:
+            self._show_left_out(conversation_id, last.statistics.left_out_messages)
+        if reply is not None and is_answered:
+            self._show_growing(reply)
+
+    def _with_finished(self, conversation_id: int, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+        """And what ended while the conversation was being read."""
+        for message in self._finished:
+            ids = [each.id for each in messages]
+            if message.conversation_id != conversation_id or message.id in ids:
+                continue
+            if ids and ids[-1] == message.parent_id:
+                messages = (*messages, message)
+            elif self.is_answering and message.parent_id in ids:  # another branch was read, which is being left
+                messages = (*messages[: ids.index(message.parent_id) + 1], message)
+        return messages
+
+    def _show_growing(self, reply: _GrowingReply) -> None:
+        transcript = self._window.transcript
+        transcript.resume_answer()
+        if reply.is_between and reply.calls:
+            return
+        transcript.begin_reply(reply.begun, reply.thoughts)
+        for piece in reply.pieces:
+            self._show_piece(piece)
+        transcript.show_pending()
+        if reply.is_calling:
+            transcript.show_calling()
+        if reply.waits_for:
+            transcript.show_waiting(reply.waits_for)
+
+    def _on_prompt_stored(self, message: Message, siblings: tuple[int, ...]) -> None:
+        reply = self._reply
+        if reply is None:  # it was stopped before the store had it
+            if message.conversation_id == self._conversations.open_id:
+                self._conversations.read(message.conversation_id)
+            return
+        if reply.conversation_id is None:
+            if self._conversations.open_id is None:
+                self._conversations.name_chat(message.conversation_id, reply.incognito)
+            self.next_chat = None  # also if another conversation is open by now
+        reply.conversation_id = message.conversation_id
+        reply.prompt_id = message.id
+        self._show_writing()
+        self._window.toasts.clear_errors()
+        if message.conversation_id != self._conversations.open_id:
+            return
+        if not self._is_shown(message):
+            if not self._window.transcript.cut_after(message.parent_id):
+                self._conversations.read(message.conversation_id)  # another branch is shown
+                return
+            self._window.transcript.append_message(message, siblings)
+        self._window.transcript.begin_reply()
+
+    def _on_stored(self, held_id: int, message: Message, siblings: tuple[int, ...]) -> None:
+        """It is another message now only by its id."""
+        if self._reply is not None and self._reply.prompt_id == held_id:
+            self._reply.prompt_id = message.id
+        self._finished = [message if each.id == held_id else each for each in self._finished]
+        if message.conversation_id == self._conversations.open_id:
+            self._window.transcript.update_message(held_id, message, siblings)
+
+    def _on_piece(self, event: ReplyText | ReplyThought) -> None:
+        if self._reply is not None:
+            self._reply.pieces.append(event)
+            self._reply.origins += event.origins if isinstance(event, ReplyText) else ()
+        if event.conversation_id == self._conversations.open_id:
+            self._show_piece(event)
+            if self._target.in_use is not None and self._reply is not None:
+                target = self._target.in_use
+                host = "" if target.server is None else target.server.host
+                self._window.meter.show_live(event.figures, target.context_size, self._reply.origins, host)
+
+    def _show_piece(self, event: ReplyText | ReplyThought) -> None:
+        if isinstance(event, ReplyText):
+            self._window.transcript.append_reply_text(event.text, event.origins)
+        else:
+            self._window.transcript.append_thought(event.piece)
+
+    def _on_call(self, event: ReplyCall) -> None:
+        if self._reply is not None:
+            is_new, self._reply.is_calling = not self._reply.is_calling, True
+            if is_new and event.conversation_id == self._conversations.open_id:
+                self._window.transcript.show_calling()
+
+    def _on_waiting(self, conversation_id: int, sentence: str) -> None:
+        """Until it can begin."""
+        if self._reply is not None and self._reply.conversation_id == conversation_id:
+            self._reply.waits_for = sentence
+        if conversation_id == self._conversations.open_id:
+            self._window.transcript.show_waiting(sentence)
+
+    def _on_started(self, event: ReplyStarted) -> None:
+        reply = self._reply
+        if reply is None:
+            return
+        if reply.waits_for:
+            self._on_waiting(event.conversation_id, "")
+        if reply.prompt_id is None or reply.is_between:
+            reply.prompt_id = event.parent_id
+        reply.is_between = False
+
+    def _on_finished(self, message: Message, siblings: tuple[int, ...]) -> None:
+        if self._reply is not None and self._reply.conversation_id != message.conversation_id:
+            return  # a program's, while this one waits
+        if self._reply is None or not self._is_part(message):
+            self._finished.clear()
+        self._finished.append(message)
+        if self._reply is not None and message.calls:
+            self._reply.rest(message)
+            self._await(self._reply, message.calls)
+        else:
+            self._end_reply()
+        if message.conversation_id == self._conversations.open_id and not self._is_shown(message):
+            if self._is_elsewhere(message):
+                self._conversations.read(message.conversation_id)
+                return
+            self._window.transcript.finish_reply(message, siblings)
+            self._show_speed()
+
+    def _on_result(self, message: Message, siblings: tuple[int, ...]) -> None:
+        reply, result = self._reply, message.result
+        if reply is None or result is None:
+            return
+        self._finished.append(message)
+        reply.rest(message)
+        reply.calls = tuple(each for each in reply.calls if each.id != result.call.id)
+        if message.conversation_id != self._conversations.open_id or self._is_shown(message):
+            return
+        if self._is_elsewhere(message):
+            self._conversations.read(message.conversation_id)
+            return
+        self._window.transcript.add_result(message, siblings)
+        if not reply.calls and result.outcome is not Outcome.STOPPED:
+            self._window.transcript.begin_reply()  # the next reply is being prepared
+
+    def _on_ended(self, command: Command) -> None:
+        """Also where the last reply called tools and none followed, or it was stopped before its first word."""
+        reply = self._reply
+        if reply is not None and reply.request.command is command:
+            self._end_reply()
+            self._window.transcript.end_answer()
+            self._show_speed()
+            if reply.prompt is not None and reply.prompt_id is None and not reply.is_forgotten:
+                self._give_back(reply, reply.prompt)  # it was stopped before anybody had begun with it
+            if not self._finished and reply.conversation_id == self._conversations.open_id is not None:
+                self._conversations.read(self._conversations.open_id)  # what was to be written again is back
+
+    @Slot(object)
+    def _on_failed(self, failed: Failed) -> None:
+        reply = self._reply
+        if reply is None or reply.request.command != failed.command:  # the reply itself ended well
+            self._window.toasts.show_error(failed.sentence)
+            return
+        self._end_reply()
+        self._window.transcript.end_answer()
+        if not reply.is_forgotten:  # else there is nothing to show or give back
+            self._show_stored(reply)
+            self._window.toasts.show_error(failed.sentence)
+
+    # Helpers
+
+    def _begin_reply(self, reply: _GrowingReply) -> Posted:
+        self._reply = reply
+        self._finished = []
+        reply.request.failed.connect(self._on_failed)
+        reply.request.finished.connect(partial(self._on_ended, reply.request.command))
+        self._show_speed()
+        self._show_writing()
+        self._window.set_busy(True)
+        return reply.request
+
+    def _await(self, reply: _GrowingReply, calls: tuple[ToolCall, ...]) -> None:
+        """These are about to be carried out."""
+        reply.calls = calls
+        for each in calls:
+            self._window.transcript.calls.set_phase(each.id, CallPhase.NEXT)
+
+    def _end_reply(self) -> None:
+        self._reply = None
+        self._window.transcript.calls.clear()
+        self._show_speed()
+        self._show_writing()
+        self._window.set_busy(False)
+
+    def _show_stored(self, reply: _GrowingReply) -> None:
+        """After a failure: the prompt at least, and the reply that was there before regenerating."""
+        if reply.prompt is not None and reply.prompt_id is None:
+            self._give_back(reply, reply.prompt)
+        if reply.text:
+            self._offer_copy(self.tr("The unfinished reply was not kept."), reply.text)
+        if reply.conversation_id is not None and reply.conversation_id == self._conversations.open_id:
+            self._conversations.read(reply.conversation_id)
+
+    def _give_back(self, reply: _GrowingReply, prompt: str) -> None:
+        """To the prompt box, but never in another chat."""
+        open_id = self._conversations.open_id
+        is_same_kind = open_id is not None or reply.incognito == self._conversations.is_incognito
+        fits = len(prompt) <= MOST_FILES * MOST_PASTED
+        if fits and reply.conversation_id == open_id and is_same_kind and not self._window.prompt_box.text:
+            self._window.prompt_box.set_text(prompt)
+        else:
+            self._offer_copy(self.tr("Your message was not sent."), with_names(prompt))
+
+    def _offer_copy(self, sentence: str, text: str) -> None:
+        self._window.toasts.show_info(
+            sentence, self.tr("Copy it"), lambda: QGuiApplication.clipboard().setText(text), UNDO_MS
+        )
+
+    def _is_shown(self, message: Message) -> bool:
+        """It may have been read from the store before its own event came."""
+        return any(shown.id == message.id for shown in self._window.transcript.messages)
+
+    def _is_part(self, message: Message) -> bool:
+        """Whether it goes on with the answer that is being written."""
+        return bool(self._finished) and self._finished[-1].id == message.parent_id
+
+    def _is_elsewhere(self, message: Message) -> bool:
+        """Whether another branch of its conversation is shown."""
+        shown = self._window.transcript.messages
+        return (
+            bool(shown) and shown[-1].conversation_id == message.conversation_id and shown[-1].id != message.parent_id
+        )
+
+    def _show_left_out(self, conversation_id: int, num_left_out: int) -> None:
+        """Once each time that more messages leave the context."""
+        if conversation_id != self._conversations.open_id or num_left_out <= self._shown_left_out:
+            return
+        self._shown_left_out = num_left_out
+        words = self.tr(
+            "The (oldest message no longer fits|%n oldest messages no longer fit) into the model's context; it no "
+            "longer sees (it|them).",
+            "",
+            num_left_out,
+        )
+        self._window.transcript.show_note(words)
+
+    def _show_writing(self) -> None:
+        """In the list, which chat a reply is written in; beside the model's name, the way there from another."""
+        written = None if self._reply is None else self._reply.conversation_id
+        self._window.conversations.set_written(written)
+        summary = None if written is None else self._window.conversations.model.find(written)
+        words = ""
+        if summary is not None and written != self._conversations.open_id:
+            words = self.tr("Go to “{title}”, where a reply is being written").format(title=title_words(summary.title))
+        self._window.signs.writing.tell(words)
+
+    def _show_speed(self) -> None:
+        """Of the reply that is shown last; nothing of the one before, while another is being written."""
+        answer = self._window.transcript.last_answer
+        if self.is_answering:
+            self._window.meter.begin_reply()
+        elif answer is None:
+            self._window.meter.clear()
+        else:
+            self._window.meter.show_reply(answer.statistics, host_words(answer.server))

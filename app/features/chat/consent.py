@@ -1,0 +1,144 @@
+"""Asks before the first message of any chat goes to a new place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from PySide6.QtCore import Slot
+
+from app.engine_bridge import EngineBridge
+from app.features.chats.conversations import ConversationsController
+from app.features.controller import Controller
+from app.features.library.target import TargetController
+from app.main_window import MainWindow
+from app.text.places import host_words, server_words
+from app.widgets.dialog_parts import ask, question_box
+from engine.values.events import (
+    ConversationOpened,
+    Event,
+    EverythingForgotten,
+    Failed,
+    ReplyFinished,
+    ServersListed,
+    TargetReady,
+)
+from engine.values.remote import RemoteServer
+from engine.values.serving import is_loopback
+
+
+class Consent(Controller):
+    """Knows to which servers the user has agreed to send chats, and asks before anything is sent to another one: once
+    for each address. The engine would refuse it as well."""
+
+    def __init__(
+        self,
+        window: MainWindow,
+        bridge: EngineBridge,
+        conversations: ConversationsController,
+        target: TargetController,
+    ) -> None:
+        super().__init__(window, bridge)
+        self._conversations = conversations
+        self._target = target
+        self._agreed: frozenset[str] = frozenset()  # addresses
+        self._seen_by: dict[int, frozenset[str]] = {}  # addresses, by the conversations that were opened
+        window.prompt_box.consent_wanted.connect(self._ask_for_prompt)
+
+    def is_asked_first(self, then: Callable[[], object]) -> bool:
+        """Whether the user is asked now; if so, `then` is called when they have agreed."""
+        server = self._stranger()
+        if server is None or self._window.is_busy:
+            return False
+        box = question_box(
+            self._window,
+            self.tr("A new server"),
+            self.tr("Send this chat to {server}?").format(server=server_words(server)),
+            "\n\n".join(self._told(server)),
+        )
+        ask(box, self.tr("Send"), partial(self._agree, server.address, then))
+        return True
+
+    # What is asked
+
+    def _stranger(self) -> RemoteServer | None:
+        """The server of the target in use, if nothing may be sent there yet."""
+        in_use = self._target.in_use
+        server = None if in_use is None else in_use.server
+        return None if server is None or server.address in self._agreed else server
+
+    def _told(self, server: RemoteServer) -> tuple[str, ...]:
+        what = self.tr(
+            "Each message sends the whole chat there: its system prompt, what you wrote, its files and pictures, "
+            "and the replies so far. Slipstream cannot know what the server keeps."
+        )
+        once = self.tr("You are asked once per address.")
+        return tuple(filter(None, (what, self._way(server), self._so_far(server), once)))
+
+    def _way(self, server: RemoteServer) -> str:
+        if server.is_local:
+            return self.tr("The server runs on this computer, so nothing crosses a network.")
+        if not server.is_encrypted:
+            return self.tr("The connection is NOT encrypted: others on the network can read all of it.")
+        return self.tr("The connection is encrypted.")
+
+    def _so_far(self, server: RemoteServer) -> str:
+        """Of the chat that is open."""
+        open_id = self._conversations.open_id
+        if self._conversations.is_incognito:
+            return self.tr("This chat is incognito: Slipstream stores nothing of it, but the server may.")
+        if open_id is None:
+            return ""
+        seen_by = self._seen_by.get(open_id, frozenset())
+        if not server.is_local and all(is_loopback(host_words(each)) for each in seen_by):
+            return self.tr("So far, this chat has never left this computer.")
+        return "" if seen_by else self.tr("So far, this chat has never left Slipstream.")
+
+    # What follows
+
+    @Slot(object)
+    def _ask_for_prompt(self, prompt: str) -> None:
+        """It stays in the box until then."""
+        self.is_asked_first(partial(self._window.prompt_box.send, prompt))
+
+    def _agree(self, address: str, then: Callable[[], object]) -> None:
+        request = self._bridge.ask(self._bridge.engine.remote.agree, address)
+        request.answered.connect(partial(self._on_agreed, address, then))
+
+    def _on_agreed(self, address: str, then: Callable[[], object], _answer: None) -> None:
+        self._agreed |= {address}
+        self._show()
+        then()
+
+    def _on_event(self, event: Event) -> None:
+        match event:
+            case ServersListed(servers):
+                self._agreed = frozenset(each.address for each in servers if each.is_agreed)
+            case TargetReady(target):
+                if target.server is not None and target.server.is_agreed:
+                    self._agreed |= {target.server.address}
+            case Failed(is_not_agreed=True):  # it is so no more: the certificate is another one, for instance
+                in_use = self._target.in_use
+                self._agreed -= {in_use.server.address} if in_use is not None and in_use.server is not None else set()
+            case ConversationOpened(conversation):
+                self._seen_by[conversation.summary.id] = frozenset(conversation.servers)
+                return
+            case ReplyFinished(message) if message.server:
+                seen = self._seen_by.get(message.conversation_id, frozenset())
+                self._seen_by[message.conversation_id] = seen | {message.server}
+                return
+            case EverythingForgotten():
+                self._seen_by.clear()
+                return
+            case _:
+                return
+        self._show()
+
+    def kept(self) -> dict[int, frozenset[str]]:
+        return self._seen_by
+
+    def resume(self, kept: dict[int, frozenset[str]]) -> None:
+        self._seen_by = kept
+
+    def _show(self) -> None:
+        self._window.prompt_box.set_guarded(self._stranger() is not None)

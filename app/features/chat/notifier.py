@@ -1,0 +1,101 @@
+"""Notifies users in another program that a long reply is ready, or that a tool call waits for them."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QApplication, QWidget
+
+from app.engine_bridge import EngineBridge
+from app.features.controller import Controller
+from app.main_window import MainWindow
+from app.models.conversations import title_words
+from app.settings.keeper import SettingsKeeper
+from app.theme import app_icon
+from app.widgets.notice_bar import DesktopNotice
+from engine import ReplyCommand
+from engine.values.conversations import Message
+from engine.values.events import Event, Failed, PromptStored, ReplyFinished, ReplyStarted, ToolAsked
+from engine.values.replies import StopReason
+
+
+class Notifier(Controller):
+    """Shows a notice of the desktop, and only while no window of the app is active. A click leads to the chat."""
+
+    def __init__(
+        self, window: MainWindow, bridge: EngineBridge, keeper: SettingsKeeper, notice: DesktopNotice | None = None
+    ) -> None:
+        super().__init__(window, bridge)
+        self._keeper = keeper
+        self._notice = notice or DesktopNotice(window, app_icon())
+        self._begun_s: float | None = None
+        self._conversation_id: int | None = None  # of the reply that the notice is about
+        self._notice.clicked.connect(self._open)
+        window.closing.connect(self._forget)
+        application = QApplication.instance()
+        if isinstance(application, QApplication):
+            application.focusChanged.connect(self._on_focus_changed)
+
+    def _on_event(self, event: Event) -> None:
+        match event:
+            case PromptStored():
+                self._begun_s = monotonic()
+            case ReplyStarted() if self._begun_s is None:  # it is written again
+                self._begun_s = monotonic()
+            case ReplyFinished(message) if message.calls:  # the answer goes on
+                pass
+            case ToolAsked(conversation_id):
+                self._on_asked(conversation_id)
+            case ReplyFinished(message):
+                self._on_finished(message)
+                self._begun_s = None
+            case Failed(_, command) if isinstance(command, ReplyCommand):
+                self._begun_s = None
+
+    def _on_finished(self, message: Message) -> None:
+        settings = self._keeper.settings
+        took_s = 0.0 if self._begun_s is None else monotonic() - self._begun_s
+        if settings.notify and took_s >= settings.notify_after_s and QApplication.activeWindow() is None:
+            self._conversation_id = message.conversation_id
+            self._notice.show(self._title(message), self._text(message.conversation_id))
+
+    def _on_asked(self, conversation_id: int) -> None:
+        """Nothing goes on until the user answers."""
+        if self._keeper.settings.notify and QApplication.activeWindow() is None:
+            self._conversation_id = conversation_id
+            self._notice.show(self.tr("The model waits for your answer"), self._asked_in(conversation_id))
+
+    def _title(self, message: Message) -> str:
+        if message.statistics is not None and message.statistics.stop_reason is StopReason.FAILED:
+            return self.tr("A reply was interrupted")
+        return self.tr("A reply is ready")
+
+    def _text(self, conversation_id: int) -> str:
+        return self._chat(conversation_id) or self.tr("Slipstream has answered you.")
+
+    def _asked_in(self, conversation_id: int) -> str:
+        return self._chat(conversation_id) or self.tr("It asks whether it may use a tool.")
+
+    def _chat(self, conversation_id: int) -> str:
+        """The title of the chat; nothing of what was written is shown where others may see it."""
+        summary = self._window.conversations.model.find(conversation_id)
+        return "" if summary is None or summary.incognito else title_words(summary.title)
+
+    @Slot()
+    def _open(self) -> None:
+        conversation_id = self._conversation_id
+        self._forget()
+        self._window.come_forward()
+        if conversation_id is not None:
+            self._window.conversations.chosen.emit(conversation_id)
+
+    @Slot(QWidget, QWidget)
+    def _on_focus_changed(self, _old: QWidget | None, new: QWidget | None) -> None:
+        if new is not None:  # the user is back
+            self._forget()
+
+    @Slot()
+    def _forget(self) -> None:
+        self._conversation_id = None
+        self._notice.hide()

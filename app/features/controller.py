@@ -1,0 +1,70 @@
+"""What all controllers have in common."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QObject, QUrl, Slot
+from PySide6.QtGui import QDesktopServices
+
+from app.engine_bridge import EngineBridge
+from app.main_window import MainWindow
+from engine.values.events import Event
+
+
+class WindowPart(QObject):
+    """Belongs to the main window, and decides something in it. When the window is made anew (`WiredWindow.move_to`),
+    the part of the same class there hears the lasting facts of the engine, and then takes over what this one has
+    `kept`."""
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether something is under way, beside requests, that another part could not go on with."""
+        return False
+
+    def hear(self, event: Event) -> None:
+        """Something that the engine said."""
+
+    def kept(self) -> Any:
+        """What must not be lost, and no fact tells: values, never words in the user's language."""
+        return None
+
+    def resume(self, kept: Any) -> None:
+        """Goes on with what `kept` returned."""
+
+
+class Controller(WindowPart):
+    """Listens to the window and to the engine, and decides what follows.
+
+    Every event of the engine comes to `_on_event`, in the order in which the controllers were made.
+    """
+
+    def __init__(self, window: MainWindow, bridge: EngineBridge) -> None:
+        super().__init__(window)
+        self._bridge = bridge
+        bridge.happened.connect(self.hear)
+
+    @Slot(object)
+    def hear(self, event: Event) -> None:
+        self._on_event(event)
+
+    def _on_event(self, event: Event) -> None:
+        """Does nothing unless a controller overrides it."""
+
+
+def open_folder(folder: Path) -> None:
+    """In the file manager of the desktop."""
+    QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
+
+
+def free_disk(folder: Path) -> int:
+    """Bytes, where the folder is or will be."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    return shutil.disk_usage(folder).free

@@ -1,0 +1,111 @@
+"""Asks the user whether a tool may be called, and shows how far calls have come."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
+from PySide6.QtWidgets import QApplication
+
+from app.engine_bridge import EngineBridge
+from app.features.chats.conversations import ConversationsController
+from app.features.controller import Controller
+from app.main_window import MainWindow
+from app.text.tool_calls import CallPhase, question_words
+from app.text.unseen import one_line
+from app.widgets.toast import Toast
+from engine.values.events import Event, ReplyStarted, ToolAsked, ToolFinished, ToolServerChanged, ToolStarted
+from engine.values.tools import Permission, ServerState
+
+_TOAST_MS = 60_000
+
+
+class ToolCallsController(Controller):
+    """Leads the keyboard to a question, unless something is being typed. Made after the chat controller, which has to
+    show the reply first."""
+
+    def __init__(self, window: MainWindow, bridge: EngineBridge, conversations: ConversationsController) -> None:
+        super().__init__(window, bridge)
+        self._conversations = conversations
+        self._calls = window.transcript.calls
+        self._asked: ToolAsked | None = None
+        self._toast: Toast | None = None  # of a question in another chat
+        self._leads = False  # to the question, once its chat is shown
+        self._calls.answered.connect(self._answer)
+        self._calls.changed.connect(self._on_changed)
+        window.call_action.triggered.connect(self._go_to_question)
+        window.transcript.changed.connect(self._on_shown)
+
+    @Slot(str, object)
+    def _answer(self, call_id: str, permission: Permission) -> None:
+        if self._calls.asked == call_id:
+            self._bridge.ask(self._bridge.engine.asking.answer, call_id, permission)
+            self._calls.set_phase(call_id, CallPhase.NEXT)
+
+    @Slot()
+    def _on_changed(self) -> None:
+        self._window.call_action.setEnabled(self._calls.asked is not None)
+        if self._asked is not None and self._calls.asked != self._asked.call.id:
+            self._asked = None
+            self._end_toast()
+
+    @Slot()
+    def _go_to_question(self) -> None:
+        if self._asked is None:
+            return
+        if self._asked.conversation_id != self._conversations.open_id:
+            self._leads = True
+            self._window.conversations.chosen.emit(self._asked.conversation_id)
+            return
+        question = self._window.transcript.show_question()
+        if question is not None:
+            question.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    @Slot()
+    def _on_shown(self) -> None:
+        if self._leads and self._window.transcript.question is not None:
+            self._leads = False
+            self._end_toast()
+            self._go_to_question()
+
+    def _on_event(self, event: Event) -> None:
+        match event:
+            case ToolAsked():
+                self._ask(event)
+            case ToolStarted(_, _, call):
+                self._calls.set_phase(call.id, CallPhase.RUNNING)
+            case ToolFinished(message) if message.result is not None:
+                self._calls.forget(message.result.call.id)
+            case ToolServerChanged(server, state) if self._window.is_busy:
+                self._show_start(server, state)
+            case ReplyStarted():
+                self._window.prompt_box.hide_hint()
+
+    def _ask(self, event: ToolAsked) -> None:
+        self._calls.set_phase(event.call.id, CallPhase.ASKED, event)
+        self._asked = event
+        words = question_words(event.call)
+        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self._window, words))
+        if event.conversation_id != self._conversations.open_id:
+            self._end_toast()
+            show = self.tr("Show")
+            self._toast = self._window.toasts.show_info(words, show, self._go_to_question, _TOAST_MS)
+            return
+        box = self._window.prompt_box
+        is_home = QApplication.focusWidget() in (None, box.editor)
+        question = self._window.transcript.question
+        if question is not None and is_home and not box.text and self._window.transcript.column.following:
+            self._window.transcript.show_question()
+            question.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _show_start(self, server: str, state: ServerState) -> None:
+        """A server may take long to start, before anything else is seen of the reply."""
+        if state is ServerState.STARTING:
+            words = self.tr("Starting the tool server {server}…").format(server=one_line(server))
+            self._window.prompt_box.show_hint(words)
+        else:
+            self._window.prompt_box.hide_hint()
+
+    def _end_toast(self) -> None:
+        if self._toast is not None:
+            self._window.toasts.dismiss(self._toast)
+            self._toast = None

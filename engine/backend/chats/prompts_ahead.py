@@ -1,0 +1,56 @@
+"""Stores prompts whose reply has to wait, so that they are seen at once and outlive the program."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from engine.backend.chats.message_keeper import MessageKeeper
+from engine.backend.chats.turns import check_own
+from engine.backend.storage import Repository
+from engine.values.commands import EditPrompt, Send
+from engine.values.conversations import Message
+from engine.values.errors import ConversationMissing, StoreUnusable
+from engine.values.events import ConversationChanged, Listener, PromptStored, ReplyWaits
+from engine.values.sentences import Told
+from engine.values.stop_signal import StopSignal
+
+_logger = logging.getLogger("slipstream.store")
+
+
+@dataclass(frozen=True)
+class PromptsAhead:
+    """Whoever answers finds them by `MessageKeeper.take_ahead`."""
+
+    _repository: Repository
+    _keeper: MessageKeeper
+    _emit: Listener
+
+    def keep(self, asked: Send | EditPrompt, signal: StopSignal, waits_for: Told) -> None:
+        """Stores the prompt, which is known by the `signal` that stops its reply, and tells why that waits. What the
+        store refuses is stored once the target is free, which tells the user what is wrong."""
+        try:
+            prompt = self._stored(asked)
+        except (StoreUnusable, ConversationMissing) as error:
+            _logger.info("a prompt was not stored before its turn: %s", error)
+            return
+        self._keeper.note_ahead(signal, prompt)
+        conversation_id = prompt.conversation_id
+        self._emit(ConversationChanged(self._repository.find_conversation(conversation_id)))
+        self._emit(PromptStored(prompt, self._keeper.siblings_of(prompt)))
+        self._emit(ReplyWaits(conversation_id, waits_for))
+
+    def _stored(self, asked: Send | EditPrompt) -> Message:
+        if isinstance(asked, EditPrompt):
+            edited = self._keeper.id_of(asked.message_id)
+            *branch, before = self._repository.open_branch(asked.conversation_id, edited).messages
+            check_own(before)
+            conversation_id = asked.conversation_id
+        elif asked.conversation_id is None:
+            conversation_id = self._keeper.begin(asked, asked.system_prompt).id
+            branch = []
+        else:
+            conversation_id = asked.conversation_id
+            branch = [*self._keeper.over(self._repository.open_conversation(conversation_id)).messages]
+        parent_id = branch[-1].id if branch else None
+        return self._keeper.add_prompt(conversation_id, parent_id, asked.prompt, asked.pictures)

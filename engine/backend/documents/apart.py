@@ -1,0 +1,107 @@
+"""Runs in a process of its own: reads a document or a picture, with all doors shut."""
+
+from __future__ import annotations
+
+import base64
+import codecs
+import json
+import re
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from io import BytesIO
+from pathlib import Path
+from typing import BinaryIO
+
+from engine.backend.documents.attached import decoded
+from engine.backend.documents.limits import Unreadable, check_length, too_much
+from engine.speculation.model.apart.sandbox import shut_doors
+from engine.values.sentences import packed
+
+MOST_TEXT_BYTES = 20_000_000  # of a document that is itself text
+_PROCESSOR_S = 8  # a manual of 400 pages takes two
+_DECLARED = re.compile(rb"""<meta[^>]{0,200}charset\s*=\s*["']?([\w-]{1,40})""", re.IGNORECASE)
+
+
+def read(path: Path, kind: str) -> str:
+    """JSON: its text, or what is said of it after its name."""
+    try:
+        with path.open("rb") as file:
+            text = _read(file, kind)
+        check_length(len(text))
+    except Unreadable as refusal:
+        return json.dumps({"refusal": packed(refusal.sentence)})
+    except (MemoryError, RecursionError):
+        return json.dumps({"refusal": packed(too_much().sentence)})
+    return json.dumps({"text": text})
+
+
+def read_picture(source: Path | bytes, kind: str) -> str:
+    """JSON: the fields of a `Picture`, what is said of it after its name, or null."""
+    from engine.backend.documents.picture import read_picture, too_large
+
+    with ExitStack() as opened:
+        file = BytesIO(source) if isinstance(source, bytes) else opened.enter_context(source.open("rb"))
+        _shut_doors()
+        try:
+            found = read_picture(file, kind)
+        except Unreadable as refusal:
+            return json.dumps({"refusal": packed(refusal.sentence)})
+        except MemoryError:
+            return json.dumps({"refusal": packed(too_large().sentence)})
+        except Exception:  # whatever Pillow makes of it
+            return json.dumps(None)
+    data = base64.b64encode(found.data).decode()
+    return json.dumps({"digest": found.digest, "data": data, "width": found.width, "height": found.height})
+
+
+def sizes_of(pictures: Sequence[bytes]) -> str:
+    """JSON: widths and heights of pictures as `read_picture` makes them, null for any other."""
+    from engine.backend.documents.picture import size_of
+
+    _shut_doors()
+    return json.dumps([size_of(data) for data in pictures])
+
+
+def _read(file: BinaryIO, kind: str) -> str:
+    """All modules are there before the doors are shut."""
+    if kind == "pdf":
+        from engine.backend.documents.pdf import read_pdf
+
+        _shut_doors()
+        return read_pdf(file)
+    if kind in ("docx", "odt"):
+        from engine.backend.documents.office import read_docx, read_odt
+
+        codecs.lookup("cp437")  # for names in archives
+        _shut_doors()
+        return read_docx(file) if kind == "docx" else read_odt(file)
+    from engine.backend.documents.flow import read_table
+    from engine.backend.documents.html import read_html
+
+    raw = file.read(MOST_TEXT_BYTES)
+    text = _decoded(raw, kind)
+    _shut_doors()
+    return read_html(text) if kind == "html" else read_table(text)
+
+
+def _decoded(raw: bytes, kind: str) -> str:
+    if kind == "html" and (declared := _DECLARED.search(raw[:4096])):
+        try:
+            return raw.decode(declared[1].decode())
+        except (LookupError, UnicodeError):
+            pass
+    text = decoded(raw)
+    if text is None:
+        raise Unreadable("{name} is not a text file, although its name says so; attach another file.")
+    return text
+
+
+def _shut_doors() -> None:
+    """From here on this process can open and change nothing, reach nobody and start no program, whatever a document
+    makes of it, nor compute for long."""
+    if sys.platform != "win32":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CPU, (_PROCESSOR_S, _PROCESSOR_S))
+    shut_doors()

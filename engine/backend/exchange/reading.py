@@ -1,0 +1,166 @@
+"""Reads the conversations of a file, whatever program wrote it. One that is not in order is left out, and the others
+are read; a file that is not is refused in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from engine.backend.exchange import json_format, other_formats
+from engine.backend.exchange.grown_tree import MOST_MESSAGES, TooLarge
+from engine.backend.exchange.json_stream import Flawed, JsonStream
+from engine.backend.exchange.kept import KeptTrees, SizesOf
+from engine.backend.exchange.opening import open_files
+from engine.values.conversations import ConversationTree, LeftOut
+from engine.values.errors import FileUnusable
+from engine.values.prompts import shortened
+
+MOST_CHATS = 100_000  # in a file, those that are left out among them
+MOST_TEXT = 256 * 2**20  # characters of all messages, where branches repeat what stands before them
+FIELDS = json_format.FIELDS | other_formats.FIELDS
+_TITLE_LENGTH = 200
+_OF_FLAWED = {"title", "conversations", "format", "version"}  # what is read of an object with another field that is
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    trees: KeptTrees  # each with at least one message
+    left_out: tuple[tuple[LeftOut, str], ...]  # why, and their titles
+
+
+def read_chats(
+    path: Path,
+    check: Callable[[], None] = lambda: None,
+    sizes_of: SizesOf = lambda pictures: [None for _ in pictures],
+) -> Read:
+    """`check` is called as the file is read, and may raise what ends the reading. `sizes_of`: widths and heights of
+    pictures, None for one that is not sound, which is left out.
+
+    Raises FileUnusable where the file cannot be read, or holds no conversations at all.
+    """
+    trees = KeptTrees()
+    left_out: list[tuple[LeftOut, str]] = []
+    num_characters = num_events = 0
+    with open_files(path, check) as files:
+        for file in files:
+            stream = JsonStream(file, FIELDS, check, num_events, trees.put_aside)
+            for element in _elements(stream):
+                if len(trees) + len(left_out) == MOST_CHATS:
+                    raise FileUnusable("{name} contains too many chats; import it in several parts.", name=path.name)
+                read = _read(element)
+                if isinstance(read, LeftOut):
+                    left_out.append((read, _title(element)))
+                    continue
+                trees.add(read, json_format.pictures_of(element))
+                num_characters += sum(
+                    len(message.text)
+                    + sum(len(thought.text) for thought in message.thoughts)
+                    + sum(len(call.arguments) for call in message.calls)
+                    for message in read.messages
+                )
+                if num_characters > MOST_TEXT:
+                    raise FileUnusable("{name} contains too much text; import it in several parts.", name=path.name)
+            num_events = stream.num_events
+    if not trees and all(why is LeftOut.UNREADABLE for why, _ in left_out):
+        raise FileUnusable(
+            "{name} contains no chats that Slipstream can read; choose its own export, ChatGPT's, or a list of "
+            "messages with roles.",
+            name=path.name,
+        )
+    trees.look_at_pictures(sizes_of)
+    return Read(trees, tuple(left_out))
+
+
+def _elements(stream: JsonStream) -> Iterator[Any]:
+    """What may be conversations: elements of a list, of the list in an object, or one value after the other."""
+    for event, value in stream.events:
+        stream.begin()
+        if event == "start_array":
+            yield from _list(stream)
+        elif event == "start_map":
+            yield from _object(stream)
+        else:
+            yield value
+
+
+def _list(stream: JsonStream) -> Iterator[Any]:
+    for event, value in stream.events:
+        if event == "end_array":
+            return
+        stream.begin()
+        yield stream.value(event, value)
+
+
+def _object(stream: JsonStream) -> Iterator[Any]:
+    fields: dict[str, Any] = {}
+    flawed: Flawed | None = None
+    has_list = False  # the fields are not those of a conversation
+    for event, key in stream.events:
+        if event == "end_map":
+            break
+        if key not in FIELDS or (flawed and key not in _OF_FLAWED):
+            stream.skip()
+            continue
+        first, value = next(stream.events)
+        if key == "conversations" and first == "start_array":
+            has_list = True
+            _check_version(fields)
+            yield from _list(stream)
+        else:
+            fields[key] = found = stream.value(first, value, key)
+            if isinstance(found, Flawed):
+                flawed = flawed or found
+                fields = {each: fields[each] for each in _OF_FLAWED & fields.keys()}
+    if has_list:
+        _check_version(fields)  # the version may follow the list
+    elif flawed:
+        yield Flawed(flawed.why, title if isinstance(title := fields.get("title"), str) else "")
+    else:
+        yield fields
+
+
+def _check_version(fields: dict[str, Any]) -> None:
+    if fields.get("format") != json_format.FORMAT or "version" not in fields:
+        return
+    try:
+        version = json_format.Header.model_validate(fields).version
+    except ValidationError as error:
+        raise FileUnusable("The file is damaged; export it again, or choose another one.") from error
+    if version > json_format.VERSION:
+        raise FileUnusable("The file was written by a newer version of Slipstream; install that version.")
+
+
+def _read(element: Any) -> ConversationTree | LeftOut:
+    match element:
+        case {"mapping": dict() | list() as found} | {"messages": dict() | list() as found} if (
+            len(found) > MOST_MESSAGES  # before each of them becomes an object of its own
+        ):
+            return LeftOut.TOO_LARGE
+        case {"mapping": _}:
+            read = other_formats.read_chatgpt
+        case {"messages": _, "head": _} | {"messages": _, "system_prompt": _}:
+            read = json_format.read
+        case {"messages": _}:
+            read = other_formats.read_message_list
+        case Flawed(why):
+            return why
+        case _:
+            return LeftOut.UNREADABLE
+    try:
+        tree = read(element)
+    except TooLarge:
+        return LeftOut.TOO_LARGE
+    except (ValueError, RecursionError):  # pydantic's and ours
+        return LeftOut.UNREADABLE
+    return tree if tree.messages else LeftOut.EMPTY
+
+
+def _title(element: object) -> str:
+    if isinstance(element, Flawed):
+        return shortened(element.title, _TITLE_LENGTH)
+    title = element.get("title") if isinstance(element, dict) else None
+    return shortened(title, _TITLE_LENGTH) if isinstance(title, str) else ""

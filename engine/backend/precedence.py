@@ -1,0 +1,70 @@
+"""The user goes first: what a program asked for gives way to what the user wants of the target meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from engine.values.commands import Command, CopyReading, OfClient, ReplyCommand, UpdateRecall
+from engine.values.errors import NotPossible
+from engine.values.requests import Call, Waits
+from engine.values.stop_signal import StopSignal
+
+_OF_NOBODY = (UpdateRecall, CopyReading)  # nobody waits for them
+_BETWEEN = (ReplyCommand, *_OF_NOBODY)  # that leave the target as it was
+
+
+class Precedence:
+    """Implements `replies.writing.Breaks`. The chat thread calls all methods but `note`."""
+
+    def __init__(
+        self, waiting: Callable[[], Mapping[StopSignal, Command]], carry_out: Callable[[StopSignal], None]
+    ) -> None:
+        """`waiting`: what has not begun, first posted first; `carry_out` does so with one of these, at once."""
+        self._waiting = waiting
+        self._carry_out = carry_out
+        self._signal: StopSignal | None = None
+        self._is_noted = True  # whether somebody may wait: what waits is not looked through at each round
+
+    def note(self, command: Command) -> None:
+        """It was posted. Any thread."""
+        if _waits(command) is Waits.USER:
+            self._is_noted = True
+            if self._signal is not None:
+                self._signal.set()
+
+    def signal(self, stop: StopSignal) -> StopSignal:
+        """Is set with `stop`, and as soon as the user waits."""
+        self._signal = signal = stop.follower()
+        if self.is_due:
+            signal.set()
+        return signal
+
+    @property
+    def is_due(self) -> bool:
+        if self._is_noted:
+            self._is_noted = False  # before looking, and never after it: what is posted meanwhile is noted again
+            if any(_waits(each) is Waits.USER for each in self._waiting().values()):
+                self._is_noted = True
+        return self._is_noted
+
+    def give_way(self) -> None:
+        """Carries out what the user waits for. Raises NotPossible where nothing can go on after that."""
+        while self.is_due:
+            stop, first = next(each for each in self._waiting().items() if _waits(each[1]) is not Waits.PROGRAM)
+            if not _goes_between(first):
+                raise NotPossible(
+                    "Slipstream needed its model for something else before this was finished; ask again in a moment."
+                )
+            self._carry_out(stop)
+
+
+def _waits(command: Command) -> Waits:
+    if isinstance(command, Call):
+        return command.method.door.waits
+    if isinstance(command, OfClient):
+        return Waits.PROGRAM
+    return Waits.NOBODY if isinstance(command, _OF_NOBODY) else Waits.USER
+
+
+def _goes_between(command: Command) -> bool:
+    return command.method.door.goes_between if isinstance(command, Call) else isinstance(command, _BETWEEN)

@@ -1,0 +1,72 @@
+"""Reads and writes what replies have shown of learning, before they were learned from. The repository opens the
+transactions."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import Connection, insert, literal, select
+
+from engine.backend.storage.connections import raw_rows
+from engine.backend.storage.schema import MessageRow, ScoreRow, VocabularyRow
+from engine.values.learned import RECENT_REPLIES, Benefit, FingerprintPair, PairBenefit, ScoredReplies
+from engine.values.replies import TextKind
+
+_MOST = 1e9  # rounds of a reply, far above any
+# SQLite holds any kind of value in any column, whatever the schema says, so damaged rows are left out here.
+SOUND = f"""typeof(num_tokens) = 'integer' AND num_tokens BETWEEN 1 AND {_MOST}
+AND typeof(rounds_before) = 'real' AND rounds_before BETWEEN 0.01 AND {_MOST}
+AND typeof(rounds_after) = 'real' AND rounds_after BETWEEN 0.01 AND {_MOST}"""
+# Without an adapter the original drafter is in use, and both are the same number.
+_READ = f"""
+SELECT fingerprint, drafter_fingerprint, coalesce(kind, 'prose') AS written, conversation_id, num_tokens, rounds_before,
+rounds_after FROM scores JOIN vocabularies ON vocabularies.id = vocabulary_id
+JOIN messages ON messages.id = scores.message_id JOIN conversations ON conversations.id = conversation_id
+LEFT JOIN reply_statistics ON reply_statistics.message_id = messages.id
+WHERE conversations.deleted_at IS NULL AND rounds_before <> rounds_after AND typeof(drafter_fingerprint) = 'text'
+AND written IN ({", ".join(f"'{kind.value}'" for kind in TextKind)}) AND {SOUND} ORDER BY messages.id
+"""
+_COUNT = f"""
+SELECT fingerprint, drafter_fingerprint, count(*) FROM scores JOIN vocabularies ON vocabularies.id = vocabulary_id
+JOIN messages ON messages.id = scores.message_id JOIN conversations ON conversations.id = conversation_id
+WHERE conversations.deleted_at IS NULL AND typeof(drafter_fingerprint) = 'text' AND {SOUND} GROUP BY 1, 2
+"""
+_COLUMNS = ("vocabulary_id", "drafter_fingerprint", "message_id", "num_tokens", "rounds_before", "rounds_after")
+
+
+def write_score(
+    connection: Connection, pair: FingerprintPair, message_id: int, num_tokens: int, before: float, after: float
+) -> None:
+    """Rounds with the original drafter and with what is in use, in place of earlier ones. Nothing happens where the
+    message is gone, or nothing was learned in this vocabulary. Raises ValueError for invalid figures."""
+    if not (1 <= num_tokens <= _MOST and all(0.01 <= rounds <= _MOST for rounds in (before, after))):
+        raise ValueError("A score to be saved has no tokens, or no rounds.")
+    figures = (literal(pair[1]), MessageRow.id, literal(num_tokens), literal(float(before)), literal(float(after)))
+    found = select(VocabularyRow.id, *figures).join(MessageRow, MessageRow.id == message_id)
+    found = found.where(VocabularyRow.fingerprint == pair[0])
+    connection.execute(insert(ScoreRow).prefix_with("OR REPLACE").from_select(_COLUMNS, found))
+
+
+def read_benefits(connection: Connection) -> Mapping[FingerprintPair, PairBenefit]:
+    """Of replies that are not deleted."""
+    scored: dict[FingerprintPair, list[tuple[TextKind, ScoredReplies]]] = defaultdict(list)
+    for target, drafter, kind, chat, *figures in raw_rows(connection, _READ):
+        scored[target, drafter].append((TextKind(kind), ScoredReplies(chat, 1, *figures)))
+    found = {pair: _benefit(replies) for pair, replies in scored.items()}
+    return {pair: benefit for pair, benefit in found.items() if benefit is not None}
+
+
+def count_scores(connection: Connection) -> Mapping[FingerprintPair, int]:
+    """Of replies that are not deleted."""
+    return {(target, drafter): number for target, drafter, number in raw_rows(connection, _COUNT)}
+
+
+def _benefit(replies: Sequence[tuple[TextKind, ScoredReplies]]) -> PairBenefit | None:
+    """Of replies of one drafter and target, oldest first."""
+    of_kinds: dict[TextKind, list[ScoredReplies]] = defaultdict(list)
+    for kind, scored in replies:
+        of_kinds[kind].append(scored)
+    kinds = {kind: benefit for kind in TextKind if (benefit := Benefit.of(of_kinds[kind])) is not None}
+    whole, recent = (Benefit.of(scored for _, scored in some) for some in (replies, replies[-RECENT_REPLIES:]))
+    return PairBenefit(whole, recent, kinds) if whole is not None and recent is not None else None

@@ -1,0 +1,228 @@
+"""Practice: the target in use answers earlier prompts again, for the drafter to learn from. Nobody sees the replies."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from engine.backend.teaching.era import Era
+from engine.values.config import LearningSettings, ReplySettings, SamplingSettings
+from engine.values.errors import ConversationMissing, MendableError
+from engine.values.learned import Exercise, Lesson, VerifiedReply
+from engine.values.stop_signal import StopSignal
+
+if TYPE_CHECKING:  # the window is up before numpy and llama.cpp are needed
+    from engine.backend.storage import Repository
+    from engine.speculation.model.interface import ParallelTarget, Target
+    from engine.speculation.numerics.draft_length import PassCosts
+    from engine.speculation.replies.side_by_side import Task
+
+_logger = logging.getLogger("slipstream.learning")
+
+MOST_PRACTICE = 500  # replies kept for a vocabulary: at most 20 MB
+CONTEXT_SIZE = 768  # tokens of a sequence
+_MAX_TOKENS = 384  # of a reply; the learner reads no more
+_LULL_S = 120.0  # after the last reply, in which nothing is practised
+_HOUR_S = 3600.0
+_LEAST_S = 30.0  # of the time of an hour: for less it does not begin
+_GLANCE_S = 1.0  # from one look at the battery to the next
+_TIMES = 2  # a prompt is answered side by side
+_MOST_ANSWERS = 4  # to a prompt: then others are better, and in the end nothing is left to practise
+_NUM_PROMPTS = MOST_PRACTICE // _MOST_ANSWERS  # the latest: so nothing is practised that makes room for the same
+_USUAL_SLOTS, _MOST_SLOTS = 4, 8
+_ENOUGH = 0.9  # of the most tokens per second that passes over several sequences bring
+
+_Key = tuple[str, int]  # the fingerprint of a vocabulary, and an era
+_Answer = tuple[Exercise, VerifiedReply]
+OpenBeside = Callable[["Target", int, int], "ParallelTarget"]  # with numbers of sequences and of tokens of each
+
+
+@dataclass(frozen=True, slots=True)
+class TargetAtHand:
+    """The target in use, which goes on with its chat."""
+
+    target: Target
+    sampling: Callable[[], SamplingSettings]  # of chats that have none of their own
+    passes: Callable[[], PassCosts | None]
+
+
+class Budget:
+    """So many minutes of any hour."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._spent: list[tuple[float, float]] = []  # from, until
+
+    def left_s(self, minutes: float) -> float:
+        since = self._clock() - _HOUR_S
+        self._spent = [each for each in self._spent if each[1] > since]
+        return 60 * minutes - sum(until - max(began, since) for began, until in self._spent)
+
+    def note(self, began: float) -> None:
+        """It was being spent since then."""
+        self._spent.append((began, self._clock()))
+
+
+class Practice:
+    """Decides when and on what to practise. The learner's thread practises; with the lock of the learning service, any
+    thread may call the other methods."""
+
+    def __init__(
+        self,
+        open_repository: Callable[[], Repository],
+        open_beside: OpenBeside | None,
+        era: Era,
+        on_battery: Callable[[], bool],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._open_repository = open_repository
+        self._open_beside = open_beside
+        self._era = era
+        self._on_battery = on_battery
+        self._clock = clock
+        self._budget = Budget(clock)
+        self._quiet_since = clock()
+        self._is_through = False  # nothing is left to practise, or it cannot be done
+        self._is_done = self._is_spent = False  # what is under way came to its end; its time did
+        self._left: list[tuple[_Key, Exercise, VerifiedReply]] = []  # to be stored when nobody waits
+        self._stop: StopSignal | None = None
+        self._at_hand: TargetAtHand | None = None
+
+    @property
+    def is_under_way(self) -> bool:
+        return self._stop is not None
+
+    @property
+    def at_hand(self) -> TargetAtHand | None:
+        return self._at_hand
+
+    def use(self, at_hand: TargetAtHand | None) -> None:
+        self._at_hand = at_hand
+        self.renew()
+
+    def renew(self) -> None:
+        """There may be something to practise again."""
+        self._is_through = False
+
+    def begin_lull(self) -> None:
+        """Nobody waits from now on."""
+        self._quiet_since = self._clock()
+
+    def interrupt(self) -> None:
+        """In the middle of a pass, too."""
+        if self._stop is not None:
+            self._stop.set()
+
+    def is_due(self, settings: LearningSettings) -> bool:
+        if self._at_hand is None or self._open_beside is None or self._is_through or not settings.practises:
+            return False
+        lull_s = self._clock() - self._quiet_since
+        return lull_s >= _LULL_S and self._budget.left_s(settings.practice_minutes) >= _LEAST_S
+
+    def begin(self, settings: LearningSettings) -> Iterator[Lesson]:
+        """Returns what is to be gone through without the lock; then `end` is to follow."""
+        assert self._at_hand is not None
+        self._stop, self._is_done, self._is_spent = StopSignal(), False, False
+        return self._work(settings, self._at_hand, self._era.number, self._stop)
+
+    def end(self) -> None:
+        self._is_through = self._is_done and self._stop is not None and not self._stop.is_set()
+        self._stop = None
+
+    def _work(self, settings: LearningSettings, at_hand: TargetAtHand, era: int, stop: StopSignal) -> Iterator[Lesson]:
+        """Yields what is stored, until there is nothing to answer, the time is spent, it is interrupted, or the machine
+        runs on battery. Failures are only logged, since nobody waits for the result."""
+        began, key = self._clock(), (at_hand.target.vocabulary.fingerprint, era)
+        try:
+            repository = self._open_repository()
+            for exercise, reply in self._replies(repository, at_hand, settings, key, stop):
+                if stop.is_set() and not self._is_spent:  # somebody waits, whose words are to be stored first
+                    self._left.append((key, exercise, reply))
+                elif lesson := self._store(repository, key, exercise, reply):
+                    yield lesson
+            self._is_done = True
+        except MendableError as error:
+            _logger.warning("nothing more is practised for now: %s", error)
+            self._is_done = True
+        finally:
+            self._budget.note(began)
+
+    def _replies(
+        self, repository: Repository, at_hand: TargetAtHand, settings: LearningSettings, key: _Key, stop: StopSignal
+    ) -> Iterator[_Answer]:
+        """Those that are left from the last time, then new ones."""
+        from engine.speculation.replies.side_by_side import write_side_by_side
+
+        assert self._open_beside is not None
+        left, self._left = self._left, []
+        yield from ((exercise, reply) for known, exercise, reply in left if known == key)
+        if not repository.list_exercises(key[0], _NUM_PROMPTS, _MOST_ANSWERS):
+            return
+        watch = self._watch(settings, stop)
+        with closing(self._open_beside(at_hand.target, num_slots(at_hand.passes()), CONTEXT_SIZE)) as target:
+            for _ in range(_MOST_ANSWERS // _TIMES):
+                if stop.is_set():
+                    return
+                exercises = repository.list_exercises(key[0], _NUM_PROMPTS, _MOST_ANSWERS)
+                tasks = _tasks(target, exercises, at_hand.sampling())
+                yield from write_side_by_side(target, tasks, _TIMES, stop, watch)
+
+    def _store(self, repository: Repository, key: _Key, exercise: Exercise, reply: VerifiedReply) -> Lesson | None:
+        """None where it was forgotten, deleted or changed meanwhile."""
+        fingerprint, era = key
+        with self._era.lasting(era) as lasts:
+            if not lasts:
+                return None
+            try:
+                return repository.save_practice(fingerprint, exercise, reply, MOST_PRACTICE)
+            except ConversationMissing:
+                return None
+
+    def _watch(self, settings: LearningSettings, stop: StopSignal) -> Callable[[], None]:
+        """Sets `stop` when the time is spent, or the machine is unplugged."""
+        end = self._clock() + self._budget.left_s(settings.practice_minutes)
+        look_at = self._clock()
+
+        def watch() -> None:
+            nonlocal look_at
+            now = self._clock()
+            is_spent = now >= end
+            if now >= look_at:
+                look_at = now + _GLANCE_S
+                is_spent = is_spent or (not settings.on_battery and self._on_battery())
+            if is_spent and not stop.is_set():
+                self._is_spent = True
+                stop.set()
+
+        return watch
+
+
+def num_slots(passes: PassCosts | None) -> int:
+    """How many replies are written side by side: the fewest that bring almost the most tokens per second."""
+    if passes is None:
+        return _USUAL_SLOTS
+    speeds = {num: num / passes.of(num) for num in range(_TIMES, _MOST_SLOTS + 1)}
+    return next(num for num, speed in speeds.items() if speed >= _ENOUGH * max(speeds.values()))
+
+
+def _tasks(target: ParallelTarget, exercises: Sequence[Exercise], usual: SamplingSettings) -> Iterator[Task[Exercise]]:
+    """Those that the target can be asked. At temperature 0 it would only repeat itself."""
+    from engine.speculation.replies.prompt import PromptBuilder
+    from engine.speculation.replies.side_by_side import Task
+
+    prompts = PromptBuilder(target)
+    for exercise in exercises:
+        settings = exercise.sampling.over(ReplySettings(usual))
+        sampling = replace(
+            settings.sampling, temperature=settings.sampling.temperature or SamplingSettings().temperature
+        )
+        try:
+            prompt = prompts.build(exercise.turns, ()).tokens
+        except MendableError:
+            continue  # it is too long
+        most = min(_MAX_TOKENS, CONTEXT_SIZE - len(prompt), settings.max_tokens or _MAX_TOKENS)
+        yield Task(exercise, prompt, sampling, most)

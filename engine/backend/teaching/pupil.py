@@ -1,0 +1,208 @@
+"""A drafter that learns: stored replies go to its learner, and what proves better is published."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from engine.backend.teaching.era import Era
+from engine.values.errors import AdapterUnusable, StoreUnusable
+from engine.values.events import DrafterLearned, LearnedGrew, Listener
+from engine.values.learned import NO_GAIN, CandidateRecord, Lesson
+
+if TYPE_CHECKING:
+    from engine.backend.storage import Repository
+    from engine.speculation.drafter.adapter import Adapter
+    from engine.speculation.learning.learner import Learner, Trial
+    from engine.speculation.proposers.drafting import Teachable
+
+_logger = logging.getLogger("slipstream.learning")
+
+_MAX_LOADED = 400  # lessons at a start: about as many as a learner has room for
+_MAX_DUE = 16  # of these, the latest that count as new
+_MAX_PRACTISED = 100  # of those that were practised, likewise
+_SAVE_EVERY = 4  # new replies: the candidate takes some megabytes
+
+
+class Forgotten(Exception):
+    """The lessons are no longer in the store, so nothing learned from them may be published."""
+
+
+class Outdated(Exception):
+    """Its era is over: the user forgot or replaced what was learned."""
+
+
+class Pupil:
+    """Owns the learner of one drafter, for one era. Only the learner's thread uses it."""
+
+    def __init__(self, drafting: Teachable, repository: Repository, emit: Listener, eras: Era, era: int) -> None:
+        self.drafting = drafting
+        self.era = era
+        self._eras = eras
+        self._repository = repository
+        self._emit = emit
+        self._pair = drafting.pair
+        stored = repository.published_adapter(*self._pair)
+        adapter = None if stored is None else self._read(stored.weights)
+        stored = stored if adapter is not None else None
+        known = repository.candidate(*self._pair)
+        self._learner: Learner = drafting.make_learner(
+            adapter=adapter,
+            candidate=self._read(known.weights) if known is not None and known.weights else None,
+            gain=NO_GAIN if stored is None else stored.gain,
+            capital=() if known is None else known.capital,
+        )
+        self._numbers: list[tuple[Adapter, int]] = [(adapter, stored.number)] if adapter and stored else []
+        self._is_known = known is not None  # whether the store has a candidate
+        self._scored_until = 0 if known is None else known.scored_until
+        self._num_learned = known.num_learned if known else stored.num_learned if stored else 0
+        self._trial: Trial | None = None  # the last one
+        self._num_unsaved = 0  # trials since the candidate was stored
+        self._conversations: dict[int, int] = {}  # of each lesson that is waiting or was taken, by its message
+        self._new: set[int] = set()  # messages whose lessons the learner was given, and is learning from
+        self._counted: set[int] = set()  # messages whose lessons are in `_num_learned`
+        self._waiting: deque[tuple[Lesson, bool]] = deque()  # and whether it is new
+        lessons = self._load()
+        self._learned_until = 0  # the last message that was learned from
+        if known is not None:
+            self._learned_until = known.learned_until
+        elif stored is not None:
+            before = (each.message_id for each in lessons if each.created_at <= stored.created_at)
+            self._learned_until = max([0, *before])
+        self._take_stored(lessons)
+
+    @property
+    def has_work(self) -> bool:
+        return bool(self._waiting) or self._learner.has_work
+
+    def take(self, lesson: Lesson, is_new: bool = True) -> None:
+        if lesson.message_id not in self._conversations:
+            self._conversations[lesson.message_id] = lesson.conversation_id
+            self._waiting.append((lesson, is_new))
+
+    def forget(self, conversation_id: int) -> None:
+        forgotten = [message for message, chat in self._conversations.items() if chat == conversation_id]
+        for message in forgotten:
+            del self._conversations[message]
+        self._waiting = deque(each for each in self._waiting if each[0].conversation_id != conversation_id)
+        self._learner.forget(forgotten)
+
+    def rest(self) -> None:
+        """Gives back memory until there is something to learn."""
+        self._learner.rest()
+
+    def restore(self, conversation_id: int) -> None:
+        self._take_stored([each for each in self._load() if each.conversation_id == conversation_id])
+
+    def work(self, check: Callable[[], None]) -> None:
+        """One step, which ends early if `check` raises. Raises Forgotten and Outdated."""
+        if self._waiting:
+            check()
+            self._learn_from(*self._waiting[0])
+            self._waiting.popleft()  # not before the learner has it: `has_work` is read meanwhile
+            return
+        if self._learner.has_work:
+            trial = self._learner.work(check)
+            if trial is not None:
+                self._take_note(trial)
+        if not self.has_work:
+            self._has_learned(max(self._conversations, default=0))
+            if self._num_unsaved >= _SAVE_EVERY:
+                with self._current():
+                    self._save_candidate(self._learner.candidate.to_bytes())
+
+    def _load(self) -> list[Lesson]:
+        """What is stored. First what was practised: a reply to the same prompt is no evidence then."""
+        fingerprint = self.drafting.target_fingerprint
+        practised = self._repository.load_practice(fingerprint, _MAX_PRACTISED)
+        return [*practised, *self._repository.load_lessons(fingerprint, _MAX_LOADED)]
+
+    def _take_stored(self, lessons: Sequence[Lesson]) -> None:
+        """New are the latest of those that were not learned from yet, and none that were practised."""
+        since = sorted(lesson.message_id for lesson in lessons if lesson.message_id > self._learned_until)
+        for lesson in lessons:
+            self.take(lesson, lesson.message_id in since[-_MAX_DUE:])
+
+    def _learn_from(self, lesson: Lesson, is_new: bool) -> None:
+        """Skips a damaged lesson: the learner must not read what is no token."""
+        number, reply = lesson.message_id, lesson.reply
+        if max(int(reply.tokens.max()), int(reply.top_tokens.max())) < len(self.drafting.vocabulary):
+            is_scored = number <= self._scored_until
+            self._learner.take(number, lesson.conversation_id, lesson.turns, reply, is_new, is_scored)
+            if is_new:
+                self._new.add(number)
+
+    def _has_learned(self, until: int) -> None:
+        """From all new replies up to that message."""
+        done = {number for number in self._new if number <= until}
+        self._new -= done
+        self._num_learned += len(done - self._counted)  # one may have been forgotten and come back
+        self._counted |= done
+        self._learned_until = max(self._learned_until, until)
+
+    def _read(self, weights: bytes) -> Adapter | None:
+        try:
+            return self.drafting.read_adapter(weights)
+        except AdapterUnusable as error:
+            _logger.warning("%s", error)
+            return None
+
+    @contextmanager
+    def _current(self) -> Iterator[None]:
+        """What is stored inside was learned from what is still there. Raises Forgotten and Outdated."""
+        with self._eras.lasting(self.era) as lasts:
+            if not lasts:
+                raise Outdated
+            if not self._repository.load_lessons(self.drafting.target_fingerprint, 1):
+                self.drafting.use(None)
+                raise Forgotten  # by another process
+            yield
+
+    def _take_note(self, trial: Trial) -> None:
+        with self._current():
+            self._has_learned(trial.number - 1)  # before it was scored
+            self._trial, self._scored_until = trial, max(self._scored_until, trial.number)
+            self._num_unsaved += 1
+            score = trial.score
+            try:
+                self._repository.save_score(
+                    *self._pair, trial.number, score.num_tokens, score.original, score.published
+                )
+                if not trial.begins_anew:
+                    self._repository.note_trial(*self._pair, trial.gain, self._scored_until, trial.capital)
+                    if not self._is_known:  # the first one: what it showed is to be seen, and kept
+                        self._save_candidate(b"")
+            except StoreUnusable as error:  # the next note has all of this one but its score
+                _logger.warning("what a reply showed was not stored: %s", error)
+            if trial.is_change:
+                self._use(trial)
+            if trial.begins_anew:
+                self._save_candidate(b"")
+        self._emit(LearnedGrew())
+
+    def _save_candidate(self, weights: bytes) -> None:
+        assert self._trial is not None
+        number, capital = self._number_of(self._trial.adapter), self._trial.capital
+        record = CandidateRecord(number, self._scored_until, self._learned_until, self._num_learned, capital, weights)
+        self._repository.save_candidate(*self._pair, record)
+        self._num_unsaved, self._is_known = 0, True
+
+    def _use(self, trial: Trial) -> None:
+        """Puts another adapter in use."""
+        adapter = trial.adapter
+        if trial.is_publication:
+            assert adapter is not None
+            saved = self._repository.save_adapter(*self._pair, 0.0, 0.0, 0, self._num_learned, adapter.to_bytes())
+            self._numbers.append((adapter, saved.number))
+        else:
+            self._repository.publish_adapter(*self._pair, self._number_of(adapter))
+        within_reach = self._learner.adapters
+        self._numbers = [each for each in self._numbers if any(each[0] is known for known in within_reach)]
+        self.drafting.use(adapter)
+        self._emit(DrafterLearned(self._number_of(adapter), self._num_learned))
+
+    def _number_of(self, adapter: Adapter | None) -> int | None:
+        return next((number for known, number in self._numbers if known is adapter), None)

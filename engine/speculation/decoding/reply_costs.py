@@ -1,0 +1,117 @@
+"""What passes take in one reply after another, for the ratio to plain decoding that is told of each."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+
+from engine.speculation.decoding.figures import DecodingFigures
+from engine.speculation.numerics.draft_length import PassCosts
+
+_DRAFTED_COUNT = 4.0  # plain passes: as much as all others of a reply tell of the pace of the machine
+_UNSURE = 0.05  # standard error of a multiple, as a share of it: of a pace that no plain pass has shown
+_LARGEST_SURPRISE = math.log(2)  # a pass that took longer or shorter than that is a hiccup of the machine
+_LONGEST_MEMORY = 50  # passes that the multiple of a number of rows stands for
+
+
+@dataclass(slots=True)
+class _Mean:
+    """Of logarithms."""
+
+    number: int = 0
+    sum: float = 0.0
+    squares: float = 0.0
+
+    def note(self, value: float) -> None:
+        if self.number:
+            value = min(max(value, self.value - _LARGEST_SURPRISE), self.value + _LARGEST_SURPRISE)
+        self.number += 1
+        self.sum += value
+        self.squares += value * value
+
+    @property
+    def value(self) -> float:
+        return self.sum / self.number
+
+    @property
+    def variance(self) -> float:
+        return max(0.0, self.squares / self.number - self.value**2) if self.number else 0.0
+
+
+class ReplyCosts:
+    """The machine is faster in one minute than in the next, while a pass over several rows always takes about as many
+    times as long as one over a single row. So what passes over several rows take is put down to the machine, but for
+    what plain passes of the same reply deny. Unlike the pace, which is to follow what passes cost at any moment, this
+    is not misled where plain passes are rare.
+    """
+
+    def __init__(self, passes: PassCosts) -> None:
+        """`passes`: as they were measured at first, or known from earlier."""
+        self._passes = passes
+        self._logs = {rows: math.log(passes.of(rows) / passes.of(1)) for rows in range(1, passes.most_rows + 1)}
+        self._weights: defaultdict[int, float] = defaultdict(float)
+        self._last_rows = 1
+        self._begin()
+
+    def note(self, num_rows: int, seconds: float) -> None:
+        """A round with a pass of so many rows took so long, without the passes of drafters."""
+        change_s = self._passes.change_s if num_rows != self._last_rows else 0.0
+        self._last_rows = num_rows
+        if seconds <= 0 or num_rows not in self._logs:
+            return
+        log = math.log(max(seconds - change_s, seconds / 2)) - self._logs[num_rows]
+        (self._plain if num_rows == 1 else self._drafted).note(log)
+        if num_rows > 1:
+            self._by_rows[num_rows].note(log)
+
+    def end_reply(self) -> None:
+        """What its plain passes said of the others stays known."""
+        if self._plain.number:
+            pace = self._pace
+            for rows, seen in self._by_rows.items():
+                self._weights[rows] = min(self._weights[rows] + seen.number, _LONGEST_MEMORY)
+                share = seen.number / (self._weights[rows] + _DRAFTED_COUNT)
+                self._logs[rows] += min(1.0, share) * (seen.value - pace)
+        self._begin()
+
+    def ratio(self, figures: DecodingFigures) -> float:
+        """How many times as fast as plain decoding this reply was written, every pass taking what such passes take: so
+        a hiccup of the machine is no fault of the drafts, and no gain. 0 where nothing was written."""
+        passes = self._passes
+        dearer = math.exp(self._drafted.value - self._pace) if self._drafted.number else 1.0
+        spent = sum(count * self._multiple(rows, dearer) for rows, count in figures.passes.items())
+        more_s = passes.change_s * figures.num_changes + figures.draft_s
+        spent += more_s / (math.exp(self._pace) if self._num_told else passes.of(1))
+        return figures.num_written / spent if spent > 0 else 0.0
+
+    @property
+    def plain(self) -> tuple[float, float]:
+        """The speed of plain decoding during this reply in tokens per second, and its standard error as a share of it;
+        zeros while nothing is known."""
+        told = self._num_told
+        if not told:
+            return 0.0, 0.0
+        spread = (self._plain if self._plain.number > 1 else self._drafted).variance
+        unanchored = _UNSURE * (told - self._plain.number) / told
+        return math.exp(-self._pace), math.hypot(math.sqrt(spread / told), unanchored)
+
+    @property
+    def _num_told(self) -> float:
+        """Plain passes that the others are worth, too."""
+        return self._plain.number + min(self._drafted.number, _DRAFTED_COUNT)
+
+    @property
+    def _pace(self) -> float:
+        """The logarithm of the seconds of a plain pass in this reply."""
+        plain, drafted, told = self._plain, self._drafted, self._num_told
+        if not told:
+            return math.log(self._passes.of(1))
+        return (plain.sum + (told - plain.number) * (drafted.value if drafted.number else 0.0)) / told
+
+    def _multiple(self, rows: int, dearer: float) -> float:
+        return math.exp(self._logs.get(rows, 0.0)) * (dearer if rows > 1 else 1.0)
+
+    def _begin(self) -> None:
+        self._plain, self._drafted = _Mean(), _Mean()
+        self._by_rows: defaultdict[int, _Mean] = defaultdict(_Mean)

@@ -1,0 +1,130 @@
+"""An adapter as the file that llama.cpp applies to a running drafter, and what is added behind llama.cpp: where a
+model's head is its embedding, llama.cpp would end the process over an addition to it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from gguf import GGUFWriter
+
+from engine.speculation.drafter.gguf_shape import EMBEDDING, GgufModel
+from engine.speculation.drafter.interface import LogitRow
+from engine.speculation.model.files.gguf_header import read_header
+from engine.values.errors import AdapterUnusable
+from engine.values.whole_file import private_folder
+
+FOLDER = "adapters"  # in the data folder: files are there for as long as llama.cpp reads them
+_DOWN, _UP = ".lora_a", ".lora_b"
+_MAX_RANK = 512
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeadAddition:
+    """Low-rank, to the product of the head."""
+
+    down: Floats  # [rank, hidden]
+    up: Floats  # [vocabulary, rank]
+
+    def added(self, logits: LogitRow, state: Floats) -> LogitRow:
+        """A new row; `state`, [hidden], is what the logits were computed from."""
+        return logits + self.up @ (self.down @ state)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Addition:
+    """What a drafter has learned, ready for llama.cpp."""
+
+    architecture: str
+    tensors: Mapping[str, Floats]  # of the adapter, checked
+    head: HeadAddition | None  # where llama.cpp cannot add to the head
+    chance: Callable[[Floats, float], float] | None  # of the acceptance head: from a state and a probability
+
+
+def adapter_tensors(model: GgufModel, parts: Mapping[str, tuple[Floats, Floats]]) -> dict[str, Floats]:
+    """Of additions (down [rank, inputs], up [outputs, rank]) by the names of `drafter.adapter.matrix_sizes`, the
+    tensors of a GGUF adapter. Additions without effect are left out, as each costs time in every step."""
+    tensors: dict[str, Floats] = {}
+    for matrix, (down, up) in parts.items():
+        if model.shape.tied and matrix == "head":
+            continue
+        first = 0
+        for name in model.tensor_names(matrix):
+            num_outputs = model.tensors[name].shape[1]
+            own = up[first : first + num_outputs]
+            first += num_outputs
+            if own.any():
+                tensors[name + _DOWN] = np.ascontiguousarray(down)
+                tensors[name + _UP] = np.ascontiguousarray(model.in_file_order(name, own))
+    return tensors
+
+
+def check_tensors(model: GgufModel, tensors: Mapping[str, Floats]) -> None:
+    """What llama.cpp would abort over, or apply wrongly. Raises AdapterUnusable."""
+    names = {name.removesuffix(_DOWN).removesuffix(_UP) for name in tensors}
+    for name in names:
+        place, down, up = model.tensors.get(name), tensors.get(name + _DOWN), tensors.get(name + _UP)
+        fits = (
+            place is not None
+            and len(place.shape) == 2
+            and name != EMBEDDING
+            and down is not None
+            and up is not None
+            and 0 < len(down) <= _MAX_RANK
+            and down.shape == (len(down), place.shape[0])
+            and up.shape == (place.shape[1], len(down))
+        )
+        if not fits:
+            raise AdapterUnusable("What was learned belongs to another drafter; this one starts learning from scratch.")
+    if not all(tensor.dtype == np.float32 and np.isfinite(tensor).all() for tensor in tensors.values()):
+        raise AdapterUnusable(
+            "What the drafter had learned is damaged (it contains no numbers); it starts learning from scratch."
+        )
+
+
+@contextmanager
+def adapter_file(folder: Path, architecture: str, tensors: Mapping[str, Floats]) -> Iterator[Path]:
+    """The file inside the block, read back and compared. Raises AdapterUnusable, and OSError."""
+    private_folder(folder)
+    handle, name = tempfile.mkstemp(suffix=".gguf", dir=folder)
+    os.close(handle)
+    path = Path(name)
+    try:
+        _write(path, architecture, tensors)
+        _check_file(path, tensors)
+        yield path
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _write(path: Path, architecture: str, tensors: Mapping[str, Floats]) -> None:
+    writer = GGUFWriter(path, architecture)
+    writer.add_type("adapter")
+    writer.add_string("adapter.type", "lora")
+    writer.add_float32("adapter.lora.alpha", 1.0)
+    for name, tensor in tensors.items():
+        # llama.cpp multiplies with alpha, and divides by the rank of each addition.
+        writer.add_tensor(name, tensor * tensor.shape[1] if name.endswith(_UP) else tensor)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def _check_file(path: Path, tensors: Mapping[str, Floats]) -> None:
+    header, data = read_header(path), np.fromfile(path, np.uint8)
+    is_whole = header.text("general.type") == "adapter" and header.tensors.keys() == tensors.keys()
+    for name, place in header.tensors.items():
+        stored = data[place.start : place.start + place.num_bytes].view(np.float32)
+        scale = tensors[name].shape[1] if name.endswith(_UP) else 1
+        is_whole &= place.shape == tensors[name].shape[::-1] and bool((stored == (tensors[name] * scale).ravel()).all())
+    if not is_whole:
+        raise AdapterUnusable("{path} was not written correctly; check the disk.", path=path)

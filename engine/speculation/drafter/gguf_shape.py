@@ -1,0 +1,181 @@
+"""What a GGUF file says about a Llama-type model that may learn: its shape, and where its matrices are. Without torch.
+
+Only files are known here whose every tensor is: what the training copy would leave out, it would teach wrongly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+
+from engine.speculation.drafter.gguf_rows import is_readable
+from engine.speculation.drafter.shape import LlamaShape, Rope
+from engine.speculation.model.files.gguf_header import GgufHeader, TensorPlace, read_header
+from engine.speculation.model.files.model_files import part_paths
+from engine.values.errors import DrafterUnusable
+
+ARCHITECTURES = ("llama", "qwen2")  # Mistral calls itself llama
+EMBEDDING, HEAD, NORM = "token_embd.weight", "output.weight", "output_norm.weight"
+# The tensors of a layer that are one matrix here, in the order of its outputs.
+PARTS = {
+    "qkv": ("attn_q", "attn_k", "attn_v"),
+    "attention_out": ("attn_output",),
+    "gate_up": ("ffn_gate", "ffn_up"),
+    "down": ("ffn_down",),
+}
+_NORMS = ("attn_norm", "ffn_norm")
+_MOST_LAYERS = 256
+
+Rows = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class GgufModel:
+    path: Path
+    architecture: str
+    shape: LlamaShape
+    tensors: dict[str, TensorPlace]
+
+    @property
+    def num_weights(self) -> int:
+        """Of its matrices."""
+        return self.shape.num_layer_weights + self.shape.outputs * self.shape.hidden
+
+    def tensor_names(self, matrix: str) -> tuple[str, ...]:
+        """Of a matrix of `drafter.adapter.matrix_sizes`, in the order of its outputs."""
+        number, _, part = matrix.rpartition(".")
+        if not number:
+            return (EMBEDDING if self.shape.tied else HEAD,)
+        return tuple(f"blk.{number}.{each}.weight" for each in PARTS[part])
+
+    def in_training_order(self, name: str, rows: Rows) -> Rows:
+        """llama.cpp interleaves the halves of a head of queries or keys that are rotated together; in training they are
+        apart, as in Hugging Face's checkpoints. `rows` is [outputs, …]."""
+        heads = self._num_parted_heads(name)
+        return rows.reshape(heads, -1, 2, *rows.shape[1:]).swapaxes(1, 2).reshape(rows.shape) if heads else rows
+
+    def in_file_order(self, name: str, rows: Rows) -> Rows:
+        """The opposite of `in_training_order`."""
+        heads = self._num_parted_heads(name)
+        return rows.reshape(heads, 2, -1, *rows.shape[1:]).swapaxes(1, 2).reshape(rows.shape) if heads else rows
+
+    def _num_parted_heads(self, name: str) -> int:
+        """0 for a tensor that both have in one order."""
+        if self.architecture != "llama":
+            return 0
+        part = name.split(".")[-2]
+        return {"attn_q": self.shape.num_heads, "attn_k": self.shape.num_kv_heads}.get(part, 0)
+
+
+def read_gguf_model(path: Path) -> GgufModel:
+    """Raises DrafterUnusable for a file that cannot learn, and what reading its header raises."""
+    header = read_header(path)
+    architecture = header.text("general.architecture")
+    if architecture not in ARCHITECTURES or len(part_paths(path)) > 1:
+        raise _cannot_learn(path)
+    shape = _shape(path, header, architecture)
+    found = {name: place.shape for name, place in header.tensors.items()}
+    if found != dict(_expected(shape)) or not all(map(is_readable, header.tensors.values())):
+        raise _cannot_learn(path)
+    return GgufModel(path, architecture, shape, dict(header.tensors))
+
+
+def _shape(path: Path, header: GgufHeader, architecture: str) -> LlamaShape:
+    def number(key: str, otherwise: int = 0) -> int:
+        return header.number(f"{architecture}.{key}") or otherwise
+
+    def measure(key: str, otherwise: float) -> float:
+        value = header.values.get(f"{architecture}.{key}", otherwise)
+        return float(value) if isinstance(value, int | float) and isfinite(value) else 0.0
+
+    hidden, num_heads = number("embedding_length"), number("attention.head_count")
+    num_kv_heads = number("attention.head_count_kv", num_heads)
+    head_dim = number("attention.key_length", hidden // max(1, num_heads))
+    layers, embedding = number("block_count"), header.tensors.get(EMBEDDING)
+    epsilon, theta = measure("attention.layer_norm_rms_epsilon", 0.0), measure("rope.freq_base", 10_000.0)
+    divisor = _position_divisor(header, architecture)
+    is_sound = (
+        0 < layers <= _MOST_LAYERS
+        and embedding is not None
+        and len(embedding.shape) == 2
+        and num_heads > 0
+        and num_heads % num_kv_heads == 0
+        and head_dim > 0
+        and head_dim % 2 == 0
+        and all(number(key, head_dim) == head_dim for key in ("attention.value_length", "rope.dimension_count"))
+        and epsilon > 0
+        and theta > 1
+        and divisor > 0
+    )
+    if not is_sound or embedding is None:
+        raise _cannot_learn(path)
+    biased = [header.tensors.get(f"blk.0.{part}.bias") is not None for part in ("attn_q", "attn_output", "ffn_up")]
+    vocabulary = embedding.shape[1]
+    return LlamaShape(
+        vocabulary=vocabulary,
+        outputs=vocabulary,
+        hidden=hidden,
+        num_layers=layers,
+        num_heads=num_heads,
+        num_kv_heads=num_kv_heads,
+        head_dim=head_dim,
+        feed_forward=number("feed_forward_length"),
+        max_positions=number("context_length", 2048),
+        norm_epsilon=epsilon,
+        rope=Rope(theta, divisor),
+        tied=not header.has_own_output,
+        qkv_bias=biased[0],
+        attention_out_bias=biased[1],
+        mlp_bias=biased[2],
+    )
+
+
+def _position_divisor(header: GgufHeader, architecture: str) -> float:
+    """0 for positions that are scaled in another way than linearly."""
+    kind = header.values.get(f"{architecture}.rope.scaling.type", "none")
+    factor = header.values.get(f"{architecture}.rope.scaling.factor", 1.0)
+    if kind == "none":
+        return 1.0
+    return float(factor) if kind == "linear" and isinstance(factor, int | float) and isfinite(factor) else 0.0
+
+
+def _sizes(shape: LlamaShape) -> dict[str, tuple[int, int]]:
+    """Outputs and inputs of a layer's matrices, by their part of the name."""
+    queries, keys = shape.num_heads * shape.head_dim, shape.num_kv_heads * shape.head_dim
+    hidden, inner = shape.hidden, shape.feed_forward
+    return {
+        "attn_q": (queries, hidden),
+        "attn_k": (keys, hidden),
+        "attn_v": (keys, hidden),
+        "attn_output": (hidden, queries),
+        "ffn_gate": (inner, hidden),
+        "ffn_up": (inner, hidden),
+        "ffn_down": (hidden, inner),
+    }
+
+
+def _expected(shape: LlamaShape) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Every tensor, with its shape as the file has it: inputs first."""
+    yield EMBEDDING, (shape.hidden, shape.vocabulary)
+    yield NORM, (shape.hidden,)
+    if not shape.tied:
+        yield HEAD, (shape.hidden, shape.vocabulary)
+    has_biases = (shape.qkv_bias, shape.attention_out_bias, shape.mlp_bias, shape.mlp_bias)
+    biased = [part for parts, is_biased in zip(PARTS.values(), has_biases, strict=True) if is_biased for part in parts]
+    sizes = _sizes(shape)
+    for number in range(shape.num_layers):
+        for norm in _NORMS:
+            yield f"blk.{number}.{norm}.weight", (shape.hidden,)
+        for part, (outputs, inputs) in sizes.items():
+            yield f"blk.{number}.{part}.weight", (inputs, outputs)
+            if part in biased:
+                yield f"blk.{number}.{part}.bias", (outputs,)
+
+
+def _cannot_learn(path: Path) -> DrafterUnusable:
+    return DrafterUnusable("{name} is not a Llama-type model that can be taught here.", name=path.name)

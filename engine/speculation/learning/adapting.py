@@ -1,0 +1,224 @@
+"""A drafter that can be trained: its frozen weights, and an adapter that gradients flow into.
+
+The pass is that of `drafter.model`, for one sequence at a time. Gradients are computed layer by layer, each run
+a second time, and the widest matrix takes a few rows at a time: in memory are the states between the layers, and what
+one layer or some rows of logits take. Products run in bfloat16; the adapter is float32. `check` is called between the
+matrices, forwards and backwards, and may raise to end a pass early.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+from engine.speculation.drafter.adapter import Adapter, LowRank, layer_of, matrices, matrix_sizes
+from engine.speculation.drafter.model import LlamaWeights, rope_tables
+from engine.speculation.drafter.shape import LlamaShape
+from engine.values.memory import return_free_memory
+
+Check = Callable[[], None]
+RowsLoss = Callable[[torch.Tensor, slice], torch.Tensor]  # of logits, float32 [rows, outputs], and which rows they are
+
+_HEAD_ROWS = 16  # of the product with the head, by far the widest matrix, at a time; a pass can end between them
+# Lengths are rounded up to multiples of it: oneDNN compiles and caches programs for every shape of a product, some
+# megabytes for each length of a sequence.
+_LENGTH_STEP = 64
+_LAYERS_PER_RETURN = 5  # of free memory; after each layer it took a tenth of the time, and the most in use was the same
+
+
+def never_stop() -> None:
+    """A `Check` that never ends a pass."""
+
+
+class AdaptedModel:
+    """The training copy of a drafter, always on the CPU: no user waits for it, and a GPU belongs to the target."""
+
+    def __init__(
+        self,
+        shape: LlamaShape,
+        weights: LlamaWeights,
+        rank: int,
+        max_length: int,
+        seed: int = 0,
+        names: Collection[str] | None = None,
+    ) -> None:
+        """It begins as the drafter itself: the additions are zero. `max_length`: tokens of a sequence. `names`: of the
+        matrices that are added to, by default all."""
+        self.shape = shape
+        self._weights = weights
+        self._matrices = dict(matrices(weights))
+        self._dense: dict[str, torch.Tensor] = {}  # made when they are needed
+        self._biases = {name: None if each.bias is None else _plain(each.bias) for name, each in self._matrices.items()}
+        self._norms = [(_plain(layer.attention_norm), _plain(layer.mlp_norm)) for layer in weights.layers]
+        self._final_norm = _plain(weights.final_norm)
+        generator = torch.Generator().manual_seed(seed)
+        self._parts: dict[str, LowRank] = {}
+        for name, (outputs, inputs) in matrix_sizes(shape).items():
+            if names is None or name in names:
+                down = torch.randn((rank, inputs), generator=generator) / rank**0.5
+                self._parts[name] = LowRank(down.requires_grad_(), torch.zeros((outputs, rank)).requires_grad_())
+        self._first = min((layer_of(name, shape) for name in self._parts), default=shape.num_layers)  # that learns
+        cosine, sine = rope_tables(shape.rope, _rounded_up(max_length), shape.head_dim)
+        self._cosine, self._sine = cosine[:, None, :], sine[:, None, :]
+
+    @property
+    def parameters(self) -> list[torch.Tensor]:
+        return [tensor for part in self._parts.values() for tensor in (part.down, part.up)]
+
+    @property
+    def adapter(self) -> Adapter:
+        """A copy of the adapter as it is now."""
+        return self.as_adapter(self.parameters)
+
+    def as_adapter(self, tensors: Sequence[torch.Tensor]) -> Adapter:
+        """A copy of tensors such as `parameters`, as an adapter."""
+        copies = iter([tensor.detach().clone() for tensor in tensors])
+        return Adapter({name: LowRank(next(copies), next(copies)) for name in self._parts})
+
+    def start_from(self, adapter: Adapter | None) -> None:
+        """Replaces the adapter by this one, of the same rank; None: by one without effect. It adds to no
+        other matrices; those that it does not add to begin at zero."""
+        learned = {} if adapter is None else adapter.parts
+        assert learned.keys() <= self._parts.keys()
+        with torch.no_grad():
+            for name, part in self._parts.items():
+                if name in learned:
+                    part.down.copy_(learned[name].down)
+                    part.up.copy_(learned[name].up)
+                else:
+                    part.up.zero_()
+
+    def carrying(self, adapter: Adapter | None) -> AdaptedModel:
+        """The same drafter with this adapter, of any rank, or with none. The frozen weights are shared."""
+        other = copy.copy(self)
+        other._parts = {} if adapter is None else dict(adapter.parts)
+        return other
+
+    def rest(self) -> None:
+        """Gives back what most of the memory is for, until the next pass."""
+        self._dense.clear()
+
+    @torch.no_grad()
+    def states(self, tokens: Sequence[int], check: Check = never_stop) -> torch.Tensor:
+        """The final state after each token, which the head takes, float32 [tokens, hidden]."""
+        *_, last = self._run(tokens, check)
+        return self._norm(last, self._final_norm)[: len(tokens)]
+
+    def logits(self, states: torch.Tensor, check: Check = never_stop) -> torch.Tensor:
+        """float32 [rows, outputs]"""
+        padded = functional.pad(states, (0, 0, 0, -len(states) % _HEAD_ROWS))
+        parts = [self._times("head", part, check) for part in torch.split(padded, _HEAD_ROWS)]
+        return torch.cat(parts)[: len(states)]
+
+    def gradients(
+        self, tokens: Sequence[int], places: torch.Tensor, loss: RowsLoss, check: Check = never_stop
+    ) -> tuple[float, list[torch.Tensor]]:
+        """A loss that is a sum over rows, and its gradients in the order of `parameters`. The rows are the logits after
+        the tokens at `places`, and come some at a time, in order."""
+        with torch.no_grad():
+            *entered, last = self._run(tokens, check)
+        total, behind = 0.0, torch.zeros_like(last)
+        found = [torch.zeros_like(parameter) for parameter in self._of_layer(self.shape.num_layers)]
+        for start in range(0, len(places), _HEAD_ROWS):
+            rows = places[start : start + _HEAD_ROWS]
+            states = last[rows].requires_grad_()
+            logits = self.logits(self._norm(states, self._final_norm), check)
+            value = loss(logits, slice(start, start + len(rows)))
+            check()
+            gradients = torch.autograd.grad(value, [states, *self._of_layer(self.shape.num_layers)])
+            total += float(value.detach())
+            behind.index_add_(0, rows, gradients[0])
+            for sum_, part in zip(found, gradients[1:], strict=True):
+                sum_.add_(part)
+        for number in reversed(range(self._first, self.shape.num_layers)):
+            check()
+            if number % _LAYERS_PER_RETURN == 0:
+                return_free_memory()  # the holes that layers leave are many times what the next one takes
+            states = entered.pop().requires_grad_()
+            # A number: where gradients are handed over as such, torch imports 500 modules to check their shape.
+            left = (self._layer(number, states, check) * behind).sum()
+            behind, *gradients_of = torch.autograd.grad(left, [states, *self._of_layer(number)])
+            found = [*gradients_of, *found]
+        return total, found
+
+    def _of_layer(self, number: int) -> list[torch.Tensor]:
+        """The parameters of a layer or, behind the last one, of the head."""
+        parts = (part for name, part in self._parts.items() if layer_of(name, self.shape) == number)
+        return [tensor for part in parts for tensor in (part.down, part.up)]
+
+    def _run(self, tokens: Sequence[int], check: Check) -> list[torch.Tensor]:
+        """The states that enter each layer from the first trained one on, and those behind the last, float32 [tokens
+        and padding, hidden]."""
+        # No token attends to the padding after it.
+        padding = _rounded_up(len(tokens)) - len(tokens)
+        states = _plain(self._weights.embedding.look_up([*tokens, *[0] * padding]))
+        found = []
+        for number in range(self.shape.num_layers):
+            if number >= self._first:
+                found.append(states)
+            states = self._layer(number, states, check)
+        return [*found, states]
+
+    def _layer(self, number: int, states: torch.Tensor, check: Check) -> torch.Tensor:
+        attention_norm, mlp_norm = self._norms[number]
+        heads = self._times(f"{number}.qkv", self._norm(states, attention_norm), check)
+        mixed = self._attend(_Checked.apply(heads, check))  # type: ignore[no-untyped-call]
+        states = states + self._times(f"{number}.attention_out", mixed, check)
+        gate, up = self._times(f"{number}.gate_up", self._norm(states, mlp_norm), check).chunk(2, 1)
+        return states + self._times(f"{number}.down", functional.silu(gate) * up, check)
+
+    def _frozen(self, name: str) -> torch.Tensor:
+        """bfloat16 [outputs, inputs]"""
+        if name not in self._dense:
+            self._dense[name] = self._matrices[name].dense().to(torch.bfloat16)
+        return self._dense[name]
+
+    def _norm(self, states: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        return functional.rms_norm(states, (self.shape.hidden,), weight, self.shape.norm_epsilon)
+
+    def _times(self, name: str, rows: torch.Tensor, check: Check) -> torch.Tensor:
+        part, bias = self._parts.get(name), self._biases[name]
+        rows = _Checked.apply(rows, check)  # type: ignore[no-untyped-call]
+        product = (rows.to(torch.bfloat16) @ self._frozen(name).t()).to(torch.float32)
+        if part is not None:
+            product = product + (rows @ part.down.t()) @ part.up.t()
+        return product if bias is None else product + bias
+
+    def _attend(self, heads: torch.Tensor) -> torch.Tensor:
+        shape, size = self.shape, len(heads)
+        num_rotated = shape.num_heads + shape.num_kv_heads
+        split = heads.view(size, num_rotated + shape.num_kv_heads, shape.head_dim)
+        plain, values = split[:, :num_rotated], split[:, num_rotated:].transpose(0, 1)[None]
+        first, second = plain.chunk(2, -1)
+        rotated = plain * self._cosine[:size] + torch.cat((second, first), -1) * self._sine[:size]
+        queries, keys = torch.split(rotated.transpose(0, 1)[None], [shape.num_heads, shape.num_kv_heads], 1)
+        enable_gqa = shape.num_heads != shape.num_kv_heads
+        mixed = functional.scaled_dot_product_attention(queries, keys, values, is_causal=True, enable_gqa=enable_gqa)
+        return mixed[0].transpose(0, 1).reshape(size, -1)
+
+
+def _rounded_up(size: int) -> int:
+    return -(-size // _LENGTH_STEP) * _LENGTH_STEP
+
+
+def _plain(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.to("cpu", torch.float32)
+
+
+class _Checked(torch.autograd.Function):
+    """The identity, which calls `check` on the way forward and on the way back."""
+
+    @staticmethod
+    def forward(context: Any, rows: torch.Tensor, check: Check) -> torch.Tensor:
+        context.check = check
+        check()
+        return rows.view_as(rows)
+
+    @staticmethod
+    def backward(context: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None]:
+        context.check()
+        return gradients[0], None

@@ -1,0 +1,265 @@
+"""Asks a function in a process of its own, for what may end the process that tries it."""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib import import_module
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+import psutil
+
+from engine.speculation.model.apart.sandbox import READING, Doors, cage, shut_doors
+from engine.values.errors import Cancelled
+
+_GLANCE_S = 0.05
+_LONGEST_ANSWER = 256 << 20  # bytes
+_PATIENCE = 10  # times as long is waited as a child may compute: other programs may be busy
+_START_S = 10.0  # of the processor, for Python and its libraries, on a slow machine
+_START_BYTES = 1 << 30  # likewise, where the kernel does not count from when they are there
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a child may take; None: as much as it likes. One that takes more dies."""
+
+    memory_bytes: int | None = None  # its own, over what it has at first; files that it maps do not count
+    processor_s: float | None = None  # of all its threads together; waiting for a disk does not count
+    wall_s: float | None = None
+
+
+def ask_child(
+    look: Callable[..., str],
+    arguments: tuple[Any, ...],
+    is_stopped: Callable[[], bool],
+    limits: Limits = Limits(),
+    doors: Doors = READING,
+) -> str | None:
+    """What `look` (a function of a module) returns; None where its process dies, of itself or at its limits. Its output
+    is discarded, and it may open what `doors` says. Raises Cancelled when `is_stopped` says so meanwhile."""
+    reader, writer = multiprocessing.Pipe(duplex=False)
+    process = begin_child(look, arguments, limits, doors, writer)
+    writer.close()
+    talk = _Talk(reader)
+    try:
+        said = talk.ask(None, is_stopped, _Watched(process.pid or 0, limits))
+        return None if said is None else said.decode()
+    except UnicodeError:
+        return None
+    finally:
+        _end(process, talk)
+
+
+def begin_child(
+    run: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    limits: Limits,
+    doors: Doors | None,
+    answers_to: Connection | None = None,
+) -> BaseProcess:
+    """Starts a process that runs this function of a module, and ends with this one. Its output is discarded. All that
+    it may open is what `doors` says; None: everything. What the function returns, a text, is sent to `answers_to`."""
+    spawn = multiprocessing.get_context("spawn")  # a fork would copy the threads' locks
+    told = (run.__module__, run.__qualname__, arguments, limits, doors, answers_to)
+    process = spawn.Process(target=_run, args=told, daemon=True, name="slipstream-child")
+    with _interrupts_held_back():
+        process.start()
+    return process
+
+
+def take_at_most(processor_s: float) -> None:
+    """Runs in a child, which ends when it has computed for so long from now, also where nobody waits any more; 0:
+    never."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_PROF, processor_s)
+
+
+class ChildEnded(Exception):
+    """Of itself, or at its limits."""
+
+
+class Child:
+    """Answers what it is asked, one question at a time. For any threads. Its process ends with it."""
+
+    def __init__(
+        self,
+        serve: Callable[..., None],
+        arguments: tuple[Any, ...],
+        limits: Limits,
+        doors: Doors = READING,
+    ) -> None:
+        """`serve`, a function of a module, gets the child's end of the pipe behind its arguments, and takes care of
+        the time that an answer may take. Of `limits`, those of memory count."""
+        self._lock = threading.Lock()
+        ours, theirs = multiprocessing.Pipe()
+        self._process = begin_child(serve, (*arguments, theirs), limits, doors)
+        theirs.close()
+        self._watched = _Watched(self._process.pid or 0, Limits(limits.memory_bytes))
+        self._talk = _Talk(ours)
+        self.end = weakref.finalize(self, _end, self._process, self._talk)
+
+    @property
+    def has_ended(self) -> bool:
+        with self._lock:
+            return not self.end.alive or not self._process.is_alive()
+
+    def ask(self, question: bytes | None, processor_s: float, is_stopped: Callable[[], bool] = lambda: False) -> bytes:
+        """The answer, for which it may compute so long; None: what it says by itself. Raises ChildEnded, and Cancelled
+        when `is_stopped` says so meanwhile; the child ends then as well."""
+        with self._lock:
+            try:
+                answer = self._talk.ask(question, is_stopped, self._watched, _PATIENCE * processor_s)
+                if answer is None:
+                    raise ChildEnded
+                return answer
+            except BaseException:
+                self.end()
+                raise
+
+
+def _end(process: BaseProcess, talk: _Talk) -> None:
+    process.kill()
+    process.join()
+    process.close()
+    talk.end()
+
+
+class _Talk:
+    """Questions to a child and its answers, on a thread: one that means harm may leave a question unread, or begin an
+    answer and never end it."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe = pipe
+        self._questions: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._has_ended = False
+        threading.Thread(target=self._run, daemon=True, name="slipstream-child-answers").start()
+
+    def ask(
+        self,
+        question: bytes | None,
+        is_stopped: Callable[[], bool],
+        watched: _Watched,
+        within_s: float = math.inf,
+    ) -> bytes | None:
+        """None where the child has ended, or is to be: at its limits, or when the time is over. Raises Cancelled when
+        `is_stopped` says so meanwhile. After either, `end` is due."""
+        if self._has_ended:
+            return None
+        self._questions.put(question)
+        end = time.monotonic() + within_s
+        while True:
+            with suppress(queue.Empty):
+                return self._answers.get(timeout=_GLANCE_S)
+            if is_stopped():
+                raise Cancelled("Checking the file was cancelled.")
+            if time.monotonic() > end or watched.has_outgrown():
+                return None
+
+    def end(self) -> None:
+        """The child must have ended: that ends what the thread waits for."""
+        self._has_ended = True
+        self._questions.put(None)
+
+    def _run(self) -> None:
+        with self._pipe, suppress(EOFError, OSError, ValueError):
+            while True:
+                question = self._questions.get()
+                if self._has_ended:
+                    return
+                if question is not None:
+                    self._pipe.send_bytes(question)
+                self._answers.put(self._pipe.recv_bytes(_LONGEST_ANSWER))
+        self._answers.put(None)
+
+
+@contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """A child started meanwhile ignores Ctrl+C, at which it would print a traceback."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class _Watched:
+    """Seen from the parent, whatever the platform: the kernel's own limits are narrower where it has them."""
+
+    def __init__(self, pid: int, limits: Limits) -> None:
+        self._limits = limits
+        self._process = psutil.Process(pid)
+        self._end = None if limits.wall_s is None else time.monotonic() + limits.wall_s
+
+    def has_outgrown(self) -> bool:
+        if self._end is not None and time.monotonic() > self._end:
+            return True
+        try:
+            return self._takes_too_much()
+        except psutil.Error:  # it has just ended; what it said, if anything, is in the pipe
+            return False
+
+    def _takes_too_much(self) -> bool:
+        limits = self._limits
+        if limits.processor_s is not None:
+            times = self._process.cpu_times()
+            if times.user + times.system > limits.processor_s + _START_S:
+                return True
+        if limits.memory_bytes is None or sys.platform == "linux":
+            return False
+        return bool(self._process.memory_full_info().uss > limits.memory_bytes + _START_BYTES)
+
+
+def _limit_oneself(limits: Limits) -> None:
+    """Runs in the child. A crash leaves no image of memory behind, which may hold a user's words."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    def lower(kind: int, most: int) -> None:
+        hard = resource.getrlimit(kind)[1]
+        resource.setrlimit(kind, (most, most) if hard == resource.RLIM_INFINITY else (min(most, hard), hard))
+
+    lower(resource.RLIMIT_CORE, 0)
+    if limits.memory_bytes is not None and sys.platform == "linux":  # elsewhere mapped files would count
+        lower(resource.RLIMIT_DATA, _own_bytes() + limits.memory_bytes)
+
+
+def _own_bytes() -> int:
+    """Linux's VmData: private memory that can be written, of which RLIMIT_DATA is the limit."""
+    return int(psutil.Process().memory_info().data)
+
+
+def _run(
+    module: str, name: str, arguments: tuple[Any, ...], limits: Limits, doors: Doors | None, writer: Connection | None
+) -> None:
+    """Runs in the child."""
+    os.environ["GGML_NO_BACKTRACE"] = "1"  # the backtrace starts a debugger, which takes seconds
+    silence = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silence, 1)
+    os.dup2(silence, 2)
+    if doors is not None:
+        cage(doors)  # before libraries start threads, which it would not hold
+    run = getattr(import_module(module), name)
+    if doors is not None:
+        shut_doors(doors)
+    _limit_oneself(limits)
+    said = run(*arguments)
+    if writer is not None:
+        writer.send_bytes(said.encode())
+        writer.close()

@@ -1,0 +1,151 @@
+"""The facts about a model file: read once, stored, and read again when the file has changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gguf.constants import GGMLQuantizationType, LlamaFileType
+from pydantic import TypeAdapter, ValidationError
+
+from engine.speculation.model.files.architecture import MemoryNeeds, memory_of, no_chat, speculation_of
+from engine.speculation.model.files.gguf_header import GgufHeader, read_header
+from engine.speculation.model.files.identity import file_identity
+from engine.speculation.model.files.model_files import model_name, part_paths, quantization_in
+from engine.values.errors import MendableError, TargetMissing, TargetUnusable
+from engine.values.sentences import Told
+from engine.values.targets import TargetDetails
+
+_FORMAT = 5  # of stored facts; those in another format are read again
+_MIXTURES = {int(kind): kind.name.split("_", 1)[1] for kind in LlamaFileType if kind is not LlamaFileType.GUESSED}
+_VOCABULARIES = {"gpt2": "BPE", "llama": "SPM", "bert": "WPM", "t5": "UGM", "rwkv": "RWKV", "plamo2": "PLaMo"}
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """By which an unchanged file is recognized without reading it. All parts together."""
+
+    size_bytes: int
+    changed_ns: int  # time of the last change of any part
+
+
+@dataclass(frozen=True, slots=True)
+class TargetFacts:
+    format: int
+    stamp: Stamp
+    identity: str  # as in `TargetSource`
+    details: TargetDetails | None  # None where the header cannot be read
+    memory: MemoryNeeds | None
+    problem: Told  # why it cannot be loaded, in a sentence; else empty
+
+
+_ADAPTER = TypeAdapter(TargetFacts)
+
+
+def facts_of(path: Path, stored: str = "") -> TargetFacts:
+    """The stored facts if the file is unchanged, else those read from it. Raises TargetMissing."""
+    stamp = stamp_of(path)
+    known = _decode(stored)
+    return known if known is not None and known.stamp == stamp else _read(path, stamp)
+
+
+def encode(facts: TargetFacts) -> str:
+    return _ADAPTER.dump_json(facts).decode()
+
+
+def stamp_of(path: Path) -> Stamp:
+    """Raises TargetMissing. Missing parts are left out; reading reports them."""
+    states = []
+    for part in part_paths(path):
+        try:
+            states.append(part.stat())
+        except (OSError, ValueError):
+            if part == path:
+                raise TargetMissing(
+                    "The file {path} is gone; put it back, or remove it from the list.", path=path
+                ) from None
+    return Stamp(sum(state.st_size for state in states), max(state.st_mtime_ns for state in states))
+
+
+def _decode(stored: str) -> TargetFacts | None:
+    try:
+        facts = _ADAPTER.validate_json(stored)
+    except ValidationError:
+        return None
+    return facts if facts.format == _FORMAT else None
+
+
+def _read(path: Path, stamp: Stamp) -> TargetFacts:
+    identity = file_identity(path)
+    try:
+        header = _whole_header(path)
+    except MendableError as error:
+        return TargetFacts(_FORMAT, stamp, identity, None, None, error.sentence)
+    problem = no_chat(header, path.name)
+    return TargetFacts(_FORMAT, stamp, identity, _details(header, path), memory_of(header), problem)
+
+
+def _whole_header(path: Path) -> GgufHeader:
+    """The header of the first part, with the tensors of all parts."""
+    paths = part_paths(path)
+    header = read_header(paths[0])
+    for place, part in enumerate(paths[1:], start=2):
+        if not part.exists():
+            raise TargetUnusable(
+                "Part {place} of {count} of {name} is missing; download it again.",
+                place=place,
+                count=len(paths),
+                name=path.name,
+            )
+        header = _joined(header, read_header(part))
+    return header
+
+
+def _joined(header: GgufHeader, more: GgufHeader) -> GgufHeader:
+    is_output = more.has_own_output or not header.has_own_output  # else it is the matrix before the layers
+    return replace(
+        header,
+        num_tensors=header.num_tensors + more.num_tensors,
+        num_weights=header.num_weights + more.num_weights,
+        type_bytes=Counter(header.type_bytes) + Counter(more.type_bytes),
+        layer_bytes=header.layer_bytes + more.layer_bytes,
+        output_bytes=(more.output_bytes if is_output else 0) or header.output_bytes,
+        has_own_output=header.has_own_output or more.has_own_output,
+    )
+
+
+def _details(header: GgufHeader, path: Path) -> TargetDetails:
+    architecture = header.text("general.architecture")
+    can_speculate, speculation = speculation_of(header)
+    kind = header.text("tokenizer.ggml.model")
+    pre = header.text("tokenizer.ggml.pre")
+    file_type = header.values.get("general.file_type")
+    quantization = quantization_of(file_type if isinstance(file_type, int) else None, header.type_bytes)
+    vocabulary = _VOCABULARIES.get(kind, kind)
+    return TargetDetails(
+        name=_line(header.text("general.name")) or model_name(path),
+        architecture=_line(architecture),
+        num_parameters=header.num_weights,
+        quantization=quantization or quantization_in(path.name),
+        trained_context=header.number(f"{architecture}.context_length"),
+        vocabulary_size=header.length("tokenizer.ggml.tokens") or header.number(f"{architecture}.vocab_size"),
+        vocabulary_kind=_line(f"{vocabulary} ({pre})" if pre and vocabulary else vocabulary),
+        has_chat_template=bool(header.text("tokenizer.chat_template")),
+        licence=_line(header.text("general.license") or header.text("general.license.name")),
+        can_speculate=can_speculate,
+        speculation=speculation,
+    )
+
+
+def quantization_of(file_type: int | None, type_bytes: dict[int, int]) -> str:
+    """As the file itself says, or else the type that takes the most room; empty if neither is known."""
+    if file_type in _MIXTURES:
+        return _MIXTURES[file_type]
+    return GGMLQuantizationType(max(type_bytes, key=type_bytes.__getitem__)).name if type_bytes else ""
+
+
+def _line(text: str) -> str:
+    """Fit for one line of a window, whatever the file contains."""
+    printable = "".join(letter if letter.isprintable() else " " for letter in text[:400])
+    return " ".join(printable.split())[:200]

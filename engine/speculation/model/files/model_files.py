@@ -1,0 +1,76 @@
+"""What the name of a GGUF file tells: which parts belong together, its quantization, what is no model."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path, PurePath
+
+from engine.values.sentences import say, template
+
+NO_EMBEDDER = template(
+    "{name} makes no embeddings; name a model made for that, such as all-MiniLM, bge or nomic-embed."
+)
+_PART = re.compile(r"(?P<stem>.+)-(?P<part>\d{5})-of-(?P<parts>\d{5})\.gguf", re.IGNORECASE)
+_QUANTIZATION = re.compile(
+    r"(?:^|[-_. ])((?:UD-)?I?Q[1-8](?:_[0-9A-Z]{1,3}){0,3}|TQ[12]_0|MXFP4(?:_MOE)?|NVFP4|BF16|F16|FP16|F32|FP32)"
+    r"(?=$|[-_. ])",
+    re.IGNORECASE,
+)
+_MOST_PARTS = 999
+
+
+def is_gguf(name: str) -> bool:
+    return name.lower().endswith(".gguf")
+
+
+def part_of(name: str) -> tuple[int, int]:
+    """Which part of how many this file is; (1, 1) for one that is whole."""
+    match = _PART.fullmatch(name)
+    part, parts = (int(match["part"]), int(match["parts"])) if match else (1, 1)
+    return (part, parts) if 1 <= part <= parts <= _MOST_PARTS else (1, 1)
+
+
+def part_names(name: str) -> tuple[str, ...]:
+    """All files that a model is made of, first part first."""
+    match = _PART.fullmatch(name)
+    _, parts = part_of(name)
+    if match is None or parts == 1:
+        return (name,)
+    end = name[match.end("parts") :]
+    return tuple(f"{match['stem']}-{part:05}-of-{parts:05}{end}" for part in range(1, parts + 1))
+
+
+def part_paths(path: Path) -> tuple[Path, ...]:
+    return tuple(path.with_name(name) for name in part_names(path.name))
+
+
+def model_name(path: PurePath) -> str:
+    """What users read: without the ending and the number of a part."""
+    match = _PART.fullmatch(path.name)
+    return match["stem"] if match else path.stem
+
+
+def quantization_in(name: str) -> str:
+    """As the name tells, in llama.cpp's spelling, as Q4_K_M; empty if it does not."""
+    match = _PART.fullmatch(name)
+    found = _QUANTIZATION.findall(match["stem"] if match else name.removesuffix(".gguf"))
+    return found[-1].upper().replace("FP16", "F16").replace("FP32", "F32") if found else ""
+
+
+def without_quantization(stem: str) -> str:
+    """A name without the quantization that it ends in; the whole of it if there is nothing before that."""
+    found = [match for match in _QUANTIZATION.finditer(stem) if match.end() == len(stem)]
+    rest = stem[: found[-1].start(1)].rstrip("-_. ") if found else stem
+    return rest or stem
+
+
+def no_model(name: str) -> str:
+    """Why a file of this name is no model of its own, in a sentence; empty if it may be one."""
+    lowered = name.lower()
+    if "mmproj" in lowered:
+        return say("{name} only lets another model see pictures; choose that model itself.", name=name)
+    if "imatrix" in lowered:
+        return say("{name} contains statistics for quantizing models; choose the model itself.", name=name)
+    if re.search(r"(?:^|[-_.])lora(?:[-_.]|$)", lowered):
+        return say("{name} is an addition to another model; choose that model itself.", name=name)
+    return ""

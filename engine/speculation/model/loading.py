@@ -1,0 +1,83 @@
+"""Checks before a target is loaded: how the user wants it, and whether there is room for it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from engine.speculation.model.files.estimate import context_size, estimate
+from engine.speculation.model.files.facts import facts_of
+from engine.speculation.model.files.model_files import model_name
+from engine.speculation.model.llama.runtime import gpu_support
+from engine.values.config import TargetOptions, TargetSettings
+from engine.values.errors import TargetMissing, TargetUnusable
+from engine.values.sentences import say
+from engine.values.targets import MemoryEstimate
+
+_CLEARLY = 1.05  # times the free memory: an estimate may be some percent too high
+_GB = 1e9
+
+
+def check_memory(path: Path, settings: TargetSettings, facts: str = "", way_out: str = "") -> None:
+    """Raises TargetUnusable where the target would clearly take more memory than is free beside the target in use, or
+    more than the graphics cards have. A target that cannot be estimated passes: loading has the last word. `way_out`:
+    what can be done, instead of what can be done about a target."""
+    try:
+        found = facts_of(path, facts)
+    except TargetMissing:
+        return
+    needed = estimate(found, settings, gpu_support())
+    if found.problem:
+        return
+    _check_cards(path, settings, needed)
+    if needed.on_machine <= _CLEARLY * needed.available:
+        return
+    raise TargetUnusable(
+        "{name} takes about {size:.1f} GB of memory with a context of {context:,} tokens, but only {free:.1f} GB "
+        "are free; {way_out}.",
+        name=model_name(path),
+        size=needed.on_machine / _GB,
+        context=context_size(found, settings),
+        free=needed.available / _GB,
+        way_out=way_out or _way_out(needed),
+    )
+
+
+def _way_out(needed: MemoryEstimate) -> str:
+    fits_smaller = needed.on_machine - needed.context - needed.work < needed.available
+    if fits_smaller:
+        return say("choose a smaller context size or quantization, close other programs, or load it anyway")
+    return say("choose a smaller quantization, close other programs, or load it anyway")
+
+
+def fitted(path: Path, settings: TargetSettings) -> TargetSettings:
+    """With as many layers on the graphics cards as there is room for now, unless the user set a number."""
+    if settings.gpu_layers is None and (support := gpu_support()).devices:
+        with suppress(TargetMissing):
+            found = facts_of(path)
+            if found.memory is not None:
+                return replace(settings, gpu_layers=estimate(found, settings, support).gpu.num_layers)
+    return settings
+
+
+def _check_cards(path: Path, settings: TargetSettings, needed: MemoryEstimate) -> None:
+    """The user's number of layers may take more than the cards have, even when nothing else is on them."""
+    gpu = needed.gpu
+    total = sum(device.total_memory for device in gpu.support.devices)
+    if settings.gpu_layers is None or gpu.num_bytes <= total:
+        return
+    raise TargetUnusable(
+        "{layers} layers of {name} take about {size:.1f} GB on {card}, which has {total:.1f} GB; choose fewer GPU "
+        "layers for it, or set them to automatic.",
+        layers=gpu.num_layers,
+        name=model_name(path),
+        size=gpu.num_bytes / _GB,
+        card=gpu.support.description,
+        total=total / _GB,
+    )
+
+
+def effective_system_prompt(usual: str, options: TargetOptions) -> str:
+    """Of a new conversation: the one set for its target, even an empty one, else the one for all."""
+    return usual if options.system_prompt is None else options.system_prompt

@@ -1,0 +1,264 @@
+"""A draft and its verdict: what a proposer hands to the acceptance rule, and what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, groupby
+from operator import eq, mul
+
+from engine.speculation.numerics.sampling import Distribution
+from engine.speculation.numerics.string_trie import StringTrie
+
+_COMPARED_AT_ONCE = 256  # tokens, so that a difference is not looked for from the beginning
+
+
+@dataclass(frozen=True, slots=True)
+class DraftPath:
+    """How a sampled draft came about: the drafter's own tokens, and the distributions they were truly drawn from."""
+
+    tokens: tuple[int, ...]  # the drafter's, shape (k,)
+    distributions: tuple[Distribution, ...]  # shape (k,), over the drafter's vocabulary, after masking and pruning
+    # Of the strings that target tokens are made of; unchanged until the verdict. None: the drafter's tokens are the
+    # target's.
+    trie: StringTrie | None
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A guess at the next tokens of the target.
+
+    Without a path it counts as certain of each token. With one, `tokens` behind `before` are the path's own, or the
+    longest-match segmentation of them: the very tokens that come out if everything on the path is accepted.
+
+    A chain has no `parents`: each token follows the one before it. In a tree several tokens, all different, may follow
+    the same one. Parents come before their children, and the first tokens are the *trunk*: they follow one another, as
+    in a chain, until one that does not. `Draft((5, 6, 7, 8), parents=(-1, 0, -1, 2))` guesses 5 6 or 7 8, and its trunk
+    is 5 6. A path of the target's own tokens gives each token behind `before` the distribution that it was drawn from,
+    given the siblings before it; a path through a trie leads along the trunk; all tokens beside or beyond a path are
+    certain.
+    """
+
+    tokens: tuple[int, ...] = ()  # the target's, shape (n,)
+    path: DraftPath | None = None
+    # Shape (n,): that each is what is written, if all between the pending token and it are; those of siblings sum to 1
+    # at most. Empty: not known.
+    chances: tuple[float, ...] = ()
+    num_steps: int = 0  # passes of a drafter, one for each token it drew or refused to draw
+    drafter_s: float = 0.0  # seconds in the drafter's passes
+    reading_s: float = 0.0  # of these, in a pass over many tokens at once: a prompt, or text written without drafts
+    proposer: str = ""  # the key of its origin
+    before: Draft | None = None  # the first of `tokens`, where another proposer guessed them; certain of each
+    num_read: int = 0  # tokens that the drafter read in `reading_s`
+    origins: tuple[str, ...] = ()  # of its own tokens, where others had a say in them; empty: all are the proposer's
+    parents: tuple[int, ...] = ()  # shape (n,): the place of the token that each follows, -1: the pending one
+
+    @property
+    def num_trunk(self) -> int:
+        """Of the tokens, how many are the trunk."""
+        return next((place for place, parent in enumerate(self.parents) if parent != place - 1), len(self.tokens))
+
+    @property
+    def num_leaves(self) -> int:
+        """Tokens that no other follows: as many branches it has."""
+        return num_leaves(self.parents or chain(len(self.tokens)))
+
+    @property
+    def reached(self) -> tuple[float, ...]:
+        """How likely each token is to be accepted, shape (n,). Their sum is the number of tokens that are expected."""
+        if not self.parents:
+            return tuple(accumulate(self.chances, mul))
+        reached: list[float] = []
+        for parent, chance in zip(self.parents, self.chances, strict=True):
+            reached.append(chance if parent < 0 else reached[parent] * chance)
+        return tuple(reached)
+
+    def children(self, place: int) -> Sequence[int]:
+        """The places of the tokens that follow the one at `place`, -1: the pending one."""
+        if self.parents:
+            return [child for child, parent in enumerate(self.parents) if parent == place]
+        return range(place + 1, min(place + 2, len(self.tokens)))
+
+    def drawn_from(self, place: int) -> Distribution | None:
+        """What the token at `place` was drawn from; None where it is certain, or made of tokens of another
+        vocabulary."""
+        number = place - self.num_before
+        if self.path is None or self.path.trie is not None or not 0 <= number < len(self.path.distributions):
+            return None
+        return self.path.distributions[number]
+
+    def line(self, place: int) -> tuple[int, ...]:
+        """The tokens from the pending one, which is left out, to the one at `place`."""
+        if place < self.num_trunk:
+            return self.tokens[: place + 1]
+        return (*self.line(self.parents[place]), self.tokens[place])
+
+    @property
+    def lines(self) -> tuple[tuple[int, ...], ...]:
+        """From the pending token, which is left out, to each one that no other follows."""
+        parents = self.parents or chain(len(self.tokens))
+        return tuple(self.line(place) for place in sorted({*range(len(self.tokens))} - {*parents}))
+
+    @property
+    def num_before(self) -> int:
+        """Of the tokens, those of `before`."""
+        return len(self.before.tokens) if self.before else 0
+
+    @property
+    def parts(self) -> tuple[tuple[str, int], ...]:
+        """Who guessed how many of the tokens, in order."""
+        num_own = len(self.tokens) - self.num_before
+        own = [(key, len([*run])) for key, run in groupby(self.origins)] if self.origins else [(self.proposer, num_own)]
+        return (*self.before.parts, *own) if self.before else tuple(own)
+
+    @property
+    def proposers(self) -> frozenset[str]:
+        """All who drafted."""
+        return frozenset({self.proposer}) | (self.before.proposers if self.before else frozenset())
+
+    def place_of(self, proposer: str) -> tuple[int, int]:
+        """Where the tokens begin that it guessed, whoever had a say in them, and how many there are."""
+        part: Draft | None = self
+        while part is not None and part.proposer != proposer:
+            part = part.before
+        return (len(self.tokens), 0) if part is None else (part.num_before, len(part.tokens) - part.num_before)
+
+    def first(self, num_tokens: int) -> Draft:
+        """Its first tokens alone; only of one without a path."""
+        assert self.path is None
+        return self.only(range(min(num_tokens, len(self.tokens))))
+
+    def only(self, places: Sequence[int]) -> Draft:
+        """The tokens at these places alone, in order, with the parents of each, and with all of `before`; of one with a
+        path, with all of its trunk."""
+        assert self.path is None or self.num_trunk <= len(places)
+        return self._of(places)
+
+    def _of(self, places: Sequence[int]) -> Draft:
+        num_before, new = self.num_before, {place: number for number, place in enumerate(places)}
+        parents = tuple(new.get(self.parents[place], -1) for place in places) if self.parents else ()
+        return replace(
+            self,
+            tokens=tuple(self.tokens[place] for place in places),
+            chances=tuple(self.chances[place] for place in places) if self.chances else (),
+            origins=tuple(self.origins[place - num_before] for place in places[num_before:]) if self.origins else (),
+            parents=as_parents(parents),
+        )
+
+    def within(self, allows: Callable[[Sequence[int]], bool]) -> Draft:
+        """Without the tokens that are certainly rejected: those on a line, from the pending token on, that is not
+        allowed. The first of these stays where it was drawn, since what is written in its place depends on that."""
+        if self.before is not None:
+            before = self.before.within(allows)
+            if len(before.tokens) < self.num_before:
+                costs = {name: getattr(self, name) for name in ("num_steps", "drafter_s", "reading_s", "num_read")}
+                return replace(before, **costs)
+        stands: list[bool] = []  # whether a token may follow the one at that place
+        kept: list[int] = []
+        drawn = (
+            0 if self.path is None else self.num_trunk if self.path.trie else self.num_before + len(self.path.tokens)
+        )
+        for place, parent in enumerate(self.parents or chain(len(self.tokens))):
+            is_reached = parent < 0 or stands[parent]
+            stands.append(is_reached and allows(self.line(place)))
+            if stands[-1] or (is_reached and self.num_before <= place < drawn):
+                kept.append(place)
+        return self if len(kept) == len(self.tokens) else self._of(kept)
+
+    def after(self, before: Draft) -> Draft:
+        """Another draft, a chain that is certain of its tokens, and this one after it."""
+        assert before.path is None
+        assert not before.parents
+        num_before = len(before.tokens)
+        parents = (*chain(num_before), *(num_before + each for each in self.parents)) if self.parents else ()
+        return replace(
+            self,
+            tokens=before.tokens + self.tokens,
+            chances=before.chances + self.chances,
+            before=before,
+            parents=parents,
+        )
+
+    def followed_by(self, more: Draft) -> Draft:
+        """This draft, which is certain of its tokens, and after its trunk tokens that took no time to guess."""
+        num_trunk = self.num_trunk
+        if num_trunk < len(self.tokens):
+            longer, moved = self.first(num_trunk).followed_by(more), len(more.tokens)
+            keys = [key for key, length in self.parts for _ in range(length)]
+            beside = (parent + moved * (parent >= num_trunk) for parent in self.parents[num_trunk:])
+            return replace(
+                longer,
+                tokens=longer.tokens + self.tokens[num_trunk:],
+                chances=longer.chances + self.chances[num_trunk:],
+                origins=(more.proposer,) * moved + tuple(keys[num_trunk:]),
+                parents=(*chain(len(longer.tokens)), *beside),
+            )
+        return replace(
+            more.after(self),
+            num_steps=self.num_steps,
+            drafter_s=self.drafter_s,
+            reading_s=self.reading_s,
+            num_read=self.num_read,
+        )
+
+
+NO_DRAFT = Draft()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The outcome of a round."""
+
+    draft: Draft
+    num_accepted: int  # of the draft's tokens, from its first on; of a tree, along one branch
+    tokens: tuple[int, ...]  # written in this round: the accepted ones and one more, recovered or bonus; the
+    # accepted ones alone when they end the reply
+    distributions: tuple[Distribution, ...] = ()  # the target's own before each of `tokens`; empty: not known
+    branch: tuple[int, ...] = ()  # the places of the accepted tokens in a tree
+    # Places of draft tokens that nothing was written after, and what the target likes best after each, unless that is
+    # the end of the reply; where somebody asks for it.
+    wanted: tuple[tuple[int, int], ...] = ()
+
+    def chance(self, place: int, token: int) -> float:
+        """How likely `token` was in the place of that one of `tokens`; where that is not known, whether it is that."""
+        if self.distributions:
+            return self.distributions[place].chance(token)
+        return float(self.tokens[place] == token)
+
+    @property
+    def places(self) -> Sequence[int]:
+        """Of the accepted tokens in the draft."""
+        return self.branch if self.draft.parents else range(self.num_accepted)
+
+    @property
+    def num_straight(self) -> int:
+        """How many of the draft's first tokens are accepted: of a chain all that are, of a tree those on its trunk."""
+        return sum(map(eq, self.places, range(len(self.places))))
+
+
+def as_parents(parents: Sequence[int]) -> tuple[int, ...]:
+    """These, or none where they are a chain's."""
+    return () if all(map(eq, parents, chain(len(parents)))) else tuple(parents)
+
+
+def chain(length: int) -> range:
+    """The parents of so many tokens of which each follows the one before it."""
+    return range(-1, length - 1)
+
+
+def num_leaves(parents: Sequence[int]) -> int:
+    """How many of the tokens no other follows."""
+    return len(parents) - len({*parents} - {-1})
+
+
+def common_prefix_length(first: Sequence[int], second: Sequence[int]) -> int:
+    """How many tokens both begin with."""
+    length = min(len(first), len(second))
+    for start in range(0, length, _COMPARED_AT_ONCE):
+        end = min(start + _COMPARED_AT_ONCE, length)
+        ours, theirs = first[start:end], second[start:end]
+        if ours != theirs:  # as a list and a tuple always are
+            for place, (one, other) in enumerate(zip(ours, theirs, strict=True), start):
+                if one != other:
+                    return place
+    return length

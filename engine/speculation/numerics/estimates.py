@@ -1,0 +1,97 @@
+"""What is estimated from round to round: how likely guesses are accepted, and how fast plain decoding is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from engine.values.pace import KnownChances
+
+_GUESS_MEMORY = 0.985  # what counts of a guess when the next of its kind is seen
+_PRIOR_WEIGHT = 8.0  # guesses that a prior is worth
+_LEAN_STEP = 0.12  # of one guess, in log odds
+_LEAN_MEMORY = 0.97
+_HIGHEST_SHARE = 0.995
+_ROUND_MEMORY = 0.95  # what counts of a round when the next is seen
+_LARGEST_SURPRISE = 3.0  # times what is known: more is a hiccup of the machine
+
+
+class Calibration:
+    """The share of guesses of each kind that were accepted recently; and a lean, by which the present text is easier or
+    harder than that. The shares change slowly, the lean follows within a dozen guesses and fades as quickly: an online
+    logistic regression with one weight for each kind and one for the moment."""
+
+    def __init__(self, priors: Sequence[float], fewest_known: int = 0) -> None:
+        """`priors`: for each kind, the chance before anything was seen. What is known of less than `fewest_known` kinds
+        is of others."""
+        self._fewest_known = fewest_known
+        self._accepted = [prior * _PRIOR_WEIGHT for prior in priors]
+        self._tried = [_PRIOR_WEIGHT] * len(priors)
+        self._lean = 0.0
+
+    def chance(self, kind: int) -> float:
+        return self.chances((kind,))[0]
+
+    def chances(self, kinds: Sequence[int]) -> tuple[float, ...]:
+        odds = math.exp(-self._lean)
+        shares = map(self.share, kinds)
+        return tuple(share / (share + (1 - share) * odds) for share in shares)
+
+    def share(self, kind: int) -> float:
+        """Without the lean."""
+        return min(max(self._accepted[kind] / self._tried[kind], 1 - _HIGHEST_SHARE), _HIGHEST_SHARE)
+
+    @property
+    def known(self) -> KnownChances:
+        return KnownChances(tuple(self._accepted), tuple(self._tried))
+
+    def know(self, known: KnownChances) -> None:
+        """Takes over what was known earlier, where that is of the same kinds, or of the first of them."""
+        num_kinds, pairs = len(known.tried), list(zip(known.accepted, known.tried, strict=False))
+        is_of_these = self._fewest_known <= num_kinds <= len(self._tried)
+        if is_of_these and len(known.accepted) == num_kinds and all(a <= b > 0 for a, b in pairs):
+            self._accepted[:num_kinds], self._tried[:num_kinds] = known.accepted, known.tried
+
+    def note(self, kind: int, accepted: float, leans: bool = True) -> None:
+        """`accepted`: whether it was, or how likely that was; `leans`: whether that tells of the present text, too."""
+        if leans:
+            self._lean = _LEAN_MEMORY * self._lean + _LEAN_STEP * (accepted - self.chance(kind))
+        self._accepted[kind] = _GUESS_MEMORY * self._accepted[kind] + accepted
+        self._tried[kind] = _GUESS_MEMORY * self._tried[kind] + 1
+
+    def level(self) -> None:
+        """Another text comes, of which nothing is known."""
+        self._lean = 0.0
+
+
+class Baseline:
+    """Running mean and spread of the seconds of a round without a draft, which writes one token."""
+
+    def __init__(self, seconds: float) -> None:
+        """`seconds`: a first idea, worth one round."""
+        self.seconds = seconds  # of a token
+        self._variance = 0.0
+        self._weight = 1.0  # rounds that the mean stands for
+        self.num_seen = 0
+
+    def note(self, seconds: float) -> None:
+        seen = min(seconds, _LARGEST_SURPRISE * self.seconds)
+        self._weight = _ROUND_MEMORY * self._weight + 1
+        surprise = seen - self.seconds
+        self.seconds += surprise / self._weight
+        self._variance += (surprise * (seen - self.seconds) - self._variance) / self._weight
+        self.num_seen += 1
+
+    def move(self) -> None:
+        """The conditions have changed: what is seen next counts more than what was."""
+        self._weight = min(self._weight, 1.0)
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of a round, as a share of the mean."""
+        return math.sqrt(self._variance) / self.seconds
+
+    @property
+    def error(self) -> float:
+        """Standard error of the mean, as a share of it."""
+        return self.spread / math.sqrt(self._weight)

@@ -1,0 +1,256 @@
+"""From logits to a distribution, and from a distribution to a token.
+
+One pure function, `make_distribution`, makes every distribution of the target, for plain and speculative decoding
+alike. Its order is llama.cpp's default chain: what a grammar allows, biases and bans, penalties, DRY, top-n-sigma,
+top-k, top-p, min-p, XTC, temperature. It reads the whole row once, with vectorised maxima, and works on the few
+candidates that are left; nothing is sorted where nothing is pruned.
+
+XTC throws a coin for each token, to leave the most obvious ones out or not. What it does to a token is the mixture of
+both distributions, weighted as the coin falls: so no coin is thrown, and what is drafted is judged by the mixture.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.speculation.numerics.likeliest import Ids, LogitRow, RowScan, descending
+from engine.speculation.numerics.rules import Rules
+from engine.values.config import SamplingSettings
+from engine.values.errors import SettingInvalid
+
+Probabilities = npt.NDArray[np.float64]
+
+Allowed = npt.NDArray[np.bool_]  # shape (vocabulary,): the tokens that may come
+
+_COLDEST = 1e-4  # below, a temperature is greedy but for rounding
+_CERTAIN: Probabilities = np.ones(1)
+_CERTAIN.flags.writeable = False
+
+
+class Dice(Protocol):
+    """All randomness, as two verbs, so that a test can go through every outcome instead."""
+
+    def happens(self, probability: float) -> bool: ...
+
+    def choose(self, weights: Probabilities) -> int:
+        """A place in `weights`, shape (n,), in proportion to them; they need not sum to 1."""
+        ...
+
+
+class RandomDice:
+    """Dice over numpy's generator; the same seed gives the same throws."""
+
+    def __init__(self, seed: int | None) -> None:
+        self._random = np.random.default_rng(seed).random
+
+    def happens(self, probability: float) -> bool:
+        return self._random() < probability
+
+    def choose(self, weights: Probabilities) -> int:
+        if len(weights) == 1:
+            return 0
+        cumulative = np.cumsum(weights)
+        # Scaled by the last sum, so that rounding can never put the throw beyond it.
+        place = int(np.searchsorted(cumulative, self._random() * cumulative[-1], side="right"))
+        return min(place, len(weights) - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """A distribution over the target tokens that pruning has left, likeliest first; where nothing was pruned, over all
+    tokens in their own order."""
+
+    ids: Ids  # shape (k,), distinct
+    probabilities: Probabilities  # shape (k,), sums to 1
+
+    def draw(self, dice: Dice) -> int:
+        return int(self.ids[dice.choose(self.probabilities)])
+
+    def chance(self, token: int) -> float:
+        if token < len(self.ids) and self.ids[token] == token:  # where nothing was pruned
+            return float(self.probabilities[token])
+        return float(self.probabilities[self.ids == token].sum())
+
+
+def make_distribution(logits: LogitRow, settings: SamplingSettings, history: Sequence[int]) -> Distribution:
+    """The distribution of the next token, given its row of logits (shape (vocabulary,), left unchanged) and the tokens
+    before it.
+
+    Raises TargetUnusable for a row whose largest logit is not a number.
+    """
+    return distribution_of(RowScan(logits), settings, history)
+
+
+def distribution_of(
+    row: RowScan,
+    settings: SamplingSettings,
+    history: Sequence[int],
+    rules: Rules | None = None,
+    allowed: Allowed | None = None,
+) -> Distribution:
+    """The same of a row whose largest logits others want to know, too. Without `rules` nothing is biased, banned or
+    deterred by DRY, and without `allowed` all tokens may come. Raises SettingInvalid, too, where none is left."""
+    if rules is not None or allowed is not None:
+        row = RowScan(_ruled(row.logits, settings, history, rules, allowed))
+    elif _penalises(settings) and history:
+        row = RowScan(_penalised(row.logits, settings, history))
+    if settings.temperature == 0:
+        return Distribution(np.array([row.best()[0]]), _CERTAIN)
+    if settings.top_k == 0 and settings.top_p == 1 and settings.min_p == 0 and settings.top_n_sigma == 0:
+        values = row.logits.astype(np.float64)
+        values -= row.best()[1]
+        return Distribution(_all_ids(len(values)), _chances(values, settings))
+    ids, values = _candidates(row, settings)
+    if settings.min_p > 0:
+        count = np.count_nonzero(values >= values[0] + np.log(settings.min_p))
+        ids, values = ids[:count], values[:count]
+    probabilities = _chances(values - values[0], settings)
+    if settings.xtc_probability:  # the likeliest may have become less likely
+        order = np.argsort(-probabilities, kind="stable")
+        ids, probabilities = ids[order], probabilities[order]
+    return Distribution(ids, probabilities)
+
+
+def _chances(values: Probabilities, settings: SamplingSettings) -> Probabilities:
+    """The distribution over candidates, shape (k,), whose largest logit is 0: by XTC and the temperature."""
+    chances = _heated(values, settings)
+    if not settings.xtc_probability:
+        return chances
+    plain = np.exp(values)
+    obvious = np.flatnonzero(plain >= settings.xtc_threshold * plain.sum())
+    if len(obvious) < 2:
+        return chances
+    least = obvious[plain[obvious] == plain[obvious].min()][-1]
+    kept = np.delete(np.arange(len(values)), obvious[obvious != least])
+    chances *= 1 - settings.xtc_probability
+    chances[kept] += settings.xtc_probability * _heated(values[kept] - values[least], settings)
+    return chances
+
+
+def _heated(values: Probabilities, settings: SamplingSettings) -> Probabilities:
+    """The same by the temperature alone, which may depend on how unsure the model is: on the entropy of the candidates,
+    as a share of the largest that so many can have."""
+    temperature = settings.temperature
+    if settings.temperature_range and len(values) > 1:
+        low, high = max(0.0, temperature - settings.temperature_range), temperature + settings.temperature_range
+        plain = np.exp(values)
+        plain /= plain.sum()
+        logs = np.log(plain, out=np.zeros_like(plain), where=plain > 0)
+        unsure = max(0.0, -float((plain * logs).sum()) / math.log(len(values)))
+        temperature = max(low + (high - low) * unsure**settings.temperature_exponent, _COLDEST)
+    weights = values / temperature
+    np.exp(weights, out=weights)
+    weights /= weights.sum()
+    return weights
+
+
+@lru_cache(maxsize=2)
+def _all_ids(num_tokens: int) -> Ids:
+    ids = np.arange(num_tokens)
+    ids.flags.writeable = False
+    return ids
+
+
+def _penalises(settings: SamplingSettings) -> bool:
+    return settings.penalty_window > 0 and (
+        settings.repetition_penalty != 1 or settings.presence_penalty != 0 or settings.frequency_penalty != 0
+    )
+
+
+def _ruled(
+    logits: LogitRow,
+    settings: SamplingSettings,
+    history: Sequence[int],
+    rules: Rules | None,
+    allowed: Allowed | None,
+) -> LogitRow:
+    """A copy of the row by all rules. Raises SettingInvalid."""
+    ruled = logits.copy() if allowed is None else np.where(allowed, logits, np.float32(-np.inf))
+    if rules is not None:
+        rules.weigh(ruled, history)
+    if _penalises(settings) and history:
+        ruled = _penalised(ruled, settings, history)
+    if rules is not None and history:
+        rules.deter(ruled, history)
+    if ruled.max() == -np.inf:
+        raise SettingInvalid(
+            "The model cannot go on: the reply format and the banned words together leave it nothing to write. "
+            "Change them in the chat's settings."
+        )
+    return ruled
+
+
+def _penalised(logits: LogitRow, settings: SamplingSettings, history: Sequence[int]) -> LogitRow:
+    """A copy of the row with llama.cpp's penalties on the tokens of the window."""
+    ids, counts = np.unique(np.asarray(history[-settings.penalty_window :]), return_counts=True)
+    values = logits[ids]
+    # Dividing a negative logit would make the token likelier.
+    values = np.where(values <= 0, values * settings.repetition_penalty, values / settings.repetition_penalty)
+    values -= counts * settings.frequency_penalty + settings.presence_penalty
+    penalised = logits.copy()
+    penalised[ids] = values
+    return penalised
+
+
+def _candidates(row: RowScan, settings: SamplingSettings) -> tuple[Ids, Probabilities]:
+    """The tokens that top-n-sigma, top-k and top-p leave, and their logits in double precision, likeliest first. Of
+    those without any of them, more than min-p leaves."""
+    least = float(row.best()[1]) - settings.top_n_sigma * _deviation(row.logits) if settings.top_n_sigma else -math.inf
+    if settings.top_k > 0 or settings.top_n_sigma:
+        ids, values = _top(row, settings.top_k) if settings.top_k > 0 else _reaching(row, least)
+        ids, values = ids[values >= least], values[values >= least]
+        count = _num_reaching(_softmax(values), settings.top_p) if settings.top_p < 1 else len(ids)
+        return ids[:count], values[:count]
+    if settings.top_p < 1:
+        return _nucleus(row, settings.top_p)
+    # A little less than min-p's bound: it is applied in double precision.
+    return _reaching(row, float(row.best()[1]) + math.log(settings.min_p) - 1e-3)
+
+
+def _reaching(row: RowScan, least: float) -> tuple[Ids, Probabilities]:
+    ids = np.flatnonzero(row.logits >= least)
+    ids, logits = descending(ids, row.logits[ids])
+    return ids, logits.astype(np.float64)
+
+
+def _deviation(logits: LogitRow) -> float:
+    """The standard deviation of those that are not masked."""
+    return float(logits[logits > -np.inf].std(dtype=np.float64))
+
+
+def _nucleus(row: RowScan, top_p: float) -> tuple[Ids, Probabilities]:
+    """The smallest set of likeliest tokens that reaches `top_p`, without sorting the whole row."""
+    size, num_tokens = 256, len(row.logits)
+    ids, values = _top(row, size)
+    maximum = values[0]
+    total = float(np.exp(row.logits - np.float32(maximum)).sum(dtype=np.float64))
+    while True:
+        probabilities = np.exp(values - maximum) / total
+        if size >= num_tokens or probabilities.sum() >= top_p:
+            count = _num_reaching(probabilities, top_p)
+            return ids[:count], values[:count]
+        size *= 8
+        ids, values = _top(row, size)
+
+
+def _top(row: RowScan, count: int) -> tuple[Ids, Probabilities]:
+    ids, values = row.largest(min(count, len(row.logits)))
+    return ids, values.astype(np.float64)
+
+
+def _num_reaching(probabilities: Probabilities, share: float) -> int:
+    """How many of the likeliest are needed to reach `share`; at least one."""
+    return min(int(np.searchsorted(np.cumsum(probabilities), share)) + 1, len(probabilities))
+
+
+def _softmax(values: Probabilities) -> Probabilities:
+    weights: Probabilities = np.exp(values - values[0])
+    probabilities: Probabilities = weights / weights.sum()
+    return probabilities

@@ -1,0 +1,413 @@
+"""The draft policy: who drafts in a round, and how far.
+
+A draft is worth the tokens it is expected to gain: those accepted, a₁ + a₁a₂ + … + a₁…aₖ where aᵢ is the chance that
+token i is accepted if those before it are, minus what its extra seconds would have brought otherwise, at the going rate
+of tokens per second. Each round checks the draft that gains most, or none. Its seconds are those of a pass over k + 1
+rows instead of one (`PassCosts`), of a change in the number of rows (`RoundCosts`), and of the guesses. Free proposers
+guess before the round is decided, so their chances are at hand. A costly proposer is judged by what asking it gained
+lately (`CostlyProposer`); at most one is asked. The gain must exceed a margin and, once a reply has lost more than its
+`LossBudget`, the premium on further risk. All of this is known before the round and nothing depends on what is drawn,
+so the distribution of the reply stays the target's, whoever drafts.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from engine.speculation.model.interface import TargetFeature
+from engine.speculation.numerics.draft import NO_DRAFT, Draft, Verdict
+from engine.speculation.numerics.draft_length import MAX_LENGTH, USUAL_LENGTH, PassCosts, best_gain, likeliest_first
+from engine.speculation.numerics.estimates import Baseline
+from engine.speculation.numerics.habits import Expected
+from engine.speculation.proposers.costly import Always, CostlyProposer, GoingRate, call
+from engine.speculation.proposers.costs import RoundCosts
+from engine.speculation.proposers.interface import Context, Proposer, label_of
+from engine.values.owner import USER, Owner
+from engine.values.pace import KnownCosts, KnownPace
+from engine.values.speed import FASTER
+
+_MARGIN = 0.03  # tokens; costs are not known well enough to count a smaller gain
+_MOST_BESIDE = 0.4  # chance that a token is the one beside the likeliest: rows that cost more are no branches
+_NEGLIGIBLE = 0.005  # chance that a guess is accepted as far as that: no cost is less
+_ROUNDS_UNTIL_COSTS_CHANGE = 64
+_LIKELY = 0.6  # chance of a guess that would be checked if checking took less time
+# Of the loss budget:
+_BUDGET_AT_FIRST = 0.3  # tokens
+_BUDGET_SHARE = 0.014  # of the tokens written
+_PASSED_UP = 0.3  # of what a guess would have gained that was not checked
+_LOST_SHARE = 0.5  # of the stake of drafts of which no more is known
+_LEAST_BUDGET = -1.0  # tokens; wrong guesses that were not checked take no more than that: a text may change
+_AVERSION = 4.0  # tokens to be gained for each token that the budget is expected to lack
+# Of recent rounds:
+_RATE_MEMORY = 0.9  # of the speed, from round to round: it should be that of the text at hand
+_ACTIVITY_MEMORY = 0.97  # of who drafted and how far
+
+
+class DraftPolicy:
+    """Decides before every round which of its proposers drafts and how far. Proposers may join from another thread."""
+
+    def __init__(
+        self,
+        passes: PassCosts,
+        proposers: Iterable[Proposer] = (),
+        step_s: float | None = None,
+        always: Always | None = None,
+        known: KnownPace | None = None,
+        draws_trees: bool = True,
+    ) -> None:
+        """`step_s`: seconds of a costly proposer's guess, as given; None: learn them. `known`: what was known of the
+        proposers earlier. `draws_trees`: whether drafts may branch, where the target can check that."""
+        self._passes = passes
+        self._costs = RoundCosts(passes)
+        self._step_s = step_s
+        self._always = always
+        self._draws_trees = draws_trees
+        self._known = known or KnownPace(KnownCosts({}))
+        self._joining = threading.Lock()
+        self._free: tuple[Proposer, ...] = ()
+        self._costly: tuple[CostlyProposer, ...] = ()
+        self._labels: dict[str, str] = {}  # by key of an origin
+        self._budget = LossBudget()
+        self._recent = RecentRounds(passes.of(1))
+        self._owner = USER  # of the last reply
+        self._surest: Draft | None = None  # of the free guesses of this round
+        self.has_passed_up = False  # in this round a likely guess, as checking it takes too long
+        self._num_rounds = 0
+        for proposer in proposers:
+            self.join(proposer)
+
+    def join(self, proposer: Proposer) -> None:
+        """Adds a proposer, or replaces the one of the same origin. Raises what measuring its cost raises."""
+        candidate = None if proposer.is_free else CostlyProposer(proposer, self._passes, self._step_s)
+        key, label = proposer.origin.key, label_of(proposer)
+        if proposer.calibration is not None and label in self._known.chances:
+            proposer.calibration.know(self._known.chances[label])
+        if candidate is not None and label in self._known.standings:
+            candidate.standing.know(self._known.standings[label])
+        with self._joining:
+            self._labels[key] = label
+            self._remove(key)
+            if candidate is None:
+                self._free = (*self._free, proposer)
+            else:
+                self._costly = (*self._costly, candidate)
+
+    def give_up(self, key: str) -> None:
+        """Stops asking the proposer of that origin."""
+        with self._joining:
+            self._remove(key)
+        self._recent.forget_activity()
+
+    def _remove(self, key: str) -> None:
+        """Replaces the tuples as a whole, since a round may be reading them."""
+        self._free = tuple(each for each in self._free if each.origin.key != key)
+        self._costly = tuple(each for each in self._costly if each.proposer.origin.key != key)
+
+    @property
+    def baseline(self) -> Baseline:
+        """How fast this machine writes without drafts."""
+        return self._costs.baseline
+
+    @property
+    def passes(self) -> PassCosts:
+        """What passes of the target cost."""
+        return self._passes
+
+    @property
+    def known(self) -> KnownPace:
+        """Everything worth keeping, including what was known of proposers that are absent now."""
+        chances = {label_of(each): each.calibration.known for each in self._all() if each.calibration is not None}
+        standings = {label_of(each.proposer): each.standing.known for each in self._costly}
+        return KnownPace(self._passes.known, {**self._known.chances, **chances}, {**self._known.standings, **standings})
+
+    @property
+    def has_costly(self) -> bool:
+        return bool(self._costly)
+
+    @property
+    def asks_what_is_wanted(self) -> bool:
+        """Whether a proposer reads `Verdict.wanted`."""
+        return any(each.asks_what_is_wanted for each in self._free)
+
+    @property
+    def needs_states(self) -> bool:
+        """Whether a proposer guesses from the target's states."""
+        return any(TargetFeature.STATES in candidate.proposer.needs for candidate in self._costly)
+
+    @property
+    def can_pay(self) -> bool:
+        """Whether guesses would be worth their time if nearly all were accepted. Judges only costly proposers if there
+        are any."""
+        if self._costly:
+            return any(candidate.costs.can_pay for candidate in self._costly)
+        return self._passes.best_ratio > FASTER
+
+    @property
+    def activity(self) -> Activity:
+        return self._recent.activity
+
+    def propose(self, context: Context, longest: int) -> Draft:
+        """At most `longest` tokens; none when that does not pay. Raises ProposerFailed."""
+        if context.owner != self._owner:
+            self._change_owner(context.owner)
+        self._costs.enter(len(context.tokens))
+        rate = self._rate()
+        if context.max_branches > 1 and not self._may_branch(rate):
+            context = replace(context, max_branches=1)
+        if self._always is not None:
+            candidate = next(iter(self._costly), None)
+            if candidate is None:
+                return NO_DRAFT
+            worth = candidate.worth(rate, always=self._always)
+            longest = min(longest, self._always.longest)
+            draft, _ = candidate.draft(context, longest, worth)
+            return candidate.paying(draft, longest, rate, self._always.shortest)
+        worth, reach = GoingRate(self._passes, rate), min(longest, MAX_LENGTH)
+        guesses = [call(proposer, proposer.propose, context, reach, worth) for proposer in self._free]
+        self._surest = max((guess for guess in guesses if guess.tokens), key=lambda each: each.chances[0], default=None)
+        self.has_passed_up = False
+        if self._costs.wants_plain:
+            return NO_DRAFT
+        context = replace(context, expect=self._expect)
+        best, gain = self._best_free(guesses, reach, rate)
+        draft = self._choose(context, guesses, best, gain, min(longest, USUAL_LENGTH), rate)
+        self.has_passed_up = not draft.tokens and self._surest is not None and self._surest.chances[0] >= _LIKELY
+        return self._widened(draft, longest, context.max_branches, rate) if context.max_branches > 1 else draft
+
+    def observe(self, verdict: Verdict, round_s: float) -> None:
+        """Learns from a round; `round_s` counts from the end of the one before. Raises ProposerFailed."""
+        change_s = self._costs.learn(len(verdict.draft.tokens) + 1, round_s - verdict.draft.drafter_s)
+        self._num_rounds += 1
+        if self._num_rounds % _ROUNDS_UNTIL_COSTS_CHANGE == 0:
+            for candidate in self._costly:
+                candidate.costs.weigh()
+        self._note(verdict, change_s)
+        for proposer in self._all():
+            call(proposer, proposer.observe, verdict)
+
+    def measure_costs(self) -> None:
+        """Times guesses again, between replies, even of proposers that cannot pay. Raises ProposerFailed."""
+        for candidate in self._costly if self._step_s is None else ():
+            candidate.measure()
+
+    def end_reply(self) -> None:
+        """Raises ProposerFailed."""
+        self._budget.begin_reply()
+        for proposer in self._all():
+            call(proposer, proposer.end_reply)
+
+    def _change_owner(self, owner: Owner) -> None:
+        self._owner, self._recent = owner, RecentRounds(self._passes.of(1))
+        for proposer in self._all():
+            call(proposer, proposer.change_owner)
+            if proposer.calibration is not None:
+                proposer.calibration.level()
+
+    def _all(self) -> tuple[Proposer, ...]:
+        return (*self._free, *(candidate.proposer for candidate in self._costly))
+
+    def _choose(
+        self, context: Context, guesses: Sequence[Draft], best: Draft, free_gain: float, longest: int, rate: float
+    ) -> Draft:
+        """`best`: the best free guess, which gains `free_gain` tokens."""
+        asked, start, gain = None, NO_DRAFT, free_gain
+        for candidate in self._costly:
+            if not candidate.may_be_asked(context, rate):
+                continue
+            if not candidate.wants_a_try(rate):
+                found = candidate.best_start(
+                    guesses, rate, longest, gain + self._price(candidate.standing.seconds, rate)
+                )
+                if found is not None:
+                    asked, (start, gain) = candidate, found
+            elif candidate.may_be_tried(free_gain):  # from the beginning, to see how it does alone
+                asked, start = candidate, NO_DRAFT
+                break
+        for candidate in self._costly:
+            if candidate is not asked:
+                candidate.standing.pause(passed_over=asked is not None)
+        if asked is None:
+            return best
+        return self._with_more(context, asked.ask(context, start, longest, rate), longest, rate)
+
+    def _widened(self, draft: Draft, longest: int, max_branches: int, rate: float) -> Draft:
+        """Adds what free proposers want to learn to the draft. A draft of a costly proposer stays as it is."""
+        if any(each.proposer.origin.key in draft.proposers for each in self._costly):
+            return draft
+        passes, num_rows = self._passes, 1 + len(draft.tokens)
+        change_s = 0.0 if draft.tokens else self._costs.change_to_draft_s
+
+        def cost(num_more: int) -> float:
+            more_s = passes.of(num_rows + num_more) - passes.of(num_rows) + change_s
+            return rate * more_s + self._budget.caution(more_s / passes.of(1))
+
+        for proposer in self._free:
+            room, branches = longest - len(draft.tokens), max_branches - draft.num_leaves
+            draft = call(proposer, proposer.widened, draft, room, branches, cost)
+        return draft
+
+    def _expect(self, ahead: Sequence[int]) -> Expected | None:
+        """The expectation of the first free proposer that has one. Raises ProposerFailed."""
+        found = (call(proposer, proposer.expect, ahead) for proposer in self._free)
+        return next((each for each in found if each is not None), None)
+
+    def _with_more(self, context: Context, draft: Draft, longest: int, rate: float) -> Draft:
+        """Continues the draft with a free proposer's guess if that is worth its rows. A sampled draft, whose tokens are
+        not certain yet, stays as it is."""
+        room, num_trunk = longest - len(draft.tokens), draft.num_trunk
+        if draft.path is not None or not draft.tokens or room < 1:
+            return draft
+        context, reached = replace(context, ahead=draft.tokens[:num_trunk]), math.prod(draft.chances[:num_trunk])
+        best, most = NO_DRAFT, 0.0
+        for proposer in self._free:
+            guess = call(proposer, proposer.follow, context, room)
+            chances = (reached * guess.chances[0], *guess.chances[1:]) if guess.chances else ()
+            length, gain = best_gain(self._passes, chances, rate, 1 + len(draft.tokens))
+            if gain > most:
+                best, most = guess.first(length), gain
+        return draft.followed_by(best) if best.tokens else draft
+
+    def _may_branch(self, rate: float) -> bool:
+        """Whether a row for another branch can ever pay."""
+        passes_s = (self._passes.of(rows) for rows in range(2, USUAL_LENGTH + 2))
+        return self._draws_trees and any(rate * (more - less) < _MOST_BESIDE for less, more in pairwise(passes_s))
+
+    def _best_free(self, guesses: Sequence[Draft], longest: int, rate: float) -> tuple[Draft, float]:
+        """The part of a free guess that gains most, of at most `longest` tokens, and the tokens it gains; an empty
+        draft if none is worth checking."""
+        passes, caution = self._passes, self._budget.caution
+        single_s, change_s, last_rows = passes.of(1), self._costs.change_to_draft_s, self._costs.last_rows
+        best, gain = NO_DRAFT, 0.0
+        places: Sequence[int] = ()
+        for guess in guesses:
+            reached, gained = guess.reached, 0.0
+            # With its branches it may be longer than was asked for.
+            order = likeliest_first(reached)[:longest] if guess.parents else range(len(reached))
+            for num_rows, place in enumerate(order, 2):
+                if reached[place] < _NEGLIGIBLE:
+                    break
+                gained += reached[place]
+                more_s = passes.hoped(num_rows) - single_s + (change_s if num_rows != last_rows else 0.0)
+                its_gain = gained - rate * more_s - _MARGIN
+                if its_gain > gain:
+                    taken = order[: num_rows - 1]
+                    its_gain -= caution(more_s / single_s, [reached[each] for each in taken])
+                    if its_gain > gain:
+                        best, places, gain = guess, taken, its_gain
+        return (best.only(sorted(places)), gain) if places else (NO_DRAFT, 0.0)
+
+    def _price(self, seconds: float, rate: float) -> float:
+        """Tokens that a costly draft must gain beyond its own costs, `seconds` more than a plain round's, to cover the
+        change of rows there and back, imprecise estimates, and what the draft stakes."""
+        change_s = self._costs.change_to_draft_s
+        return _MARGIN + rate * change_s + self._budget.caution((seconds + change_s) / self._passes.of(1))
+
+    def _rate(self) -> float:
+        """The going rate: tokens that a second would bring otherwise."""
+        return max(1 / self._passes.of(1), self._recent.rate)
+
+    def _note_passed_up(self, guess: Draft, written: int) -> None:
+        """Notes what a guess that was not checked would have gained, if its first token was worth a row at all."""
+        single_s = self._passes.of(1)
+        cost = (self._passes.of(2) - single_s + self._costs.change_to_draft_s) / single_s
+        if guess.chances[0] > cost + _MARGIN:
+            self._budget.note_passed_up((guess.tokens[0] == written) - cost)
+
+    def _note(self, verdict: Verdict, change_s: float) -> None:
+        draft, single_s = verdict.draft, self._passes.of(1)
+        asked = (each for each in self._costly if each.proposer.origin.key in draft.proposers)
+        step_s = next((each.costs.step_s for each in asked), 0.0)
+        seconds = self._passes.of(len(draft.tokens) + 1) + step_s * draft.num_steps
+        self._budget.note(len(verdict.tokens), (seconds - single_s + change_s) / single_s)
+        if self._surest is not None and not draft.tokens:
+            self._note_passed_up(self._surest, verdict.tokens[0])
+        words = " and ".join(self._labels.get(key, key) for key, length in draft.parts if length)
+        self._recent.note(1 + sum(draft.reached), seconds, words, draft.num_trunk)
+
+
+class LossBudget:
+    """The tokens that drafting may still lose in a reply: a few at first, plus a share of those written, plus what
+    drafts have gained, minus what they have lost.
+
+    A draft that stakes more than that must promise a premium. So a reply is hardly ever slower than plain decoding by
+    more than that share, however misleading its text is, and gains in one place pay for boldness in another. Measured
+    by counts on 100 replies of the starter with its passes: docs/decisions/0013-pace-and-recall.md.
+    """
+
+    def __init__(self) -> None:
+        self._tokens = _BUDGET_AT_FIRST
+
+    def caution(self, stake: float, reached: Sequence[float] | None = None) -> float:
+        """The premium, in tokens, for a draft that loses `stake` tokens if none of its own is accepted. `reached`: the
+        chances that 1, 2, … of them are; None: not known."""
+        missing = stake - self._tokens
+        if missing <= 0:
+            return 0.0
+        if reached is None:
+            return _AVERSION * missing * _LOST_SHARE
+        lost, num_accepted = 0.0, 0
+        while num_accepted < missing:
+            share = 1 - reached[num_accepted] if num_accepted < len(reached) else 1.0
+            lost += share * min(1.0, missing - num_accepted)
+            num_accepted += 1
+        return _AVERSION * lost
+
+    def note(self, num_written: int, cost: float) -> None:
+        """Notes a round that wrote `num_written` tokens. `cost`: its extra time, in tokens of plain decoding."""
+        self._tokens += _BUDGET_SHARE * num_written + (num_written - 1) - cost
+
+    def note_passed_up(self, gain: float) -> None:
+        """Notes a guess that was not checked and would have gained (or lost) so many tokens."""
+        self._tokens = max(self._tokens + _PASSED_UP * gain, min(self._tokens, _LEAST_BUDGET))
+
+    def begin_reply(self) -> None:
+        self._tokens = _BUDGET_AT_FIRST
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """What drafting looked like recently, as running means over some thirty rounds."""
+
+    shares: dict[str, float]  # of rounds, by the labels of their proposers, such as “earlier text and drafter”
+    length: float  # tokens of a draft
+
+
+class RecentRounds:
+    """Running means over the latest rounds: their speed, who drafted, and how far."""
+
+    def __init__(self, single_s: float) -> None:
+        """`single_s`: seconds of a plain round."""
+        self._tokens, self._seconds = 1.0, single_s
+        self._rounds, self._length = 1.0, 0.0
+        self._shares: dict[str, float] = {}
+
+    def note(self, tokens: float, seconds: float, words: str, num_drafted: int) -> None:
+        """Notes a round by the tokens expected of it (counted ones say more about luck than about the text) and its
+        seconds; `words`: the labels of those who drafted `num_drafted` tokens, empty without a draft."""
+        self._tokens = _RATE_MEMORY * self._tokens + tokens
+        self._seconds = _RATE_MEMORY * self._seconds + seconds
+        self._rounds = _ACTIVITY_MEMORY * self._rounds + 1
+        self._length = _ACTIVITY_MEMORY * self._length + num_drafted
+        for known in self._shares:
+            self._shares[known] *= _ACTIVITY_MEMORY
+        if words:
+            self._shares[words] = self._shares.get(words, 0.0) + 1
+
+    def forget_activity(self) -> None:
+        """Starts counting who drafts from zero."""
+        self._rounds, self._length, self._shares = 1.0, 0.0, {}
+
+    @property
+    def rate(self) -> float:
+        """Tokens per second."""
+        return self._tokens / self._seconds
+
+    @property
+    def activity(self) -> Activity:
+        drafted = sum(self._shares.values())
+        shares = {words: rounds / self._rounds for words, rounds in self._shares.items()}
+        return Activity(shares, self._length / drafted if drafted else 0.0)

@@ -1,0 +1,384 @@
+"""A drafter as a proposer: what every drafter does, whatever its vocabulary. It reads along and guesses on.
+
+`translated.py` and `shared_vocabulary.py` say what it reads and how its guesses become tokens of the target.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from abc import abstractmethod
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from engine.speculation.drafter.interface import Drafter, LogitRow
+from engine.speculation.numerics.draft import NO_DRAFT, Draft, DraftPath, Verdict, chain, common_prefix_length
+from engine.speculation.numerics.estimates import Calibration
+from engine.speculation.numerics.habits import NUM_KINDS, SURE_ALONE
+from engine.speculation.numerics.sampling import Distribution
+from engine.speculation.proposers.blending import Blend, Hopes, Outlook, blended, outlook_of
+from engine.speculation.proposers.catalogue import DRAFTER, RECALL
+from engine.speculation.proposers.interface import Context, Worth
+from engine.speculation.proposers.supplied import SuppliedProposer
+from engine.values.config import SamplingSettings
+from engine.values.conversations import ChatTurn
+from engine.values.drafters import UNNAMED_DRAFTER
+from engine.values.errors import DrafterUnusable
+
+_MOST_CANDIDATES = 64  # of the drafter's distribution: its tail is not worth drawing from
+_FEWEST_TURNS, _MOST_TURNS = 3, 12  # steps that are timed with each number of threads
+_MEASURING_S = 0.04  # about as long as timing takes, but for these turns
+_MOST_CAUGHT_UP = 8  # tokens that one round leaves to be read; more are a prompt, or text written without drafts
+_NEWEST_STEP = 0.05  # weight of the newest step
+_ROOM_SHARE = 8  # of what the drafter can hold, an eighth is for drafts
+_CONFIDENCES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)  # borders between kinds of guesses
+_PRIORS = (0.05, 0.12, 0.2, 0.28, 0.36, 0.45, 0.53, 0.62, 0.72, 0.82, 0.9, 0.95)  # that each kind is accepted
+_BESIDE = (0.02, 0.05, 0.1, 0.2, 0.3)  # probabilities of tokens beside the likeliest, borders between kinds
+_BESIDE_PRIORS = (0.03, 0.06, 0.1, 0.17, 0.25)
+_FIRST_BESIDE = len(_PRIORS) + NUM_KINDS  # of these kinds
+_MOST_BESIDE = 2  # at one place
+_MOST = 0.5
+_WEIGHT = 0.05  # of what the user's texts let expect, before anything was seen
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """What the drafter thought of one token of the target."""
+
+    kind: int
+    token: int  # the drafter's: its likeliest, or the one that was drawn
+    proposed: Distribution | None = None  # what it was, or would have been, drawn from; None: it is certain
+    inner: Collection[int] = ()  # of these, tokens of the drafter that make the token before it longer
+    blend: Blend | None = None  # with what the user's texts let expect; None: the drafter's alone
+
+    @property
+    def is_of_texts(self) -> bool:
+        """Whether most of its probability came from there."""
+        return self.blend is not None and self.blend.share_of(self.token) > _MOST
+
+
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """What the drafter takes to be almost as likely, for a branch."""
+
+    place: int  # in the draft
+    token: int  # the target's
+    kind: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What the drafter should hold behind the tokens that it holds for good."""
+
+    tokens: list[int]
+    num_certain: int  # of them, which it is to hold for good: nothing that is written changes them any more
+
+
+class DrafterProposer(SuppliedProposer):
+    """One drafter for one target.
+
+    It drafts until as many tokens as may be checked are begun: whether the last one would grow is not worth another
+    step. Greedy drafts are the drafter's likeliest path and count as certain; where rows are cheap, tokens that are
+    almost as likely stand beside it. Sampled ones carry their path and its distributions, drawn from what
+    the target could write. The chance of a token is the share of accepted guesses among those for which the drafter's
+    likeliest token had a similar probability.
+    """
+
+    origin = DRAFTER
+    continues = True
+
+    def __init__(self, drafter: Drafter, label: str = UNNAMED_DRAFTER) -> None:
+        """The drafter is this proposer's alone. `label`: what sentences call it."""
+        super().__init__(label)
+        self._drafter = drafter
+        self._turns: Sequence[ChatTurn] | None = None
+        self._compared: tuple[Sequence[ChatTurn] | None, bool] = None, False  # turns, and whether they begin as ours do
+        self._reply_start = 0
+        self._is_over = False  # whether the reply has ended that was followed last
+        self._num_followed = 0  # tokens of the target, prompt and reply, that were taken in
+        self._last = -1  # of these
+        self._held: list[int] = []  # what the drafter holds
+        self._num_certain = 0  # of these, what it holds for good while the reply goes on
+        # Chances of guesses; weights of blends; chances of what stands beside guesses.
+        self._calibration = Calibration([*_PRIORS, *[_WEIGHT] * NUM_KINDS, *_BESIDE_PRIORS])
+        self._counts = True  # whether the guesses of the draft under way are to be noted in `_guesses`
+        self._drafted: list[Guess] = []  # at each token of the draft under way
+        self._refused: Guess | None = None  # the one behind them, that was not worth checking
+        self._beside: list[_Beside] = []  # beside them
+        self._num_beside = 0  # that may be in the draft
+        self._drafter_s, self._reading_s, self._num_passes, self._num_read = 0.0, 0.0, 0, 0  # of the draft under way
+
+    @property
+    def calibration(self) -> Calibration:
+        return self._calibration
+
+    def propose(self, context: Context, limit: int, worth: Worth) -> Draft:
+        self._drafter_s, self._reading_s, self._num_passes, self._num_read = 0.0, 0.0, 0, 0
+        self._drafted, self._refused = [], None
+        self._counts = context.learns and context.owner.drafts_from_chats  # else it is the original that guesses
+        self._beside, self._num_beside = [], context.max_branches - 1
+        ending = self._ending(self._follow(context), context)
+        if ending is None or not self._num_certain + len(ending.tokens):
+            return NO_DRAFT
+        logits = self._catch_up(ending)
+        if context.sampling.temperature == 0:
+            return self._guess(logits, limit, worth, context)
+        return self._sample(logits, limit, worth, context)
+
+    def observe(self, verdict: Verdict) -> None:
+        start, length = verdict.draft.place_of(self.origin.key)
+        length = min(length, verdict.draft.num_trunk - start, len(self._drafted))
+        guesses = self._drafted if self._refused is None else [*self._drafted, self._refused]
+        num_reached = max(0, len(verdict.tokens) - start)
+        for place, guess in enumerate(guesses[:num_reached]):
+            if guess.blend is not None:
+                share = guess.blend.share_of(self._first_of(verdict.tokens[start + place]))
+                self._calibration.note(len(_PRIORS) + guess.blend.kind, share, leans=False)
+            if place > verdict.num_straight - start:  # another branch stands
+                break
+            accepted = self._judged(guess, verdict, start + place, is_drafted=place < length)
+            if accepted is not None:
+                self._calibration.note(guess.kind, accepted)
+                if self._counts:
+                    self._guesses = self._guesses.with_one(place, accepted)
+        for other in self._beside:
+            at = start + other.place
+            if at <= verdict.num_straight and at < len(verdict.tokens):
+                self._calibration.note(other.kind, verdict.tokens[at] == other.token, leans=False)
+        self._drafted, self._refused, self._beside = [], None, []
+
+    def num_unread(self, context: Context) -> int:
+        known, begins_alike = self._compared
+        if context.turns is not known:
+            turns = self._turns
+            begins_alike = turns is not None and list(context.turns[: len(turns)]) == list(turns)
+            self._compared = context.turns, begins_alike
+        return max(0, len(context.tokens) + 1 - (self._num_followed if begins_alike else 0))
+
+    def measure_cost(self) -> float:
+        self.step_s = measure_step(self._drafter)
+        if self._drafter.num_held < len(self._held):
+            del self._held[self._drafter.num_held :]
+            self._is_over = True  # what is missing is to be found again
+        return self.step_s
+
+    def end_reply(self) -> None:
+        self._drafted, self._refused, self._beside, self._is_over = [], None, [], True
+
+    def change_owner(self) -> None:
+        self._turns, self._compared, self._is_over = None, (None, False), True
+        self._held.clear()
+        self._drafter.roll_back(0)
+
+    @abstractmethod
+    def _begin(self, context: Context) -> int:
+        """Another reply is followed from now on. Where in the target's tokens those begin that are read."""
+
+    @abstractmethod
+    def _ending(self, new: Sequence[int], context: Context) -> Ending | None:
+        """What the drafter should hold behind the tokens it holds for good, where these `new` ones of the target were
+        written; None where it has no tokens for the end of that."""
+
+    @abstractmethod
+    def _guess(self, logits: LogitRow, limit: int, worth: Worth, context: Context) -> Draft:
+        """The drafter's likeliest path."""
+
+    @abstractmethod
+    def _sample(self, logits: LogitRow, limit: int, worth: Worth, context: Context) -> Draft:
+        """A path drawn from its distributions. Whether it goes on may depend on what was drafted so far, but not on
+        what would be drawn next."""
+
+    @abstractmethod
+    def _first_of(self, written: int) -> int:
+        """The drafter's token with which that one of the target begins; -1 where it has none."""
+
+    @abstractmethod
+    def _alone(self, guess: int) -> int | None:
+        """The target's token that is made of that one of the drafter; None where there is none."""
+
+    @abstractmethod
+    def _is_right(self, guess: int, written: int) -> bool:
+        """Whether the target wrote what the drafter guessed."""
+
+    @abstractmethod
+    def _expected(self, guess: Guess, wanted: Distribution, recovered: int | None) -> float | None:
+        """How likely a guess that is drawn is accepted, where the target wants `wanted`; `recovered` is what was
+        written in its place, where it was rejected. None where that cannot be said."""
+
+    def _judged(self, guess: Guess, verdict: Verdict, place: int, is_drafted: bool) -> float | None:
+        """Whether the guess at that place of the draft is accepted. Where it is drawn, how likely that is: the draw
+        itself says the same with much noise, and of one that was not worth drawing it says nothing at all."""
+        if guess.proposed is not None:
+            is_rejected = is_drafted and place >= verdict.num_accepted
+            recovered = verdict.tokens[place] if is_rejected else None
+            return self._expected(guess, verdict.distributions[place], recovered)
+        if is_drafted:
+            return place < verdict.num_straight
+        return self._is_right(guess.token, verdict.tokens[place])
+
+    def _follow(self, context: Context) -> Sequence[int]:
+        """The tokens that were written since the last draft, and that it should read."""
+        start = self._num_followed
+        if not self._goes_on_from_last(context):
+            start = self._begin(context)
+            self._turns, self._reply_start, self._is_over = context.turns, context.reply_start, False
+            self._compared = context.turns, True
+            self._num_certain = 0
+            if self._drafter.refresh(is_original=not context.owner.drafts_from_chats):
+                self._held.clear()
+        self._num_followed, self._last = len(context.tokens) + 1, context.pending
+        return [*context.tokens[start:], context.pending] if start <= len(context.tokens) else ()
+
+    def _goes_on_from_last(self, context: Context) -> bool:
+        """Whether this is the reply that was followed last, and nothing but longer."""
+        if self._is_over or context.turns is not self._turns or context.reply_start != self._reply_start:
+            return False
+        place = self._num_followed - 1
+        if place < len(context.tokens):
+            return context.tokens[place] == self._last
+        return place == len(context.tokens) and context.pending == self._last
+
+    def _catch_up(self, ending: Ending) -> LogitRow:
+        """Makes the drafter hold this. The logits after it."""
+        size, num_certain, tokens = self._drafter.max_held, self._num_certain, ending.tokens
+        self._num_certain += ending.num_certain
+        num_wanted = num_certain + len(tokens)
+        if num_wanted > size - size // _ROOM_SHARE:  # half of it leaves, so that this is not to be done again soon
+            num_dropped = num_wanted - size // 2
+            tokens = [*self._held[:num_certain], *tokens][num_dropped:]
+            num_certain, self._num_certain = 0, max(0, self._num_certain - num_dropped)
+        num_alike = num_certain + common_prefix_length(self._held[num_certain:], tokens)
+        self._drafter.roll_back(min(num_alike, num_certain + len(tokens) - 1))
+        num_kept = self._drafter.num_held
+        unread = [*self._held[num_kept:num_certain], *tokens[max(0, num_kept - num_certain) :]]
+        del self._held[num_kept:]
+        return self._read(unread)
+
+    def _read(self, tokens: list[int]) -> LogitRow:
+        began = time.perf_counter()
+        logits = self._drafter.read(tokens)
+        seconds = time.perf_counter() - began
+        if not math.isfinite(logits.max()):  # one that is no number is the largest
+            raise DrafterUnusable("{label} does not compute numbers; choose another drafter.", label=self.label)
+        self._drafter_s += seconds
+        if len(tokens) > _MOST_CAUGHT_UP:
+            self._reading_s += seconds
+            self._num_read += len(tokens)
+        elif len(tokens) == 1:
+            self.step_s += _NEWEST_STEP * (min(seconds, 2 * self.step_s) - self.step_s)
+        self._num_passes += 1
+        self._held += tokens
+        return logits
+
+    def _outlook(self, logits: LogitRow, hopes: Callable[[int], Hopes | None]) -> Outlook:
+        """What is drafted from: the drafter's distribution, mixed with what is hoped for where that may matter. `hopes`
+        is given the drafter's likeliest token."""
+        outlook, likeliest = outlook_of(logits), int(logits.argmax())
+        found = hopes(likeliest) if outlook.probability(likeliest) < SURE_ALONE else None
+        if found is None:
+            return outlook
+        return blended(outlook, found, self._calibration.share(len(_PRIORS) + found.kind))
+
+    def _kind_of(self, outlook: Outlook, token: int) -> int:
+        """Of a guess that is the likeliest token, or what is left when others are ruled out."""
+        return kind_of(self._drafter.chance(outlook.probability(token)))
+
+    def _note_beside(self, outlook: Outlook, likeliest: int, place: int, others: Collection[int] = ()) -> None:
+        """Keeps what is likeliest but for that token and others, at that place of the draft, where branches are
+        wanted."""
+        if not self._num_beside or outlook.probability(likeliest) > 1 - _BESIDE[0]:
+            return
+        logits = outlook.logits.copy()
+        logits[[likeliest, *others]] = -np.inf
+        for _ in range(_MOST_BESIDE):
+            found = int(logits.argmax())
+            kind = bisect_right(_BESIDE, outlook.probability(found)) - 1
+            if kind < 0:
+                break
+            if (token := self._alone(found)) is not None:
+                self._beside.append(_Beside(place, token, _FIRST_BESIDE + kind))
+            logits[found] = -np.inf
+
+    def _is_worth_checking(self, guess: Guess, worth: Worth) -> bool:
+        """Whether that guess should be at the next place of the draft; it is refused otherwise."""
+        if worth.is_checked([*self._chances(), self._calibration.chance(guess.kind)]):
+            return True
+        self._refused = guess
+        return False
+
+    def _chances(self) -> list[float]:
+        """Of the draft so far."""
+        return [*self._calibration.chances([guess.kind for guess in self._drafted])]
+
+    def _draft(self, tokens: Sequence[int], limit: int, path: DraftPath | None = None) -> Draft:
+        """The first `limit` tokens, of those that were drafted, and what is beside them."""
+        if len(tokens) > limit:
+            del self._drafted[limit:]
+            self._refused = None  # was meant for a place further on
+        passes = self._num_passes, self._drafter_s, self._reading_s
+        chances, own, texts = tuple(self._chances()), self.origin.key, RECALL.key
+        of_texts = [guess.is_of_texts for guess in self._drafted]
+        origins = tuple(texts if each else own for each in of_texts) if any(of_texts) else ()
+        draft = Draft(tuple(tokens[:limit]), path, chances, *passes, own, num_read=self._num_read, origins=origins)
+        return self._with_beside(draft) if self._beside else draft
+
+    def _with_beside(self, draft: Draft) -> Draft:
+        """The draft, and the likeliest of what is beside it."""
+        num_tokens, reached = len(draft.tokens), (1.0, *draft.reached)
+        inside = [each for each in self._beside if each.place < num_tokens and each.token != draft.tokens[each.place]]
+        inside.sort(key=lambda each: -reached[each.place] * self._calibration.share(each.kind))
+        del inside[self._num_beside :]
+        if not inside:
+            return draft
+        return replace(
+            draft,
+            tokens=(*draft.tokens, *(each.token for each in inside)),
+            chances=(*draft.chances, *(self._calibration.share(each.kind) for each in inside)),
+            origins=(*draft.origins, *[self.origin.key] * len(inside)) if draft.origins else (),
+            parents=(*chain(num_tokens), *(each.place - 1 for each in inside)),
+        )
+
+
+def measure_step(drafter: Drafter) -> float:
+    """Seconds for reading one token, at best, with the number of threads that is quickest, which the drafter keeps to.
+    It goes on holding what it holds, but for the last token where there is no room for another."""
+    num_held = min(drafter.num_held, drafter.max_held - 1)
+    best_s = dict.fromkeys(_numbers_of_threads(drafter.most_threads), math.inf)
+    began = time.perf_counter()
+    for turn in range(_MOST_TURNS):
+        for num_threads in best_s:  # in turns, so that other work of the machine disturbs all of them alike
+            drafter.use_threads(num_threads)
+            drafter.roll_back(num_held)
+            started = time.perf_counter()
+            drafter.read([turn])
+            best_s[num_threads] = min(best_s[num_threads], time.perf_counter() - started)
+        if turn + 1 >= _FEWEST_TURNS and time.perf_counter() - began > _MEASURING_S:
+            break
+    drafter.roll_back(num_held)
+    quickest = min(best_s, key=best_s.__getitem__)
+    drafter.use_threads(quickest)
+    return best_s[quickest]
+
+
+def _numbers_of_threads(most: int) -> list[int]:
+    return sorted({1, min(2, most), most})
+
+
+@lru_cache(maxsize=8)
+def drafting(sampling: SamplingSettings) -> SamplingSettings:
+    """What a drafter's distribution is made with: as the target's, so that the two are alike."""
+    return replace(
+        sampling,
+        top_k=min(sampling.top_k or _MOST_CANDIDATES, _MOST_CANDIDATES),
+        repetition_penalty=1.0,
+        presence_penalty=0.0,
+        frequency_penalty=0.0,
+    )
+
+
+def kind_of(confidence: float) -> int:
+    return bisect_right(_CONFIDENCES, confidence)

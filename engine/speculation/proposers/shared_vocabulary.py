@@ -1,0 +1,128 @@
+"""A drafter with the target's own vocabulary: it reads the target's own prompt and guesses the target's own tokens.
+
+Nothing is tokenized again or translated, and sampled drafts are checked by the classical rule of rejection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from engine.speculation.drafter.interface import Drafter, LogitRow
+from engine.speculation.model.interface import Vocabulary
+from engine.speculation.numerics.acceptance import acceptance_chance
+from engine.speculation.numerics.draft import Draft, DraftPath
+from engine.speculation.numerics.sampling import Distribution, make_distribution
+from engine.speculation.proposers.blending import Hopes
+from engine.speculation.proposers.drafted import DrafterProposer, Ending, Guess, drafting
+from engine.speculation.proposers.interface import Context, Worth
+from engine.values.drafters import UNNAMED_DRAFTER
+
+_MOST_DIFFERENT = 0.002  # of the tokens: newer models of a family name some that were unused
+
+
+def shares_vocabulary(target: Vocabulary, pieces: Sequence[bytes]) -> bool:
+    """Whether a drafter with these tokens (as bytes, empty for special ones) has the target's, but for a few of them
+    and for padding behind them."""
+    size = min(len(target), len(pieces))
+    longer = max(len(target), len(pieces))
+    num_different = sum(map(bytes.__ne__, _texts(target)[:size], pieces[:size]))
+    return longer - size + num_different <= _MOST_DIFFERENT * longer
+
+
+class SharedVocabularyDrafter(DrafterProposer):
+    """Tokens that differ after all are read, as nothing but guesses depends on that, and never drafted."""
+
+    def __init__(
+        self, drafter: Drafter, pieces: Sequence[bytes], target: Vocabulary, label: str = UNNAMED_DRAFTER
+    ) -> None:
+        """`pieces`: the drafter's tokens as bytes, empty for special ones; see `shares_vocabulary`."""
+        super().__init__(drafter, label)
+        self._num_tokens = len(pieces)
+        texts = _texts(target)
+        # To be added to the drafter's logits, shape (its vocabulary,): minus infinity for what is never drafted.
+        self._mask = np.zeros(len(pieces), np.float32)
+        for token, piece in enumerate(pieces):
+            if not piece or token >= len(texts) or texts[token] != piece:
+                self._mask[token] = -np.inf
+
+    def _begin(self, context: Context) -> int:  # noqa: ARG002
+        """What the target reads is all there is."""
+        return 0
+
+    def _ending(self, new: Sequence[int], context: Context) -> Ending:
+        certain = self._known(new)
+        return Ending([*certain, *self._known(context.ahead)], len(certain))
+
+    def _known(self, tokens: Sequence[int]) -> list[int]:
+        return [token for token in tokens if token < self._num_tokens]
+
+    def _guess(self, logits: LogitRow, limit: int, worth: Worth, context: Context) -> Draft:
+        tokens: list[int] = []
+        while True:
+            outlook = self._outlook(logits, partial(self._hopes, context, tokens))
+            token = int(outlook.logits.argmax())
+            if self._mask[token]:
+                break
+            guess = Guess(self._kind_of(outlook, token), token, blend=outlook.blend)
+            if not self._is_worth_checking(guess, worth):
+                break
+            self._note_beside(outlook, token, len(tokens))
+            self._drafted.append(guess)
+            tokens.append(token)
+            if not self._goes_on(limit, worth):
+                break
+            logits = self._read([token])
+        return self._draft(tokens, limit)
+
+    def _sample(self, logits: LogitRow, limit: int, worth: Worth, context: Context) -> Draft:
+        settings = drafting(context.sampling)
+        tokens: list[int] = []
+        distributions: list[Distribution] = []
+        while not self._mask[int(logits.argmax())]:  # the drafter would end the reply here
+            outlook = self._outlook(logits, partial(self._hopes, context, tokens))
+            distribution = make_distribution(outlook.logits + self._mask, settings, ())
+            likeliest = int(distribution.ids[0])
+            guess = Guess(self._kind_of(outlook, likeliest), likeliest, distribution, blend=outlook.blend)
+            if not self._is_worth_checking(guess, worth):
+                break
+            self._drafted.append(guess)
+            tokens.append(distribution.draw(context.dice))
+            distributions.append(distribution)
+            if not self._goes_on(limit, worth):
+                break
+            logits = self._read(tokens[-1:])
+        path = DraftPath(tuple(tokens), tuple(distributions), None) if tokens else None
+        return self._draft(tokens, limit, path)
+
+    def _hopes(self, context: Context, drafted: Sequence[int], _likeliest: int) -> Hopes | None:
+        expected = context.expect([*context.ahead, *drafted])
+        if expected is None:
+            return None
+        masses = {t: p for t, p in expected.probabilities.items() if t < len(self._mask) and not self._mask[t]}
+        return Hopes(masses, expected.kind) if masses else None
+
+    def _alone(self, guess: int) -> int | None:
+        return None if self._mask[guess] else guess
+
+    def _first_of(self, written: int) -> int:
+        return written
+
+    def _is_right(self, guess: int, written: int) -> bool:
+        return guess == written
+
+    def _expected(self, guess: Guess, wanted: Distribution, recovered: int | None) -> float:  # noqa: ARG002
+        assert guess.proposed is not None
+        return acceptance_chance(wanted, guess.proposed, None)
+
+    def _goes_on(self, limit: int, worth: Worth) -> bool:
+        has_room = len(self._drafted) < limit and len(self._held) < self._drafter.max_held
+        return has_room and worth.goes_on(self._chances())
+
+
+def _texts(target: Vocabulary) -> list[bytes]:
+    """Empty for special tokens."""
+    silent = target.special | target.end_of_generation
+    return [b"" if token in silent else piece for token, piece in enumerate(target.pieces)]

@@ -1,0 +1,240 @@
+"""Finds who drafts for one target, loads it, and thinks again after every reply."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from engine.speculation.drafter.choice import drafter_source
+from engine.speculation.drafter.torch_library import import_apart, preload_torch
+from engine.speculation.model.interface import Target, TargetFeature, Vocabulary
+from engine.speculation.numerics.draft_length import PassCosts
+from engine.speculation.proposers.applicants import Applicants
+from engine.speculation.proposers.drafting import Drafting, NgramMemory
+from engine.speculation.proposers.gguf_drafting import open_gguf
+from engine.speculation.proposers.selection import GivenStep, Selection, seen_again
+from engine.speculation.proposers.supplied import SuppliedProposer
+from engine.values.config import AUTOMATIC, EngineConfig
+from engine.values.drafters import DrafterChoice, DrafterRecord, DrafterRunner, DrafterSource
+from engine.values.errors import Cancelled, DrafterUnusable, StoreUnusable, TargetMissing, TargetUnusable
+from engine.values.sentences import say
+from engine.values.spare_time import SpareTime
+from engine.values.targets import TargetRecord
+
+_logger = logging.getLogger("slipstream.drafters")
+
+
+class DrafterMemory(Protocol):
+    """Stores what was seen of drafters, for each target."""
+
+    def drafter_records(self, target_identity: str) -> Mapping[str, DrafterRecord]: ...
+    def save_drafter_record(self, target_identity: str, record: DrafterRecord) -> None: ...
+
+
+class _Forgetful:
+    def drafter_records(self, target_identity: str) -> Mapping[str, DrafterRecord]:  # noqa: ARG002
+        return {}
+
+    def save_drafter_record(self, target_identity: str, record: DrafterRecord) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a store knows; by default nothing."""
+
+    ngrams: NgramMemory | None = None
+    drafters: DrafterMemory = _Forgetful()
+    library: Callable[[], Sequence[TargetRecord]] = tuple
+
+
+class DrafterSupply:
+    """Of one target. `choice` says who drafts; `load` may be called on another thread than the rest."""
+
+    def __init__(
+        self,
+        config: EngineConfig,
+        target: Target,
+        identity: str = "",
+        known: Known = Known(),
+        on_drafting: Callable[[Drafting | None], None] = lambda _drafting: None,
+        on_choice: Callable[[DrafterChoice], None] = lambda _choice: None,
+    ) -> None:
+        """`identity`: of the target, by which figures are stored; empty: they are not. `on_drafting` is given a drafter
+        before it drafts, and None when it does no more; `on_choice` every new choice."""
+        self._config = config
+        self._target = target
+        self._identity = identity
+        self._known = known
+        self._on_drafting = on_drafting
+        self._on_choice = on_choice
+        self._applicants = Applicants(target.description, config.data_dir, known.library)
+        self._selection: Selection | None = None
+        self._fixed: DrafterSource | None = None  # that the user chose
+        self._drafting: Drafting | None = None  # in use
+        self.choice = DrafterChoice(None, "")
+
+    def choose(self, passes: PassCosts, given_step: GivenStep = lambda _source: None) -> DrafterChoice:
+        """Decides who drafts at these costs of passes; `given_step` as for `Selection`. Raises DrafterUnusable where
+        the user chose one that cannot be found."""
+        wanted = self._config.speculation.drafter
+        fixed = None
+        if wanted != AUTOMATIC:
+            fixed = drafter_source(wanted, self._config.data_dir, self._known.library)
+        self._fixed = fixed
+        records = self._known.drafters.drafter_records(self._identity) if self._identity else {}
+        applicants = self._applicants.find(fixed, records, TargetFeature.STATES in self._target.features)
+        self._selection = Selection(passes, self._target.description.size_bytes, applicants, records, given_step)
+        found = self._find(self._selection)
+        self._decide(found)
+        return found
+
+    def reject(self, reason: str) -> DrafterChoice:
+        """The user chose a drafter that cannot be found, so nobody drafts."""
+        self._decide(DrafterChoice(None, reason, is_fixed=True))
+        return self.choice
+
+    def load(self, is_cancelled: Callable[[], bool], spare: SpareTime | None = None) -> SuppliedProposer:
+        """The proposer of the chosen drafter; what takes long is done in spare time. Where the user did not choose it
+        and it cannot be used, the next one is tried. Raises what `open_drafting` raises."""
+        spare = spare or SpareTime(lull_s=0.0)
+        while True:
+            source, selection = self.choice.chosen, self._selection
+            assert source is not None
+            assert selection is not None
+            try:
+                drafting = self.open(source, is_cancelled, spare.wait)
+                break
+            except DrafterUnusable as error:
+                if self.choice.is_fixed:
+                    raise
+                _logger.warning("%s", error)
+                selection.rule_out(source.key)
+                self._decide(self._find(selection))
+                if self.choice.chosen is None:
+                    raise
+        if spare.is_taken:  # beside a reply, a measurement would tell how busy the machine is
+            drafting.proposer.step_s = selection.step_of(source)
+        else:  # before the drafter is given to those who teach it
+            drafting.proposer.measure_cost()
+        if not is_cancelled():  # no other target or drafter came meanwhile
+            self._drafting = drafting
+            self._on_drafting(drafting)
+        return drafting.proposer
+
+    def open(
+        self,
+        source: DrafterSource,
+        is_cancelled: Callable[[], bool] = lambda: False,
+        pause: Callable[[], None] = lambda: None,
+    ) -> Drafting:
+        """As `open_drafting`."""
+        if source.runner is DrafterRunner.HEADS:
+            return open_heads(source, self._target, is_cancelled, pause)
+        return open_drafting(self._config, source, self._target.vocabulary, self._known.ngrams, is_cancelled, pause)
+
+    def give_up(self) -> None:
+        """The drafter in use, if there is one, failed in a reply: it is not chosen again."""
+        drafting, self._drafting = self._drafting, None
+        if drafting is not None and self._selection is not None:
+            self._selection.rule_out(drafting.key)
+            self._on_drafting(None)
+
+    def reconsider(self) -> bool:
+        """A reply is over: stores what was seen of the drafter. Whether another one is to be loaded in its place, or
+        none. Where they cannot be stored, the reply is finished all the same."""
+        drafting, selection = self._drafting, self._selection
+        if drafting is None or selection is None:
+            return False
+        before = selection.record(drafting.key)
+        record = seen_again(before, *drafting.proposer.take_guesses())
+        selection.note(record)
+        if self._identity and record != before:  # a step may have been measured though nothing was guessed
+            try:
+                self._known.drafters.save_drafter_record(self._identity, record)
+            except StoreUnusable as error:
+                _logger.warning("figures of a drafter are not kept: %s", error)
+        found = self._find(selection, drafting.key)
+        is_another = found.chosen is None or found.chosen.key != drafting.key
+        if is_another:
+            self._drafting = None
+            self._on_drafting(None)
+        self._decide(found)
+        return is_another
+
+    def _find(self, selection: Selection, current: str = "") -> DrafterChoice:
+        """The best choice, or the user's own; `current` as for `Selection.choose`."""
+        found = selection.choose(current)
+        if self._fixed is not None:
+            return replace(
+                found, chosen=self._fixed, why=say("You chose {drafter}.", drafter=self._fixed.label), is_fixed=True
+            )
+        return replace(found, offer=self._applicants.offer(selection, found))
+
+    def _decide(self, choice: DrafterChoice) -> None:
+        self.choice = choice
+        self._on_choice(choice)
+
+
+def open_heads(
+    source: DrafterSource,
+    target: Target,
+    is_cancelled: Callable[[], bool] = lambda: False,
+    pause: Callable[[], None] = lambda: None,
+) -> Drafting:
+    """Loads heads that were made for this target. Raises DrafterUnusable, what `pause` raises, and Cancelled as
+    `open_drafting`."""
+    if is_cancelled():
+        raise Cancelled("Loading the heads was cancelled.")
+    pause()
+    preload_torch()
+    pause()
+    from engine.speculation.drafter.heads import load_heads
+    from engine.speculation.proposers.heads import HeadsProposer
+
+    try:
+        heads = load_heads(source.path, target.description.path)
+    except (TargetMissing, TargetUnusable) as error:  # its file is gone, or is another one by now
+        raise DrafterUnusable(str(error)) from error
+    return Drafting(source, source.key, target.vocabulary, HeadsProposer(heads, target.vocabulary, source.label), None)
+
+
+def open_drafting(
+    config: EngineConfig,
+    source: DrafterSource,
+    target: Vocabulary,
+    memory: NgramMemory | None = None,
+    is_cancelled: Callable[[], bool] = lambda: False,
+    pause: Callable[[], None] = lambda: None,
+) -> Drafting:
+    """Loads a drafter for a target. torch is imported only for those that it runs. Takes seconds the first time, when
+    the map between both vocabularies is built. Before every step that takes longer than tenths of a second, `pause` is
+    called, which returns when it may begin.
+
+    Raises DrafterUnusable, StoreUnusable, what `pause` raises, and Cancelled when `is_cancelled` says so before it
+    begins.
+    """
+    if is_cancelled():
+        raise Cancelled("Loading the drafter was cancelled.")
+    if source.runner is DrafterRunner.LLAMA_CPP:
+        return open_gguf(config.speculation, source, config.data_dir, target, memory, pause)
+    maps = config.data_dir / "vocabulary-maps"
+    pause()
+    preload_torch()
+    pause()
+    import_apart(
+        "engine.speculation.drafter.from_gguf",
+        "engine.speculation.drafter.trial",
+        "engine.speculation.proposers.teachable",
+    )
+    from engine.speculation.drafter.from_gguf import torch_folder
+    from engine.speculation.drafter.trial import try_out
+    from engine.speculation.proposers.teachable import open_teachable
+
+    pause()
+    if source.path.is_file():
+        source = replace(source, path=torch_folder(source.path, config.data_dir, is_cancelled))
+    elif not source.trusted:
+        try_out(source.path, config.speculation.device, config.data_dir / "tried-drafters", is_cancelled)
+    return open_teachable(config.speculation, source, maps, target, memory, pause)

@@ -1,0 +1,278 @@
+"""A drafter with a vocabulary of its own: it reads the conversation in its own chat format and tokens, and what it
+guesses is translated into the target's tokens."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from engine.speculation.drafter.interface import Drafter, DrafterVocabulary, LogitRow
+from engine.speculation.model.interface import Vocabulary
+from engine.speculation.numerics.acceptance import acceptance_chance
+from engine.speculation.numerics.draft import Draft, DraftPath
+from engine.speculation.numerics.ngram_cache import NgramCache
+from engine.speculation.numerics.sampling import Distribution, make_distribution
+from engine.speculation.numerics.string_trie import StringTrie, TrieNode
+from engine.speculation.numerics.translation import Segment, Speller, Translation
+from engine.speculation.proposers.blending import Hopes, hopes_at
+from engine.speculation.proposers.drafted import DrafterProposer, Ending, Guess, drafting
+from engine.speculation.proposers.interface import Context, Worth
+from engine.speculation.proposers.reply_tail import NgramLessons, ReplyTail
+from engine.speculation.proposers.supplied import StoreNgrams
+from engine.values.conversations import ChatTurn
+from engine.values.drafters import UNNAMED_DRAFTER
+from engine.values.learned import NgramRecord
+
+_CHARACTERS_PER_TOKEN = 16  # far more than tokens of any language have
+_MOST_STEPS_PER_TOKEN = 4  # a token of the target that takes more is not worth drafting
+
+
+def _keep_nothing(_changed: Sequence[NgramRecord]) -> None: ...
+
+
+class TranslatedDrafter(DrafterProposer):
+    """Sampled drafts are drawn with a mask that leaves only tokens that begin a string or go on with the open one."""
+
+    def __init__(
+        self,
+        drafter: Drafter,
+        vocabulary: DrafterVocabulary,
+        target: Vocabulary,
+        trie: StringTrie,
+        cache: NgramCache | None,
+        store: StoreNgrams = _keep_nothing,
+        label: str = UNNAMED_DRAFTER,
+    ) -> None:
+        """`trie` holds the strings of the target's tokens, and `cache` teaches it; without one it stays as it is.
+        `store` gets what the cache has learned, after every reply."""
+        super().__init__(drafter, label)
+        self._trie = self._taught = trie  # in use; what the cache has taught
+        self._plain: StringTrie | None = None  # what nobody has taught, once it is needed
+        self._cache = cache
+        self._store = store
+        self._offered: deque[tuple[StringTrie, NgramCache, StoreNgrams]] = deque(maxlen=1)
+        self._vocabulary = vocabulary
+        self._target = target
+        self._speller = Speller(target.pieces, target.special | target.end_of_generation, vocabulary.pieces)
+        self._prompt: list[int] = []  # the turns, in the drafter's tokens
+        self._begin_reply()
+
+    def offer_ngrams(self, trie: StringTrie, cache: NgramCache, store: StoreNgrams) -> None:
+        self._offered.append((trie, cache, store))
+
+    def end_reply(self) -> None:
+        super().end_reply()
+        if self._cache is not None:
+            self._store(self._cache.take_changes())
+
+    def _begin(self, context: Context) -> int:
+        if self._turns is None or list(context.turns) != list(self._turns):
+            self._prompt = self._vocabulary.encode_prompt(self._newest(context.turns))
+        if self._offered:
+            self._taught, self._cache, self._store = self._offered.pop()
+        self._trie = self._taught if context.owner.drafts_from_chats else self._untaught()
+        self._begin_reply(context.learns)
+        return context.reply_start
+
+    def _untaught(self) -> StringTrie:
+        self._plain = self._plain or self._taught.untaught()
+        return self._plain
+
+    def _newest(self, turns: Sequence[ChatTurn]) -> list[ChatTurn]:
+        """The end of a conversation that is far longer than what the drafter can hold."""
+        room = _CHARACTERS_PER_TOKEN * self._drafter.max_held
+        kept: list[ChatTurn] = []
+        for turn in reversed(turns):
+            kept.append(replace(turn, text=turn.text[-room:]))
+            room -= len(turn.text)
+            if room <= 0:
+                break
+        return kept[::-1]
+
+    def _begin_reply(self, learns: bool = True) -> None:
+        self._tail = ReplyTail(self._vocabulary)  # the target's tokens so far, in the drafter's
+        self._num_given: int | None = None  # tokens of the tail that the drafter holds for good; None: nor the prompt
+        self._lessons: NgramLessons | None = None
+        if self._cache is not None and learns:
+            self._lessons = NgramLessons(self._taught, self._cache, self._target.pieces, self._vocabulary.pieces)
+
+    def _ending(self, new: Sequence[int], context: Context) -> Ending | None:
+        if not self._take_in(new):
+            return None
+        tail, num_given = self._tail, self._num_given
+        unsettled: Sequence[int] | None = tail.tokens[tail.num_settled :]
+        if context.ahead:
+            unsettled = self._with_guess(context.ahead)
+        if unsettled is None:
+            return None
+        certain = tail.tokens[num_given or 0 : tail.num_settled]
+        if num_given is None:
+            certain = self._prompt + certain
+        self._num_given = tail.num_settled
+        return Ending([*certain, *unsettled], len(certain))
+
+    def _with_guess(self, ahead: Sequence[int]) -> list[int] | None:
+        """The drafter's tokens behind the settled ones, if the reply went on with these of the target."""
+        if not self._target.special.isdisjoint(ahead):
+            return None
+        return self._tail.with_guess(b"".join(self._target.pieces[token] for token in ahead))
+
+    def _take_in(self, written: Sequence[int]) -> bool:
+        """False when the drafter has no tokens for the end of the reply."""
+        pieces, special = self._target.pieces, self._target.special
+        new = [token for token in written if pieces[token] and token not in special]
+        num_dropped = self._tail.num_dropped
+        spelled = self._tail.extend(b"".join(pieces[token] for token in new))
+        if self._lessons is not None:
+            if self._tail.num_dropped > num_dropped:
+                self._lessons.skip(self._tail.num_settled)
+            else:
+                self._lessons.learn(new, self._tail.tokens, self._tail.num_settled)
+        return spelled
+
+    def _guess(self, logits: LogitRow, limit: int, worth: Worth, context: Context) -> Draft:
+        translation = Translation(self._trie, self._speller)
+        steps: list[Guess] = []
+        for _ in range(self._most_steps(limit)):
+            outlook = self._outlook(logits, partial(self._hopes, context, translation))
+            node, token = translation.node, _likeliest(outlook.logits, translation.node)
+            if not self._vocabulary.pieces[token]:
+                break
+            guess = Guess(self._kind_of(outlook, token), token, blend=outlook.blend)
+            begins = node is self._trie.root or token not in node.children
+            if begins and not self._is_worth_checking(guess, worth):
+                break
+            if begins:
+                others = () if node is self._trie.root else node.children
+                self._note_beside(outlook, token, len(translation.finish()), others)
+            steps.append(guess)
+            goes_on = translation.push(token)
+            self._drafted = _begun(translation, steps)
+            if not goes_on or translation.num_tokens >= limit or not worth.goes_on(self._chances()):
+                break
+            logits = self._read([token])
+        return self._translated(translation, steps, limit)
+
+    def _sample(self, logits: LogitRow, limit: int, worth: Worth, context: Context) -> Draft:
+        settings = drafting(context.sampling)
+        translation = Translation(self._trie, _spell_nothing)
+        steps: list[Guess] = []
+        tokens: list[int] = []
+        distributions: list[Distribution] = []
+        for _ in range(self._most_steps(limit)):
+            if not self._vocabulary.pieces[int(logits.argmax())]:  # the drafter would end the reply here
+                break
+            node = translation.node
+            outlook = self._outlook(logits, partial(self._hopes, context, translation))
+            blend, masked = outlook.blend, self._masked(outlook.logits, node)
+            if masked is None:
+                break
+            distribution = make_distribution(masked, settings, ())
+            inner = {} if node is self._trie.root else node.children  # these would make the open token longer
+            likeliest = int(distribution.ids[0])
+            guess = Guess(self._kind_of(outlook, likeliest), likeliest, distribution, inner, blend)
+            if not self._is_worth_checking(guess, worth):
+                break
+            token = int(distribution.ids[context.dice.choose(distribution.probabilities)])
+            tokens.append(token)
+            distributions.append(distribution)
+            # One that was read as part of a longer token is known by the time it begins one of its own.
+            steps.append(Guess(guess.kind, token, blend=blend) if token in inner else replace(guess, token=token))
+            goes_on = translation.push(token)
+            self._drafted = _begun(translation, steps)
+            if not goes_on or translation.num_tokens >= limit or not worth.goes_on(self._chances()):
+                break
+            logits = self._read([token])
+        path = DraftPath(tuple(tokens), tuple(distributions), self._trie) if tokens else None
+        return self._translated(translation, steps, limit, path)
+
+    def _translated(
+        self, translation: Translation, steps: Sequence[Guess], limit: int, path: DraftPath | None = None
+    ) -> Draft:
+        self._drafted = _spread(translation.whole(), steps)
+        return self._draft(translation.finish(), limit, path)
+
+    def _hopes(self, context: Context, translation: Translation, likeliest: int) -> Hopes | None:
+        drafted = [*context.ahead, *translation.settled]
+        return hopes_at(context.expect, drafted, self._trie, translation.open, likeliest)
+
+    def _alone(self, guess: int) -> int | None:
+        node = self._trie.root.children.get(guess)
+        return None if node is None else node.token
+
+    def _first_of(self, written: int) -> int:
+        return next(iter(self._trie.string_of(written)), -1)
+
+    def _is_right(self, guess: int, written: int) -> bool:
+        """Of a token that one of them begins with the other."""
+        ours, theirs = self._vocabulary.pieces[guess], self._target.pieces[written]
+        return theirs.startswith(ours) or (bool(theirs) and ours.startswith(theirs))
+
+    def _expected(self, guess: Guess, wanted: Distribution, recovered: int | None) -> float | None:
+        """That it passes the first test of its place is computed: the mass of the target's tokens whose strings begin
+        alike, against the drafter's probability. Of the tests behind it, the outcome counts: a recovered token that
+        begins as the drawn one did shows that one of these failed. Those of a token that was never drawn are taken to
+        be passed, as nearly all are."""
+        proposed = guess.proposed
+        assert proposed is not None
+        if recovered is not None and self._trie.string_of(recovered)[:1] == (guess.token,):
+            return 0.0
+        if guess.inner:
+            begins = np.array([token not in guess.inner for token in proposed.ids.tolist()])
+            if not begins.any():
+                return None  # what would begin a token is not known
+            weights = proposed.probabilities[begins]
+            proposed = Distribution(proposed.ids[begins], weights / weights.sum())
+        return acceptance_chance(wanted, proposed, self._trie)
+
+    def _most_steps(self, limit: int) -> int:
+        return min(limit * _MOST_STEPS_PER_TOKEN, self._drafter.max_held - len(self._held))
+
+    def _masked(self, logits: LogitRow, node: TrieNode) -> LogitRow | None:
+        """The logits of those tokens that begin a string or go on with the open one, minus infinity for all others;
+        None when there are none."""
+        masked = logits + self._trie.root_mask
+        if node is not self._trie.root:
+            inner = np.fromiter(node.children, np.int64, len(node.children))
+            masked[inner] = logits[inner]
+        return masked if masked.max() > -np.inf else None
+
+
+def _likeliest(logits: LogitRow, node: TrieNode) -> int:
+    """The draft token of the likeliest outcome at `node`: a child, which makes the open token longer, or all others
+    together, which end it."""
+    token = int(logits.argmax())
+    if node.token is None or token not in node.children:
+        return token
+    weights = np.exp(logits - logits[token])
+    children = np.fromiter(node.children, np.int64, len(node.children))
+    if weights.sum() - weights[children].sum() <= 1:  # the child's own weight
+        return token
+    weights[children] = 0
+    return int(weights.argmax())
+
+
+def _begun(translation: Translation, steps: Sequence[Guess]) -> list[Guess]:
+    """Those of the draft tokens with which the target's tokens begin so far, the open one included."""
+    found = _spread(translation.segments, steps)
+    if translation.num_tokens > len(translation.settled):
+        found.append(steps[sum(segment.num_draft for segment in translation.segments)])
+    return found
+
+
+def _spread(segments: Sequence[Segment], steps: Sequence[Guess]) -> list[Guess]:
+    """For each of the target's tokens, the draft token with which its segment begins."""
+    found: list[Guess] = []
+    place = 0
+    for segment in segments:
+        found += [steps[place]] * len(segment.tokens)
+        place += segment.num_draft
+    return found
+
+
+def _spell_nothing(_token: int) -> None:
+    """A sampled draft has no probability for a spelling."""

@@ -1,0 +1,138 @@
+"""Divides what a reply says, as it is written, into its answer and the calls of tools behind it."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import string
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from engine.speculation.model.chat.call_parsing import MARKS, WrittenCall, find_calls, find_unmarked
+from engine.speculation.model.chat.tool_format import ToolFormat
+from engine.speculation.replies.text import overlap
+from engine.speculation.replies.thoughts import PartKind, ReplyPart
+from engine.values.replies import Thought
+from engine.values.tools import Tool, ToolCall, told_names
+
+_LETTERS = string.ascii_letters + string.digits
+_ID_LENGTH = 9  # as some templates want it
+_LONGEST_BEGINNING = 200  # characters by which it is known whether an object is a call
+_TRAILING_MARKS = re.compile(r"(?:\s*<\|[^<>|\s]{1,40}\|>\s*\w{0,20})+\s*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Divided:
+    """A whole reply."""
+
+    text: str
+    thoughts: tuple[Thought, ...]
+    calls: tuple[ToolCall, ...] = ()
+
+
+class CallSplitter:
+    """Releases parts as early as possible; together they are all of the answer, in order. From the first mark on that
+    opens a call, all belongs to calls, and so does an answer that begins as an object that calls."""
+
+    def __init__(self, form: ToolFormat | None, tools: Sequence[Tool], begun: str = "") -> None:
+        """Without a format, or tools, all is answer. `begun`: the beginning of a call, with which the reply goes on."""
+        self._form = form if tools else None
+        self._tools = told_names(tools)
+        self._marks = () if form is None or not tools else tuple(dict.fromkeys(filter(None, (form.mark, *MARKS))))
+        self._may_be_bare = form is not None and bool(tools) and not form.mark
+        self._bare = re.compile(r"\s*\{\s*\"(?:name|function|tool_name|type)\"\s*:\s*\"")
+        self._waiting = ""
+        self._called: list[str] = [begun] if begun else []
+        self.is_calling = bool(begun)
+
+    @property
+    def marks(self) -> str:
+        """All letters by which its special tokens can be found."""
+        form = self._form
+        return "" if form is None else " ".join((form.open, form.middle, form.close, form.key_open, *self._marks))
+
+    def feed(self, text: str) -> list[ReplyPart]:
+        if self._form is None:
+            return [ReplyPart(text, PartKind.ANSWER)] if text else []
+        self._waiting += text
+        return self._released(is_last=False)
+
+    def finish(self) -> list[ReplyPart]:
+        """What waits for more."""
+        return self._released(is_last=True) if self._waiting else []
+
+    def _released(self, is_last: bool) -> list[ReplyPart]:
+        parts: list[ReplyPart] = []
+        if not self.is_calling:
+            text = self._waiting
+            size, begins = self._answer_in(text, is_last)
+            if size:
+                parts.append(ReplyPart(text[:size], PartKind.ANSWER))
+                self._waiting = text[size:]
+                self._may_be_bare = self._may_be_bare and not text[:size].strip()
+            self.is_calling = begins
+        if self.is_calling and self._waiting:
+            self._called.append(self._waiting)
+            parts.append(ReplyPart(self._waiting, PartKind.CALL))
+            self._waiting = ""
+        return parts
+
+    def _answer_in(self, text: str, is_last: bool) -> tuple[int, bool]:
+        """How many characters are surely of the answer, and whether a call begins behind them."""
+        if self._may_be_bare and text.strip():
+            begun = text.lstrip()
+            if self._bare.match(text):
+                return 0, True
+            if begun.startswith("{") and len(begun) < _LONGEST_BEGINNING and not is_last and _may_become(begun):
+                return 0, False
+        places = [place for mark in self._marks if (place := text.find(mark)) >= 0]
+        if places:
+            return min(places), True
+        return len(text) - (0 if is_last else max(overlap(text, mark) for mark in self._marks)), False
+
+    def divided(self, text: str, thoughts: tuple[Thought, ...]) -> Divided:
+        """The whole reply, whose answer, as far as it was released, is `text`. What looked like a call and is none
+        comes back to the answer."""
+        if self._form is None:
+            return Divided(text, thoughts)
+        called = "".join(self._called)
+        found = find_calls(called, self._form, self._tools) if called else ()
+        if found:
+            return Divided(text.rstrip(), thoughts, self._calls(found))
+        text += called
+        found = find_unmarked(text, self._form, self._tools)
+        if found:
+            return Divided("", thoughts, self._calls(found))
+        return self._from_thought(text, thoughts)
+
+    def _from_thought(self, text: str, thoughts: tuple[Thought, ...]) -> Divided:
+        """Some models end a thought by calling."""
+        assert self._form is not None
+        mark = self._form.mark
+        if text.strip() or not thoughts or thoughts[-1].is_whole or not mark or mark not in thoughts[-1].text:
+            return Divided(text, thoughts)
+        thought, _, rest = thoughts[-1].text.partition(mark)
+        found = find_calls(mark + rest, self._form, self._tools)
+        if not found:
+            return Divided(text, thoughts)
+        last = replace(thoughts[-1], text=_TRAILING_MARKS.sub("", thought).rstrip(), is_whole=True, origins=())
+        return Divided(text, (*thoughts[:-1], last), self._calls(found))
+
+    def _calls(self, found: Sequence[WrittenCall]) -> tuple[ToolCall, ...]:
+        calls = []
+        for each in found:
+            tool = self._tools.get(each.name)
+            server, name = ("", each.name) if tool is None else (tool.server, tool.name)
+            calls.append(ToolCall(new_call_id(), server, name, each.arguments))
+        return tuple(calls)
+
+
+def _may_become(begun: str) -> bool:
+    """Whether an object that begins so may turn out to call."""
+    bare = re.sub(r"\s+", "", begun)
+    return any(start.startswith(bare) for start in ('{"name":"', '{"function":"', '{"tool_name":"', '{"type":"'))
+
+
+def new_call_id() -> str:
+    """As `ToolCall.id` has it."""
+    return "".join(secrets.choice(_LETTERS) for _ in range(_ID_LENGTH))

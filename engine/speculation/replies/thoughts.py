@@ -1,0 +1,177 @@
+"""Divides the text of a reply, as it is written, into thoughts and the answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+
+from engine.speculation.model.chat.thinking import ThinkingMarks
+from engine.speculation.replies.text import joined_runs, overlap
+from engine.values.replies import Thought, ThoughtPiece
+
+_DIGITS = 3  # of seconds, as they are stored
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+
+
+class PartKind(Enum):
+    ANSWER = auto()
+    THOUGHT = auto()
+    OPENING = auto()  # nobody sees it: a mark, and the spaces beside it
+    CLOSING = auto()  # likewise
+    CALL = auto()  # of a tool; see `calls.py`
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyPart:
+    text: str
+    kind: PartKind
+
+
+def add_parts(parts: list[ReplyPart], more: Sequence[ReplyPart]) -> None:
+    """At the end, as one with a part of the same kind: a round is told at once."""
+    for part in more:
+        before = parts.pop().text if parts and parts[-1].kind is part.kind else ""
+        parts.append(ReplyPart(before + part.text, part.kind))
+
+
+class ThoughtSplitter:
+    """Releases parts as early as possible; together they are all of the text, in order. How the text is cut into pieces
+    makes no difference but in how the parts are.
+
+    A mark in a block of code, or right behind a backtick, is one that somebody writes about. Spaces right behind a mark
+    go with it, and so do those at the end of a thought.
+    """
+
+    def __init__(self, marks: ThinkingMarks | None, is_inside: bool = False, has_begun: bool = False) -> None:
+        """Without `marks` all is answer. `is_inside`: the text begins in the middle of a thought; `has_begun`: it goes
+        on with a reply."""
+        self._marks = marks
+        self.is_inside = is_inside
+        self._awaits_lead = marks is not None and bool(marks.lead) and not is_inside and not has_begun
+        self._drops_spaces = is_inside  # behind a mark
+        self._waiting = ""
+        self._line = ""  # of the answer so far, from its last line break on; its beginning and its end
+        self._fence = ""  # that a block of code was opened with
+
+    def feed(self, text: str) -> list[ReplyPart]:
+        if self._marks is None:
+            return [ReplyPart(text, PartKind.ANSWER)] if text else []
+        self._waiting += text
+        return self._released(self._marks, is_last=False)
+
+    def finish(self) -> list[ReplyPart]:
+        """The rest of the text."""
+        return [] if self._marks is None else self._released(self._marks, is_last=True)
+
+    def _released(self, marks: ThinkingMarks, is_last: bool) -> list[ReplyPart]:
+        parts: list[ReplyPart] = []
+        while self._waiting:
+            size, kind = self._next(marks, is_last)
+            if not size:
+                break
+            text, self._waiting = self._waiting[:size], self._waiting[size:]
+            parts.append(ReplyPart(text, kind))
+        return parts
+
+    def _next(self, marks: ThinkingMarks, is_last: bool) -> tuple[int, PartKind]:
+        """How many of the characters that wait can be released, and as what; 0: none before more is known."""
+        text = self._waiting
+        num_spaces = len(text) - len(text.lstrip())
+        if self._drops_spaces and num_spaces:
+            return num_spaces, PartKind.OPENING if self.is_inside else PartKind.CLOSING
+        if self._awaits_lead:
+            if text.lstrip().startswith(marks.lead):
+                self._awaits_lead, self._drops_spaces = False, True
+                return num_spaces + len(marks.lead), PartKind.CLOSING
+            if marks.lead.startswith(text.lstrip()) and not is_last:
+                return 0, PartKind.CLOSING
+        self._awaits_lead = False
+        mark = marks.close if self.is_inside else marks.open
+        place = text.find(mark)
+        end = place if place >= 0 else len(text) - (0 if is_last else overlap(text, mark))
+        if self.is_inside:
+            return self._next_of_thought(text[:end], mark if place >= 0 else "", is_last)
+        if end:
+            self._drops_spaces = False
+            self._read(text[:end])
+            return end, PartKind.ANSWER
+        if place < 0:
+            return 0, PartKind.ANSWER
+        if self._fence or self._line.endswith("`"):
+            self._read(mark)
+            return len(mark), PartKind.ANSWER
+        self.is_inside = self._drops_spaces = True
+        return len(mark), PartKind.OPENING
+
+    def _next_of_thought(self, before: str, mark: str, is_last: bool) -> tuple[int, PartKind]:
+        """`before`: what is no part of the `mark` that follows; without one, none is there yet."""
+        bare = before.rstrip()
+        if bare:
+            self._drops_spaces = False
+            return len(bare), PartKind.THOUGHT
+        if mark:
+            self.is_inside, self._drops_spaces = False, True
+            return len(before) + len(mark), PartKind.CLOSING
+        return (len(self._waiting) if is_last else 0), PartKind.CLOSING
+
+    def _read(self, answer: str) -> None:
+        """Notes where blocks of code begin and end."""
+        *lines, last = (self._line + answer).split("\n")
+        for line in lines:
+            found = _FENCE.match(line)
+            if found and not self._fence:
+                self._fence = found[1]
+            elif found and found[1].startswith(self._fence) and not line.strip().strip(self._fence[0]):
+                self._fence = ""
+        self._line = last if len(last) <= 160 else last[:80] + last[-80:]
+
+
+class GrowingThoughts:
+    """The thoughts of a reply that is being written."""
+
+    def __init__(self) -> None:
+        self._pieces: list[tuple[int, list[ThoughtPiece]]] = []  # of each thought, with its place
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the last one goes on."""
+        return bool(self._pieces) and not self._pieces[-1][1][-1].is_last
+
+    def add(self, piece: ThoughtPiece, place: int) -> None:
+        """To the last thought, or after that has ended to a new one, behind so many characters of the answer."""
+        if not self.is_open:
+            self._pieces.append((place, []))
+        self._pieces[-1][1].append(piece)
+
+    @property
+    def all(self) -> tuple[Thought, ...]:
+        return tuple(
+            Thought(
+                place,
+                "".join(piece.text for piece in pieces),
+                round(sum(piece.seconds for piece in pieces), _DIGITS),
+                sum(piece.num_tokens for piece in pieces),
+                pieces[-1].is_last,
+                joined_runs(run for piece in pieces for run in piece.origins),
+            )
+            for place, pieces in self._pieces
+        )
+
+
+def joined_replies(text: str, before: tuple[Thought, ...], thoughts: tuple[Thought, ...]) -> tuple[Thought, ...]:
+    """Of a reply with this text and the thoughts `before`, and another one that goes on where it ended."""
+    later = [replace(each, place=each.place + len(text)) for each in thoughts]
+    if before and later and not before[-1].is_whole:  # it went on
+        first, next_one = before[-1], later.pop(0)
+        joined = replace(
+            next_one,
+            place=first.place,
+            text=first.text + next_one.text,
+            seconds=round(first.seconds + next_one.seconds, _DIGITS),
+            num_tokens=first.num_tokens + next_one.num_tokens,
+            origins=first.origins + next_one.origins,
+        )
+        return (*before[:-1], joined, *later)
+    return (*before, *later)

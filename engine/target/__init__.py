@@ -1,3 +1,0 @@
-from engine.target.build import check_build
-
-check_build()  # before any module of this folder loads llama.cpp's library

@@ -1,0 +1,573 @@
+"""What can be set: typed values with ranges, checked once, where they are made. And where everything is stored."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shlex
+import sys
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any
+
+import platformdirs
+
+from engine.values.errors import FileUnusable, SettingInvalid
+from engine.values.parameters import Parameter, Scope, TextParameter, check_parameters, parameters, texts
+
+DATA_DIR_VARIABLE = "SLIPSTREAM_DATA_DIR"
+PORTABLE_FOLDER = "slipstream-data"  # beside the program; where it exists, everything is stored in it
+UPDATE_URL_VARIABLE = "SLIPSTREAM_UPDATE_URL"
+STARTER = "starter"
+AUTOMATIC = "automatic"  # the drafter that is expected to write most tokens per second, or none
+USUAL_CONTEXT = 8192  # tokens; more costs memory that most chats never use
+
+
+def data_dir() -> Path:
+    """The folder that everything is stored in: the one `SLIPSTREAM_DATA_DIR` names, else the portable one, else the
+    platform's own. Raises FileUnusable for a portable one that cannot be written, and where one of the others is in a
+    home folder that nobody knows."""
+    try:
+        return _data_dir()
+    except RuntimeError as error:
+        raise FileUnusable(
+            "The system knows no home folder for this user, so there is no place for chats; name a folder for them "
+            "with {variable}.",
+            variable=DATA_DIR_VARIABLE,
+        ) from error
+
+
+def _data_dir() -> Path:
+    chosen = os.environ.get(DATA_DIR_VARIABLE)
+    if chosen:
+        return Path(chosen).expanduser()
+    program = _program()
+    portable = None if program is None else program.parent / PORTABLE_FOLDER
+    if portable is None or not portable.is_dir():
+        return platformdirs.user_data_path("slipstream", appauthor=False)
+    if not os.access(portable, os.W_OK | os.X_OK):
+        raise FileUnusable(
+            "Slipstream keeps everything in {portable}, which cannot be written; make it writable, or move that "
+            "folder away to use the usual one.",
+            portable=portable,
+        )
+    return portable
+
+
+def _program() -> Path | None:
+    """The file of a bundled program that the user sees: an executable, an AppImage or a macOS app; None for a program
+    run from its source."""
+    executable = Path(sys.executable)
+    image, unpacked = os.environ.get("APPIMAGE"), os.environ.get("APPDIR")
+    if image and unpacked and executable.is_relative_to(unpacked):  # else they are of the program that started this one
+        return Path(image)
+    if not getattr(sys, "frozen", False):
+        return None
+    return next((folder for folder in executable.parents if folder.suffix == ".app"), executable)
+
+
+def update_url() -> str:
+    """Where this build asks for its newest version, if the user wants that: `SLIPSTREAM_UPDATE_URL`, else the address
+    in `resources/release.json`, which is written when packaging; empty for nowhere."""
+    release = json.loads((files("resources") / "release.json").read_text("utf-8"))
+    return os.environ.get(UPDATE_URL_VARIABLE) or str(release["update_url"])
+
+
+def read_biases(text: str) -> tuple[tuple[str, float], ...]:
+    """The words of a logit bias, each on a line of its own as in `sure = -3`, and what is added to their logits; in
+    quotes where spaces count. Raises SettingInvalid."""
+    biases: list[tuple[str, float]] = []
+    for line in filter(None, map(str.strip, text.splitlines())):
+        word, _, number = (part.strip() for part in line.rpartition("="))
+        try:
+            bias = float(number)
+        except ValueError:
+            bias = math.nan
+        if not word or not abs(bias) <= _MOST_BIAS:
+            raise SettingInvalid(
+                "“{line}” is not a logit bias; write a word, “=” and a number from -100 to 100, as in: sure = -3",
+                line=line[:40],
+            )
+        biases.append((word, bias))
+    return tuple(biases)
+
+
+_MOST_BIAS = 100.0
+_SPECIAL = Scope.TARGET | Scope.CHAT | Scope.COMMAND  # of what few look for
+_OF_REPLY = Scope.CHAT | Scope.COMMAND
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingSettings:
+    """How a distribution is made from logits. The defaults, and the order in which they apply, are llama.cpp's.
+
+    A new parameter is declared here and used in `numerics/sampling.py`, or in `numerics/rules.py` where
+    it needs the vocabulary. The settings, the dialogs of a chat and
+    of a target, what is stored of them, and the command line take it from here.
+    """
+
+    temperature: Annotated[
+        float,
+        Parameter(
+            "Temperature",
+            0,
+            5,
+            0.1,
+            "How freely the model chooses words. At 0, it always takes the likeliest.",
+            least_above_zero=1e-4,  # below, it is greedy but for rounding
+            option="0 is greedy.",
+        ),
+    ] = 0.8
+    top_k: Annotated[
+        int, Parameter("Top-k", 0, 1_000_000, 5, "Chooses among this many of the likeliest tokens", off=0)
+    ] = 40
+    top_p: Annotated[
+        float,
+        Parameter("Top-p", 0, 1, 0.05, "Chooses among the likeliest tokens that together have this probability", off=1),
+    ] = 0.95
+    min_p: Annotated[
+        float,
+        Parameter("Min-p", 0, 1, 0.01, "Leaves out tokens less likely than this share of the likeliest", off=0),
+    ] = 0.05
+    repetition_penalty: Annotated[
+        float,
+        Parameter("Repetition penalty", 0.1, 10, 0.05, "Above 1, the model avoids words it has just used", off=1),
+    ] = 1.0
+    presence_penalty: Annotated[float, Parameter("Presence penalty", -10, 10, off=0, scope=Scope.COMMAND)] = 0.0
+    frequency_penalty: Annotated[float, Parameter("Frequency penalty", -10, 10, off=0, scope=Scope.COMMAND)] = 0.0
+    penalty_window: Annotated[int, Parameter("Penalty window", 0, 1_000_000, scope=Scope(0))] = 64  # last tokens
+    seed: Annotated[
+        int | None,
+        Parameter(
+            "Seed",
+            0,
+            2**64 - 1,
+            about="With the same seed, the same prompt gives the same reply. Speed-up helps slightly less.",
+            unset="random",
+            option="The same seed gives the same reply.",
+            scope=_OF_REPLY,
+        ),
+    ] = None
+    top_n_sigma: Annotated[
+        float,
+        Parameter(
+            "Top-n-sigma",
+            low=0,
+            high=10,
+            step=0.1,
+            about="Leaves out tokens this many standard deviations below the best",
+            off=0,
+            scope=_SPECIAL,
+            is_special=True,
+        ),
+    ] = 0.0
+    xtc_probability: Annotated[
+        float,
+        Parameter(
+            "XTC probability",
+            low=0,
+            high=1,
+            step=0.05,
+            about="How often the most obvious tokens are left out",
+            off=0,
+            scope=_SPECIAL,
+            is_special=True,
+        ),
+    ] = 0.0
+    xtc_threshold: Annotated[
+        float,
+        Parameter(
+            "XTC threshold",
+            low=0,
+            high=0.5,
+            step=0.05,
+            about="Tokens at least this likely count as obvious.",
+            option="Tokens as likely as this are left out but for the least likely of them.",
+            scope=_SPECIAL,
+            is_special=True,
+        ),
+    ] = 0.1
+    temperature_range: Annotated[
+        float,
+        Parameter(
+            "Temperature range",
+            low=0,
+            high=5,
+            step=0.1,
+            about="The temperature varies by this much: lower where the model is sure, higher where it is not",
+            off=0,
+            scope=_SPECIAL,
+            is_special=True,
+        ),
+    ] = 0.0
+    temperature_exponent: Annotated[
+        float,
+        Parameter(
+            "Temperature exponent",
+            low=0.1,
+            high=10,
+            step=0.1,
+            about="Above 1, a dynamic temperature stays low for longer.",
+            option="Above 1, a dynamic temperature stays low for longer.",
+            scope=_SPECIAL,
+            is_special=True,
+        ),
+    ] = 1.0
+    dry_multiplier: Annotated[
+        float,
+        Parameter(
+            "DRY strength",
+            low=0,
+            high=10,
+            step=0.1,
+            about="Makes repeated passages less likely; 0.8 is usual",
+            off=0,
+            scope=_SPECIAL,
+            is_special=True,
+        ),
+    ] = 0.0
+    dry_base: Annotated[
+        float,
+        Parameter(
+            "DRY base",
+            low=1.05,
+            high=10,
+            step=0.05,
+            about="How fast DRY grows with the length of the repetition.",
+            option="How fast DRY grows with the length of the repetition.",
+            scope=_SPECIAL,
+            is_special=True,
+        ),
+    ] = 1.75
+    dry_length: Annotated[
+        int,
+        Parameter(
+            "DRY length",
+            low=1,
+            high=1000,
+            step=1,
+            about="A passage counts as repeated from this many tokens on.",
+            unit="tokens",
+            option="Tokens from which a passage counts as repeated.",
+            scope=_SPECIAL,
+            is_special=True,
+        ),
+    ] = 2
+    grammar: Annotated[
+        str,
+        TextParameter(
+            "Reply format",
+            100_000,
+            "A JSON schema, or a grammar in llama.cpp's GBNF. Every reply of the chat follows it.",
+            '{"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}',
+            "JSON schema or GBNF grammar that the reply keeps to; @FILE reads it from a file.",
+            _OF_REPLY,
+        ),
+    ] = ""
+    banned_words: Annotated[
+        str,
+        TextParameter(
+            "Banned words",
+            4000,
+            "One per line. The reply will not contain them, not even inside longer words; upper and lower case count "
+            "as written.",
+            "delve\ntapestry",
+            "Letters that must not appear, not even within longer words; may be given several times.",
+            _OF_REPLY,
+        ),
+    ] = ""
+    logit_bias: Annotated[
+        str,
+        TextParameter(
+            "Logit bias",
+            4000,
+            "One word per line with the value added to its logit: above 0 makes it likelier.",
+            "sure = -3",
+            "A word that gets likelier or less likely, as in: sure=-3; may be given several times.",
+            _OF_REPLY,
+            read_biases,
+        ),
+    ] = ""
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplySettings:
+    sampling: SamplingSettings = SamplingSettings()
+    max_tokens: Annotated[
+        int | None,
+        Parameter(
+            "Longest reply",
+            1,
+            10_000_000,
+            step=128,
+            about="Longer replies are cut off there. A token is a word or part of one.",
+            unit="tokens",
+            unset="no limit",
+            suggested=1024,
+        ),
+    ] = None
+    max_thought: Annotated[
+        int | None,
+        Parameter(
+            "Longest thought",
+            1,
+            10_000_000,
+            step=128,
+            about="After this much thinking, the model is made to answer.",
+            unit="tokens",
+            unset="no limit",
+            suggested=1024,
+        ),
+    ] = None
+    stop_strings: tuple[str, ...] = ()
+    thinks: bool | None = None  # whether the target thinks before it answers, where it can be told; None: as it likes
+    tools: tuple[str, ...] = ()  # names of the servers whose tools the reply may call
+    learns: bool = True  # whether proposers may learn from the reply
+    keeps_distributions: bool = False  # whether the reply carries the target's distribution before each token
+    num_logs: int | None = (
+        None  # of the likeliest tokens that are told beside each token; None: no probabilities at all
+    )
+    speculate: bool = True  # let proposers draft ahead of the target; the text follows the same distribution either way
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
+        if not all(self.stop_strings):
+            raise SettingInvalid("A stop string is empty; remove it or enter text.")
+
+    @property
+    def asks_to_think(self) -> bool | None:
+        """What the target is told. A form of the reply holds from its first token on: no thought comes before it."""
+        return False if self.sampling.grammar.strip() else self.thinks
+
+
+OWN_PARAMETERS = (*parameters(SamplingSettings, Scope.CHAT), *parameters(ReplySettings, Scope.CHAT))
+OWN_TEXTS = texts(SamplingSettings, Scope.CHAT)
+_OWN: tuple[Parameter | TextParameter, ...] = (*OWN_PARAMETERS, *OWN_TEXTS)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class OwnSampling:
+    """What a user has set for one conversation, of `OWN_PARAMETERS` and `OWN_TEXTS`; all others are as for all
+    conversations."""
+
+    chosen: tuple[tuple[str, float | str], ...]  # names and values, in the order of declaration
+
+    def __init__(self, **values: float | str | None) -> None:
+        """None counts as not set. Raises SettingInvalid."""
+        chosen = ((each.name, values.pop(each.name, None)) for each in _OWN)
+        object.__setattr__(self, "chosen", tuple((name, value) for name, value in chosen if value is not None))
+        if values:
+            raise TypeError(f"a conversation has no {', '.join(values)} of its own")
+        self.over(ReplySettings())
+
+    @classmethod
+    def from_json(cls, stored: str | None) -> OwnSampling:
+        """As `to_json` writes it. What is unknown, or makes no sense, counts as not set."""
+        try:
+            found = json.loads(stored or "{}")
+        except (TypeError, ValueError, RecursionError):  # SQLite holds any kind of value in any column
+            return cls()
+        if not isinstance(found, dict):
+            return cls()
+        return cls(**{each.name: found[each.name] for each in _OWN if each.accepts(found.get(each.name))})
+
+    def to_json(self) -> str | None:
+        """None where nothing is set."""
+        return json.dumps(dict(self.chosen)) if self.chosen else None
+
+    def over(self, settings: ReplySettings) -> ReplySettings:
+        """The settings, with what is set here in their place."""
+        own: dict[str, Any] = dict(self.chosen)
+        lengths = {each.name: own.pop(each.name) for each in parameters(ReplySettings) if each.name in own}
+        return replace(settings, sampling=replace(settings.sampling, **own), **lengths)
+
+
+@dataclass(frozen=True, slots=True)
+class TargetSettings:
+    context_size: Annotated[
+        int | None,  # None = what the model was trained for, at most USUAL_CONTEXT
+        Parameter(
+            "Context size",
+            32,
+            16_777_216,
+            step=1024,
+            about="How much of a chat the model sees at once. More takes more memory. Automatic: what it was "
+            "trained for, up to 8,192.",
+            unit="tokens",
+            unset="Automatic",
+        ),
+    ] = None
+    threads: Annotated[
+        int | None,  # None = one per usable physical core
+        Parameter(
+            "Threads",
+            1,
+            1024,
+            about="How many processor cores a model uses. Automatic: all physical cores, usually the fastest.",
+            unset="Automatic",
+        ),
+    ] = None
+    gpu_layers: Annotated[
+        int | None,  # None = all of them where the build has a GPU
+        Parameter(
+            "GPU layers",
+            0,
+            100_000,
+            about="Layers of the model that run on a graphics card, if there is one. Automatic: as many as fit.",
+            unset="Automatic",
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
+
+    def context_for(self, trained: int) -> int:
+        """Tokens; `trained`: that the model was trained for, 0 where that is not known."""
+        return self.context_size or min(trained or USUAL_CONTEXT, USUAL_CONTEXT)
+
+    def filled_up(self, others: TargetSettings) -> TargetSettings:
+        """These, and those of the others where these are None."""
+        own: dict[str, Any] = {each.name: getattr(self, each.name) for each in parameters(TargetSettings)}
+        return replace(others, **{name: value for name, value in own.items() if value is not None})
+
+
+@dataclass(frozen=True, slots=True)
+class TargetOptions:
+    """What a user has set for one target. None: as for all others."""
+
+    settings: TargetSettings = TargetSettings()
+    sampling: SamplingSettings | None = None
+    system_prompt: str | None = None
+    drafter: str | None = None  # a choice in words, as of `SpeculationSettings`
+
+
+@dataclass(frozen=True, slots=True)
+class SpeculationSettings:
+    enabled: bool = True
+    drafter: str = AUTOMATIC  # a choice in words, see `drafter/choice.py`
+    device: str | None = None  # of the drafter; None = the quickest there is
+    merge: bool = True  # False: draft only tokens that are the same in both vocabularies, for comparison
+
+
+@dataclass(frozen=True, slots=True)
+class LearningSettings:
+    """How the drafter learns from chats while no reply is being written."""
+
+    enabled: bool = True
+    share: Annotated[float, Parameter("Share of the time for learning", 0.05, 1)] = 0.5  # while nobody waits
+    on_battery: bool = False
+    practises: bool = True  # whether the target answers earlier prompts again while nobody waits
+    practice_minutes: Annotated[
+        int,
+        Parameter("Minutes of an hour", 1, 30, about="At most so long in any hour; the computer is busy meanwhile."),
+    ] = 3
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingSettings:
+    """What is kept of what models have read, so that no chat is read twice."""
+
+    gigabytes: Annotated[
+        float,
+        Parameter(
+            "Disk space for prompt caches",
+            0,
+            10_000,
+            step=1,
+            about="Stores what the model has read, so that a long chat continues at once, even after a restart. 0 "
+            "stores nothing.",
+            unit="GB",
+        ),
+    ] = 2.0
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
+
+
+@dataclass(frozen=True, slots=True)
+class DistillSettings:
+    """How a drafter is made for a target, or heads."""
+
+    target: str  # `starter`, the name of a target used before, or a path
+    corpus: tuple[Path, ...] = ()  # files or folders of conversations; none: the target invents them
+    held_back: tuple[Path, ...] = ()  # others like them, for the judge; none: a twentieth of the corpus
+    traces: tuple[tuple[Path, Path], ...] = ()  # vocabularies and files of recorded replies, for the judge
+    conversations: Annotated[int, Parameter("Number of conversations", 2, 10_000_000)] = 2000  # that the target invents
+    heads: Annotated[int | None, Parameter("Number of heads", 1, 8)] = None  # instead of a drafter
+    states_gb: Annotated[float, Parameter("Gigabytes of states", 0, 100_000)] = 4  # of the target, kept on disk
+    labels: bool = True  # read given replies with the target once more, to learn from its own distribution
+    start: Path | None = None  # folder of a drafter to train on; with `layers`, only its weights are used
+    layers: tuple[int, ...] | None = None  # of the target, that the drafter keeps; None: the first and the last
+    vocabulary_size: Annotated[int, Parameter("Size of the vocabulary", 300, 1_000_000)] = 32_768  # of the drafter
+    num_outputs: Annotated[int, Parameter("Tokens to guess", 300, 1_000_000)] = 8192  # the most frequent of these
+    target_vocabulary: bool = False  # instead: that of the target, all of which can be guessed
+    feed_forward: Annotated[int | None, Parameter("Neurons of a layer", 1, 1_000_000)] = None  # None: as the target
+    minutes: Annotated[float, Parameter("Minutes of training", 0.01, 100_000)] = 60
+    judge_every_minutes: Annotated[float, Parameter("Minutes between judgements", 0.001, 100_000)] = 15
+    learning_rate: Annotated[float, Parameter("Learning rate", 1e-7, 1)] = 1.5e-3
+    seed: Annotated[int, Parameter("Seed", 0, 2**63 - 1)] = 0
+    licence: str | None = None  # of the drafter; None: the starter's, or unknown
+    work: Path | None = None  # folder for what is needed to go on after a stop; None: beside the drafter
+
+    def __post_init__(self) -> None:
+        if self.layers is not None and (not self.layers or sorted(set(self.layers)) != list(self.layers)):
+            raise SettingInvalid("Give the layers in order, each once, as in 0,1,29.")
+        check_parameters(self)
+
+    @property
+    def licence_name(self) -> str:
+        """A drafter inherits the licence of the target that wrote its texts."""
+        return self.licence or ("apache-2.0" if self.target == STARTER else "other")
+
+    @property
+    def identity(self) -> dict[str, object]:
+        """What must be the same for a stopped run to go on, as JSON holds it."""
+        as_given = ("target", "labels", "vocabulary_size", "num_outputs", "feed_forward", "seed")
+        return {name: getattr(self, name) for name in as_given} | {
+            "corpus": [str(path) for path in self.corpus],
+            "held_back": [str(path) for path in self.held_back],
+            "conversations": None if self.corpus else self.conversations,
+            "start": None if self.start is None else str(self.start),
+            "layers": None if self.layers is None else list(self.layers),
+            **({} if self.heads is None else {"heads": self.heads}),
+            **({"target_vocabulary": True} if self.target_vocabulary else {}),
+        }
+
+    @property
+    def command(self) -> str:
+        """The command line that makes such a drafter, with the names of files in place of their paths."""
+        options: list[tuple[str, object]] = [
+            ("target", self.target),
+            ("heads", self.heads),
+            *(("corpus", path.name) for path in self.corpus),
+            *(("held-back", path.name) for path in self.held_back),
+            *(("trace", f"{words.name}={replies.name}") for words, replies in self.traces),
+            ("conversations", None if self.corpus else self.conversations),
+            ("no-labels", None if self.labels else True),
+            ("start", None if self.start is None else self.start.name),
+            ("layers", None if self.layers is None else ",".join(map(str, self.layers))),
+            ("vocabulary", None if self.heads else "target" if self.target_vocabulary else self.vocabulary_size),
+            ("outputs", None if self.target_vocabulary else self.num_outputs),
+            ("feed-forward", self.feed_forward),
+            *(("minutes", f"{self.minutes:g}"), ("learning-rate", f"{self.learning_rate:g}"), ("seed", self.seed)),
+            ("out", "FOLDER"),
+        ]
+        given = ((f"--{name}", value) for name, value in options if value is not None)
+        words = (name if value is True else f"{name} {shlex.quote(str(value))}" for name, value in given)
+        return " ".join(("slipstream distill", *words))
+
+
+@dataclass(frozen=True, slots=True)
+class EngineConfig:
+    data_dir: Path
+    speculation: SpeculationSettings = SpeculationSettings()
+    learning: LearningSettings = LearningSettings()
+    readings: ReadingSettings = ReadingSettings()

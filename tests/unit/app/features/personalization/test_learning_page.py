@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QStyle, QStyleOptionSlider, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.features.personalization.learning_page import LearningPage
+from app.theme import ThemeKeeper
+from engine import LearningSettings
+
+
+def shown(qtbot: QtBot, settings: LearningSettings) -> LearningPage:
+    page = LearningPage(settings)
+    qtbot.addWidget(page)
+    with qtbot.waitExposed(page):
+        page.show()
+    return page
+
+
+@pytest.fixture
+def page(qtbot: QtBot, keeper: ThemeKeeper) -> LearningPage:
+    assert keeper  # the style is applied
+    return shown(qtbot, LearningSettings())
+
+
+def press(qtbot: QtBot, page: LearningPage, part: QWidget, key: Qt.Key) -> LearningSettings:
+    """What is wanted after a key on this part."""
+    with qtbot.waitSignal(page.changed) as changed:
+        QTest.keyClick(part, key)
+    assert changed.args is not None
+    settings = changed.args[0]
+    assert isinstance(settings, LearningSettings)
+    return settings
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (LearningSettings(), "half of the time"),
+        (LearningSettings(share=0.05, on_battery=True), "5\u00a0% of the time"),
+        (LearningSettings(share=1.0), "all of the time"),
+        (LearningSettings(enabled=False, share=0.333), "33\u00a0% of the time"),
+    ],
+)
+def test_the_settings_of_before_are_shown(
+    qtbot: QtBot, keeper: ThemeKeeper, settings: LearningSettings, words: str
+) -> None:
+    assert keeper
+    page = shown(qtbot, settings)
+    assert (page.enabled.isChecked(), page.on_battery.isChecked()) == (settings.enabled, settings.on_battery)
+    assert page.share_words.text() == words
+    assert page.share.isEnabled() == page.on_battery.isEnabled() == settings.enabled
+
+
+def test_every_change_holds_at_once(qtbot: QtBot, page: LearningPage) -> None:
+    assert press(qtbot, page, page.on_battery, Qt.Key.Key_Space) == LearningSettings(on_battery=True)
+    assert press(qtbot, page, page.share, Qt.Key.Key_Right) == LearningSettings(share=0.55, on_battery=True)
+    assert page.share_words.text() == "55\u00a0% of the time"
+    assert press(qtbot, page, page.share, Qt.Key.Key_Home).share == 0.05
+    assert press(qtbot, page, page.share, Qt.Key.Key_End).share == 1.0
+    assert press(qtbot, page, page.enabled, Qt.Key.Key_Space) == LearningSettings(False, 1.0, True)
+    assert not page.share.isEnabled()
+    assert not page.on_battery.isEnabled()
+    assert press(qtbot, page, page.enabled, Qt.Key.Key_Space) == LearningSettings(True, 1.0, True)
+    assert page.share.isEnabled()
+
+
+def test_practice_has_a_switch_and_minutes(qtbot: QtBot, page: LearningPage) -> None:
+    page.minutes.setFocus()
+    page.minutes.selectAll()
+    with qtbot.assertNotEmitted(page.changed):
+        QTest.keyClicks(page.minutes, "10")
+    assert press(qtbot, page, page.minutes, Qt.Key.Key_Return) == LearningSettings(practice_minutes=10)
+    assert press(qtbot, page, page.practises, Qt.Key.Key_Space) == LearningSettings(
+        practises=False, practice_minutes=10
+    )
+    assert not page.minutes.isEnabled()
+    assert press(qtbot, page, page.practises, Qt.Key.Key_Space).practises
+    assert page.minutes.isEnabled()
+    press(qtbot, page, page.enabled, Qt.Key.Key_Space)
+    assert not page.practises.isEnabled()
+    assert not page.minutes.isEnabled()
+
+
+def test_a_share_that_the_slider_cannot_show_stays_until_it_is_moved(qtbot: QtBot, keeper: ThemeKeeper) -> None:
+    assert keeper
+    page = shown(qtbot, LearningSettings(share=0.333))
+    assert press(qtbot, page, page.on_battery, Qt.Key.Key_Space).share == 0.333
+    assert press(qtbot, page, page.share, Qt.Key.Key_Left).share == 0.28
+
+
+def test_a_dragged_slider_tells_where_it_was_let_go(qtbot: QtBot, page: LearningPage) -> None:
+    option = QStyleOptionSlider()
+    page.share.initStyleOption(option)
+    handle = page.share.style().subControlRect(
+        QStyle.ComplexControl.CC_Slider, option, QStyle.SubControl.SC_SliderHandle, page.share
+    )
+    with qtbot.assertNotEmitted(page.changed):
+        QTest.mousePress(page.share, Qt.MouseButton.LeftButton, pos=handle.center())
+        QTest.mouseMove(page.share, handle.center() + QPoint(40, 0))
+        QTest.mouseMove(page.share, QPoint(page.share.width(), handle.center().y()))
+    assert page.share_words.text() == "all of the time"
+    with qtbot.waitSignal(page.changed) as changed:
+        QTest.mouseRelease(page.share, Qt.MouseButton.LeftButton)
+    assert changed.args == [LearningSettings(share=1.0)]
+
+
+def test_it_is_worked_from_the_keyboard_and_tells_what_is_meant(page: LearningPage) -> None:
+    page.activateWindow()
+    order = []
+    page.enabled.setFocus()
+    for _ in range(5):
+        order.append(page.focusWidget())
+        QTest.keyClick(page, Qt.Key.Key_Tab)
+    assert order == [page.enabled, page.share, page.on_battery, page.practises, page.minutes]
+    assert page.share.accessibleName()
+    assert all(part.toolTip() for part in (page.enabled, page.share, page.on_battery, page.practises, page.minutes))

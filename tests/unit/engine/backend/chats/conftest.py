@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.backend.storage import Repository
+from tests.unit.engine.backend.chats.test_chat_service import Desk
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Iterator[Repository]:
+    repository = Repository.open(tmp_path / "store")
+    yield repository
+    repository.close()
+
+
+@pytest.fixture
+def desk(repository: Repository, tmp_path: Path) -> Desk:
+    return Desk(repository, tmp_path)

@@ -1,0 +1,172 @@
+"""What a target has read is kept while nobody waits, never of incognito chats, and leaves with what it was read of."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine.backend.chats import reading_keeper
+from engine.backend.chats.chat_editor import ChatEditor
+from engine.backend.chats.erasing import ErasingService
+from engine.backend.storage import Repository
+from engine.speculation.replies import reopening
+from engine.values.commands import CopyReading, KeepReading, Send
+from engine.values.config import OwnSampling, ReadingSettings, ReplySettings, SamplingSettings
+from engine.values.conversations import Message
+from engine.values.events import ReplyFinished
+from engine.values.stop_signal import StopSignal
+from engine.values.targets import LoadOrder
+from tests.fakes.target import FakeTarget, says
+from tests.unit.engine.backend.chats.test_chat_service import Desk
+
+BOOK = "".join(f"{number} ships sailed. " for number in range(30))  # some 450 tokens
+
+
+@pytest.fixture
+def target() -> FakeTarget:
+    return FakeTarget(says("Hello."), context_size=4096)
+
+
+@pytest.fixture
+def talking(desk: Desk, target: FakeTarget, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    monkeypatch.setattr(reading_keeper, "_LULL_S", 0.0)
+    desk.load(LoadOrder(desk.add("fake", target)))
+    return desk
+
+
+def ask(desk: Desk, prompt: str, chat: int | None = None, incognito: bool = False) -> Message:
+    settings = ReplySettings(SamplingSettings(temperature=0))
+    desk.do(Send(prompt, chat, settings, incognito=incognito, system_prompt="Be kind."))
+    (finished,) = desk.told(ReplyFinished)
+    assert isinstance(finished, ReplyFinished)
+    return finished.message
+
+
+def copy(desk: Desk) -> None:
+    """As the chat thread does when it is asked."""
+    local = desk.target.local
+    desk.readings.copy(None if local is None else local.writer)
+
+
+def keep(desk: Desk) -> None:
+    """What the thread that keeps does after a reply, with the chat thread."""
+    keeping = threading.Thread(target=lambda: desk.readings.write_all(KeepReading(), StopSignal()))
+    keeping.start()
+    while keeping.is_alive():
+        if CopyReading() in desk.posted:
+            desk.posted.remove(CopyReading())
+            copy(desk)
+        time.sleep(0.001)
+
+
+def kept(desk: Desk) -> set[int]:
+    """The chats of which something is."""
+    return {int(path.parent.name) for path in (desk.repository.data_dir / "readings").glob("*/*")}
+
+
+def test_a_chat_that_is_left_and_opened_again_is_not_read_again(talking: Desk, target: FakeTarget) -> None:
+    talking.posted.clear()
+    chat = ask(talking, BOOK).conversation_id
+    assert talking.posted.count(KeepReading()) == 1
+    keep(talking)
+    ask(talking, f"Other. {BOOK}")
+    before = target.num_evaluated
+    reply = ask(talking, "Again.", chat)
+    assert reply.text == "Hello."
+    assert reply.statistics is not None
+    assert reply.statistics.prompt_tokens > 450
+    assert reply.statistics.evaluated_tokens < 60
+    assert target.num_evaluated - before < 80
+
+
+def test_of_an_incognito_chat_nothing_is_kept(talking: Desk) -> None:
+    ask(talking, "Short.")
+    ask(talking, BOOK, incognito=True)
+    keep(talking)
+    assert kept(talking) == set()
+    chat = ask(talking, BOOK).conversation_id
+    ask(talking, f"Secret. {BOOK}", incognito=True)  # before anything was kept of the other
+    keep(talking)
+    assert kept(talking) == set()
+    ask(talking, "Again.", chat)
+    keep(talking)
+    assert kept(talking) == {chat}
+
+
+@pytest.mark.parametrize(
+    ("change", "leaves"),
+    [
+        (lambda editor, reply: editor.delete((reply.conversation_id,)), True),
+        (lambda editor, reply: editor.forget(reply.conversation_id), True),
+        (lambda editor, reply: editor.delete_message(reply.conversation_id, reply.id), True),
+        (lambda editor, reply: editor.change(reply.conversation_id, "Be rude.", OwnSampling()), True),
+        (lambda editor, reply: editor.change(reply.conversation_id, "Be kind.", OwnSampling(seed=1)), False),
+    ],
+    ids=["deleted", "forgotten", "message", "system prompt", "sampling"],
+)
+@pytest.mark.parametrize("is_written", [True, False])
+def test_what_was_read_leaves_with_what_was_said(
+    change: Callable[[ChatEditor, Message], None], leaves: bool, is_written: bool, talking: Desk
+) -> None:
+    shared = talking.repository, talking.recall, talking.learning, talking.keeper, talking.readings.readings
+    editor = ChatEditor(*shared, talking.events.append, lambda: None)
+    chat = ask(talking, BOOK).conversation_id
+    reply = ask(talking, "More.", chat)
+    if is_written:
+        keep(talking)
+        assert kept(talking) == {chat}
+    change(editor, reply)
+    assert kept(talking) == ({chat} if is_written and not leaves else set())
+    keep(talking)  # the target holds it still
+    assert kept(talking) == (set() if leaves else {chat})
+
+
+def test_a_chat_that_is_deleted_while_it_is_answered_is_not_kept(talking: Desk, target: FakeTarget) -> None:
+    chat = ask(talking, BOOK).conversation_id
+    talking.posted.clear()
+    target.on_evaluate = lambda: talking.readings.readings.forget(chat)
+    ask(talking, "More.", chat)
+    assert KeepReading() not in talking.posted
+    keep(talking)
+    assert kept(talking) == set()
+
+
+def test_nothing_is_kept_of_what_is_read_as_fast_as_a_disk_or_without_a_budget(
+    talking: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talking.readings.use(ReadingSettings(0))
+    talking.posted.clear()
+    chat = ask(talking, BOOK).conversation_id
+    assert KeepReading() not in talking.posted
+    talking.readings.use(ReadingSettings(1))
+    ask(talking, BOOK, chat)
+    monkeypatch.setattr(reopening, "_LOADED_BYTES_PER_S", 1e-9)
+    keep(talking)
+    assert kept(talking) == set()
+
+
+def test_it_is_measured_and_deleted_and_a_new_prompt_ends_the_wait(talking: Desk) -> None:
+    ask(talking, BOOK)
+    stop = StopSignal()
+    stop.set()
+    talking.readings.write_all(KeepReading(), stop)
+    assert kept(talking) == set()
+    keep(talking)
+    assert talking.readings.use(ReadingSettings(1)) == talking.readings.measure() > 0
+    assert talking.readings.forget_all() == 0
+    assert kept(talking) == set()
+
+
+def test_a_start_erases_what_an_earlier_one_left_of_deleted_chats(talking: Desk, repository: Repository) -> None:
+    chat = ask(talking, BOOK).conversation_id
+    keep(talking)
+    left = Path(repository.data_dir, "readings", str(chat + 1))
+    left.mkdir()
+    (left / ".unfinished.part").touch()
+    ErasingService(repository, talking.readings.readings, talking.events.append).erase()
+    assert not left.exists()
+    assert kept(talking) == {chat}

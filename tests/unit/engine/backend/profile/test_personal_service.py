@@ -1,0 +1,246 @@
+"""The service with a real store, on the thread of the test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine.backend.profile.personal_service import PersonalService
+from engine.backend.remote.keys import Keys
+from engine.backend.remote.servers import Servers
+from engine.backend.storage import Repository
+from engine.backend.teaching.learning_service import LearningService
+from engine.backend.teaching.recall import Recall
+from engine.speculation.model.files.readings import Readings
+from engine.values.commands import (
+    Command,
+    ExportProfile,
+    ForgetEverything,
+    ForgetLearned,
+    ImportProfile,
+    ReadLearned,
+    ShowProfile,
+    UpdateRecall,
+    UseAdapter,
+)
+from engine.values.config import LearningSettings
+from engine.values.conversations import Role
+from engine.values.errors import AdapterUnusable, Cancelled, FileUnusable
+from engine.values.events import (
+    AdapterUsed,
+    ConversationsListed,
+    Event,
+    EverythingForgotten,
+    FoldersListed,
+    LearnedForgotten,
+    LearnedRead,
+    ProfileExported,
+    ProfileImported,
+    ProfileShown,
+    ServersListed,
+)
+from engine.values.learned import ImportOutcome, NgramRecord
+from engine.values.places import SERVERS
+from engine.values.remote import RemoteServer
+from engine.values.stop_signal import StopSignal
+from tests.fakes.keyring import FakeKeyring
+from tests.fakes.target import FakeTarget
+from tests.unit.engine.backend.profile.conftest import DRAFTER, TARGET, TOKENIZER, WEIGHTS
+
+NGRAM = NgramRecord((1, 2), 3, count=4, doubts=0, last_use=5)
+
+
+class Desk:
+    """What one user has learned, and the service that carries it about."""
+
+    def __init__(self, folder: Path) -> None:
+        self.repository = Repository.open(folder)
+        self.recall = Recall(self.repository)
+        self.learning = LearningService(lambda: self.repository, LearningSettings(), lambda _event: None)
+        self.events: list[Event] = []
+        self.posted: list[Command] = []
+        shared = self.repository, self.recall, self.learning
+        self.keyring = FakeKeyring()
+        self.servers = Servers(folder, Keys(lambda: self.keyring))
+        heard = self.events.append, self.posted.append
+        self.num_erased = 0
+        self.service = PersonalService(*shared, Readings(folder), self.servers, *heard, self._erase)
+
+    def _erase(self) -> None:
+        self.num_erased += 1
+
+    def close(self) -> None:
+        self.repository.close()
+
+    def learn(self) -> None:
+        target = FakeTarget()
+        self.recall.open(target)
+        chat = self.repository.create_conversation("chat", "")
+        prompt = self.repository.add_message(chat.id, None, Role.USER, "one two three")
+        self.recall.add(prompt)
+        self.repository.save_ngrams(TARGET, TOKENIZER, [NGRAM])
+        for number, weights in enumerate(WEIGHTS):
+            self.repository.save_adapter(TARGET, DRAFTER, 1.0, 1.5 + number, 20, 40, weights)
+
+    def tells(self, *kinds: type[Event]) -> list[Event]:
+        """What was told since the last call, which is of these kinds."""
+        told = self.events[:]
+        self.events.clear()
+        assert [type(event) for event in told] == list(kinds)
+        return told
+
+    def num_found(self) -> int:
+        return sum(len(index.find(list(b"one"), 8)) for index in self.recall.indexes())
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    with closing(Desk(tmp_path / "home")) as desk:
+        desk.learn()
+        yield desk
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator[Desk]:
+    with closing(Desk(tmp_path / "other")) as other:
+        yield other
+
+
+def test_what_is_learned_is_told_with_its_size_and_since_when(desk: Desk) -> None:
+    desk.service.handle(ReadLearned())
+    (read,) = desk.tells(LearnedRead)
+    assert isinstance(read, LearnedRead)
+    assert read.in_use is None
+    target = FakeTarget().vocabulary.fingerprint
+    assert (read.vocabulary, read.progress) == (target, None), "loaded, with nobody who drafts"
+    summary = read.summary
+    assert [adapter.is_published for adapter in summary.adapters[TARGET, DRAFTER]] == [True, False]
+    oldest = summary.adapters[TARGET, DRAFTER][-1]
+    assert summary.since == {TARGET: oldest.created_at}
+    recalled = FakeTarget().vocabulary.fingerprint
+    assert summary.num_bytes[recalled] == 4 * summary.recall[recalled].num_tokens
+    assert summary.num_bytes[TARGET] > sum(map(len, WEIGHTS))
+
+
+def test_a_profile_is_carried_to_another_machine_and_used_there_at_once(
+    desk: Desk, other: Desk, tmp_path: Path
+) -> None:
+    path = tmp_path / "me.slipstream"
+    path.write_text("an older one")
+    desk.service.handle(ExportProfile(path, with_recall=True))
+    assert desk.tells(ProfileExported) == [ProfileExported(path, path.stat().st_size, True)]
+    other.recall.open(FakeTarget())
+    other.service.handle(ShowProfile(path))
+    (shown,) = other.tells(ProfileShown)
+    assert isinstance(shown, ProfileShown)
+    assert len(shown.summary.learned.adapters[TARGET, DRAFTER]) == 2
+    assert other.num_found() == 0, "nothing is imported"
+
+    era = other.learning.era.number
+    other.service.handle(ImportProfile(path))
+    imported, read = other.tells(ProfileImported, LearnedRead)
+    assert imported == ProfileImported(path, ImportOutcome(1, 2, 1, 1), False)
+    assert isinstance(read, LearnedRead)
+    assert read.summary.ngrams == {(TARGET, TOKENIZER): 1}
+    assert other.num_found() == 1
+    assert other.learning.era.number > era
+    assert (other.posted, other.num_erased) == ([UpdateRecall()], 1)
+
+
+def test_a_profile_can_take_the_place_of_what_is_here(desk: Desk, tmp_path: Path) -> None:
+    path = tmp_path / "me.slipstream"
+    desk.service.handle(ExportProfile(path))
+    more = replace(NGRAM, string=(9,))
+    desk.repository.save_ngrams(TARGET, TOKENIZER, [more])
+    desk.events.clear()
+    desk.service.handle(ImportProfile(path, replace=True))
+    assert desk.repository.load_ngrams(TARGET, TOKENIZER) == (NGRAM,)
+    assert desk.num_found() == 1, "what is recalled of chats stays with them"
+
+
+def test_a_damaged_profile_changes_nothing_and_nobody_waits_for_it(desk: Desk, tmp_path: Path) -> None:
+    path = tmp_path / "me.slipstream"
+    path.write_bytes(b"nonsense" * 10)
+    era = desk.learning.era.number
+    for command in (ShowProfile(path), ImportProfile(path), ImportProfile(tmp_path / "missing")):
+        with pytest.raises(FileUnusable, match=r"^The profile .* is damaged|^There is no file .*; name a profile"):
+            desk.service.handle(command)
+    with pytest.raises(FileUnusable, match="name a file in a folder that exists"):
+        desk.service.handle(ExportProfile(tmp_path / "missing" / "me.slipstream"))
+    assert desk.learning.era.number == era
+    desk.tells()
+
+
+def test_an_earlier_adapter_is_used_and_which_one_was_before_is_told(desk: Desk) -> None:
+    second, first = desk.repository.list_adapters(TARGET, DRAFTER)
+    for number, before in ((first.number, second.number), (None, first.number), (second.number, None)):
+        command = UseAdapter(TARGET, DRAFTER, number)
+        desk.service.handle(command)
+        used, _ = desk.tells(AdapterUsed, LearnedRead)
+        assert used == AdapterUsed(command, before)
+        published = desk.repository.published_adapter(TARGET, DRAFTER)
+        assert (published.number if published else None) == number
+    with pytest.raises(AdapterUnusable, match="99"):
+        desk.service.handle(UseAdapter(TARGET, DRAFTER, 99))
+    published = desk.repository.published_adapter(TARGET, DRAFTER)
+    assert published is not None
+    assert published.number == second.number
+
+
+def test_what_was_learned_is_forgotten_and_chats_stay(desk: Desk) -> None:
+    desk.service.handle(ForgetLearned())
+    _, read = desk.tells(LearnedForgotten, LearnedRead)
+    assert isinstance(read, LearnedRead)
+    assert read.summary.vocabularies == ()
+    assert desk.num_found() == 0
+    (chat,) = desk.repository.list_conversations()
+    assert len(desk.repository.open_conversation(chat.id).messages) == 1
+    assert (desk.posted, desk.num_erased) == ([UpdateRecall()], 1)
+    while desk.recall.catch_up():
+        pass
+    assert desk.num_found() == 1, "read again from the chat that stays"
+
+
+def test_everything_is_forgotten(desk: Desk) -> None:
+    desk.repository.create_folder("Diary")
+    desk.repository.create_conversation("secret", "", incognito=True)
+    desk.repository.delete_conversations([desk.repository.create_conversation("deleted", "").id])
+    desk.servers.save(RemoteServer("Desk", "http://192.168.1.5/v1"), "sk-1")
+    assert desk.keyring.kept
+    desk.service.handle(ForgetEverything())
+    told = EverythingForgotten, FoldersListed, ConversationsListed, LearnedRead, ServersListed
+    forgotten, folders, listed, read, servers = desk.tells(*told)
+    assert servers == ServersListed(())
+    assert not desk.servers.all()
+    assert not desk.keyring.kept
+    assert forgotten == EverythingForgotten(3)
+    assert folders == FoldersListed(())
+    assert listed == ConversationsListed(())
+    assert isinstance(read, LearnedRead)
+    assert (read.summary.vocabularies, read.summary.statistics) == ((), ())
+    assert desk.num_found() == 0
+    assert not desk.recall.catch_up()
+    assert desk.num_found() == 0
+
+
+def test_a_list_of_servers_that_cannot_be_removed_hinders_nothing_else(desk: Desk) -> None:
+    (desk.repository.data_dir / SERVERS).mkdir()
+    with pytest.raises(FileUnusable, match="cannot be written"):
+        desk.service.handle(ForgetEverything())
+    desk.tells(EverythingForgotten, FoldersListed, ConversationsListed, LearnedRead)
+    assert desk.num_erased == 1
+
+
+def test_a_profile_whose_import_is_ended_when_everything_is_forgotten_adds_nothing(
+    desk: Desk, other: Desk, tmp_path: Path
+) -> None:
+    path, stop = tmp_path / "me.slipstream", StopSignal()
+    desk.service.handle(ExportProfile(path))
+    stop.set()
+    with pytest.raises(Cancelled, match="import was cancelled"):
+        other.service.handle(ImportProfile(path), stop)
+    assert other.repository.summarize_learned().vocabularies == ()

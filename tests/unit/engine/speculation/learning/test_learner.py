@@ -1,0 +1,320 @@
+"""The learner with a small drafter with random weights, and a target that always says the same kind of thing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+
+from engine.speculation.drafter.adapter import Adapter, adapted
+from engine.speculation.drafter.checkpoint import LoadedDrafter, load_drafter
+from engine.speculation.drafter.matrices import WeightForm
+from engine.speculation.learning import learner as learners
+from engine.speculation.learning.judge import Ruling
+from engine.speculation.learning.learner import Learner, LearnerSettings, Trial
+from engine.speculation.learning.losses import Loss
+from engine.speculation.learning.samples import SampleMaker, spellings
+from engine.speculation.learning.training import Training, TrainingSettings
+from engine.values.conversations import ChatTurn, Role
+from engine.values.learned import VerifiedReply
+from tests.unit.engine.speculation.learning.made import TARGET, drafter_folder, ids
+
+# Without memory, which would know the foxes below by heart.
+QUICK = LearnerSettings(
+    TrainingSettings(4, 0.02, batch=2), replies_per_lesson=6, max_replies_per_lesson=6, remembers=False
+)
+STILL = LearnerSettings(TrainingSettings(4, 1e-9, batch=2), replies_per_lesson=2)
+TURNS = (ChatTurn(Role.USER, "Hi"),)
+
+
+@pytest.fixture(scope="module")
+def drafter(tmp_path_factory: pytest.TempPathFactory) -> LoadedDrafter:
+    folder = drafter_folder(tmp_path_factory.mktemp("drafter"))
+    return load_drafter(folder, "cpu", form=WeightForm.DENSE)
+
+
+def make(drafter: LoadedDrafter, settings: LearnerSettings = QUICK, published: Adapter | None = None) -> Learner:
+    strings = spellings(TARGET, drafter.tokenizer, drafter.model.shape.outputs)
+    maker = SampleMaker(TARGET, drafter.tokenizer, strings)
+    return Learner(
+        Training(drafter.model.shape, drafter.model.weights, settings.training, published), maker, settings, published
+    )
+
+
+def reply(text: bytes) -> VerifiedReply:
+    """The target was nearly certain of every token, and thought of one other."""
+    tokens = ids(text)
+    distribution = np.array([[token, (token + 1) % 256] for token in tokens], np.int32)
+    logs = np.log(np.tile(np.array([0.95, 0.05], np.float32), (len(tokens), 1))).astype(np.float16)
+    return VerifiedReply(np.array(tokens, np.int32), distribution, logs)
+
+
+def go_on() -> None: ...
+
+
+def teach(learner: Learner, texts: list[bytes], first: int = 0) -> list[Trial]:
+    trials = []
+    for number, text in enumerate(texts, first):
+        learner.take(number, number, TURNS, reply(text))
+        while learner.has_work:
+            trial = learner.work(go_on)
+            if trial is not None:
+                trials.append(trial)
+    return trials
+
+
+FOXES = [b"The quick brown fox!! The dog." + b" The fox." * (number % 3) for number in range(20)]
+
+
+@pytest.fixture(scope="module")
+def trials_with(drafter: LoadedDrafter) -> Callable[[Loss], list[Trial]]:
+    """What comes of foxes; learned once with each loss."""
+
+    def learn(loss: Loss) -> list[Trial]:
+        settings = replace(QUICK, training=replace(QUICK.training, loss=loss))
+        return teach(make(drafter, settings), FOXES)
+
+    return cache(learn)
+
+
+@pytest.fixture(scope="module")
+def published(trials_with: Callable[[Loss], list[Trial]]) -> Adapter:
+    """What was learned of foxes, at first."""
+    for trial in trials_with(QUICK.training.loss):
+        if trial.adapter is not None:
+            return trial.adapter
+    raise AssertionError("nothing was learned")
+
+
+@pytest.mark.parametrize("loss", list(Loss))
+def test_what_a_target_says_again_and_again_is_guessed_better(
+    trials_with: Callable[[Loss], list[Trial]], loss: Loss
+) -> None:
+    trials = trials_with(loss)
+    assert [trial.number for trial in trials] == [*range(20)], "each reply is scored, before it is learned from"
+    first = trials[0].score
+    assert first.original == first.earlier == first.published == pytest.approx(first.candidate)
+    published = [trial for trial in trials if trial.ruling is Ruling.PUBLISHED]
+    assert published
+    assert published[0].score.candidate < published[0].score.published == published[0].score.original
+    last = trials[-1]
+    assert last.score.published < last.score.original / 1.5
+    assert last.gain.num_replies == len(trials) - 1 - trials.index(published[-1])
+    assert last.gain.after > last.gain.before + 0.3
+
+
+def test_what_memory_knows_anyway_is_not_published(drafter: LoadedDrafter) -> None:
+    beside, alone = (teach(make(drafter, replace(QUICK, remembers=knows)), FOXES[2:3] * 8) for knows in (True, False))
+    assert any(trial.is_publication for trial in alone)
+    assert all(trial.adapter is None for trial in beside)
+    first, *_, last = (trial.score for trial in beside)
+    assert last.original < first.original / 2, "recall drafts"
+
+
+def test_the_adapter_that_is_published_guesses_better(drafter: LoadedDrafter, published: Adapter) -> None:
+    model = drafter.model
+    prompt = drafter.tokenizer.encode_prompt(list(TURNS))
+    said = drafter.tokenizer.encode(FOXES[0]) or []
+
+    def num_right() -> int:
+        found = 0
+        for place in range(len(said)):
+            model.roll_back(0)
+            found += int(model.read([*prompt, *said[:place]]).argmax()) == said[place]
+        return found
+
+    own, before = model.weights, num_right()
+    model.offer(adapted(own, published))
+    model.refresh()
+    assert num_right() > before + len(said) // 3
+    model.offer(own)
+    model.refresh()
+
+
+def test_a_reply_that_is_not_new_is_no_work(drafter: LoadedDrafter) -> None:
+    learner = make(drafter)
+    learner.take(1, 1, TURNS, reply(FOXES[0]), is_new=False)
+    assert not learner.has_work
+    learner.take(2, 2, TURNS, reply(FOXES[1]))
+    assert learner.has_work
+    learner.forget([1, 2])
+    assert not learner.has_work, "nothing is left to read"
+
+
+def test_a_reply_that_waits_to_be_scored_is_not_scored_by_what_was_forgotten(drafter: LoadedDrafter) -> None:
+    scores = []
+    for forgets in (True, False):
+        learner = make(drafter, replace(STILL, remembers=True))
+        learner.take(1, 1, TURNS, reply(FOXES[2] * 2), is_new=False)
+        learner.take(2, 2, TURNS, reply(FOXES[2] * 2))
+        assert learner.work(go_on) is None, "it is scored with one adapter"
+        if forgets:
+            learner.forget([1])
+        trials = [learner.work(go_on) for _ in range(4 + forgets)]
+        scores += [trial.score.original for trial in trials if trial is not None]
+    forgotten, known = scores
+    assert known < forgotten / 1.5
+
+
+def test_a_reply_is_not_scored_by_one_that_was_written_after_it(drafter: LoadedDrafter) -> None:
+    scores = []
+    for is_regenerated in (True, False):
+        learner = make(drafter, replace(STILL, remembers=True))
+        learner.take(1, 1, TURNS, reply(FOXES[2] * 2))
+        if is_regenerated:
+            learner.take(2, 1, TURNS, reply(FOXES[2] * 2))
+        trials = [learner.work(go_on) for _ in range(16)]
+        scores += [trial.score.original for trial in trials if trial is not None]
+        assert sum(len(block.texts) for block in learner._memory._blocks) == 1 + is_regenerated, "it is known later"
+    after, alone = scores
+    assert after == alone
+
+
+def test_what_was_practised_is_read_beside_new_replies_and_is_no_evidence(drafter: LoadedDrafter) -> None:
+    other = (ChatTurn(Role.USER, "Why?"),)
+    learner = make(drafter, replace(QUICK, max_practised=200))
+    for number in range(1, 61):
+        learner.take(-number, 1, TURNS, reply(FOXES[number % 20]), is_new=False)
+    assert not learner.has_work
+    learner.take(1, 1, TURNS, reply(FOXES[1]))
+    assert not learner._unscored, "its prompt was practised"
+    learner.take(2, 1, other, reply(FOXES[2]))
+    (trial,) = (trial for trial in (learner.work(go_on) for _ in range(16)) if trial is not None)
+    assert not learner.has_work
+    assert learner._judge.capital.better.total == pytest.approx(1), "so much of its chat was practised"
+    assert trial.number == 2
+    assert list(learner._examples) == [1, 2]
+    assert list(learner._practised)[-1] == -60
+    assert 0 < sum(len(example.sample.tokens) for example in learner._practised.values()) <= 200
+    assert {learner._choose().number > 0 for _ in range(50)} == {True, False}
+    learner.forget([1, 2, *range(-60, 0)])
+    assert not learner._examples
+    assert not learner._practised
+
+
+def test_nothing_is_published_that_does_not_guess_better(drafter: LoadedDrafter) -> None:
+    noise = [bytes(np.random.default_rng(number).integers(97, 123, 40).tolist()) for number in range(20)]
+    assert all(trial.adapter is None for trial in teach(make(drafter, STILL), noise))
+
+
+def test_a_reply_that_was_regenerated_or_scored_before_is_learned_from_and_no_evidence(drafter: LoadedDrafter) -> None:
+    learner = make(drafter)
+    assert len(teach(learner, FOXES[:1])) == 1
+    learner.take(1, 0, TURNS, reply(FOXES[1]))
+    learner.take(2, 2, TURNS, reply(FOXES[2]), is_scored=True)
+    found = [learner.work(go_on) for _ in range(12)]
+    assert found == [None] * 12
+    assert not learner.has_work
+    assert list(learner._examples) == [0, 1, 2]
+
+
+def test_what_does_worse_on_later_replies_is_returned_from(drafter: LoadedDrafter, published: Adapter) -> None:
+    """It was published for foxes; then the user talks of something that only the original drafter can guess."""
+    model = drafter.model
+    texts = []
+    for number in range(20):  # what the drafter says by itself
+        model.roll_back(0)
+        held = [*drafter.tokenizer.encode_prompt(list(TURNS)), *(drafter.tokenizer.encode(b"%d" % number) or [])]
+        said = held[-1:]
+        row = model.read(held)
+        for _ in range(20):
+            words = [t for t in range(3, 480) if drafter.tokenizer.pieces[t].isascii() and drafter.tokenizer.pieces[t]]
+            said.append(max(words, key=lambda token: row[token]))
+            row = model.read(said[-1:])
+        texts.append(b"%d" % number + b"".join(drafter.tokenizer.pieces[token] for token in said[1:]))
+    learner = make(drafter, STILL, published)
+    trials = teach(learner, texts)
+    (back,) = (trial for trial in trials if trial.is_change)
+    assert back.ruling in (Ruling.RETURNED, Ruling.RESET)
+    assert back.score.original < back.score.published
+    assert back.adapter is None
+    assert learner.candidate.parts["0.qkv"].up.abs().max() < 1e-3, "it begins again from the original drafter"
+    after = trials[trials.index(back) + 1 :]
+    assert all(trial.score.published == trial.score.original for trial in after)
+
+
+class SomebodyCame(Exception):
+    pass
+
+
+def test_a_step_that_is_ended_is_begun_anew(drafter: LoadedDrafter) -> None:
+    interrupted, undisturbed = make(drafter), make(drafter)
+    for learner in (interrupted, undisturbed):
+        for number in range(6):
+            learner.take(number, number, TURNS, reply(FOXES[number]))
+    calls = 0
+
+    def come() -> None:
+        nonlocal calls
+        calls += 1
+        if calls % 60 == 0:
+            raise SomebodyCame
+
+    num_ended = num_steps = 0
+    while interrupted.has_work and num_steps < 200:
+        num_steps += 1
+        try:
+            interrupted.work(come)
+        except SomebodyCame:
+            num_ended += 1
+    assert num_ended > 5
+    assert not interrupted.has_work
+    while undisturbed.has_work:
+        undisturbed.work(go_on)
+    moved = [part.up.abs().max() for part in interrupted._training.adapter.parts.values()]
+    assert min(moved) > 0
+    assert all(torch.isfinite(size) for size in moved)
+
+
+def test_old_replies_thin_out_and_the_latest_stay(drafter: LoadedDrafter, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learners, "_NUM_NEWEST", 4)
+    learner = make(drafter, LearnerSettings(TrainingSettings(4), max_tokens=600))
+    for number in range(60):
+        learner.take(number, number, TURNS, reply(FOXES[number % 20]), is_new=False)
+    kept = list(learner._examples)
+    assert sum(len(lesson.sample.tokens) for lesson in learner._examples.values()) <= 600
+    assert kept[-4:] == [56, 57, 58, 59]
+
+
+def test_the_drafters_own_weights_are_only_read(drafter: LoadedDrafter) -> None:
+    drafter.model.roll_back(0)
+    before = np.array(drafter.model.read([5, 6, 7]))
+    drafter.model.roll_back(0)
+    teach(make(drafter), FOXES[:8])
+    assert np.array_equal(drafter.model.read([5, 6, 7]), before)
+    drafter.model.roll_back(0)
+
+
+def test_marks_of_the_target_in_the_middle_of_a_reply_are_not_spelled_out(drafter: LoadedDrafter) -> None:
+    mark = ids(b"!!", False)[0]
+    target = replace(TARGET, special=frozenset({mark}))
+    strings = spellings(target, drafter.tokenizer, drafter.model.shape.outputs)
+    training = Training(drafter.model.shape, drafter.model.weights, QUICK.training)
+    learner = Learner(training, SampleMaker(target, drafter.tokenizer, strings), QUICK)
+    learner.take(1, 1, TURNS, reply(b"The quick brown fox!! The dog."), is_new=False)
+    (lesson,) = learner._examples.values()
+    said = lesson.sample.tokens[lesson.sample.reply_start :].tolist()
+    assert said == [*(drafter.tokenizer.encode(b"The quick brown fox The dog.") or []), drafter.tokenizer.end]
+
+
+def test_an_adapter_of_another_rank_is_gone_on_from(drafter: LoadedDrafter, published: Adapter) -> None:
+    learner = make(drafter, LearnerSettings(TrainingSettings(8), remembers=False), published)
+    assert learner.candidate.rank == QUICK.training.rank
+    teach(learner, FOXES[:1])
+
+
+def test_replies_are_read_more_often_while_that_brings_something(drafter: LoadedDrafter) -> None:
+    learner = make(drafter, replace(QUICK, replies_per_lesson=4, max_replies_per_lesson=8))
+    rulings = [trial.ruling for trial in teach(learner, FOXES)]
+    assert Ruling.PUBLISHED in rulings
+    reads = 4
+    for ruling in rulings:
+        if ruling is Ruling.PUBLISHED:
+            reads = min(8, 2 * reads)
+        elif ruling is not Ruling.KEPT:
+            reads = max(2, reads // 2)
+    assert learner._reads == reads

@@ -1,0 +1,92 @@
+"""What one lesson after the other makes of a small drafter with random weights."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from engine.speculation.drafter.checkpoint import LoadedDrafter, load_drafter
+from engine.speculation.drafter.matrices import WeightForm
+from engine.speculation.learning.adapting import never_stop
+from engine.speculation.learning.losses import drift
+from engine.speculation.learning.remembered import Remembered
+from engine.speculation.learning.samples import LabelTable, Sample
+from engine.speculation.learning.training import Example, Training, TrainingSettings
+from tests.unit.engine.speculation.learning.made import drafter_folder
+
+START, LENGTH = 4, 24
+NO_LABELS, NOTHING = LabelTable.of((), 1), Remembered.nothing(LENGTH - START)
+
+
+@pytest.fixture(scope="module")
+def drafter(tmp_path_factory: pytest.TempPathFactory) -> LoadedDrafter:
+    return load_drafter(drafter_folder(tmp_path_factory.mktemp("drafter")), "cpu", form=WeightForm.DENSE)
+
+
+def lesson(number: int = 0) -> Example:
+    tokens = np.random.default_rng(number).integers(3, 480, LENGTH).astype(np.int32)
+    weights = np.ones(LENGTH, np.float32)
+    weights[:START] = 0
+    return Example(number, Sample(tokens, weights, np.full(LENGTH, -1, np.int32), START), NO_LABELS)
+
+
+def taught(drafter: LoadedDrafter, **settings: float) -> Training:
+    model = drafter.model
+    training = Training(model.shape, model.weights, TrainingSettings(4, 0.02, batch=1, **settings))  # type: ignore[arg-type]
+    example = lesson()
+    for _ in range(4):
+        training.read(example, never_stop)
+    return training
+
+
+def chance_of(training: Training, is_taught: bool = True) -> float:
+    """Of what the lesson wrote."""
+    adapter = training.adapter if is_taught else None
+    return float(training.chances(adapter, lesson().sample, NO_LABELS, NOTHING, 1.0, never_stop).mean())
+
+
+def test_drift_is_how_far_a_distribution_is_from_the_original() -> None:
+    random = np.random.default_rng(0)
+    original, other = (torch.from_numpy(random.standard_normal((5, 12)).astype(np.float32)) for _ in range(2))
+    all_tokens = original.softmax(-1).topk(12)
+    wanted = (original.softmax(-1) * (original.log_softmax(-1) - other.log_softmax(-1))).sum(-1)
+    assert drift(other, all_tokens.indices, all_tokens.values) == pytest.approx(wanted, abs=1e-5)
+    assert drift(original, all_tokens.indices, all_tokens.values) == pytest.approx(torch.zeros(5), abs=1e-5)
+
+
+def test_an_anchor_holds_a_drafter_near_the_original(drafter: LoadedDrafter) -> None:
+    free, held = taught(drafter, anchor=0.0), taught(drafter, anchor=30.0)
+    original = chance_of(free, is_taught=False)
+    assert chance_of(free) > 1.5 * original
+    assert original < chance_of(held) < original + 0.5 * (chance_of(free) - original)
+
+
+def test_what_was_learned_is_added_as_strongly_as_is_said(drafter: LoadedDrafter) -> None:
+    whole, half = taught(drafter, strength=1.0), taught(drafter, strength=0.5)
+    for name, part in whole.adapter.parts.items():
+        assert torch.allclose(half.adapter.parts[name].up, 0.5 * part.up)
+        assert torch.equal(half.adapter.parts[name].down, part.down)
+
+
+def test_training_goes_on_from_an_adapter_as_it_is(drafter: LoadedDrafter) -> None:
+    adapter = taught(drafter).adapter
+    again = Training(drafter.model.shape, drafter.model.weights, TrainingSettings(4), adapter)
+    for name, part in adapter.parts.items():
+        assert torch.equal(again.adapter.parts[name].up, part.up)
+    again.start_from(None)
+    assert not any(part.up.any() for part in again.adapter.parts.values())
+
+
+def test_what_the_original_makes_of_a_lesson_is_found_once(drafter: LoadedDrafter) -> None:
+    example, training = lesson(), taught(drafter)
+    training.read(example, never_stop)
+    usual = example.usual
+    assert usual is not None
+    training.read(example, never_stop)
+    assert example.usual is usual
+    original = training._model.carrying(None)
+    with torch.no_grad():
+        logits = original.logits(original.states(example.sample.tokens[:-1].tolist())[START - 1 :])
+    assert usual.tokens[:, 0].tolist() == logits.argmax(-1).tolist()
+    assert usual.probabilities[:, 0].float() == pytest.approx(logits.softmax(-1).amax(-1), rel=1e-2)
