@@ -46,7 +46,7 @@ def engine(tmp_path: Path, events: EventQueue) -> Iterator[Engine]:
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
-    monkeypatch.setattr("engine.hub.fetching._PAUSE_S", 0.01)
+    monkeypatch.setattr("engine.backend.hub.fetching._PAUSE_S", 0.01)
     with serving() as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.url)
         hub.models[NAME] = {FILE: gguf.gguf({**gguf.TINY, "filler": "x" * 20_000})}

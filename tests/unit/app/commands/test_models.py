@@ -95,7 +95,7 @@ def test_without_a_file_there_is_a_list_of_them(models: Models) -> None:
 
 
 def test_a_paused_download_is_listed(models: Models, hub: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.hub.fetching._PAUSE_S", 0.01)
+    monkeypatch.setattr("engine.backend.hub.fetching._PAUSE_S", 0.01)
     hub.models[NAME] = {"tiny.gguf": gguf({**TINY, "filler": "x" * 20_000})}
     hub.cut_after["tiny.gguf"] = [9000, 0, 0, 0]
     assert models("download", NAME)[0] == 2
