@@ -46,7 +46,7 @@ from app.features.presets.folder_start import FolderStart
 from app.features.presets.preset_library import PresetLibraryController
 from app.features.presets.presets import PresetsController
 from app.features.server.server import ServerController
-from app.features.settings.readings import ReadingsController
+from app.features.settings.prompt_cache import PromptCacheController
 from app.features.settings.settings import SettingsController
 from app.features.speed.compare import CompareController
 from app.features.speed.proof_offer import ProofOffer
@@ -96,7 +96,7 @@ class WiredWindow(QObject):
         self._start_target = (target, "") if target else (settings.target, settings.target_identity)
         self.theme = opened.theme
         self.bridge = make_bridge(
-            EngineConfig(folder, speculation, settings.learning_settings(), settings.reading_settings())
+            EngineConfig(folder, speculation, settings.learning_settings(), settings.prompt_cache_settings())
         )
         self.keeper = SettingsKeeper(settings_file, settings, self)
         self.keeper.changed.connect(self._follow)
@@ -153,7 +153,7 @@ class WiredWindow(QObject):
         self.server = ServerController(window, bridge, keeper)
         self.model_servers = ModelServersController(window, bridge, self.target)
         self.settings = SettingsController(window, self.theme, keeper, self.target)
-        ReadingsController(window, self.theme, bridge, keeper, self.settings)
+        PromptCacheController(window, self.theme, bridge, keeper, self.settings)
         FirstStart(window, bridge, keeper)
         self.tour = TourController(window, self.theme, bridge, keeper, has_tour)
         self.guided = GuidedController(window, bridge, keeper, self.comparing.run, folder)

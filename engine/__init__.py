@@ -20,7 +20,7 @@ logging.getLogger("slipstream").addHandler(logging.NullHandler())
 # longer than showing the window does.
 _PUBLIC = {
     "values.config": """
-        AUTOMATIC STARTER DistillSettings EngineConfig LearningSettings OwnSampling ReadingSettings ReplySettings
+        AUTOMATIC STARTER DistillSettings EngineConfig LearningSettings OwnSampling PromptCacheSettings ReplySettings
         SamplingSettings SpeculationSettings TargetOptions TargetSettings data_dir update_url
     """,
     "speculation.drafter.choice": "BUILT_IN HUB_EXAMPLES STARTER_TORCH built_in_drafter drafter_source hub_name",
@@ -30,8 +30,7 @@ _PUBLIC = {
     "lab.measuring.order": "BenchOrder SimulatedCosts",
     "speculation.drafter.siblings": "sibling_beside",
     "values.commands": """
-        Command ContinueReply EditPrompt ExportProfile ForgetEverything ForgetLearned ImportProfile PersonalCommand
-        ReadLearned Regenerate ReplyCommand Send ShowProfile UseAdapter
+        Command ContinueReply EditPrompt Regenerate ReplyCommand Send
     """,
     "values.exports": "ExportEngine ExportOrder",
     "values.serving": "Client ServerLimits ServerSettings",

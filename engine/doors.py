@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.values.requests import door_to
+from engine.values.requests import Waits, door_to
 
 if TYPE_CHECKING:
     from engine.backend.chats.asking import Asking
@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from engine.backend.chats.erasing import ErasingService
     from engine.backend.chats.message_keeper import MessageKeeper
     from engine.backend.chats.ngram_keeper import NgramKeeper
+    from engine.backend.chats.prompt_cache_keeper import PromptCacheKeeper
     from engine.backend.chats.prompts_ahead import PromptsAhead
-    from engine.backend.chats.reading_keeper import ReadingKeeper
     from engine.backend.chats.target_in_use import TargetInUse
     from engine.backend.chats.trials import Trials
+    from engine.backend.chats.upkeep import Upkeep
     from engine.backend.exchange.file_service import FileService
     from engine.backend.exchange.preset_service import PresetService
     from engine.backend.hub.fetcher import DrafterFetcher, ModelFetcher
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from engine.backend.library.library_service import LibraryService
     from engine.backend.library.saved_downloads import SavedDownloads
     from engine.backend.library.tuning.tuning_service import TuningService
+    from engine.backend.profile.forgetting import Forgetting
+    from engine.backend.profile.personal_service import PersonalService
     from engine.backend.remote.remote_service import RemoteService
     from engine.backend.server.clients import Clients
     from engine.backend.server.hosting import Hosting
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from engine.backend.tools.keys import ToolKeys
     from engine.backend.tools.tool_service import ToolService
     from engine.factory import Services
+    from engine.speculation.model.files.prompt_cache import PromptCache
 
 
 class Doors:
@@ -64,4 +68,10 @@ class Doors:
         self.tool_keys: ToolKeys = door_to("servers", services.tool_keys)  # with what else asks the keyring
         self.asking: Asking = door_to("answers", lambda: services.asking)
         self.learning: LearningService = door_to("store", lambda: services.learning)
-        self.readings: ReadingKeeper = door_to("personal", services.readings)
+        self.personal: PersonalService = door_to("personal", services.personal)
+        self.prompt_cache: PromptCache = door_to("personal", services.prompt_cache)
+        self.prompt_cache_keeper: PromptCacheKeeper = door_to("caching", services.cache_keeper, is_newest_only=True)
+        self.upkeep: Upkeep = door_to("chat", services.upkeep, Waits.NOBODY, goes_between=True)
+        # What is being imported is forgotten with the rest.
+        imports = self.files.import_conversations, self.files.import_presets, self.personal.import_profile
+        self.forgetting: Forgetting = door_to("chat", services.forgetting, ends=imports)

@@ -7,7 +7,7 @@ load on the engine's own threads.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
@@ -19,7 +19,7 @@ from engine.backend.server.clients import Clients
 from engine.backend.server.hosting import Hosting
 from engine.backend.teaching.learning_service import LearningService
 from engine.speculation.model.files.downloads import models_folder
-from engine.values.commands import ChatCommand, Command, CopyReading, KeepReading, PersonalCommand
+from engine.values.commands import ChatCommand, Command
 from engine.values.config import AUTOMATIC, EngineConfig
 from engine.values.errors import StoreUnusable
 from engine.values.events import DrafterChosen, Event, Listener, OwnWorkFailed, TargetInfo, TargetReady
@@ -35,10 +35,11 @@ if TYPE_CHECKING:
     from engine.backend.chats.message_keeper import MessageKeeper
     from engine.backend.chats.ngram_keeper import NgramKeeper, StoredNgrams
     from engine.backend.chats.open_chats import OpenChats
+    from engine.backend.chats.prompt_cache_keeper import PromptCacheKeeper
     from engine.backend.chats.prompts_ahead import PromptsAhead
-    from engine.backend.chats.reading_keeper import ReadingKeeper
     from engine.backend.chats.target_in_use import TargetInUse
     from engine.backend.chats.trials import Trials
+    from engine.backend.chats.upkeep import Upkeep
     from engine.backend.exchange.file_service import FileService
     from engine.backend.exchange.preset_service import PresetService
     from engine.backend.hub.fetcher import DrafterFetcher, ModelFetcher
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from engine.backend.library.library_service import LibraryService
     from engine.backend.library.saved_downloads import SavedDownloads
     from engine.backend.library.tuning.tuning_service import TuningService
+    from engine.backend.profile.forgetting import Forgetting
     from engine.backend.profile.personal_service import PersonalService
     from engine.backend.quiet import Quiet
     from engine.backend.remote.remote_service import RemoteService
@@ -57,17 +59,12 @@ if TYPE_CHECKING:
     from engine.backend.tools.keys import ToolKeys
     from engine.backend.tools.tool_service import ToolService
     from engine.speculation.decoding.speculation import Speculation
+    from engine.speculation.model.files.prompt_cache import PromptCache
     from engine.speculation.model.interface import ParallelTarget, Target
     from engine.speculation.proposers.drafting import Drafting
     from engine.values.targets import GpuSupport
 
 _T = TypeVar("_T")
-_Handle = Callable[[Any, StopSignal], object]  # carries out one kind of command
-
-
-def row_of(table: Mapping[type, _T], command: type) -> _T:
-    """The row of a table by types of commands that is for this one: its own, or else that of its nearest base."""
-    return next(table[kind] for kind in command.__mro__ if kind in table)
 
 
 class Lazy(Generic[_T]):
@@ -88,20 +85,14 @@ class Lazy(Generic[_T]):
             return self.built
 
 
-class _Service(Protocol):
-    def handle(self, command: Any, stop: StopSignal) -> object: ...
-
-
-def _with(service: Callable[[], _Service]) -> _Handle:
-    return lambda command, stop: service().handle(command, stop)
-
-
 class OwnDoors(Protocol):
     """The services that the engine asks for its own sake, see `engine/doors.py`."""
 
     erasing: ErasingService
     keeper: MessageKeeper
     ngrams: NgramKeeper
+    prompt_cache_keeper: PromptCacheKeeper
+    upkeep: Upkeep
 
 
 class Services:
@@ -132,7 +123,8 @@ class Services:
         )
         self._recall: Lazy[Recall] = Lazy(self._build_recall)
         self.keeper: Lazy[MessageKeeper] = Lazy(self._build_keeper)
-        self.readings: Lazy[ReadingKeeper] = Lazy(self._build_readings)
+        self.prompt_cache: Lazy[PromptCache] = Lazy(self._build_prompt_cache)
+        self.cache_keeper: Lazy[PromptCacheKeeper] = Lazy(self._build_cache_keeper)
         self.library: Lazy[LibraryService] = Lazy(self._build_library)
         self.downloads: Lazy[SavedDownloads] = Lazy(lambda: saved_downloads(config))
         self.asking = Asking()
@@ -158,15 +150,13 @@ class Services:
         self.drafters: Lazy[DrafterFetcher] = Lazy(self._build_drafters)
         self.inspector: Lazy[Inspector] = Lazy(self._build_inspector)
         self.tuning: Lazy[TuningService] = Lazy(self._build_tuning)
-        self._handlers: dict[type, _Handle] = {
-            ChatCommand: self._handle_chat,
-            CopyReading: self._copy_reading,
-            KeepReading: lambda command, stop: self.readings().write_all(command, stop),
-            PersonalCommand: _with(Lazy(self._build_personal)),
-        }
+        self.personal: Lazy[PersonalService] = Lazy(self._build_personal)
+        self.forgetting: Lazy[Forgetting] = Lazy(self._build_forgetting)
+        self.upkeep: Lazy[Upkeep] = Lazy(self._build_upkeep)
 
-    def handle(self, command: Command, stop: StopSignal) -> None:
-        row_of(self._handlers, type(command))(command, stop)
+    def handle(self, command: ChatCommand, stop: StopSignal) -> None:
+        with self._quiet().broken():
+            self._chat().handle(command, stop)
 
     @contextmanager
     def at_work(self, door: Door) -> Iterator[None]:
@@ -209,18 +199,11 @@ class Services:
             self._repository.built.close()
         return True
 
-    def _handle_chat(self, command: ChatCommand, stop: StopSignal) -> None:
-        with self._quiet().broken():
-            self._chat().handle(command, stop)
-
-    def _copy_reading(self, _command: CopyReading, _stop: StopSignal) -> None:
-        """Disturbs nobody who works while nobody waits."""
-        target = self.target.built
-        local = None if target is None else target.local
-        self.readings().copy(None if local is None else local.writer)
-
     def _erase(self) -> None:
         self._do(self._doors.erasing.erase)
+
+    def _catch_up(self, restarts: bool = False) -> None:
+        self._do(self._doors.upkeep.catch_up, restarts)
 
     def _do(self, method: Callable[..., object], *args: object) -> None:
         """Asks for the engine's own sake: no caller waits, so a failure is an event."""
@@ -249,8 +232,8 @@ class Services:
 
         shared = self._repository(), self._recall(), self.learning
         remote = RemoteTargets(self._servers())
-        readings = self.readings().readings
-        return TargetInUse(*shared, load_target, self._speculate, self._emit, self._post, readings, remote)
+        cache = self.prompt_cache()
+        return TargetInUse(*shared, load_target, self._speculate, self._emit, self._catch_up, cache, remote)
 
     def _build_chats(self) -> OpenChats:
         from engine.backend.chats.open_chats import OpenChats
@@ -266,22 +249,20 @@ class Services:
         from engine.loading import load_embedder
 
         shared = self._repository(), self._recall(), self.learning
-        target, keeper, told = self.target(), self.keeper(), (self._emit, self._post)
+        target, keeper, told = self.target(), self.keeper(), (self._emit, self._catch_up)
         calling = Calling(self._repository(), keeper, self._tool_host, self.asking, self._emit)
         remembering = Remembering(self._repository(), keeper, self._emit)
-        answering = Answering(
-            self._recall(), self.learning, target, keeper, remembering, self._precedence, self._emit, self._post
-        )
+        answering = Answering(self._recall(), self.learning, target, keeper, remembering, self._precedence, *told)
         keep_part = partial(self._do, self._doors.keeper.keep)
         embedding = Embedding(load_embedder, self._emit, self._precedence)
         return ChatService(
-            *shared, target, keeper, self._chats(), self.readings(), calling, answering, embedding, keep_part, *told
+            *shared, target, keeper, self._chats(), self.cache_keeper(), calling, answering, embedding, keep_part, *told
         )
 
     def _build_trials(self) -> Trials:
         from engine.backend.chats.trials import Trials
 
-        return Trials(self._repository(), self._recall(), self.target(), self._chats(), self.readings())
+        return Trials(self._repository(), self._recall(), self.target(), self._chats(), self.cache_keeper())
 
     def _build_counting(self) -> Counting:
         from engine.backend.chats.counting import Counting
@@ -297,7 +278,7 @@ class Services:
         from engine.backend.chats.chat_editor import ChatEditor
 
         shared = self._repository(), self._recall(), self.learning
-        return ChatEditor(*shared, self.keeper(), self.readings().readings, self._emit, self._erase)
+        return ChatEditor(*shared, self.keeper(), self.prompt_cache(), self._emit, self._erase)
 
     def _build_ahead(self) -> PromptsAhead:
         from engine.backend.chats.prompts_ahead import PromptsAhead
@@ -312,7 +293,7 @@ class Services:
     def _build_erasing(self) -> ErasingService:
         from engine.backend.chats.erasing import ErasingService
 
-        return ErasingService(self._repository(), self.readings().readings, self._emit)
+        return ErasingService(self._repository(), self.prompt_cache(), self._emit)
 
     def _build_keeper(self) -> MessageKeeper:
         from engine.backend.chats.message_keeper import MessageKeeper
@@ -341,7 +322,12 @@ class Services:
         from engine.backend.profile.personal_service import PersonalService
 
         shared = self._repository(), self._recall(), self.learning
-        return PersonalService(*shared, self.readings().readings, self._servers(), self._emit, self._post, self._erase)
+        return PersonalService(*shared, self._emit, self._catch_up, self._erase)
+
+    def _build_forgetting(self) -> Forgetting:
+        from engine.backend.profile.forgetting import Forgetting
+
+        return Forgetting(self._repository(), self.personal(), self.prompt_cache(), self._servers(), self._emit)
 
     def _build_files(self) -> FileService:
         from engine.backend.exchange.file_service import FileService
@@ -350,7 +336,7 @@ class Services:
             target = self.target.built
             return None if target is None else target.count_tokens(text)
 
-        return FileService(self._repository, self.presets, self.learning, self._emit, self._post, count)
+        return FileService(self._repository, self.presets, self.learning, self._emit, self._catch_up, count)
 
     def _build_presets(self) -> PresetService:
         from engine.backend.exchange.preset_service import PresetService
@@ -377,10 +363,21 @@ class Services:
 
         return Inspector(self._config.data_dir)
 
-    def _build_readings(self) -> ReadingKeeper:
-        from engine.backend.chats.reading_keeper import ReadingKeeper
+    def _build_prompt_cache(self) -> PromptCache:
+        from engine.speculation.model.files.prompt_cache import PromptCache
 
-        return ReadingKeeper(self._config.data_dir, self._config.readings, self._post)
+        return PromptCache(self._config.data_dir, self._config.prompt_cache)
+
+    def _build_cache_keeper(self) -> PromptCacheKeeper:
+        from engine.backend.chats.prompt_cache_keeper import PromptCacheKeeper
+
+        write_all = partial(self._do, self._doors.prompt_cache_keeper.write_all)
+        return PromptCacheKeeper(self.prompt_cache(), write_all, partial(self._ask, self._doors.upkeep.next_part))
+
+    def _build_upkeep(self) -> Upkeep:
+        from engine.backend.chats.upkeep import Upkeep
+
+        return Upkeep(self._recall(), self.target(), self.cache_keeper(), self._emit, self._catch_up)
 
     def _build_recall(self) -> Recall:
         from engine.backend.teaching.recall import Recall

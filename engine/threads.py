@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar
 
 from engine.backend.precedence import Precedence
 from engine.backend.worker import Worker
 from engine.doors import Doors
-from engine.factory import Services, row_of
+from engine.factory import Services
 from engine.values.commands import (
     Answer,
     ChatCommand,
@@ -17,10 +17,6 @@ from engine.values.commands import (
     ContinueReply,
     EditPrompt,
     Embed,
-    ForgetEverything,
-    ImportProfile,
-    KeepReading,
-    PersonalCommand,
     Regenerate,
     ReplyCommand,
     Send,
@@ -47,17 +43,11 @@ _STORE_THREADS = (
     "personal",
     "files",
     "erasing",
-    "readings",
+    "caching",
     "tools",
     "answers",
 )
 _NETWORK_THREADS = ("hub", "search", "download", "server", "servers")
-_THREADS: dict[type, str] = {
-    ChatCommand: "chat",
-    ForgetEverything: "chat",  # so that no reply follows it
-    KeepReading: "readings",
-    PersonalCommand: "personal",
-}
 _OCCUPIED_BY: dict[object, str] = {  # what a reply waits for on the chat thread
     Answer: template("Waiting for another program"),
     Embed: template("Waiting for another program"),
@@ -65,10 +55,7 @@ _OCCUPIED_BY: dict[object, str] = {  # what a reply waits for on the chat thread
 
 
 class Engine(Doors):
-    """A listener, and a thread for each kind of command that must not wait for the others: answering, reading stored
-    conversations, changing them, the library of targets, forms of their weights, files of chats, what is learned as a
-    whole, erasing what was deleted, keeping what was read, servers of tools, what the user answers about their calls,
-    searching the hub, fetching from it, the server for other programs, and the servers that targets are on.
+    """A listener, and a thread for each kind of work that must not wait for the others: see `doors.py`.
 
     The threads call `listener`. Nothing slow happens in the constructor or in `post`.
     """
@@ -88,7 +75,6 @@ class Engine(Doors):
                 self._tell,
                 on_end=self._services.close_chat if name == "chat" else lambda: None,
                 is_owed=_is_owed,
-                is_dropped=lambda command: isinstance(command, ReplyCommand),
                 on_posted=precedence.note if name == "chat" else lambda _command: None,
             )
             for name in (*_STORE_THREADS, *_NETWORK_THREADS)
@@ -102,11 +88,7 @@ class Engine(Doors):
             self.target.use_drafter: template("Waiting until the drafter is ready"),
             self.trials.compare: template("Waiting for the comparison"),
             self.trials.measure_machine: template("Waiting until this computer is measured"),
-        }
-        # What a command ends: imports that began before are forgotten with the rest, and keeping starts over.
-        self._ended_by: dict[type, tuple[object, ...]] = {
-            ForgetEverything: (self.files.import_conversations, self.files.import_presets, ImportProfile),
-            KeepReading: (KeepReading,),
+            self.forgetting.forget_everything: "",  # nothing may be stored before its turn
         }
 
     def ask(self, method: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> Request[_T]:
@@ -122,9 +104,12 @@ class Engine(Doors):
     ) -> Request[_T]:
         """As `ask`; `progress` is called on the service's thread."""
         assert isinstance(method, Method)
-        worker = self._workers[method.door.thread]
-        if method.door.is_newest_only:
-            worker.stop(method.door)
+        door, worker = method.door, self._workers[method.door.thread]
+        if door.is_newest_only:
+            worker.stop(door)
+        for each in door.ends:
+            assert isinstance(each, Method)
+            self._workers[each.door.thread].stop(each)
         request = Request[_T](worker.signal())
         worker.post(Call(method, args, kwargs, request, progress), request.signal)
         return request
@@ -132,10 +117,7 @@ class Engine(Doors):
     def post(self, command: Command) -> StopSignal:
         """Has the command carried out. Setting the returned signal ends it early; an event then says how far it
         came."""
-        for kind in self._ended_by.get(type(command), ()):
-            thread = kind.door.thread if isinstance(kind, Method) else row_of(_THREADS, cast(type, kind))
-            self._workers[thread].stop(kind)
-        worker = self._workers[row_of(_THREADS, type(command))]
+        worker = self._workers["chat"]
         if isinstance(command, ReplyCommand) and (words := self._occupied_by()):
             return self._post_waiting(command, worker, say(words))
         return worker.post(command)
@@ -143,10 +125,9 @@ class Engine(Doors):
     def _occupied_by(self) -> str:
         """Why a reply cannot begin now; empty where it can, or where nothing may be stored before its turn."""
         unfinished = self._workers["chat"].unfinished
-        if any(isinstance(each, ForgetEverything) for each in unfinished):
-            return ""
         asked = (each.method if isinstance(each, Call) else type(each) for each in unfinished)
-        return next((self._occupying[each] for each in asked if each in self._occupying), "")
+        occupied = [self._occupying[each] for each in asked if each in self._occupying]
+        return occupied[0] if occupied and all(occupied) else ""
 
     def _post_waiting(self, command: ReplyCommand, worker: Worker, words: str) -> StopSignal:
         """What the user has written is stored first."""
@@ -175,8 +156,8 @@ class Engine(Doors):
         if isinstance(command, ReplyCommand):
             writing.settle(StopSignal(), self.ahead.keep)  # also where it is stopped: it is not to be stored twice
             writing.settle(stop, self.editor.change)
-        if row_of(_THREADS, type(command)) in ("chat", "store"):
-            writing.settle(stop, timeout_s=_SETTLING_S)
+        writing.settle(stop, timeout_s=_SETTLING_S)
+        assert isinstance(command, ChatCommand)
         self._services.handle(command, stop)
 
     def close(self) -> bool:

@@ -30,7 +30,7 @@ from engine import (
     BUILT_IN,
     STARTER,
     LearningSettings,
-    ReadingSettings,
+    PromptCacheSettings,
     ReplySettings,
     SamplingSettings,
     ServerSettings,
@@ -115,8 +115,8 @@ class AppSettings(BaseModel):
             "Asks for the newest version once a day. When off, nothing is asked.",
         ),
     ] = False
-    readings_gb: Annotated[float, parameter(ReadingSettings, "gigabytes"), Shown(SettingsPage.GENERAL)] = (
-        ReadingSettings().gigabytes
+    readings_gb: Annotated[float, parameter(PromptCacheSettings, "gigabytes"), Shown(SettingsPage.GENERAL)] = (
+        PromptCacheSettings().gigabytes
     )
     theme: Annotated[
         Theme,
@@ -227,8 +227,8 @@ class AppSettings(BaseModel):
     def target_settings(self) -> TargetSettings:
         return TargetSettings(context_size=self.context_size, threads=self.threads)
 
-    def reading_settings(self) -> ReadingSettings:
-        return ReadingSettings(self.readings_gb)
+    def prompt_cache_settings(self) -> PromptCacheSettings:
+        return PromptCacheSettings(self.readings_gb)
 
     def learning_settings(self) -> LearningSettings:
         return LearningSettings(

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from engine.values.commands import Command, CopyReading, OfClient, ReplyCommand, UpdateRecall
+from engine.values.commands import Command, OfClient, ReplyCommand
 from engine.values.errors import NotPossible
 from engine.values.requests import Call, Waits
 from engine.values.stop_signal import StopSignal
-
-_OF_NOBODY = (UpdateRecall, CopyReading)  # nobody waits for them
-_BETWEEN = (ReplyCommand, *_OF_NOBODY)  # that leave the target as it was
 
 
 class Precedence:
@@ -61,10 +58,8 @@ class Precedence:
 def _waits(command: Command) -> Waits:
     if isinstance(command, Call):
         return command.method.door.waits
-    if isinstance(command, OfClient):
-        return Waits.PROGRAM
-    return Waits.NOBODY if isinstance(command, _OF_NOBODY) else Waits.USER
+    return Waits.PROGRAM if isinstance(command, OfClient) else Waits.USER
 
 
 def _goes_between(command: Command) -> bool:
-    return command.method.door.goes_between if isinstance(command, Call) else isinstance(command, _BETWEEN)
+    return command.method.door.goes_between if isinstance(command, Call) else isinstance(command, ReplyCommand)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 from engine.values.commands import Command
-from engine.values.errors import Cancelled, MendableError, ServerNotAgreed, TargetMissing, TargetSuspect
+from engine.values.errors import MendableError, ServerNotAgreed, TargetMissing, TargetSuspect
 from engine.values.events import Failed, Finished, Listener
 from engine.values.requests import BROKEN, Call, reason_of
 from engine.values.sentences import say
@@ -45,8 +45,8 @@ class Worker:
     """Runs `handle` for every posted command on its own thread, and emits `Finished` or `Failed` when it has ended.
 
     Whatever a command raises, the next one is carried out. `on_end` runs on the thread when it ends. A command that is
-    still waiting by then is dropped without an event, unless `is_owed` says that it must be carried out. One of which
-    `is_dropped` says so ends at once, as finished, when it is stopped before it has begun.
+    stopped before it begins, as all are that wait when the worker ends, is dropped: a request is cancelled, any other
+    command counts as finished. Only what `is_owed` is carried out nevertheless.
     """
 
     def __init__(
@@ -56,12 +56,10 @@ class Worker:
         emit: Listener,
         on_end: Callable[[], None] = lambda: None,
         is_owed: Callable[[Command], bool] = lambda _command: False,
-        is_dropped: Callable[[Command], bool] = lambda _command: False,
         on_posted: Callable[[Command], None] = lambda _command: None,
     ) -> None:
         self._handle = handle
         self._is_owed = is_owed
-        self._is_dropped = is_dropped
         self._on_posted = on_posted
         self._emit = emit
         self._on_end = on_end
@@ -85,14 +83,16 @@ class Worker:
         begun yet."""
         stop = stop or self.signal()
         with self._lock:
-            if self._closing:
-                stop.set()
-                _cancel(command)
-                return stop
-            self._unfinished[stop] = command
-            self._waiting.add(stop)
-        self._inbox.put((command, stop))
-        self._on_posted(command)
+            is_taken = not self._closing
+            if is_taken:
+                self._unfinished[stop] = command
+                self._waiting.add(stop)
+        if is_taken:
+            self._inbox.put((command, stop))
+            self._on_posted(command)
+        else:
+            stop.set()
+            self._cancel(command)
         return stop
 
     @property
@@ -118,9 +118,9 @@ class Worker:
         """Ends the commands of this kind that were posted until now, also those that have not begun yet. A kind is a
         type of commands, a method that is asked for, or a door."""
         with self._lock:
-            for stop, command in list(self._unfinished.items()):
-                if _is_of(command, kind):
-                    stop.set()
+            stops = [stop for stop, command in self._unfinished.items() if _is_of(command, kind)]
+        for stop in stops:
+            stop.set()
 
     def settle(self, stop: StopSignal, kind: object = Command, timeout_s: float = math.inf) -> None:
         """Waits until the commands of this kind that were posted until now are carried out, but not longer, and not
@@ -153,19 +153,14 @@ class Worker:
         self._on_end()
 
     def _take(self, command: Command, stop: StopSignal) -> None:
-        is_closed = self._closing and stop.is_set()  # the app was closed before it began
-        if self._begin(stop) and (not is_closed or self._is_owed(command)):
-            self._carry_out(command, stop)
-        else:
-            _cancel(command)
-        self._end(stop)
-
-    def _begin(self, stop: StopSignal) -> bool:
-        """False if it was dropped."""
         with self._lock:
-            is_there = stop in self._waiting
+            is_waiting = stop in self._waiting
             self._waiting.discard(stop)
-        return is_there
+        if is_waiting and (self._is_owed(command) or not stop.is_set()):
+            self._carry_out(command, stop)
+        elif is_waiting:
+            self._cancel(command)
+        self._end(stop)
 
     def _end(self, stop: StopSignal) -> None:
         with self._lock:
@@ -173,13 +168,20 @@ class Worker:
             self._lock.notify_all()
 
     def _drop(self, stop: StopSignal) -> None:
+        """Its turn need not come."""
         with self._lock:
-            if self._closing or stop not in self._waiting or not self._is_dropped(self._unfinished[stop]):
+            if self._closing or stop not in self._waiting or self._is_owed(self._unfinished[stop]):
                 return
             self._waiting.remove(stop)
             command = self._unfinished.pop(stop)
             self._lock.notify_all()
-        self._emit(Finished(command))
+        self._cancel(command)
+
+    def _cancel(self, command: Command) -> None:
+        if isinstance(command, Call):
+            command.cancel()
+        elif not self._closing:
+            self._emit(Finished(command))
 
     def _carry_out(self, command: Command, stop: StopSignal) -> None:
         if isinstance(command, Call):
@@ -202,9 +204,3 @@ def _is_of(command: Command, kind: object) -> bool:
     if isinstance(kind, type):
         return isinstance(command, kind)
     return isinstance(command, Call) and command.is_of(kind)
-
-
-def _cancel(command: Command) -> None:
-    """Settles a request that is not carried out."""
-    if isinstance(command, Call) and not command.request.future.done():
-        command.request.future.set_exception(Cancelled("Slipstream was closed before this was done."))

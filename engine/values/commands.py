@@ -28,10 +28,6 @@ class ReplyCommand(ChatCommand):
     """Lets the target write a reply."""
 
 
-class PersonalCommand(Command):
-    """Concerns everything that was learned from chats."""
-
-
 class Send(ReplyCommand):
     """Add a turn and answer it. Without a conversation a new one begins, titled after the prompt."""
 
@@ -93,59 +89,3 @@ class Embed(ChatCommand):
 
 
 OfClient = Answer | Embed  # a client of the server waits for what comes of it
-
-
-class UpdateRecall(ChatCommand):
-    """Posted by the engine when it is idle: add a few messages from chats with other targets to recall."""
-
-    restarts: bool = False  # with the latest message, as older ones were imported
-
-
-class CopyReading(ChatCommand):
-    """Posted by the engine when it is idle: copy a part of what the target has read of the last chat."""
-
-
-class KeepReading(Command):
-    """Posted by the engine after a reply: keep what the target has read of its chat as soon as nobody waits."""
-
-
-class ReadLearned(PersonalCommand):
-    """Answered with `LearnedRead`, as are commands that change what was learned, after their own event."""
-
-
-class ShowProfile(PersonalCommand):
-    """Answered with `ProfileShown`; nothing is imported."""
-
-    path: Path
-
-
-class ExportProfile(PersonalCommand):
-    """Overwrites an existing file. Answered with `ProfileExported`."""
-
-    path: Path
-    with_recall: bool = False  # its texts contain what the user typed
-
-
-class ImportProfile(PersonalCommand):
-    """Merge a profile with what was learned here, or replace it; all or nothing. Answered with `ProfileImported`."""
-
-    path: Path
-    replace: bool = False
-
-
-class UseAdapter(PersonalCommand):
-    """Draft with this adapter from the next reply on; None: with the original drafter. Learning continues from there.
-    Answered with `AdapterUsed`."""
-
-    target_fingerprint: str
-    drafter_fingerprint: str
-    number: int | None
-
-
-class ForgetLearned(PersonalCommand):
-    """Removes everything that was learned, for good; chats stay. Answered with `LearnedForgotten`."""
-
-
-class ForgetEverything(PersonalCommand):
-    """Removes all chats with their unsent prompts, and everything that was learned, for good. Waits for the reply in
-    progress and cancels imports. Answered with `EverythingForgotten` and `ConversationsListed`."""

@@ -472,7 +472,7 @@ class LearningSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadingSettings:
+class PromptCacheSettings:
     """What is kept of what models have read, so that no chat is read twice."""
 
     gigabytes: Annotated[
@@ -490,6 +490,10 @@ class ReadingSettings:
 
     def __post_init__(self) -> None:
         check_parameters(self)
+
+    @property
+    def num_bytes(self) -> int:
+        return round(self.gigabytes * 1e9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -570,4 +574,4 @@ class EngineConfig:
     data_dir: Path
     speculation: SpeculationSettings = SpeculationSettings()
     learning: LearningSettings = LearningSettings()
-    readings: ReadingSettings = ReadingSettings()
+    prompt_cache: PromptCacheSettings = PromptCacheSettings()

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import dataclass_transform
 
 from engine.values.asked import Refusal
-from engine.values.commands import Command, UseAdapter
+from engine.values.commands import Command
 from engine.values.conversations import Conversation, ConversationSummary, Message
 from engine.values.drafters import DrafterChoice
-from engine.values.learned import FingerprintPair, ImportOutcome, LearnedSummary, LearningProgress, ProfileSummary
 from engine.values.order import Folder, LibraryPrompt, Preset
 from engine.values.remote import RemoteServer, reference_in
 from engine.values.replies import OriginRun, ReplyStatistics, Thought, ThoughtPiece, TokenLog
@@ -363,49 +361,16 @@ class LearningChanged(Event):
     is_practising: bool = False  # the target answers earlier prompts again, for it to learn from
 
 
-class LearnedRead(Event):
-    """How much is learned, on request or after a change."""
-
-    summary: LearnedSummary
-    in_use: FingerprintPair | None  # of the loaded target and drafter
-    vocabulary: str = ""  # of the loaded target; empty: none is, or it is on a server
-    progress: LearningProgress | None = None  # None: there was an adapter already, or no drafter in use can learn
-
-
 class LearnedGrew(Event):
-    """There is more to reuse, or another reply was scored: what `ReadLearned` tells has changed."""
+    """There is more to reuse, or another reply was scored."""
 
 
-class ProfileShown(Event):
-    path: Path
-    summary: ProfileSummary
-
-
-class ProfileExported(Event):
-    path: Path
-    num_bytes: int
-    with_recall: bool
-
-
-class ProfileImported(Event):
-    path: Path
-    outcome: ImportOutcome
-    replaced: bool
-
-
-class AdapterUsed(Event):
-    """It is used from the next reply on."""
-
-    command: UseAdapter
-    before: int | None  # number of the one used until now; None: the original drafter
-
-
-class LearnedForgotten(Event):
-    pass
+class LearnedChanged(Event):
+    """The user imported or forgot what was learned, or chose another snapshot."""
 
 
 class EverythingForgotten(Event):
-    num_conversations: int
+    """All chats, and everything that was learned."""
 
 
 class OwnWorkFailed(Event):

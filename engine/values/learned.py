@@ -260,6 +260,16 @@ class LearningProgress:
 
 
 @dataclass(frozen=True, slots=True)
+class LearnedState:
+    """How much is learned, and what it is to the models in use."""
+
+    summary: LearnedSummary
+    in_use: FingerprintPair | None  # of the loaded target and drafter
+    vocabulary: str = ""  # of the loaded target; empty: none is, or it is on a server
+    progress: LearningProgress | None = None  # None: there was an adapter already, or no drafter in use can learn
+
+
+@dataclass(frozen=True, slots=True)
 class ProfileSummary:
     created_at: datetime
     program: str  # version that wrote it

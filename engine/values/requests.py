@@ -7,7 +7,8 @@ A service is a plain class; its methods take arguments and return the answer. `E
 
 Nothing is called there: `engine.hub.search` names the method, and the service's own thread builds the service, calls
 the method and settles the request. A method that can be stopped early has a parameter `stop: StopSignal = NEVER`; one
-that tells how far it has come has `progress: Callable[[P], object] = ignore`. The engine fills in both.
+that tells how far it has come has `progress: Callable[[P], object] = ignore`. The engine fills in both. A request that
+is stopped before its method is called ends as `Cancelled`, without a call, unless its door `is_owed`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from enum import Enum, auto
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 from engine.values.commands import Command
-from engine.values.errors import MendableError
+from engine.values.errors import Cancelled, MendableError
 from engine.values.logged import Loggable
 from engine.values.sentences import Told, shortened, template
 from engine.values.stop_signal import StopSignal
@@ -68,6 +69,7 @@ class Door:
     goes_between: bool = False  # may be called in the middle of a program's reply, which then goes on
     is_owed: bool = False  # what waits when the app is closed is carried out nevertheless
     is_newest_only: bool = False  # a request stops those before it
+    ends: tuple[object, ...] = ()  # methods of other services: a request stops theirs that were asked for before
 
     def __getattr__(self, name: str) -> Method:
         return Method(self, name)
@@ -88,9 +90,10 @@ def door_to(
     goes_between: bool = False,
     is_owed: bool = False,
     is_newest_only: bool = False,
+    ends: tuple[object, ...] = (),
 ) -> S:
     """A `Door` that type checkers and editors take for the service."""
-    return cast(S, Door(thread, build, waits, goes_between, is_owed, is_newest_only))
+    return cast(S, Door(thread, build, waits, goes_between, is_owed, is_newest_only, ends))
 
 
 class Request(Generic[T]):
@@ -132,6 +135,11 @@ class Call(Command):
     def is_of(self, kind: object) -> bool:
         """Whether it asks for this method, or for any of this door."""
         return kind in (self.method, self.method.door)
+
+    def cancel(self) -> None:
+        """Settles the request without carrying it out."""
+        if not self.request.future.done():
+            self.request.future.set_exception(Cancelled("This was cancelled before it began."))
 
     def carry_out(self) -> None:
         """Settles the request. Runs on the service's thread."""

@@ -11,12 +11,10 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from engine import Command
 from engine.backend.exchange import read_chats
 from engine.backend.storage import Repository
 from engine.values.conversations import ImportedConversations, Role
 from engine.values.errors import FileUnusable
-from engine.values.events import Failed
 from engine.values.requests import Failure
 from tests.attacks.attack import Memory, Outcome, Plan
 from tests.attacks.desk import Desk, Held
@@ -264,11 +262,11 @@ def import_chats(desk: Desk, path: Path) -> ImportedConversations | Failure:
     return ended[0]
 
 
-def carried_out(desk: Desk, command: Command) -> Failed | None:
+def carried_out(desk: Desk, method: Callable[..., object], *args: object) -> Failure | None:
     """How it failed, if it did."""
-    ended: list[Failed | None] = []
-    request = desk.bridge.post(command)
-    request.finished.connect(lambda: ended.append(None))
+    ended: list[Failure | None] = []
+    request = desk.bridge.ask(method, *args)
+    request.answered.connect(lambda _answer: ended.append(None))
     request.failed.connect(ended.append)
     desk.until(lambda: bool(ended))
     return ended[0]

@@ -34,7 +34,6 @@ from engine.backend.storage.failures import as_store_errors
 from engine.backend.storage.upgrade import MIGRATIONS, Migrations, upgrade
 from engine.speculation.model.files.starter_form import StarterForm
 from engine.speculation.numerics.vocabulary_map import VocabularyMap, open_map
-from engine.values.commands import ForgetEverything
 from engine.values.config import OwnSampling, TargetOptions
 from engine.values.conversations import ExportFormat, Role
 from engine.values.errors import ConversationMissing, MendableError
@@ -422,11 +421,11 @@ def _at_the_window(disk: Disk, outcome: Outcome) -> None:
 def _forget_in_window(disk: Disk, desk: Desk, outcome: Outcome) -> None:
     """Everything, once while the disk is full and once when there is room."""
     disk.fill(0)
-    failed = carried_out(desk, ForgetEverything())
+    failed = carried_out(desk, desk.bridge.engine.forgetting.forget_everything)
     is_told = failed is None or failed.sentence.endswith(".")
     outcome.check(is_told, f"window: forgetting on a full disk tells {failed}")
     disk.free()
-    failed = carried_out(desk, ForgetEverything())
+    failed = carried_out(desk, desk.bridge.engine.forgetting.forget_everything)
     outcome.check(failed is None, f"window: with room, forgetting fails: {failed}")
     desk.studio.pass_time(1.0)
     for file in desk.store.rglob("*"):

@@ -31,7 +31,7 @@ import numpy as np
 from engine import BUILT_IN, STARTER, Engine, EngineConfig, ReplySettings, SamplingSettings, StopSignal
 from engine import loading as engine_loading
 from engine.backend.storage import FILE_NAME, Repository
-from engine.values.commands import Command, ContinueReply, ForgetEverything, ForgetLearned, Regenerate, Send
+from engine.values.commands import Command, ContinueReply, Regenerate, Send
 from engine.values.config import SpeculationSettings
 from engine.values.conversations import Message
 from engine.values.errors import MendableError
@@ -195,10 +195,10 @@ class _Life:
 
     def _forget_more(self) -> StopSignal:
         if self._dice.random() < 0.7:
-            return self._post(ForgetLearned())
+            return self._ask_for(self._engine.personal.forget_learned)
         self._tell("forgetting all")
         self._chats.clear()
-        return self._post(ForgetEverything())
+        return self._ask_for(self._engine.forgetting.forget_everything)
 
     def _delete(self) -> StopSignal | None:
         """And bring it back: one that stays deleted is purged by the next start."""

@@ -41,13 +41,10 @@ from tests.fakes.caller import Caller
 
 _MARK = "zq"  # begins every planted word, and no word of ours
 _PATIENCE_S = 30.0
-_LEFT_OUT = (  # they end the log or what is running, or take minutes
-    *(commands.ForgetEverything, commands.Answer, commands.Embed, Call),
-)
-
+_LEFT_OUT = commands.Answer, commands.Embed, Call  # they end the log or what is running, or take minutes
 _METHODS_LEFT_OUT = {  # likewise, or wait for somebody
     *("close", "join", "pause", "watched", "exchanging", "wait", "begin", "hear", "locked", "end_practice", "detach"),
-    *("tune", "tune_starter", "measure_machine", "acquit", "prove", "note_ahead"),
+    *("tune", "tune_starter", "measure_machine", "acquit", "prove", "note_ahead", "forget_everything"),
 }
 
 

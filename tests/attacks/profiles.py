@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save
 
-from engine import ShowProfile
 from engine.backend.profile.members import pack
 from engine.backend.profile.transfer import import_profile, summarize_profile
 from engine.backend.storage import Repository
@@ -140,7 +139,7 @@ def run(plan: Plan) -> Outcome:
         for number in range(0, plan.count, max(1, plan.count // _IN_WINDOW)):
             path = _written(plan.dice(number), plan.folder / "it.slipstream")
             with desk.watching() as now:
-                carried_out(desk, ShowProfile(path))
+                carried_out(desk, desk.bridge.engine.personal.summarize_profile, path)
             held = held.worst(now)
         outcome.check(bool(desk.ask("Name a colour.")), "the chat does not go on")
     outcome.check(memory.is_within_bar, f"it took {memory}")

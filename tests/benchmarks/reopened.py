@@ -27,7 +27,7 @@ from engine import (
     Engine,
     EngineConfig,
     LearningSettings,
-    ReadingSettings,
+    PromptCacheSettings,
     ReplySettings,
     SamplingSettings,
     Send,
@@ -35,8 +35,7 @@ from engine import (
     TargetSettings,
 )
 from engine.speculation.replies.reopening import Reopening, UnkeptPart
-from engine.values.commands import KeepReading
-from engine.values.events import Finished, ReplyFinished, ReplyText, TargetReady
+from engine.values.events import ReplyFinished, ReplyText, TargetReady
 from engine.values.replies import ReplyStatistics
 from engine.values.targets import LoadOrder
 from tests.fakes.listener import EventQueue
@@ -60,8 +59,8 @@ class Start:
 
     def __init__(self, folder: Path, target: str, gigabytes: float) -> None:
         self.events = EventQueue()
-        learning, readings = LearningSettings(enabled=False), ReadingSettings(gigabytes)
-        self.engine = Engine(EngineConfig(folder, SpeculationSettings(False), learning, readings), self.events)
+        learning, cache = LearningSettings(enabled=False), PromptCacheSettings(gigabytes)
+        self.engine = Engine(EngineConfig(folder, SpeculationSettings(False), learning, cache), self.events)
         self.engine.ask(self.engine.target.load, LoadOrder(target, TargetSettings()))
         self.context_size = self.events.wait_for(TargetReady, timeout_s=600).target.context_size
 
@@ -78,8 +77,7 @@ class Start:
     def wait_until_kept(self) -> float:
         """How long after the reply that was."""
         began = time.perf_counter()
-        while not isinstance(self.events.wait_for(Finished, timeout_s=600).command, KeepReading):
-            pass
+        self.engine.ask(self.engine.prompt_cache_keeper.write_all).result(600)
         return time.perf_counter() - began
 
 

@@ -19,7 +19,6 @@ from app.startup.first_paint import open_window
 from app.widgets.chats.conversation_delegate import ROW_PX
 from app.widgets.chats.conversation_view import chats_data
 from app.wiring import WiredWindow
-from engine import ForgetEverything
 from engine.backend.storage import Repository
 from engine.values.config import SpeculationSettings
 from engine.values.conversations import ConversationSummary, Role
@@ -272,7 +271,7 @@ def test_many_are_exported_deleted_and_brought_back_at_once(sit_down: Callable[[
     assert {each.title for each in back.conversations} == set(_TITLES)
     assert desk.rows == ["Apples", "Folder Work, 1 chat, open", "Boats", "Clocks", "Doors"]
 
-    desk.next(EverythingForgotten, lambda: desk.app.bridge.post(ForgetEverything()))
+    desk.next(EverythingForgotten, desk.app.personal.dialog.forget.forget_everything.emit)
     desk.until(lambda: desk.rows == [] and desk.heard(FoldersListed)[-1].folders == ())
     desk.next(ConversationsImported, lambda: desk.window.chats_dropped.emit(str(file)))
     desk.next(ConversationsListed, desk.app.conversations.list_all)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -35,23 +35,16 @@ from engine.backend.storage import Repository
 from engine.speculation.learning.judge import Capital
 from engine.speculation.proposers.teachable import TeachableDrafting
 from engine.values.events import (
-    AdapterUsed,
     ConversationsListed,
     Event,
     EverythingForgotten,
     Failed,
-    LearnedForgotten,
-    LearnedGrew,
-    LearnedRead,
-    ProfileExported,
-    ProfileImported,
-    ProfileShown,
     ReplyFinished,
     ReplyText,
     SpeculationChanged,
     TargetReady,
 )
-from engine.values.learned import LearnedSummary, NgramRecord
+from engine.values.learned import LearnedState, LearnedSummary, NgramRecord
 from tests.fakes.chats import Chats, unsaved
 from tests.fakes.ear import Ear
 
@@ -124,9 +117,16 @@ class Desk:
     def told(self, kind: type[Event]) -> Any:
         return [event for event in self._ear.events if isinstance(event, kind)][-1]
 
-    def press(self, button: QWidget, *kinds: type[Event]) -> None:
-        with self.waiting_for(*kinds):
-            QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+    def until(self, is_so: Callable[[], bool]) -> None:
+        self._qtbot.waitUntil(is_so, timeout=_PATIENCE_MS)
+
+    def press_until(self, button: QWidget, words: str) -> None:
+        """Until the dialog says so."""
+        QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+        self.until(lambda: self.dialog.words.text().startswith(words))
+
+    def learned(self) -> LearnedState:
+        return self.bridge.engine.ask(self.bridge.engine.personal.read_learned).result()
 
     def ask(self, text: str) -> None:
         with self.waiting_for(ReplyFinished):
@@ -174,39 +174,38 @@ def test_what_was_learned_is_gone_back_on_carried_forgotten_and_brought_back(
     dialog = desk.dialog
     own = desk.weights_of_the_next_reply()
     keep_two_adapters(desk.drafting, tmp_path / "store")
-    with desk.waiting_for(LearnedRead):
-        desk.window.personal_action.trigger()
+    desk.window.personal_action.trigger()
+    desk.until(lambda: bool(dialog.learned.cards))
     (card,) = dialog.learned.cards
     assert card.vocabulary == desk.drafting.target_fingerprint
     assert [use.accessibleName().split(": ")[1] for use in card.use_buttons] == ["Snapshot 1", "Original drafter"]
 
-    desk.press(card.use_buttons[0], AdapterUsed, LearnedRead)
+    desk.press_until(card.use_buttons[0], "Snapshot 1 is used from the next reply on.")
     first = desk.weights_of_the_next_reply()
     assert first is not own, "without a restart"
-    assert dialog.words.text() == "Snapshot 1 is used from the next reply on."
     desk.ask("Name three colours.")
-    desk.press(dialog.undo_button, AdapterUsed, LearnedRead)
+    desk.press_until(dialog.undo_button, "Snapshot 2 is used from the next reply on.")
     second = desk.weights_of_the_next_reply()
     assert second not in (own, first)
     desk.ask("Name two animals.")
 
     profile = tmp_path / "me.slipstream"
-    with desk.waiting_for(ProfileExported):
-        dialog.profile.export_requested.emit(str(profile), False)
-    before = desk.told(LearnedRead).summary
+    dialog.profile.export_requested.emit(str(profile), False)
+    desk.until(lambda: dialog.words.text().startswith("Exported "))
+    before = desk.learned().summary
     dialog.show_page(dialog.forget)
     dialog.forget.learned_button.click()
-    desk.press(dialog.forget.learned_question.yes_button, LearnedForgotten, LearnedRead)
-    assert not desk.told(LearnedRead).summary.adapters
+    desk.press_until(dialog.forget.learned_question.yes_button, "What was learned is forgotten.")
+    assert not desk.learned().summary.adapters
     assert desk.weights_of_the_next_reply() is own
     desk.ask("Name one plant.")
 
-    with desk.waiting_for(ProfileShown):
-        dialog.profile_dropped.emit(str(profile))
+    dialog.profile_dropped.emit(str(profile))
+    desk.until(dialog.profile.preview.isVisible)
     assert "2 snapshots (0.90 → 1.20 right guesses in a row, from 60 replies)" in dialog.profile.contents.text()
-    desk.press(dialog.profile.merge_button, ProfileImported, LearnedRead)
+    desk.press_until(dialog.profile.merge_button, "Imported ")
     assert desk.weights_of_the_next_reply() is not own
-    after = desk.told(LearnedRead).summary
+    after = desk.learned().summary
     assert without_times(replace(after, ngrams={}, target_names={})) == without_times(
         replace(before, ngrams={}, target_names={})
     )
@@ -219,11 +218,10 @@ def test_what_was_learned_is_gone_back_on_carried_forgotten_and_brought_back(
     question = dialog.forget.everything_question
     assert not question.yes_button.isEnabled()
     question.condition.setChecked(True)
-    desk.press(question.yes_button, EverythingForgotten, ConversationsListed, LearnedRead)
-    assert desk.told(EverythingForgotten).num_conversations == 1
+    desk.press_until(question.yes_button, "Everything is forgotten: 1 chat, and everything learned.")
     assert desk.window.conversations.model.rowCount() == 0
     assert desk.window.transcript.messages == ()
-    assert desk.told(LearnedRead).summary.vocabularies == ()
+    assert desk.learned().summary.vocabularies == ()
     desk.ask("Hello.")
     qtbot.waitUntil(lambda: len(desk.window.transcript.messages) == 2, timeout=_PATIENCE_MS)
 
@@ -235,7 +233,7 @@ def test_everything_is_forgotten_in_the_middle_of_a_reply(desk: Desk, qtbot: QtB
     QTest.keyClicks(desk.window.prompt_box.editor, "Count to five hundred.")
     QTest.keyClick(desk.window.prompt_box.editor, Qt.Key.Key_Return)
     qtbot.waitUntil(has_begun, timeout=_PATIENCE_MS)
-    with desk.waiting_for(EverythingForgotten, LearnedRead):
+    with desk.waiting_for(EverythingForgotten, ConversationsListed):
         desk.dialog.forget.forget_everything.emit()
     assert not any(isinstance(event, Failed) for event in desk._ear.events)
     assert desk.window.conversations.model.rowCount() == 0
@@ -252,8 +250,7 @@ def test_the_model_that_was_just_used_is_named_though_nobody_drafts_for_it(
     with closing(Desk(qtbot, qapp, tmp_path / "store", AUTOMATIC, LEARNING)) as desk:
         dialog, target = desk.dialog, desk.told(TargetReady).target
         desk.ask("Name three colours.")
-        with desk.waiting_for(LearnedRead):
-            desk.window.personal_action.trigger()
+        desk.window.personal_action.trigger()
 
         def shows(words: str) -> None:
             qtbot.waitUntil(lambda: words in words_of(dialog), timeout=_PATIENCE_MS)
@@ -265,16 +262,16 @@ def test_the_model_that_was_just_used_is_named_though_nobody_drafts_for_it(
         assert "No drafter is in use with this model" in words_of(card)
 
         profile = tmp_path / "me.slipstream"
-        with desk.waiting_for(ProfileExported):
-            dialog.profile.export_requested.emit(str(profile), True)
-        with desk.waiting_for(ProfileShown):
-            dialog.profile_dropped.emit(str(profile))
+        dialog.profile.export_requested.emit(str(profile), True)
+        desk.until(lambda: dialog.words.text().startswith("Exported "))
+        dialog.profile_dropped.emit(str(profile))
+        desk.until(dialog.profile.preview.isVisible)
         assert dialog.profile.contents.text().startswith(f"{target.name} (loaded now): 2 texts to reuse")
         assert not dialog.profile.misfits.isVisible()
 
         dialog.show_page(dialog.forget)
         dialog.forget.learned_button.click()
-        desk.press(dialog.forget.learned_question.yes_button, LearnedForgotten, LearnedGrew, LearnedRead)
+        desk.press_until(dialog.forget.learned_question.yes_button, "What was learned is forgotten.")
         assert "their text is reused until you delete them or forget everything" in dialog.words.text()
         shows("Still reused to guess ahead: the text of 1 chat, about ")
         dialog.show_page(dialog.learned)
@@ -290,8 +287,9 @@ def test_progress_is_seen_from_the_first_reply_on(qtbot: QtBot, qapp: QApplicati
         for number in range(3):
             qtbot.waitUntil(lambda: f"{number} of about " in words_of(page), timeout=_PATIENCE_MS)  # noqa: B023
             desk.ask(f"Name {number + 2} animals.")
-        qtbot.waitUntil(lambda: desk.told(LearnedRead).progress.num_scored == 3, timeout=_PATIENCE_MS)
-        progress = desk.told(LearnedRead).progress
+        desk.until(lambda: "3 of about " in words_of(page))
+        progress = desk.learned().progress
+        assert progress is not None
         stored = desk.bridge.engine._services._repository().candidate(*desk.drafting.pair)
         assert stored is not None
         assert progress.num_left == Capital.of(stored.capital).num_left, "as the judge has it"

@@ -1,8 +1,7 @@
-"""Every command that can be posted, and two that stand for any."""
+"""Commands that stand for any."""
 
 from __future__ import annotations
 
-from engine.values import commands
 from engine.values.commands import Command
 
 
@@ -12,10 +11,3 @@ class ListThings(Command):
 
 class OpenThing(Command):
     number: int
-
-
-ALL_COMMANDS = tuple(
-    kind
-    for kind in vars(commands).values()
-    if isinstance(kind, type) and issubclass(kind, Command) and not kind.__subclasses__()
-)

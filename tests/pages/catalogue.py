@@ -35,7 +35,7 @@ from app.widgets.transcript.prompt_view import PromptView
 from app.widgets.transcript.reply_view import ReplyView
 from engine import write_tool_servers
 from engine.values.conversations import Message, Role
-from engine.values.events import LearnedRead, ServersListed, SpeculationChanged, TargetReady, TargetsListed, ToolAsked
+from engine.values.events import ServersListed, SpeculationChanged, TargetReady, TargetsListed, ToolAsked
 from engine.values.history import History
 from engine.values.order import Folder
 from engine.values.outlook import MachineFigures
@@ -325,7 +325,7 @@ def guided(studio: Studio, _folder: Path) -> Iterator[Page]:
 def personal(studio: Studio, _folder: Path) -> Iterator[Page]:
     studio.window.personal_action.trigger()
     dialog = studio.app.personal.dialog
-    studio.until(lambda: studio.heard(LearnedRead))
+    studio.until(lambda: bool(dialog.learned.cards))
     yield "personalization", dialog
     dialog.show_words("Adapter 3 is used for SmolLM2-135M-Instruct again.", can_undo=True)
     dialog.show_page(dialog.forget)

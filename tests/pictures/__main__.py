@@ -25,7 +25,7 @@ from app.text.translation import install_translations
 from app.widgets.shortcuts_dialog import ShortcutsDialog
 from engine import BUILT_IN
 from engine.backend.remote.address import way_notice
-from engine.values.events import LearnedRead, ServersListed, SpeculationChanged, TargetReady, TargetsListed
+from engine.values.events import ServersListed, SpeculationChanged, TargetReady, TargetsListed
 from engine.values.order import Folder
 from tests.pictures.content import (
     BRANCHED_CHAT,
@@ -299,7 +299,7 @@ def _speed(studio: Studio, _folder: Path) -> None:
 def _personal(studio: Studio, _folder: Path) -> None:
     studio.window.personal_action.trigger()
     dialog = studio.app.personal.dialog
-    studio.until(lambda: studio.heard(LearnedRead))
+    studio.until(lambda: bool(dialog.learned.cards))
     for name, page in (
         ("learned", dialog.learned),
         ("learning", dialog.learning),

@@ -23,9 +23,8 @@ from engine.values.events import (
     DrafterLearned,
     Event,
     EverythingForgotten,
-    LearnedForgotten,
+    LearnedChanged,
     MessageDeleted,
-    ProfileImported,
     ReplyFinished,
 )
 from engine.values.history import History
@@ -40,9 +39,8 @@ _CHANGES: tuple[type[Event], ...] = (
     ConversationForgotten,
     ConversationsImported,
     EverythingForgotten,
-    LearnedForgotten,
+    LearnedChanged,
     MessageDeleted,
-    ProfileImported,
 )
 
 if TYPE_CHECKING:

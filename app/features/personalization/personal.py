@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 from PySide6.QtCore import Slot
 
-from app.engine_bridge import EngineBridge
+from app.engine_bridge import EngineBridge, Request
 from app.features.controller import Controller
 from app.features.personalization.personal_dialog import PersonalDialog
 from app.main_window import MainWindow
@@ -16,43 +19,29 @@ from app.text.learned import ModelInUse, kept_words, model_views, ordinal_of, ou
 from app.text.learning_progress import progress_view
 from app.text.numbers import whole
 from app.widgets.dialog_parts import show_in_front
-from engine import (
-    ExportProfile,
-    ForgetEverything,
-    ForgetLearned,
-    ImportProfile,
-    LearningSettings,
-    PersonalCommand,
-    ReadLearned,
-    ShowProfile,
-    UseAdapter,
-)
+from engine import LearningSettings
 from engine.values.events import (
-    AdapterUsed,
     ConversationsDeleted,
     DeletedErased,
     DrafterLearned,
     Event,
-    EverythingForgotten,
-    Failed,
-    LearnedForgotten,
+    LearnedChanged,
     LearnedGrew,
-    LearnedRead,
     LearningChanged,
-    ProfileExported,
-    ProfileImported,
-    ProfileShown,
     SpeculationChanged,
     TargetReady,
 )
-from engine.values.learned import LearnedSummary
+from engine.values.learned import FingerprintPair, ImportOutcome, LearnedState, LearnedSummary, ProfileSummary
+from engine.values.requests import Failure
 
-_NOTHING_KNOWN = LearnedRead(LearnedSummary({}, {}, {}, {}, {}, ()), None)
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_NOTHING_KNOWN = LearnedState(LearnedSummary({}, {}, {}, {}, {}, ()), None)
 
 
 class PersonalController(Controller):
-    """Decides what the dialog of personalization shows. Commands that change what is learned are carried out one at a
-    time."""
+    """Decides what the dialog of personalization shows. What the user asks for there is done one at a time."""
 
     def __init__(self, window: MainWindow, bridge: EngineBridge, keeper: SettingsKeeper) -> None:
         super().__init__(window, bridge)
@@ -61,9 +50,9 @@ class PersonalController(Controller):
         self._target = ""  # its name
         self._learning = LearningChanged(is_learning=False)
         self._profile: Path | None = None  # that is shown
-        self._under_way: PersonalCommand | None = None
+        self._is_busy = False
         self._drafting = ("", False)  # the target, and whether there is a drafter for it
-        self._undo: UseAdapter | None = None
+        self._undo: tuple[FingerprintPair, int | None] | None = None  # of an adapter that was used before
         self._left: tuple[str, ...] = ()  # what was deleted and is not erased yet, in sentences
         self.dialog = dialog = PersonalDialog(keeper.settings.learning_settings(), window)
         dialog.learning.changed.connect(self._change)
@@ -77,6 +66,12 @@ class PersonalController(Controller):
         dialog.forget.forget_everything.connect(self._forget_everything)
         window.personal_action.triggered.connect(self._open)
         window.profile_dropped.connect(self._open_profile)
+        bridge.listen(DeletedErased, self._show_left)
+        bridge.listen(LearningChanged, self._on_learning_changed)
+        bridge.listen(SpeculationChanged, self._on_speculation_changed)
+        bridge.listen(TargetReady, self._on_ready)
+        for change in (DrafterLearned, LearnedGrew, LearnedChanged, ConversationsDeleted):
+            bridge.listen(change, self._read_again)
 
     # What the user wants
 
@@ -84,7 +79,7 @@ class PersonalController(Controller):
     def _open(self) -> None:
         if not self.dialog.isVisible():
             self._read()
-            if self._under_way is None:
+            if not self._is_busy:
                 self.dialog.clear_words()
         show_in_front(self.dialog)
 
@@ -103,17 +98,22 @@ class PersonalController(Controller):
 
     @Slot(str, str, object)
     def _use_adapter(self, target: str, drafter: str, number: int | None) -> None:
-        self._begin(UseAdapter(target, drafter, number), self.tr("Changing…"))
+        self._use((target, drafter), number, self.tr("Changing…"))
 
     @Slot()
     def _take_back(self) -> None:
         if self._undo is not None:
-            self._begin(self._undo, self.tr("Changing back…"))
+            self._use(*self._undo, self.tr("Changing back…"))
+
+    def _use(self, pair: FingerprintPair, number: int | None, words: str) -> None:
+        show = partial(self._on_adapter_used, pair, number)
+        self._begin(words, show, self._bridge.engine.personal.use_adapter, pair, number)
 
     @Slot(str, bool)
     def _export(self, path: str, with_recall: bool) -> None:
         words = self.tr("Exporting to {file}…").format(file=Path(path).name)
-        self._begin(ExportProfile(Path(path), with_recall), words)
+        show = partial(self._on_exported, Path(path).name, with_recall)
+        self._begin(words, show, self._bridge.engine.personal.export_profile, Path(path), with_recall)
 
     @Slot(str)
     def _open_profile(self, path: str) -> None:
@@ -121,89 +121,102 @@ class PersonalController(Controller):
         self._show_profile(path)
 
     @Slot(str)
-    def _show_profile(self, path: str) -> None:
+    def _show_profile(self, name: str) -> None:
+        path = Path(name)
         self.dialog.show_page(self.dialog.profile)
-        self._begin(ShowProfile(Path(path)), self.tr("Reading {file}…").format(file=Path(path).name))
+        words, show = self.tr("Reading {file}…").format(file=path.name), partial(self._on_profile_read, path)
+        reading = self._begin(words, show, self._bridge.engine.personal.summarize_profile, path)
+        if reading is not None:
+            reading.failed.connect(self._close_profile)
 
     @Slot(bool)
     def _import(self, replace: bool) -> None:
         if self._profile is not None:
             words = self.tr("Importing {file}…").format(file=self._profile.name)
-            self._begin(ImportProfile(self._profile, replace), words)
+            show = partial(self._on_imported, self._profile.name, replace)
+            self._begin(words, show, self._bridge.engine.personal.import_profile, self._profile, replace)
 
     @Slot()
     def _forget_learned(self) -> None:
-        self._begin(ForgetLearned(), self.tr("Forgetting what was learned…"))
+        words = self.tr("Forgetting what was learned…")
+        self._begin(words, self._on_learned_forgotten, self._bridge.engine.personal.forget_learned)
 
     @Slot()
     def _forget_everything(self) -> None:
         self._window.prompt_box.stop_requested.emit()  # the engine waits for the reply that is under way
-        self._begin(ForgetEverything(), self.tr("Forgetting everything, as soon as the model is free…"))
+        words = self.tr("Forgetting everything, as soon as the model is free…")
+        self._begin(words, self._on_everything_forgotten, self._bridge.engine.forgetting.forget_everything)
 
-    def _begin(self, command: PersonalCommand, sentence: str) -> None:
-        if self._under_way is not None:
-            return
-        self._under_way = command
+    def _begin(
+        self,
+        words: str,
+        show: Callable[[T], object],
+        method: Callable[P, T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> Request[T] | None:
+        """None while another request is under way."""
+        if self._is_busy:
+            return None
+        self._is_busy = True
         self._undo = None
-        self._bridge.post(command).failed.connect(self._on_failed)
+        request = self._bridge.ask(method, *args, **kwargs)
+        request.answered.connect(show)
+        request.failed.connect(self._on_failed)
         self.dialog.set_busy(True)
-        self.dialog.show_words(sentence)
+        self.dialog.show_words(words)
+        return request
 
     # What the engine says
 
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case LearnedRead():
-                self._learned = event
-                self._show()
-            case ProfileShown(path, summary):
-                self._end()
-                self._profile = path
-                view = profile_view(summary, self._learned.summary, self._loaded)
-                self.dialog.profile.show_profile(path.name, view)
-                self.dialog.clear_words()
-            case ProfileExported(path, num_bytes, with_recall):
-                texts = self.tr("It contains no text that you typed.")
-                if with_recall:
-                    texts = self.tr(
-                        "It contains text that you typed; share it only with people who may read your chats."
-                    )
-                words = self.tr("Exported to {file} ({size}).").format(file=path.name, size=size_words(num_bytes))
-                self._end(f"{words} {texts}")
-            case ProfileImported(path, outcome, replaced):
-                self._close_profile()
-                words = self.tr("Imported {file}.").format(file=path.name)
-                what = self.tr("It replaced what was learned here.") if replaced else ""
-                self._end(" ".join(filter(None, (words, what, outcome_words(outcome)))))
-            case AdapterUsed(command, before):
-                self._on_adapter_used(command, before)
-            case LearnedForgotten():
-                words = self.tr(
-                    "What was learned is forgotten. Your chats are still here, and their text is reused until you "
-                    "delete them or forget everything."
-                )
-                self._end(words)
-            case EverythingForgotten(num_conversations):
-                words = self.tr(
-                    "Everything is forgotten: {number} chat(s), and everything learned.",
-                    "",
-                    num_conversations,
-                )
-                self._end(words.format(number=whole(num_conversations)))
-            case DeletedErased(left):
-                self._show_left(left)
-            case DrafterLearned() | LearnedGrew() | ConversationsDeleted():
-                self._read_again()
-            case LearningChanged():
-                self._learning = event
-                self.dialog.learning.show_can_learn(event.can_learn)
-                self._show()
-            case SpeculationChanged(name, _, is_drafting) if (name, is_drafting) != self._drafting:
-                self._drafting = name, is_drafting
-                self._read_again()
-            case TargetReady(target):
-                self._target = target.name
-                self._read_again()
+    def _on_profile_read(self, path: Path, summary: ProfileSummary) -> None:
+        self._end()
+        self._profile = path
+        self.dialog.profile.show_profile(path.name, profile_view(summary, self._learned.summary, self._loaded))
+        self.dialog.clear_words()
+
+    def _on_exported(self, file: str, with_recall: bool, num_bytes: int) -> None:
+        texts = self.tr("It contains no text that you typed.")
+        if with_recall:
+            texts = self.tr("It contains text that you typed; share it only with people who may read your chats.")
+        words = self.tr("Exported to {file} ({size}).").format(file=file, size=size_words(num_bytes))
+        self._end(f"{words} {texts}")
+
+    def _on_imported(self, file: str, replaced: bool, outcome: ImportOutcome) -> None:
+        self._close_profile()
+        words = self.tr("Imported {file}.").format(file=file)
+        what = self.tr("It replaced what was learned here.") if replaced else ""
+        self._end(" ".join(filter(None, (words, what, outcome_words(outcome)))))
+
+    def _on_learned_forgotten(self, _nothing: None) -> None:
+        words = self.tr(
+            "What was learned is forgotten. Your chats are still here, and their text is reused until you "
+            "delete them or forget everything."
+        )
+        self._end(words)
+
+    def _on_everything_forgotten(self, num_conversations: int) -> None:
+        words = self.tr(
+            "Everything is forgotten: {number} chat(s), and everything learned.",
+            "",
+            num_conversations,
+        )
+        self._end(words.format(number=whole(num_conversations)))
+
+    def _on_learning_changed(self, event: LearningChanged) -> None:
+        self._learning = event
+        self.dialog.learning.show_can_learn(event.can_learn)
+        self._show()
+
+    def _on_speculation_changed(self, event: SpeculationChanged) -> None:
+        drafting = event.target_name, event.is_drafting
+        if drafting != self._drafting:
+            self._drafting = drafting
+            self._read_again(event)
+
+    def _on_ready(self, event: TargetReady) -> None:
+        self._target = event.target.name
+        self._read_again(event)
 
     @property
     def _loaded(self) -> ModelInUse:
@@ -219,12 +232,11 @@ class PersonalController(Controller):
         self.dialog.learned.show_models(model_views(summary, loaded, progress))
         self.dialog.forget.show_kept(kept_words(summary, loaded))
 
-    def _on_adapter_used(self, command: UseAdapter, before: int | None) -> None:
-        is_loaded = self._learned.in_use == (command.target_fingerprint, command.drafter_fingerprint)
-        can_undo = before != command.number
-        self._end(self._words_of_use(command.number, is_loaded), can_undo=can_undo)
+    def _on_adapter_used(self, pair: FingerprintPair, number: int | None, before: int | None) -> None:
+        can_undo = before != number
+        self._end(self._words_of_use(number, self._learned.in_use == pair), can_undo=can_undo)
         if can_undo:
-            self._undo = UseAdapter(command.target_fingerprint, command.drafter_fingerprint, before)
+            self._undo = pair, before
 
     def _words_of_use(self, number: int | None, is_loaded: bool) -> str:
         if number is not None:
@@ -238,43 +250,48 @@ class PersonalController(Controller):
         return self.tr("Snapshot {number} will be used once its model and drafter are loaded.").format(number=number)
 
     @Slot(object)
-    def _on_failed(self, failed: Failed) -> None:
-        if isinstance(failed.command, ShowProfile):
-            self._close_profile()
+    def _on_failed(self, failure: Failure) -> None:
         self._end()
-        self.dialog.show_words(failed.sentence, is_error=True)
+        self.dialog.show_words(failure.sentence, is_error=True)
         if not self.dialog.isVisible():
-            self._window.toasts.show_error(failed.sentence)
+            self._window.toasts.show_error(failure.sentence)
 
     @Slot(object)
-    def _on_reading_failed(self, failed: Failed) -> None:
+    def _on_reading_failed(self, failure: Failure) -> None:
         self.dialog.learned.show_unread()
-        if self._under_way is None:
-            self.dialog.show_words(failed.sentence, is_error=True)
+        if not self._is_busy:
+            self.dialog.show_words(failure.sentence, is_error=True)
 
     def _end(self, sentence: str = "", can_undo: bool = False) -> None:
-        self._under_way = None
+        self._is_busy = False
         self.dialog.set_busy(False)
         if sentence:
             self.dialog.show_words(sentence, can_undo=can_undo)
             if not self.dialog.isVisible():
                 self._window.toasts.show_info(sentence)
 
-    def _show_left(self, left: tuple[str, ...]) -> None:
-        """Once; it stays on the page."""
-        for sentence in left:
+    def _show_left(self, event: DeletedErased) -> None:
+        """A toast tells each sentence once; it stays on the page."""
+        for sentence in event.left:
             if sentence not in self._left:
                 self._window.toasts.show_info(sentence)
-        self._left = left
-        self.dialog.forget.show_left(left)
+        self._left = event.left
+        self.dialog.forget.show_left(event.left)
 
     def _read(self) -> None:
-        self._bridge.post(ReadLearned()).failed.connect(self._on_reading_failed)
+        reading = self._bridge.ask(self._bridge.engine.personal.read_learned)
+        reading.answered.connect(self._on_read)
+        reading.failed.connect(self._on_reading_failed)
 
-    def _read_again(self) -> None:
+    def _on_read(self, learned: LearnedState) -> None:
+        self._learned = learned
+        self._show()
+
+    def _read_again(self, _change: Event) -> None:
         if self.dialog.isVisible():
             self._read()
 
+    @Slot()
     def _close_profile(self) -> None:
         self._profile = None
         self.dialog.profile.close_preview()

@@ -19,7 +19,7 @@ from engine.speculation.replies.reply import ReplyWriter
 from engine.speculation.replies.run import PreparedReply
 from engine.speculation.replies.writing import Reply
 from engine.values.asked import Asked, Refusal
-from engine.values.commands import Answer, Command, UpdateRecall
+from engine.values.commands import Answer
 from engine.values.config import ReplySettings
 from engine.values.errors import MendableError, NotPossible, PromptTooLong, StoreUnusable
 from engine.values.events import (
@@ -52,7 +52,7 @@ class Answering:
     _remembering: Remembering
     _precedence: Precedence
     _emit: Listener
-    _post: Callable[[Command], object]
+    _catch_up: Callable[[], object]
 
     def answer(self, command: Answer, stop: StopSignal) -> None:
         """What the client can mend is told to it, and raises nothing."""
@@ -161,7 +161,7 @@ class Answering:
             self._recall.add(kept.prompt, owner=command.owner)
             self._recall.add(message, reply.tokens, command.owner)
             self._learning.take(message, prepared.turns, reply.verified, local.target.vocabulary)
-            self._post(UpdateRecall())
+            self._catch_up()
 
 
 def _prepared(

@@ -9,7 +9,7 @@ from engine.backend.chats.message_keeper import MessageKeeper
 from engine.backend.storage import Repository
 from engine.backend.teaching.learning_service import LearningService
 from engine.backend.teaching.recall import Recall
-from engine.speculation.model.files.readings import Readings
+from engine.speculation.model.files.prompt_cache import PromptCache
 from engine.values.config import OwnSampling
 from engine.values.conversations import Conversation, ConversationSummary
 from engine.values.events import (
@@ -36,7 +36,7 @@ class ChatEditor:
     _recall: Recall
     _learning: LearningService
     _keeper: MessageKeeper
-    _readings: Readings
+    _prompt_cache: PromptCache
     _emit: Listener
     _erase: Callable[[], object]  # what was deleted, on another thread
 
@@ -65,7 +65,7 @@ class ChatEditor:
         before = self._repository.open_conversation(conversation_id).system_prompt
         system_prompt = before if system_prompt is None else system_prompt
         if before != system_prompt:
-            self._readings.forget(conversation_id)  # the old one is not to stay in it
+            self._prompt_cache.forget(conversation_id)  # the old one is not to stay in it
         changed = self._repository.change_conversation(conversation_id, system_prompt, sampling)
         self._emit(ConversationChanged(changed))
         return system_prompt
@@ -159,7 +159,7 @@ class ChatEditor:
 
     def _unlearn(self, conversation_ids: Iterable[int]) -> None:
         for number in conversation_ids:
-            for reader in (self._recall, self._learning, self._readings):
+            for reader in (self._recall, self._learning, self._prompt_cache):
                 reader.forget(number)
 
     def _relearn(self, conversation_ids: Iterable[int]) -> None:

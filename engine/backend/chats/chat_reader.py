@@ -44,7 +44,7 @@ class ChatReader:
 
     def search(self, words: str, stop: StopSignal = NEVER) -> tuple[SearchHit, ...]:
         """Last used conversations first; no more than a list can show. Raises Cancelled."""
-        hits = () if stop.is_set() else self._repository.search(words, stop.is_set)
+        hits = self._repository.search(words, stop.is_set)
         if stop.is_set():
             raise Cancelled("The search was replaced by another one.")
         return hits

@@ -14,7 +14,7 @@ from engine.backend.chats.calling import Calling, fitted, fitted_anywhere
 from engine.backend.chats.embedding import Embedding
 from engine.backend.chats.message_keeper import MessageKeeper, ReplyToKeep
 from engine.backend.chats.open_chats import OpenChats
-from engine.backend.chats.reading_keeper import ReadingKeeper
+from engine.backend.chats.prompt_cache_keeper import PromptCacheKeeper
 from engine.backend.chats.reply_events import ReplyEvents
 from engine.backend.chats.target_in_use import TargetInUse
 from engine.backend.chats.turns import check_own, is_prompt
@@ -29,19 +29,17 @@ from engine.speculation.replies.writing import AnyWriter, Prepared, Reply
 from engine.values.commands import (
     Answer,
     ChatCommand,
-    Command,
     ContinueReply,
     EditPrompt,
     Embed,
     Regenerate,
     ReplyCommand,
     Send,
-    UpdateRecall,
 )
 from engine.values.config import OwnSampling, ReplySettings
 from engine.values.conversations import Conversation, Message, Role
 from engine.values.errors import Cancelled, ConversationMissing, NotPossible, PromptTooLong
-from engine.values.events import ConversationChanged, LearnedGrew, Listener, PromptStored, ReplyFinished
+from engine.values.events import ConversationChanged, Listener, PromptStored, ReplyFinished
 from engine.values.logged import Loggable
 from engine.values.origins import TARGET
 from engine.values.replies import OriginRun, ReplyStatistics, StopReason, Thought
@@ -62,25 +60,15 @@ class ChatService:
     target: TargetInUse
     _keeper: MessageKeeper
     _chats: OpenChats
-    _readings: ReadingKeeper
+    _prompt_cache: PromptCacheKeeper
     _calling: Calling
     _answering: Answering
     embedding: Embedding
     _keep_part: Callable[[ReplyToKeep], object]  # `MessageKeeper.keep` on its thread
     _emit: Listener
-    _post: Callable[[Command], object]  # queues a command of the engine's own
+    _catch_up: Callable[[], object]  # `Upkeep.catch_up` on its thread
 
     def handle(self, command: ChatCommand, stop: StopSignal) -> None:
-        if isinstance(command, UpdateRecall):  # nobody waits for it
-            if command.restarts:
-                self._recall.restart()
-            with self.target.watched():
-                if self.target.local is not None:
-                    if self._recall.catch_up():
-                        self._post(UpdateRecall())
-                    else:
-                        self._emit(LearnedGrew())
-            return
         with self._learning.pause():
             match command:
                 case Answer():
@@ -90,7 +78,7 @@ class ChatService:
                 case ReplyCommand():
                     self.target.require(stop)
                     self.target.check_agreed()
-                    self._readings.begin()
+                    self._prompt_cache.begin()
                     with self.target.watched(), _heard():
                         self._write(command, stop)
                     self.target.prove()
@@ -307,7 +295,7 @@ class ChatService:
             settings = replace(settings, sampling=replace(settings.sampling, seed=seed))
         loaded = self.target.loaded
         name, identity = loaded.writer.target_name, loaded.identity or None
-        number, chat = self._keeper.begin_reply(), self._readings.chat_of(conversation.summary)
+        number, chat = self._keeper.begin_reply(), self._prompt_cache.chat_of(conversation.summary)
 
         def part(text: str, thoughts: tuple[Thought, ...], statistics: ReplyStatistics) -> ReplyToKeep:
             if before is not None:
@@ -339,8 +327,8 @@ class ChatService:
                 self._recall_reply(prepared, asked, message, reply, before)
                 if before is None:
                     self._learning.take(message, prepared.turns, reply.verified, local.target.vocabulary)
-                self._post(UpdateRecall())
-            self._readings.keep(chat)
+                self._catch_up()
+            self._prompt_cache.keep(chat)
         if reply.failure is not None:
             raise reply.failure
         return message

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from engine.backend.chats.target_in_use import TargetInUse
 from engine.values.prompts import TokenCount
-from engine.values.requests import NEVER
-from engine.values.stop_signal import StopSignal
 
 _SAMPLED = 2_000  # characters of a text that is too long to count all its tokens
 
@@ -19,10 +17,10 @@ class Counting:
 
     _target: Callable[[], TargetInUse | None]
 
-    def count(self, text: str, stop: StopSignal = NEVER) -> TokenCount | None:
-        """None if this program runs no target, or it was stopped."""
+    def count(self, text: str) -> TokenCount | None:
+        """None if this program runs no target."""
         target = self._target()
-        if target is None or target.local is None or stop.is_set():
+        if target is None or target.local is None:
             return None
         number = target.count_tokens(text)
         if number is not None:

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 
 from engine.backend.storage import Repository
-from engine.speculation.model.files.readings import Readings
+from engine.speculation.model.files.prompt_cache import PromptCache
 from engine.values.events import DeletedErased, Listener
 from engine.values.requests import NEVER
 from engine.values.stop_signal import StopSignal
@@ -19,12 +19,12 @@ _GLANCE_S = 0.1
 @dataclass(frozen=True, slots=True)
 class ErasingService:
     _repository: Repository
-    _readings: Readings
+    _prompt_cache: PromptCache
     _emit: Listener
 
     def erase(self, stop: StopSignal = NEVER) -> None:
         """Returns when all is erased, or when it is stopped."""
-        self._readings.forget_others({each.id for each in self._repository.list_conversations()})
+        self._prompt_cache.forget_others({each.id for each in self._repository.list_conversations()})
         told: tuple[str, ...] | None = None
         pause_s = _FIRST_PAUSE_S
         while not stop.is_set():

@@ -16,7 +16,7 @@ from engine.backend.teaching.practice import TargetAtHand
 from engine.backend.teaching.recall import Recall
 from engine.speculation.decoding.speculation import Speculation
 from engine.speculation.model.chat import template_apart
-from engine.speculation.model.files.readings import Readings
+from engine.speculation.model.files.prompt_cache import PromptCache
 from engine.speculation.model.files.sources import resolve_target
 from engine.speculation.model.files.suspects import Suspects
 from engine.speculation.model.interface import Interrupted, Target, TargetFeature
@@ -25,7 +25,6 @@ from engine.speculation.model.prompt_text import PromptText
 from engine.speculation.replies.reopening import Reopening
 from engine.speculation.replies.reply import ReplyWriter
 from engine.speculation.replies.writing import AnyWriter
-from engine.values.commands import Command, UpdateRecall
 from engine.values.config import AUTOMATIC, STARTER, SamplingSettings, TargetOptions, TargetSettings
 from engine.values.errors import Cancelled, MendableError, NotPossible, TargetSuspect
 from engine.values.events import Listener, SpeculationChanged, TargetInfo, TargetLoading, TargetReady, TargetRefused
@@ -97,8 +96,8 @@ class TargetInUse:
         load_source: LoadSource,
         speculate: Speculate,
         emit: Listener,
-        post: Callable[[Command], object],
-        readings: Readings,
+        catch_up: Callable[[], object],
+        prompt_cache: PromptCache,
         remote: RemoteTargets,
     ) -> None:
         self._remote = remote
@@ -108,8 +107,8 @@ class TargetInUse:
         self._load_source = load_source
         self._speculate = speculate
         self._emit = emit
-        self._post = post
-        self._readings = readings
+        self._catch_up = catch_up
+        self._prompt_cache = prompt_cache
         self._suspects = Suspects(repository.data_dir)
         self._counting = threading.Lock()  # the target is not closed in the middle of it
         self._loaded: Loaded | None = None
@@ -170,7 +169,6 @@ class TargetInUse:
             raise
 
     def _load(self, order: LoadOrder, stop: StopSignal) -> TargetInfo:
-        _check_cancelled(order, stop)
         if is_reference(order.target):
             return self._load_remote(order, stop)
         source = resolve_target(order.target, self._repository, order.identity)
@@ -207,7 +205,7 @@ class TargetInUse:
             speculation.tell(
                 lambda now: self._emit(TargetReady(_describe(source, target, now, settings, writer), order))
             )
-        self._post(UpdateRecall())
+        self._catch_up()
         return_free_memory()  # of the target before this one
         return _describe(source, target, speculation, settings, writer)
 
@@ -305,7 +303,7 @@ class TargetInUse:
         return self._speculate(target, stop, own or self._drafter, source.identity)
 
     def _writer(self, target: Target, speculation: Speculation, source: TargetSource) -> ReplyWriter:
-        return ReplyWriter(target, speculation, Reopening.of(target, self._readings, source.identity))
+        return ReplyWriter(target, speculation, Reopening.of(target, self._prompt_cache, source.identity))
 
     def _open_writer(
         self, source: TargetSource, target: Target, order: LoadOrder, stop: StopSignal

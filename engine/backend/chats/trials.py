@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from engine.backend.chats.comparing import compare
 from engine.backend.chats.machine import measure_machine, tell_costs
 from engine.backend.chats.open_chats import OpenChats
-from engine.backend.chats.reading_keeper import ReadingKeeper
+from engine.backend.chats.prompt_cache_keeper import PromptCacheKeeper
 from engine.backend.chats.target_in_use import Local, TargetInUse
 from engine.backend.chats.turns import before_last_prompt
 from engine.backend.storage import Repository
@@ -38,7 +38,7 @@ class Trials:
     _recall: Recall
     _target: TargetInUse
     _chats: OpenChats
-    _readings: ReadingKeeper
+    _prompt_cache: PromptCacheKeeper
 
     def compare(
         self,
@@ -84,7 +84,7 @@ class Trials:
         local = self._target.local
         if local is None:
             raise NotPossible(remote_sentence)
-        self._readings.begin()
+        self._prompt_cache.begin()
         return local
 
     def _sampled(self, order: ComparisonOrder) -> ReplySettings:

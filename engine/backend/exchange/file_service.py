@@ -12,7 +12,6 @@ from engine.backend.exchange.preset_service import PresetService
 from engine.backend.exchange.presets import read_presets, write_presets
 from engine.backend.storage import Repository
 from engine.backend.teaching.learning_service import LearningService
-from engine.values.commands import Command, UpdateRecall
 from engine.values.conversations import ConversationTree, ExportFormat, ImportedConversations, LeftOut, TextFile
 from engine.values.errors import Cancelled, ConversationMissing, FileUnusable, SettingInvalid
 from engine.values.events import ConversationsImported, Listener
@@ -32,7 +31,7 @@ class FileService:
     _presets: Callable[[], PresetService]
     _learning: LearningService
     _emit: Listener
-    _post: Callable[[Command], object]  # queues a command of the engine's own
+    _catch_up: Callable[..., object]  # `Upkeep.catch_up` on its thread
     _count_tokens: Callable[[str], int | None]  # of the target in use; None: there is none, or it is too much for it
 
     def read(self, path: Path, stop: StopSignal = NEVER) -> TextFile | Picture:
@@ -101,13 +100,12 @@ class FileService:
                 check()
                 raise
 
-        check()
         read = read_chats(path, check, sizes_of)
         added = self._open_repository().add_trees(read.trees, check)
         known = [(LeftOut.KNOWN, tree.title) for tree, new in zip(read.trees, added, strict=True) if not new]
         self._emit(ConversationsImported())
         if any(added) and self._learning.is_enabled:
-            self._post(UpdateRecall(restarts=True))
+            self._catch_up(restarts=True)
         return ImportedConversations(sum(added), (*known, *read.left_out))
 
     def export_presets(

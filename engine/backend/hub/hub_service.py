@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from engine.backend.library.suggestions import read_suggestions
 from engine.values.config import update_url
-from engine.values.errors import Cancelled
 from engine.values.requests import NEVER
 from engine.values.stop_signal import StopSignal
 from engine.values.targets import HubFile, HubFiles, HubModel, Release
@@ -28,13 +27,11 @@ class HubService:
 
     _library: Callable[[], LibraryService]
 
-    def search(self, words: str, stop: StopSignal = NEVER) -> tuple[HubModel, ...]:
-        """The models that match, most downloaded first; without words the most downloaded of all. Raises FetchFailed,
-        and Cancelled if a newer search has replaced it."""
+    def search(self, words: str) -> tuple[HubModel, ...]:
+        """The models that match, most downloaded first; without words the most downloaded of all. Raises
+        FetchFailed."""
         from engine.backend.hub.search import search_models
 
-        if stop.is_set():
-            raise Cancelled("The search was replaced by another one.")
         return search_models(words)
 
     def files(self, repository: str) -> HubFiles:

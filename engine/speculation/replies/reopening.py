@@ -7,8 +7,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from engine.speculation.decoding.session import Session, before_pictures
-from engine.speculation.model.files.reading_file import ReadingKey
-from engine.speculation.model.files.readings import PART_TOKENS, Chat, Lacking, Readings
+from engine.speculation.model.files.prompt_cache import PART_TOKENS, Chat, Lacking, PromptCache
+from engine.speculation.model.files.prompt_cache_file import CacheKey
 from engine.speculation.model.interface import SavedPart, Target, TargetFeature, keeping
 from engine.speculation.numerics.draft import common_prefix_length
 from engine.values.stop_signal import StopSignal
@@ -18,14 +18,14 @@ _FEWEST_TIMED = 32  # tokens by which the pace of reading is known
 _LOADED_BYTES_PER_S = 500e6  # from an ordinary disk, checked and given to llama.cpp
 _GAIN = 2  # times as fast as reading again, or it is not worth the disk
 
-_logger = logging.getLogger("slipstream.readings")
+_logger = logging.getLogger("slipstream.prompt_cache")
 
 
 @dataclass(frozen=True, slots=True)
 class UnkeptPart:
-    """To be written into the kept readings."""
+    """To be written into the prompt cache."""
 
-    key: ReadingKey
+    key: CacheKey
     chat: Chat
     lacking: Lacking
     tokens: tuple[int, ...]
@@ -35,22 +35,22 @@ class UnkeptPart:
 class Reopening:
     """Of one target. The thread that owns the target calls all methods."""
 
-    def __init__(self, target: Target, readings: Readings, identity: str) -> None:
+    def __init__(self, target: Target, cache: PromptCache, identity: str) -> None:
         """`identity`: of the model's file."""
-        self._readings = readings
+        self._cache = cache
         self._vocabulary = target.vocabulary
         self._cuts = keeping(target).saves_parts
         self._rolls_back = target.limits.rolls_back_freely
-        self._key = ReadingKey.of(identity, keeping(target).layout)
+        self._key = CacheKey.of(identity, keeping(target).layout)
         self._token_s = 0.0  # to read one; 0: not known
         self._is_worth_it = True
-        readings.drop_other_layouts(self._key)
+        cache.drop_other_layouts(self._key)
 
     @classmethod
-    def of(cls, target: Target, readings: Readings, identity: str) -> Reopening | None:
+    def of(cls, target: Target, cache: PromptCache, identity: str) -> Reopening | None:
         """None where nothing of this target can be kept, or its file is not known."""
         can = TargetFeature.KEEPS in target.features and bool(identity)
-        return cls(target, readings, identity) if can else None
+        return cls(target, cache, identity) if can else None
 
     def is_worth(self, held: Sequence[int], tokens: Sequence[int]) -> bool:
         """Whether much of a prompt would be read again."""
@@ -58,7 +58,7 @@ class Reopening:
 
     def known(self, conversation: Hashable) -> list[int]:
         """The tokens that are kept of a conversation; empty where it is new."""
-        tokens = self._readings.latest(self._key, conversation) if isinstance(conversation, int) else []
+        tokens = self._cache.latest(self._key, conversation) if isinstance(conversation, int) else []
         return tokens if all(0 <= token < len(self._vocabulary) for token in tokens) else []
 
     def reopen(self, session: Session, tokens: Sequence[int], stop: StopSignal) -> None:
@@ -68,7 +68,7 @@ class Reopening:
         usable = self._usable(before_pictures(held, session.runs), tokens)
         if len(tokens) - usable < _FEWEST:
             return
-        steps = self._readings.find(self._key, tokens[:-1], self._cuts)
+        steps = self._cache.find(self._key, tokens[:-1], self._cuts)
         if not steps or steps[-1].end - usable < _FEWEST:
             return
         session.keep(usable)
@@ -77,11 +77,11 @@ class Reopening:
                 return
             if step.end <= len(held):
                 continue
-            saved = self._readings.read(step)
+            saved = self._cache.read(step)
             if saved is None:
                 return
             if not session.restore(saved, tokens[: step.end]):
-                self._readings.refuse(step)
+                self._cache.refuse(step)
                 return
         _logger.info("%d of %d tokens were not read again", len(held) - usable, len(tokens))
 
@@ -95,7 +95,7 @@ class Reopening:
         held = tuple(before_pictures(session.tokens, session.runs))
         if len(held) < PART_TOKENS or not self._is_worth_it:
             return None
-        lacking = self._readings.lacking(self._key, held, self._cuts)
+        lacking = self._cache.lacking(self._key, held, self._cuts)
         saved = None if lacking is None else session.save(lacking.start, lacking.end)
         if lacking is None or saved is None:
             return None

@@ -13,7 +13,7 @@ from engine.speculation.decoding.speculation import Speculation
 from engine.speculation.model.chat.call_grammar import CallGrammar, CallGrammars
 from engine.speculation.model.chat.grammar import Grammar, Grammars
 from engine.speculation.model.chat.tool_format import ToolFormat
-from engine.speculation.model.files.readings import Chat
+from engine.speculation.model.files.prompt_cache import Chat
 from engine.speculation.model.interface import PromptReader, Target, TargetFeature, Vocabulary, seeing
 from engine.speculation.numerics.draft import common_prefix_length
 from engine.speculation.numerics.draft_length import PassCosts

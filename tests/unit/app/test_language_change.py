@@ -183,7 +183,7 @@ def test_what_the_engine_said_is_said_again_but_no_news(desk: Desk) -> None:
 
 
 def test_forgotten_words_are_not_kept(desk: Desk) -> None:
-    desk.bridge.tell(PresetsListed((Preset(1, "Mine", "Rhyme."),), ()), StoreBehind(OFF), EverythingForgotten(2))
+    desk.bridge.tell(PresetsListed((Preset(1, "Mine", "Rhyme."),), ()), StoreBehind(OFF), EverythingForgotten())
     assert not any(isinstance(each, PresetsListed | FoldersListed | StoreBehind) for each in desk.bridge.facts)
 
 

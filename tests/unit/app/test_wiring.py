@@ -18,8 +18,7 @@ from app.settings.app_settings import SettingsFile
 from app.startup.first_paint import OpenedWindow
 from app.theme import ThemeKeeper
 from app.wiring import WiredWindow
-from engine import AUTOMATIC, STARTER, Command, LearningSettings, OwnSampling, ReadLearned, Send
-from engine.values.commands import UpdateRecall
+from engine import AUTOMATIC, STARTER, Command, LearningSettings, OwnSampling, Send
 from engine.values.config import SpeculationSettings
 from engine.values.conversations import Conversation, ConversationSummary, Message, Role
 from engine.values.errors import TargetSuspect
@@ -28,6 +27,7 @@ from engine.values.events import (
     ConversationsDeleted,
     ConversationsListed,
     Failed,
+    OwnWorkFailed,
     TargetInfo,
     TargetReady,
     TargetsListed,
@@ -161,7 +161,7 @@ CASES: tuple[tuple[type[Command] | str, Callable[[Desk], object], Outcome], ...]
     ("use_drafter", lambda desk: desk.app.drafters.dialog.chosen.emit(AUTOMATIC, False), SAID),
     (Send, Desk.send, SAID),
     ("save_draft", Desk.begin_a_prompt_and_leave, SILENT),
-    (ReadLearned, lambda desk: desk.window.personal_action.trigger(), SILENT),
+    ("read_learned", lambda desk: desk.window.personal_action.trigger(), SILENT),
 )
 
 
@@ -239,7 +239,8 @@ def test_a_store_that_cannot_be_opened_is_shown_in_one_place(desk: Desk) -> None
 
 
 def test_what_the_engine_asked_of_itself_is_shown_too(ready: Desk) -> None:
-    assert ready.fail(UpdateRecall()) == ["No."]
+    ready.bridge.tell(OwnWorkFailed("No."))
+    assert [toast.words.text() for toast in ready.window.toasts.shown] == ["No."]
 
 
 def test_what_the_window_shows_is_on_the_disk_when_it_is_closed(desk: Desk) -> None:

@@ -1,31 +1,11 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from unittest.mock import MagicMock
 
 import pytest
 
-from engine.factory import Lazy, Services, row_of
-from engine.values.commands import ChatCommand, Command, ReplyCommand, Send, UpdateRecall
-from engine.values.config import EngineConfig
+from engine.factory import Lazy
 from engine.values.errors import StoreUnusable
-from engine.values.stop_signal import StopSignal
-from tests.fakes.commands import ALL_COMMANDS
-from tests.fakes.precedence import NOBODY
-
-
-def test_every_command_is_carried_out_by_something(tmp_path: Path) -> None:
-    services = Services(
-        EngineConfig(tmp_path), lambda _event: None, lambda _command: StopSignal(), MagicMock(), MagicMock(), NOBODY
-    )
-    for command in ALL_COMMANDS:
-        assert callable(row_of(services._handlers, command))
-
-
-def test_the_row_of_the_nearest_type_counts() -> None:
-    table: dict[type, str] = {ReplyCommand: "mail", Command: "any", ChatCommand: "chat"}
-    assert [row_of(table, kind) for kind in (Send, UpdateRecall, Command)] == ["mail", "chat", "any"]
 
 
 def test_many_threads_get_the_one_that_was_built() -> None:

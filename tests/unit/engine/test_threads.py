@@ -11,22 +11,20 @@ from pathlib import Path
 import llama_cpp  # noqa: F401, no plain tests
 import pytest
 
-from engine import Engine, EngineConfig, ForgetEverything
+from engine import Engine, EngineConfig
 from engine.backend.chats.chat_editor import ChatEditor
 from engine.backend.chats.chat_reader import ChatReader
 from engine.backend.storage import Repository
-from engine.factory import Services, row_of
+from engine.factory import Services
 from engine.speculation.model.interface import Target
-from engine.threads import _THREADS
 from engine.values.asked import Asked
-from engine.values.commands import Answer, ChatCommand, EditPrompt, Regenerate, Send
+from engine.values.commands import Answer, EditPrompt, Regenerate, Send
 from engine.values.config import OwnSampling, ReplySettings, SpeculationSettings
 from engine.values.conversations import ChatTurn, ExportFormat, Message, Role
 from engine.values.errors import TargetUnusable
 from engine.values.events import (
     AnswerEnded,
     AnswerStarted,
-    EverythingForgotten,
     Failed,
     Finished,
     PromptStored,
@@ -36,19 +34,8 @@ from engine.values.events import (
 )
 from engine.values.stop_signal import StopSignal
 from engine.values.targets import LoadOrder
-from tests.fakes.commands import ALL_COMMANDS
 from tests.fakes.listener import EventQueue
 from tests.fakes.target import FakeTarget, says
-
-
-def test_every_command_has_a_thread() -> None:
-    for command in ALL_COMMANDS:
-        assert row_of(_THREADS, command)
-
-
-def test_everything_is_forgotten_on_the_thread_that_replies() -> None:
-    on_chat = {kind for kind in ALL_COMMANDS if row_of(_THREADS, kind) == "chat"}
-    assert on_chat == {*(kind for kind in ALL_COMMANDS if issubclass(kind, ChatCommand)), ForgetEverything}
 
 
 @pytest.fixture
@@ -112,10 +99,10 @@ def test_what_is_being_imported_when_everything_is_forgotten_is_not_added(tmp_pa
         assert engine.ask(engine.files.export_conversations, file, None, ExportFormat.JSON).result() == 50
         imports = [engine.ask(engine.files.import_conversations, file) for _ in range(3)]
         of_presets = engine.ask(engine.files.import_presets, file)
-        engine.post(ForgetEverything())
+        forgetting = engine.ask(engine.forgetting.forget_everything)
         assert imports[-1].signal.is_set(), "which waits for the others"
         assert of_presets.signal.is_set()
-        events.wait_for(EverythingForgotten)
+        forgetting.result()
         assert of_presets.failure is not None  # after all that was asked of files before
     finally:
         assert engine.close()
@@ -326,9 +313,9 @@ def test_a_prompt_is_stored_and_told_while_the_computer_is_measured(held: Held) 
 
 
 def test_what_waits_while_everything_is_forgotten_is_stored_afterwards(held: Held) -> None:
-    held.engine.post(ForgetEverything())
+    forgetting = held.engine.ask(held.engine.forgetting.forget_everything)
     held.engine.post(Send("Hi", None, ReplySettings()))
     held.free.set()
-    held.events.wait_for(EverythingForgotten)
+    forgetting.result()
     held.events.wait_for(ReplyFinished)
     assert held.stored == [("", ["Hi", "Hello."])]

@@ -39,10 +39,11 @@ def test_commands_are_carried_out_in_order_on_another_thread() -> None:
 
 
 def test_a_failure_says_whether_it_was_wanted_to_end_and_a_kind_can_be_ended_alone() -> None:
-    events = EventQueue()
+    events, begun = EventQueue(), threading.Event()
 
     def handle(command: Command, stop: StopSignal) -> None:
         if isinstance(command, OpenThing):
+            begun.set()
             while not stop.is_set():
                 time.sleep(0.001)
             raise NotPossible("It was ended.")
@@ -52,11 +53,12 @@ def test_a_failure_says_whether_it_was_wanted_to_end_and_a_kind_can_be_ended_alo
     other = worker.post(ListThings())
     worker.post(OpenThing(1))
     waiting = worker.post(OpenThing(2))
+    assert begun.wait(10)
     worker.stop(OpenThing)
     assert waiting.is_set()
     assert not other.is_set()
-    for number in (1, 2):
-        assert events.wait_for(Failed) == Failed("It was ended.", OpenThing(number), is_stopped=True)
+    assert events.wait_for(Failed) == Failed("It was ended.", OpenThing(1), is_stopped=True)
+    assert Finished(OpenThing(2)) in events.seen, "it did not begin"
     assert close(worker, 2.0)
 
 
@@ -130,25 +132,24 @@ def test_closing_stops_what_runs_and_drops_what_waits() -> None:
     assert worker.post(OpenThing(3)).is_set(), "after closing, nothing is taken any more"
 
 
-def test_a_command_can_be_stopped_before_it_begins() -> None:
+def test_a_command_that_is_stopped_before_it_begins_ends_at_once() -> None:
     release = threading.Event()
-    seen: list[bool] = []
+    events = EventQueue()
+    carried_out: list[Command] = []
 
-    def handle(command: Command, stop: StopSignal) -> None:
-        if command == OpenThing(1):
-            release.wait(10)
-        else:
-            seen.append(stop.is_set())
+    def handle(command: Command, _stop: StopSignal) -> None:
+        assert release.wait(10)
+        carried_out.append(command)
 
-    worker = Worker("busy", handle, EventQueue())
+    worker = Worker("busy", handle, events)
     worker.start()
     worker.post(OpenThing(1))
     worker.post(OpenThing(2)).set()
+    assert events.wait_for(Finished) == Finished(OpenThing(2))
     release.set()
-    while not seen:
-        time.sleep(0.001)
-    assert seen == [True]
+    events.wait_for(Finished)
     assert close(worker, 2.0)
+    assert carried_out == [OpenThing(1)]
 
 
 def test_closing_says_when_the_thread_does_not_end() -> None:

@@ -20,6 +20,7 @@ class Adding:
     def __init__(self) -> None:
         self.thread = threading.current_thread().name
         self.begun = threading.Event()
+        self.noted: list[str] = []
 
     def add(self, first: int, second: int = 1) -> tuple[int, str]:
         return first + second, self.thread
@@ -31,6 +32,10 @@ class Adding:
         while not stop.is_set():
             pass
         raise Cancelled("It was stopped.")
+
+    def note(self, word: str) -> list[str]:
+        self.noted.append(word)
+        return self.noted
 
     def refuse(self) -> None:
         raise NotPossible("Choose {name}.", name="another")
@@ -44,6 +49,11 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
     made = Engine(EngineConfig(tmp_path), lambda _event: None)
     yield made
     assert made.close()
+
+
+@pytest.fixture
+def service() -> Adding:
+    return Adding()
 
 
 @pytest.fixture
@@ -92,6 +102,55 @@ def test_progress_is_told_and_the_work_can_be_stopped(engine: Engine, adding: Ad
     assert request.failure is not None
     assert request.failure.is_stopped
     assert waiting.result()[0] == 2
+
+
+@pytest.fixture
+def busy(engine: Engine, adding: Adding) -> Request[int]:
+    """A request that has begun, and lasts until it is stopped."""
+    begun = threading.Event()
+    request = engine.begin(adding.count, (1,), {}, lambda _number: begun.set())
+    assert begun.wait(10)
+    return request
+
+
+def test_what_is_stopped_before_it_begins_is_cancelled_at_once(
+    engine: Engine, adding: Adding, busy: Request[int]
+) -> None:
+    waiting = engine.ask(adding.note, "stopped")
+    waiting.stop()
+    with pytest.raises(Cancelled):
+        waiting.result(10)
+    assert not busy.future.done()
+    busy.stop()
+    assert engine.ask(adding.note, "asked").result() == ["asked"]
+
+
+def test_what_is_owed_is_done_although_it_is_stopped_or_the_engine_closed(tmp_path: Path, service: Adding) -> None:
+    owing: Adding = door_to("writing", lambda: service, is_owed=True)
+    engine = Engine(EngineConfig(tmp_path), lambda _event: None)
+    busy = engine.ask(owing.count, 1)
+    assert service.begun.wait(10)
+    waiting = [engine.ask(owing.note, word) for word in ("stopped", "waiting")]
+    waiting[0].stop()
+    assert engine.close()
+    assert busy.future.done()
+    assert [each.result() for each in waiting] == [["stopped", "waiting"]] * 2
+
+
+def test_a_newer_request_stops_those_before_it_and_those_that_it_ends(engine: Engine, service: Adding) -> None:
+    newest: Adding = door_to("search", lambda: service, is_newest_only=True)
+    other: Adding = door_to("files", lambda: service)
+    ending: Adding = door_to("hub", lambda: service, ends=(other.count,))
+    counting = [engine.ask(newest.count, 1), engine.ask(newest.count, 1)]
+    with pytest.raises(Cancelled):
+        counting[0].result(10)
+    assert not counting[1].signal.is_set()
+    engine.ask(newest.add, 1).result(10)
+    assert counting[1].future.done()
+    counting, noting = [engine.ask(other.count, 1) for _ in range(2)], engine.ask(other.note, "noted")
+    engine.ask(ending.add, 1).result(10)
+    assert all(isinstance(each.future.exception(10), Cancelled) for each in counting)
+    assert noting.result(10) == ["noted"], "only the method that it names"
 
 
 def test_what_waits_when_the_engine_is_closed_fails(tmp_path: Path, adding: Adding) -> None:

@@ -250,7 +250,7 @@ def test_nothing_is_left_in_the_window_when_everything_is_forgotten(ready: Desk)
     answered(ready)
     ready.tell(ConversationsDeleted((summary(1, "Old"),)))
     ready.window.prompt_box.set_text("not sent")
-    ready.tell(EverythingForgotten(2), ConversationsListed(()))
+    ready.tell(EverythingForgotten(), ConversationsListed(()))
     assert ready.shown == []
     assert ready.window.prompt_box.text == ""
     assert ready.window.toasts.shown == ()

@@ -170,7 +170,7 @@ def test_what_is_written_last_of_all_is_there_after_a_restart(window: MainWindow
 def test_what_was_begun_is_forgotten_with_everything_also_on_the_disk(window: MainWindow) -> None:
     desk = Desk(window, "secret")
     desk.go_to(1, "another")
-    desk.tell(EverythingForgotten(1))
+    desk.tell(EverythingForgotten())
     assert desk.box.text == ""
     assert desk.kept_new == [""]
     desk.go_to(2, "")

@@ -142,7 +142,7 @@ def test_a_folder_that_is_refused_stays_in_its_dialog(desk: Desk) -> None:
     assert dialog.isVisible()
     assert dialog.problem.text() == "Choose another name."
     assert desk.toasts == []
-    desk.bridge.tell(EverythingForgotten(3))
+    desk.bridge.tell(EverythingForgotten())
     assert not dialog.isVisible()
 
 

@@ -136,5 +136,5 @@ def test_nothing_is_left_of_what_was_found_when_everything_is_forgotten(
 ) -> None:
     write(qtbot, window, "zebra")
     answer(bridge, HITS)
-    tell(bridge, EverythingForgotten(2))
+    tell(bridge, EverythingForgotten())
     assert window.conversations.results.model.rowCount() == 0

@@ -50,7 +50,7 @@ def test_what_the_store_refuses_stays_in_the_chat_with_a_notice_until_it_is_stor
     assert SUBJECT not in notices.shown
     ready.write("More?")
     assert isinstance(ready.take()[-1], Send), "the chat goes on"
-    ready.tell(StoreBehind(FULL), EverythingForgotten(1))
+    ready.tell(StoreBehind(FULL), EverythingForgotten())
     assert SUBJECT not in notices.shown
 
 
@@ -114,7 +114,7 @@ def test_logging_off_waits_for_the_answer_only_where_something_would_be_lost(rea
     notice._on_session_ending(session)  # type: ignore[arg-type]
     assert session.is_cancelled
     assert question(ready.window) is not None
-    ready.tell(EverythingForgotten(1))
+    ready.tell(EverythingForgotten())
 
 
 class Session:

@@ -17,7 +17,7 @@ from app.features.history.page import HistoryPage
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from engine import EngineConfig
-from engine.values.events import DrafterLearned, Event, EverythingForgotten, LearnedForgotten
+from engine.values.events import DrafterLearned, Event, EverythingForgotten, LearnedChanged
 from engine.values.history import History
 from engine.values.outlook import ExpectedSpeeds, Outlook, Span
 from tests.fakes.bridge import FakeBridge
@@ -147,7 +147,7 @@ def test_a_new_store_has_no_history(qtbot: QtBot, window: MainWindow, keeper: Th
     qtbot.waitUntil(lambda: page.empty.text().startswith("No reply has been stored yet."), timeout=30_000)
 
 
-@pytest.mark.parametrize("event", [EverythingForgotten(1), LearnedForgotten()])
+@pytest.mark.parametrize("event", [EverythingForgotten(), LearnedChanged()])
 def test_what_is_forgotten_leaves_the_page_at_once(
     controller: HistoryController, window: MainWindow, bridge: FakeBridge, event: Event
 ) -> None:

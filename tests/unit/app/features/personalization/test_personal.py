@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
@@ -18,39 +17,23 @@ from app.engine_bridge import EngineBridge
 from app.features.personalization.personal import PersonalController
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
-from engine import (
-    EngineConfig,
-    ExportProfile,
-    ForgetEverything,
-    ForgetLearned,
-    ImportProfile,
-    LearningSettings,
-    ReadLearned,
-    ShowProfile,
-    UseAdapter,
-)
+from engine import EngineConfig, LearningSettings
+from engine.doors import Doors
 from engine.values.events import (
-    AdapterUsed,
     DeletedErased,
     DrafterLearned,
     Event,
-    EverythingForgotten,
-    Failed,
-    LearnedForgotten,
+    LearnedChanged,
     LearnedGrew,
-    LearnedRead,
     LearningChanged,
-    ProfileExported,
-    ProfileImported,
-    ProfileShown,
     SpeculationChanged,
     TargetInfo,
     TargetReady,
 )
-from engine.values.learned import ImportOutcome, LearnedSummary, LearningProgress, ProfileSummary
+from engine.values.learned import ImportOutcome, LearnedState, LearnedSummary, LearningProgress, ProfileSummary
 from engine.values.requests import Failure
 from engine.values.targets import LoadOrder
-from tests.fakes.bridge import FakeBridge
+from tests.fakes.bridge import Asked, FakeBridge
 from tests.fakes.chats import unsaved
 from tests.fakes.ear import Ear
 from tests.unit.app.learned_made import IN_USE, NOTHING, WHEN, benefit, learned
@@ -59,9 +42,9 @@ READY = TargetReady(TargetInfo("Tiny", "/t.gguf", "llama", 1000, 10, 2), LoadOrd
 PROFILE = Path("/home/me/me.slipstream")
 
 
-def told(summary: LearnedSummary, progress: LearningProgress | None = None) -> LearnedRead:
-    """Of a loaded model, with a drafter."""
-    return LearnedRead(summary, IN_USE, IN_USE[0], progress)
+def state(summary: LearnedSummary, progress: LearningProgress | None = None) -> LearnedState:
+    """With a loaded model that has a drafter."""
+    return LearnedState(summary, IN_USE, IN_USE[0], progress)
 
 
 class Desk:
@@ -81,13 +64,33 @@ class Desk:
         """With one model that has two adapters, the second of them in use."""
         self.tell(READY)
         self.window.personal_action.trigger()
-        self.tell(told(learned()))
-        self.posted.clear()
+        self.read(state(learned()))
 
     @property
-    def posted(self) -> list[object]:
+    def engine(self) -> Doors:
+        return self.bridge.engine
+
+    @property
+    def asked(self) -> list[Asked]:
+        """What was asked for besides reading, first to last."""
         assert isinstance(self.bridge, FakeBridge)
-        return cast(list[object], self.bridge.posted)
+        return [each for each in self.bridge.all_asked if each.method != self.engine.personal.read_learned]
+
+    @property
+    def calls(self) -> list[tuple[object, ...]]:
+        return [each.call for each in self.asked]
+
+    @property
+    def readings(self) -> list[Asked]:
+        assert isinstance(self.bridge, FakeBridge)
+        return self.bridge.asked(self.engine.personal.read_learned)
+
+    def read(self, learned: LearnedState) -> None:
+        """The answer to all readings that wait, and to one more."""
+        self.tell(LearnedChanged())
+        for reading in self.readings:
+            if not reading.request.future.done():
+                reading.answer(learned)
 
     @property
     def words(self) -> str:
@@ -106,11 +109,11 @@ def desk(window: MainWindow) -> Desk:
 def test_the_menu_opens_the_dialog_and_asks_what_is_learned(desk: Desk) -> None:
     QTest.keyClick(desk.window, Qt.Key.Key_P, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
     assert desk.dialog.isVisible()
-    assert desk.posted == [ReadLearned()]
+    assert len(desk.readings) == 1
     assert desk.dialog.learned.notice.text() == "Loading…"
-    desk.tell(LearnedRead(NOTHING, None))
+    desk.readings[0].answer(LearnedState(NOTHING, None))
     assert desk.dialog.learned.notice.text().startswith("Nothing has been learned yet.")
-    desk.tell(told(learned()))
+    desk.read(state(learned()))
     assert not desk.dialog.learned.notice.isVisible()
     assert len(desk.dialog.learned.cards) == 1
     assert desk.dialog.learning.share_words.text() == "a quarter of the time"
@@ -145,27 +148,25 @@ def test_another_adapter_is_used_and_that_can_be_taken_back(desk: Desk) -> None:
     QTest.mouseDClick(one, Qt.MouseButton.LeftButton)
     one.click()
     as_it_came.click()
-    wanted = UseAdapter(*IN_USE, 1)
-    assert desk.posted == [wanted], "one at a time"
-    desk.tell(AdapterUsed(wanted, 2), told(learned(used=1)))
+    assert desk.calls == [("use_adapter", IN_USE, 1)], "one at a time"
+    desk.asked[-1].answer(2)
     assert desk.words == "Snapshot 1 is used from the next reply on."
     desk.dialog.undo_button.click()
-    back = UseAdapter(*IN_USE, 2)
-    assert desk.posted == [wanted, back]
+    assert desk.calls[1:] == [("use_adapter", IN_USE, 2)]
     assert not desk.dialog.undo_button.isVisible()
-    desk.tell(AdapterUsed(back, 1), told(learned(used=2)))
+    desk.asked[-1].answer(1)
+    desk.read(state(learned(used=2)))
     (card,) = desk.dialog.learned.cards
     card.use_buttons[1].click()
-    none = UseAdapter(*IN_USE, None)
-    assert desk.posted[-1] == none
-    desk.tell(AdapterUsed(none, 2))
+    assert desk.calls[2:] == [("use_adapter", IN_USE, None)]
+    desk.asked[-1].answer(2)
     assert desk.words == "The original drafter is used from the next reply on."
 
 
 def test_an_adapter_of_a_model_that_is_not_loaded_waits_for_it(desk: Desk) -> None:
     desk.open()
     desk.dialog.learned.adapter_chosen.emit("v9", "d", 1)
-    desk.tell(AdapterUsed(UseAdapter("v9", "d", 1), 1))
+    desk.asked[-1].answer(1)
     assert desk.words == "Snapshot 1 will be used once its model and drafter are loaded."
     assert not desk.dialog.undo_button.isVisible(), "nothing changed"
 
@@ -182,23 +183,22 @@ def test_a_profile_is_exported_where_the_user_says(desk: Desk, qtbot: QtBot) -> 
     chooser.fileSelected.emit(str(PROFILE))
     chooser.close()
     qtbot.waitUntil(lambda: page.findChild(QFileDialog) is None)
-    assert desk.posted == [ExportProfile(PROFILE)]
+    assert desk.calls == [("export_profile", PROFILE, False)]
     assert desk.words == "Exporting to me.slipstream…"
     assert not page.export_button.isEnabled()
-    desk.tell(ProfileExported(PROFILE, 2_300_000, False))
+    desk.asked[-1].answer(2_300_000)
     assert desk.words == "Exported to me.slipstream (2.3 MB). It contains no text that you typed."
     page.with_recall.click()
     page.export_requested.emit(str(PROFILE), page.with_recall.isChecked())
-    assert desk.posted[-1] == ExportProfile(PROFILE, with_recall=True)
-    desk.tell(ProfileExported(PROFILE, 2_300_000, True))
+    assert desk.calls[-1] == ("export_profile", PROFILE, True)
+    desk.asked[-1].answer(2_300_000)
     assert "It contains text that you typed" in desk.words
 
 
 def show_profile(desk: Desk) -> None:
     desk.dialog.profile.opened.emit(str(PROFILE))
-    assert desk.posted == [ShowProfile(PROFILE)]
-    desk.posted.clear()
-    desk.tell(ProfileShown(PROFILE, ProfileSummary(WHEN, "0.1.0", learned(2))))
+    assert desk.calls == [("summarize_profile", PROFILE)]
+    desk.asked[-1].answer(ProfileSummary(WHEN, "0.1.0", learned(2)))
 
 
 def test_a_profile_is_looked_at_before_it_is_merged(desk: Desk) -> None:
@@ -213,8 +213,8 @@ def test_a_profile_is_looked_at_before_it_is_merged(desk: Desk) -> None:
     assert desk.words == ""
     page.merge_button.click()
     page.merge_button.click()
-    assert desk.posted == [ImportProfile(PROFILE)]
-    desk.tell(ProfileImported(PROFILE, ImportOutcome(3, 2, 1, 0), False))
+    assert desk.calls[1:] == [("import_profile", PROFILE, False)]
+    desk.asked[-1].answer(ImportOutcome(3, 2, 1, 0))
     assert desk.words == "Imported me.slipstream. New: 3 word patterns, 2 snapshots (1 now in use), 0 texts to reuse."
     assert not page.preview.isVisible()
     assert page.import_button.isVisible()
@@ -225,14 +225,14 @@ def test_replacing_says_first_what_goes(desk: Desk) -> None:
     show_profile(desk)
     page = desk.dialog.profile
     page.replace_button.click()
-    assert desk.posted == []
+    assert len(desk.calls) == 1
     assert "2 snapshots, 1,234 word patterns" in page.question.words.text()
     page.question.no_button.click()
     assert page.merge_button.isVisible()
     page.replace_button.click()
     page.question.yes_button.click()
-    assert desk.posted == [ImportProfile(PROFILE, replace=True)]
-    desk.tell(ProfileImported(PROFILE, ImportOutcome(0, 0, 0, 0), True))
+    assert desk.calls[1:] == [("import_profile", PROFILE, True)]
+    desk.asked[-1].answer(ImportOutcome(0, 0, 0, 0))
     assert desk.words.startswith("Imported me.slipstream. It replaced what was learned here.")
 
 
@@ -250,9 +250,9 @@ def test_a_profile_may_be_dropped_on_the_dialog_and_on_the_window(desk: Desk) ->
 
     for receiver in (desk.window, desk.dialog):
         assert drop(receiver, PROFILE)
-        assert desk.posted[-1] == ShowProfile(PROFILE)
+        assert desk.calls[-1] == ("summarize_profile", PROFILE)
         assert desk.dialog.isVisible()
-        desk.tell(ProfileShown(PROFILE, ProfileSummary(WHEN, "0.1.0", learned())))
+        desk.asked[-1].answer(ProfileSummary(WHEN, "0.1.0", learned()))
         assert desk.dialog.profile.preview.isVisible(), "also where nothing is known yet"
     assert not drop(desk.dialog, Path("/x.txt")), "which the window would attach"
 
@@ -264,12 +264,13 @@ def test_what_was_learned_is_forgotten_after_a_second_word(desk: Desk) -> None:
     page.learned_button.click()
     assert "Your chats, models and settings stay" in page.learned_question.words.text()
     page.learned_question.no_button.click()
-    assert desk.posted == []
+    assert desk.calls == []
     page.learned_button.click()
     page.learned_question.yes_button.click()
     page.forget_learned.emit()
-    assert desk.posted == [ForgetLearned()]
-    desk.tell(LearnedForgotten(), told(NOTHING))
+    assert desk.calls == [("forget_learned",)]
+    desk.asked[-1].answer()
+    desk.read(state(NOTHING))
     assert desk.words.startswith("What was learned is forgotten.")
     assert [card.vocabulary for card in desk.dialog.learned.cards] == [IN_USE[0]], "the model is still loaded"
 
@@ -281,12 +282,12 @@ def test_everything_is_forgotten_after_two_steps_and_the_reply_is_stopped(desk: 
     page.everything_button.click()
     question = page.everything_question
     question.yes_button.click()
-    assert desk.posted == []
+    assert desk.calls == []
     question.condition.click()
     with qtbot.waitSignal(desk.window.prompt_box.stop_requested):
         question.yes_button.click()
-    assert desk.posted == [ForgetEverything()]
-    desk.tell(EverythingForgotten(12))
+    assert desk.calls == [("forget_everything",)]
+    desk.asked[-1].answer(12)
     assert desk.words == "Everything is forgotten: 12 chats, and everything learned."
     page.everything_button.click()
     assert not question.condition.isChecked()
@@ -307,28 +308,28 @@ def test_what_could_not_be_erased_is_told_once_and_stays_on_the_page(desk: Desk)
     assert not page.left.isVisible()
 
 
-@pytest.mark.parametrize("command", [ImportProfile(PROFILE), ExportProfile(PROFILE), ShowProfile(PROFILE)])
-def test_what_fails_is_told_in_the_engines_words(
-    desk: Desk, command: ImportProfile | ExportProfile | ShowProfile
-) -> None:
+def test_what_fails_is_told_in_the_engines_words(desk: Desk) -> None:
     desk.open()
-    desk.controller._begin(command, "…")
-    desk.tell(Failed("The profile is damaged.", command))
+    show_profile(desk)
+    page = desk.dialog.profile
+    page.merge_button.click()
+    desk.asked[-1].fail("The profile is damaged.")
     assert desk.words == "The profile is damaged."
     assert desk.dialog.status.property("level") == "error"
-    assert desk.dialog.profile.import_button.isEnabled()
+    assert page.merge_button.isEnabled()
     assert desk.toasts == []
-    desk.controller._begin(command, "…")
+    page.opened.emit(str(PROFILE))
     desk.dialog.close()
-    desk.tell(Failed("The profile is damaged.", command))
+    desk.asked[-1].fail("The profile is damaged.")
     assert desk.toasts == ["The profile is damaged."]
+    assert not page.preview.isVisibleTo(page), "nor is the one before taken for it"
 
 
 def test_what_ends_while_the_dialog_is_closed_is_told_in_the_window(desk: Desk) -> None:
     desk.open()
-    desk.controller._begin(ForgetLearned(), "…")
+    desk.dialog.forget.forget_learned.emit()
     desk.dialog.close()
-    desk.tell(LearnedForgotten())
+    desk.asked[-1].answer()
     assert desk.toasts == [
         "What was learned is forgotten. Your chats are still here, and their text is reused until you delete them or "
         "forget everything."
@@ -337,15 +338,16 @@ def test_what_ends_while_the_dialog_is_closed_is_told_in_the_window(desk: Desk) 
 
 def test_what_cannot_be_read_is_told(desk: Desk) -> None:
     desk.window.personal_action.trigger()
-    desk.tell(Failed("The disk is full.", ReadLearned()))
+    desk.readings[-1].fail("The disk is full.")
     assert desk.words == "The disk is full."
     assert desk.dialog.learned.notice.text() == "What was learned cannot be read."
 
 
 def test_what_is_shown_follows_what_is_learned_and_loaded(desk: Desk) -> None:
     desk.tell(READY, DrafterLearned(3, 5))
-    assert desk.posted == [], "nobody looks"
+    assert desk.readings == [], "nobody looks"
     desk.open()
+    num_before = len(desk.readings)
     ready = SpeculationChanged("Tiny", "The drafter is ready.", True)
     for events, num_asked in (
         ([DrafterLearned(3, 5)], 1),
@@ -353,7 +355,7 @@ def test_what_is_shown_follows_what_is_learned_and_loaded(desk: Desk) -> None:
         ([READY], 3),
     ):
         desk.tell(*events)
-        assert desk.posted == [ReadLearned()] * num_asked
+        assert len(desk.readings) == num_before + num_asked
 
 
 def test_what_there_would_be_without_learning_is_seen_at_once(desk: Desk) -> None:
@@ -365,7 +367,7 @@ def test_what_there_would_be_without_learning_is_seen_at_once(desk: Desk) -> Non
     ):
         shown = learned()
         shown = replace(shown, adapters=dict.fromkeys(pairs, shown.adapters[IN_USE]))
-        desk.tell(told(replace(shown, benefits=dict.fromkeys(pairs, benefit()))))
+        desk.read(state(replace(shown, benefits=dict.fromkeys(pairs, benefit()))))
         (card,) = desk.dialog.learned.cards
         texts = [label.text() for label in card.findChildren(QLabel) if label.isVisible()]
         found = [text for text in texts if text.lower().endswith("tokens per pass")]
@@ -379,18 +381,18 @@ def test_cards_stay_open_and_focused_where_they_were(desk: Desk, qtbot: QtBot) -
         desk.dialog.activateWindow()
     first = desk.dialog.learned.cards[0]
     assert first.toggle.isChecked(), "that of the loaded model"
-    desk.tell(told(learned(2)))
+    desk.read(state(learned(2)))
     first, second = desk.dialog.learned.cards
     assert (first.toggle.isChecked(), second.toggle.isChecked()) == (True, False)
     first.toggle.click()
     second.toggle.click()
     second.use_buttons[0].setFocus()
-    desk.tell(told(learned(2, used=1)))
+    desk.read(state(learned(2, used=1)))
     first, second = desk.dialog.learned.cards
     assert (first.toggle.isChecked(), second.toggle.isChecked()) == (False, True)
     assert second.toggle.text() == "Hide 2 snapshots"
     assert desk.dialog.learned.focusWidget() is second.toggle
-    desk.tell(told(learned(2, used=1)))
+    desk.read(state(learned(2, used=1)))
     assert desk.dialog.learned.cards == (first, second), "nothing new"
 
 
@@ -434,11 +436,12 @@ def test_progress_and_what_keeps_from_it_are_shown_as_they_change(desk: Desk) ->
         return "\n".join(label.text() for label in desk.dialog.learned.findChildren(QLabel) if label.isVisible())
 
     desk.open()
-    desk.tell(told(NOTHING, LearningProgress(1, 35)))
+    desk.read(state(NOTHING, LearningProgress(1, 35)))
     assert "1 of about 36 replies until a first result." in words()
+    num_before = len(desk.readings)
     desk.tell(LearnedGrew())
-    assert desk.posted == [ReadLearned()]
-    desk.tell(told(NOTHING, LearningProgress(2, 33)))
+    assert len(desk.readings) == num_before + 1
+    desk.read(state(NOTHING, LearningProgress(2, 33)))
     assert "2 of about 35 replies until a first result." in words()
     desk.tell(LearningChanged(is_learning=False, is_paused=True))
     assert "Learning is paused." in words()
@@ -446,12 +449,13 @@ def test_progress_and_what_keeps_from_it_are_shown_as_they_change(desk: Desk) ->
     desk.dialog.learning.enabled.click()
     desk.dialog.show_page(desk.dialog.learned)
     assert "Learning is switched off." in words()
-    desk.tell(LearningChanged(is_learning=False, can_learn=False), LearnedRead(NOTHING, IN_USE, "v0"))
+    desk.tell(LearningChanged(is_learning=False, can_learn=False))
+    desk.read(LearnedState(NOTHING, IN_USE, "v0"))
     assert "The drafter in use cannot learn from your chats" in words()
     desk.dialog.close()
-    desk.posted.clear()
+    num_before = len(desk.readings)
     desk.tell(LearnedGrew())
-    assert desk.posted == [], "nobody looks"
+    assert len(desk.readings) == num_before, "nobody looks"
 
 
 def test_what_is_reused_after_forgetting_stands_on_its_page(desk: Desk) -> None:
@@ -459,5 +463,5 @@ def test_what_is_reused_after_forgetting_stands_on_its_page(desk: Desk) -> None:
     page = desk.dialog.forget
     desk.dialog.show_page(page)
     assert page.kept.text().startswith("Still reused to guess ahead: the text of 41 chats, about 48,000 words.")
-    desk.tell(told(NOTHING))
+    desk.read(state(NOTHING))
     assert not page.kept.isVisible()

@@ -169,7 +169,7 @@ def test_what_is_deleted_comes_back_with_undo(desk: Desk) -> None:
     desk.bridge.tell(PresetsListed((BRIEF, COOL), ()))
     assert desk.dialog.prompts.none.isVisible()
     assert not desk.dialog.prompts.export_button.isEnabled()
-    desk.bridge.tell(EverythingForgotten(0))
+    desk.bridge.tell(EverythingForgotten())
     assert not desk.dialog.undo_button.isVisible(), "what is forgotten stays so"
 
 

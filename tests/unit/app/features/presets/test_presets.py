@@ -100,7 +100,7 @@ def test_they_are_listed_at_the_start_and_when_all_is_forgotten(desk: Desk) -> N
     assert len(desk.bridge.asked(listing)) == 1
     desk.bridge.tell(ConversationsListed(()))
     assert len(desk.bridge.asked(listing)) == 1
-    desk.bridge.tell(EverythingForgotten(1))
+    desk.bridge.tell(EverythingForgotten())
     assert len(desk.bridge.asked(listing)) == 2
 
 

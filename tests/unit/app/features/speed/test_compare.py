@@ -290,7 +290,7 @@ def test_nothing_is_left_of_a_chat_that_is_forgotten(desk: Desk) -> None:
     desk.press()
     desk.asked.tell(ComparisonStep(Side.PLAIN, 0, "La la.", RunFigures(2, 0.1, 10.0)))
     desk.asked.answer(WHOLE)
-    desk.bridge.tell(EverythingForgotten(1))
+    desk.bridge.tell(EverythingForgotten())
     assert desk.dialog.prompt.toPlainText().startswith("Write a Python class")
     assert desk.dialog.sides.texts[Side.PLAIN].toPlainText() == ""
     desk.press()

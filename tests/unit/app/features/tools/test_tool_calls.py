@@ -326,5 +326,5 @@ def test_servers_that_are_off_or_gone_are_not_used(desk: Desk) -> None:
     assert ticks(desk) == {"files": False}
     desk.keeper.change("tool_servers", "")
     assert ticks(desk) == {}
-    desk.tell(EverythingForgotten(0))
+    desk.tell(EverythingForgotten())
     assert ticks(desk) == {}

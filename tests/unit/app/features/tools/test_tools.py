@@ -270,7 +270,7 @@ def test_forgetting_everything_takes_the_servers_along(desk: Desk) -> None:
     allowed = AllowedTool("files", "read", definition_of(FILES, Tool("files", "read")))
     desk.bridge.last(desk.bridge.engine.chats.allowed_tools).answer((allowed,))
     desk.keeper.forget_words()
-    desk.bridge.tell(EverythingForgotten(0))
+    desk.bridge.tell(EverythingForgotten())
     assert desk.last() == ("use", ())
     assert desk.dialog.servers.cards == {}
     assert desk.dialog.json.field.toPlainText() == ""

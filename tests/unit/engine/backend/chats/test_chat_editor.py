@@ -10,8 +10,8 @@ from engine.backend.chats.message_keeper import MessageKeeper
 from engine.backend.storage import Repository
 from engine.backend.teaching.learning_service import LearningService
 from engine.backend.teaching.recall import Recall
-from engine.speculation.model.files.readings import Readings
-from engine.values.config import LearningSettings, OwnSampling
+from engine.speculation.model.files.prompt_cache import PromptCache
+from engine.values.config import LearningSettings, OwnSampling, PromptCacheSettings
 from engine.values.conversations import Role
 from engine.values.errors import ConversationMissing, StoreUnusable
 from engine.values.events import (
@@ -36,10 +36,8 @@ def chat_editor(
     repository: Repository, emit: Listener = lambda _event: None, recall: Recall | None = None
 ) -> ChatEditor:
     keeper = MessageKeeper(repository, emit, lambda: None)
-    readings = Readings(repository.data_dir)
-    return ChatEditor(
-        repository, recall or Recall(repository), resting(repository), keeper, readings, emit, lambda: None
-    )
+    cache = PromptCache(repository.data_dir, PromptCacheSettings())
+    return ChatEditor(repository, recall or Recall(repository), resting(repository), keeper, cache, emit, lambda: None)
 
 
 def test_what_is_held_stays_in_sight_when_something_is_deleted_and_put_back(

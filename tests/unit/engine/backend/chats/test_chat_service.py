@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,10 +16,11 @@ from engine.backend.chats.chat_service import ChatService
 from engine.backend.chats.embedding import Embedding, Embeds
 from engine.backend.chats.message_keeper import MessageKeeper, ReplyToKeep
 from engine.backend.chats.open_chats import OpenChats
-from engine.backend.chats.reading_keeper import ReadingKeeper
+from engine.backend.chats.prompt_cache_keeper import PromptCacheKeeper
 from engine.backend.chats.remembering import Remembering
 from engine.backend.chats.target_in_use import TargetInUse
 from engine.backend.chats.trials import Trials
+from engine.backend.chats.upkeep import Upkeep
 from engine.backend.remote.keys import Keys
 from engine.backend.remote.servers import Servers
 from engine.backend.remote.targets import RemoteTargets
@@ -26,13 +28,15 @@ from engine.backend.storage import Repository
 from engine.backend.teaching.learning_service import LearningService
 from engine.backend.teaching.recall import Recall
 from engine.speculation.decoding.speculation import Speculation
+from engine.speculation.model.files.prompt_cache import PromptCache
 from engine.speculation.model.interface import Interrupted, Target
 from engine.speculation.numerics.draft_length import FixedCosts
 from engine.speculation.proposers.draft_policy import DraftPolicy
 from engine.speculation.proposers.interface import Supplies
 from engine.speculation.proposers.recall import RecallProposer
-from engine.values.commands import ChatCommand, Command, Regenerate, Send, UpdateRecall
-from engine.values.config import LearningSettings, ReadingSettings, ReplySettings, SamplingSettings, TargetSettings
+from engine.speculation.replies.reopening import UnkeptPart
+from engine.values.commands import ChatCommand, Regenerate, Send
+from engine.values.config import LearningSettings, PromptCacheSettings, ReplySettings, SamplingSettings, TargetSettings
 from engine.values.conversations import ConversationSummary, Role
 from engine.values.errors import (
     Cancelled,
@@ -59,6 +63,7 @@ from engine.values.events import (
 )
 from engine.values.prompts import AttachedPicture, join_prompt
 from engine.values.replies import StopReason
+from engine.values.requests import Request
 from engine.values.stop_signal import StopSignal
 from engine.values.targets import LoadOrder, TargetSource
 from engine.values.tools import Permission
@@ -73,13 +78,13 @@ GREEDY = ReplySettings(SamplingSettings(temperature=0))
 
 
 class Desk:
-    """A service, what it told and posted, and the targets it was given."""
+    """A service, what it told and asked of others, and the targets it was given."""
 
     def __init__(self, repository: Repository, folder: Path, learning: LearningService | None = None) -> None:
         self.repository = repository
         self.recall = Recall(repository)
         self.events: list[Event] = []
-        self.posted: list[Command] = []
+        self.wanted: list[str] = []  # what the services asked of others
         self.drafts_from_recall = False
         self.speculation: Speculation | None = None
         self.targets: dict[str, FakeTarget | Exception] = {}
@@ -89,12 +94,14 @@ class Desk:
         self._folder = folder
         self.learning = learning or LearningService(lambda: repository, LearningSettings(), self.events.append)
         shared = repository, self.recall, self.learning
-        heard = self.events.append, self.posted.append
-        self.readings = ReadingKeeper(repository.data_dir, ReadingSettings(), self.posted.append)
+        heard = self.events.append, partial(self.wanted.append, "catch_up")
+        self.prompt_cache = PromptCache(repository.data_dir, PromptCacheSettings())
+        write_all = partial(self.wanted.append, "write_all")
+        self.cache_keeper = PromptCacheKeeper(self.prompt_cache, write_all, self._next_part)
         self.keyring = FakeKeyring()
         self.servers = Servers(repository.data_dir, Keys(lambda: self.keyring))
         remote = RemoteTargets(self.servers)
-        self.target = TargetInUse(*shared, self._load, self._speculate, *heard, self.readings.readings, remote)
+        self.target = TargetInUse(*shared, self._load, self._speculate, *heard, self.prompt_cache, remote)
         self.parts: list[ReplyToKeep] = []  # of replies that grow
         self.retries: list[None] = []  # what the keeper wanted to be tried again
         self.keeper = MessageKeeper(repository, self.events.append, lambda: self.retries.append(None))
@@ -114,14 +121,20 @@ class Desk:
             self.target,
             self.keeper,
             chats,
-            self.readings,
+            self.cache_keeper,
             calling,
             answering,
             embedding,
             self.parts.append,
             *heard,
         )
-        self.trials = Trials(repository, self.recall, self.target, chats, self.readings)
+        self.trials = Trials(repository, self.recall, self.target, chats, self.cache_keeper)
+        self.upkeep = Upkeep(self.recall, self.target, self.cache_keeper, *heard)
+
+    def _next_part(self) -> Request[UnkeptPart | None]:
+        request = Request[UnkeptPart | None](StopSignal())
+        request.future.set_result(self.upkeep.next_part())
+        return request
 
     def _hear(self, event: Event) -> None:
         self.events.append(event)
@@ -249,11 +262,6 @@ def test_a_cancelled_loading_changes_nothing_though_the_file_was_read(talking: D
     late = FakeTarget(says("Late."))
     path = talking.add("late", late)
     stop = StopSignal()
-    stop.set()
-    with pytest.raises(Cancelled, match=r"^Loading .* was cancelled"):
-        talking.load(LoadOrder(path), stop)  # before it began
-    assert "late" not in talking.trusted
-    stop = StopSignal()
     talking.on_load = stop.set
     with pytest.raises(Cancelled, match=r"^Loading .* was cancelled"):
         talking.load(LoadOrder(path), stop)  # after the last progress was told
@@ -371,12 +379,12 @@ def test_of_a_reply_whose_conversation_is_forgotten_meanwhile_nothing_is_kept(ta
             forgotten.append(talking.repository.forget_conversation(conversation_id))
 
     target.on_evaluate = forget
-    talking.posted.clear()
+    talking.wanted.clear()
     with pytest.raises(ConversationMissing):
         talking.do(Regenerate(conversation_id, GREEDY))
     assert forgotten
     assert talking.repository.list_conversations() == ()
-    assert not any(isinstance(command, UpdateRecall) for command in talking.posted), "nor remembered or learned from"
+    assert talking.wanted == [], "nor remembered or learned from"
 
 
 def test_a_reply_is_kept_though_its_conversation_was_deleted_meanwhile(talking: Desk) -> None:
@@ -488,25 +496,25 @@ def test_what_was_said_in_one_conversation_is_drafted_in_the_next(desk: Desk) ->
 
 def test_a_loaded_target_is_to_remember_more(desk: Desk) -> None:
     desk.load(LoadOrder(desk.add("fake", FakeTarget())))
-    assert desk.posted == [UpdateRecall()]
+    assert desk.wanted == ["catch_up"]
 
 
 def test_a_target_that_fails_to_load_leaves_the_memory_of_the_one_in_use(talking: Desk) -> None:
     target = talking.targets[str(talking._folder / "fake.gguf")]
     assert isinstance(target, FakeTarget)
-    talking.posted.clear()
+    talking.wanted.clear()
     broken = FakeTarget(chat_template="{{ raise_exception('no') }}", more_pieces=(b"Hello",))
     with pytest.raises(TemplateFailed):
         talking.load(LoadOrder(talking.add("broken", broken)))
-    assert talking.posted == []
+    assert talking.wanted == []
     talking.do(Send("Hi", None, GREEDY))
     assert talking.remembered(target) == ["Hi", "Hello."]
     assert talking.remembered(broken) == []
 
 
 def test_without_a_target_there_is_nothing_to_remember(desk: Desk) -> None:
-    desk.do(UpdateRecall())
-    assert desk.posted == []
+    desk.upkeep.catch_up()
+    assert desk.wanted == []
     assert desk.events == []
 
 
@@ -514,29 +522,30 @@ def test_another_targets_chats_are_remembered_little_by_little_until_there_are_n
     for number in range(10):
         talking.do(Send(f"Prompt {number}", None, GREEDY))
     new = FakeTarget(says("Bonjour."), more_pieces=(b"Hello", b"Prompt "))
-    talking.posted.clear()
+    talking.wanted.clear()
     talking.load(LoadOrder(talking.add("new", new)))
     assert talking.remembered(new) == []
     num_slices = 0
-    while talking.posted:
-        assert talking.posted == [UpdateRecall()]
-        talking.posted.clear()
+    while talking.wanted:
+        assert talking.wanted == ["catch_up"]
+        talking.wanted.clear()
         before = talking.remembered(new)
-        talking.do(UpdateRecall())
-        assert talking.events == ([] if talking.posted else [LearnedGrew()]), "once all of it can be reused"
+        talking.events.clear()
+        talking.upkeep.catch_up()
+        assert talking.events == ([] if talking.wanted else [LearnedGrew()]), "once all of it can be reused"
         assert talking.remembered(new)[-len(before) :] == before or not before  # older ones join
         num_slices += 1
     assert num_slices > 2  # of eight messages at most, for twenty
     assert talking.remembered(new) == [text for number in range(10) for text in (f"Prompt {number}", "Hello.")]
     assert sum(index.num_tokens for index in talking.recall.indexes()) == 10 * len(new.tokenize("Prompt 0Hello."))
-    talking.do(UpdateRecall())
-    assert talking.posted == []
+    talking.upkeep.catch_up()
+    assert talking.wanted == []
 
 
 def test_an_incognito_chat_goes_on_like_any_other_and_leaves_no_trace(talking: Desk, tmp_path: Path) -> None:
     target = talking.targets[str(talking._folder / "fake.gguf")]
     assert isinstance(target, FakeTarget)
-    talking.posted.clear()
+    talking.wanted.clear()
     talking.do(Send("Quicksilver", None, GREEDY, incognito=True))
     conversation_id = finished(talking).message.conversation_id
     talking.do(Send("Zeppelin", conversation_id, GREEDY))
@@ -549,7 +558,7 @@ def test_an_incognito_chat_goes_on_like_any_other_and_leaves_no_trace(talking: D
     ]
     assert talking.remembered(target) == []
     assert not any(index.num_tokens for index in talking.recall.indexes())
-    assert talking.posted == []
+    assert talking.wanted == []
     talking.repository.close()
     data = b"".join(file.read_bytes() for file in (tmp_path / "store").rglob("*") if file.is_file())
     assert b"fake" in data

@@ -111,12 +111,12 @@ def test_a_reply_is_no_longer_than_was_asked_for(desk: Comparing, load: Load) ->
 
 def test_nothing_of_it_is_kept_or_remembered(desk: Comparing, load: Load) -> None:
     target = load(FakeTarget(says(SONG)))
-    desk.posted.clear()
+    desk.wanted.clear()
     compare(desk)
     assert desk.repository.list_conversations() == ()
     assert desk.repository.read_history().days == ()
     assert desk.remembered(target) == []
-    assert desk.posted == []
+    assert desk.wanted == []
     assert desk.told(ReplyStarted) == []
 
 

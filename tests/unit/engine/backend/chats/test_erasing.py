@@ -11,7 +11,8 @@ from engine.backend.chats import erasing
 from engine.backend.chats.erasing import ErasingService
 from engine.backend.storage import Repository
 from engine.backend.storage.connections import back_up
-from engine.speculation.model.files.readings import Readings
+from engine.speculation.model.files.prompt_cache import PromptCache
+from engine.values.config import PromptCacheSettings
 from engine.values.events import ConversationsListed, DeletedErased, Event
 from engine.values.places import STORE
 from tests.fakes.listener import EventQueue
@@ -46,5 +47,5 @@ def test_it_is_tried_again_until_it_is_done_and_told_when_there_is_news(
     answers = iter([None, ("full",), ("full",), None, ()])
     monkeypatch.setattr(Repository, "finish_erasure", lambda *_arguments: next(answers))
     told: list[Event] = []
-    ErasingService(repository, Readings(repository.data_dir), told.append).erase()
+    ErasingService(repository, PromptCache(repository.data_dir, PromptCacheSettings()), told.append).erase()
     assert told == [DeletedErased(("full",)), DeletedErased(())]

@@ -136,7 +136,7 @@ def test_what_a_client_reads_is_not_kept_as_a_chat_of_the_user(desk: Desk) -> No
     opened(desk)
     desk.do(Send("x" * 300, None, GREEDY))
     assert (local := desk.target.local) is not None
-    chat = desk.readings.readings.chat(finished(desk).message.conversation_id)
+    chat = desk.prompt_cache.chat(finished(desk).message.conversation_id)
     desk.do(Answer(1, Asked((ChatTurn(Role.USER, "x" * 3_000),)), GREEDY, owner=EDITOR))
     assert desk.told(AnswerRefused)
     assert local.writer.copy_unkept(chat) is not None, "nothing has come of that"

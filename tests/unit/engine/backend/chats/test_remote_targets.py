@@ -12,7 +12,7 @@ from engine.backend.remote.remote_service import RemoteService
 from engine.backend.storage import Repository
 from engine.backend.teaching.learning_service import LearningService
 from engine.values.asked import Asked, Refusal
-from engine.values.commands import Answer, ContinueReply, EditPrompt, Regenerate, Send, UpdateRecall
+from engine.values.commands import Answer, ContinueReply, EditPrompt, Regenerate, Send
 from engine.values.comparison import ComparisonOrder
 from engine.values.config import LearningSettings, ReplySettings, SamplingSettings
 from engine.values.conversations import ChatTurn, Message, Role
@@ -170,12 +170,12 @@ def test_a_prompt_that_a_server_has_seen_says_so_also_where_that_failed(away: De
 
 def test_nothing_is_learned_or_recalled_in_the_tokens_of_a_server(away: Desk) -> None:
     ask(away)
-    away.do(UpdateRecall())
+    away.upkeep.catch_up()
     assert not away.repository.load_recall(FakeTarget().vocabulary.fingerprint, 10**6)
     assert away.target.count_tokens("Hello?") is None
     away.use_drafter("built-in")
     away.load(LoadOrder(away.add("fake", FakeTarget(says("Here.")))))
-    away.do(UpdateRecall())
+    away.upkeep.catch_up()
     assert away.target.count_tokens("Hello?")
     assert away.repository.load_recall(FakeTarget().vocabulary.fingerprint, 10**6), (
         "in the tokens of a target of this machine"

@@ -22,9 +22,8 @@ from engine.backend.exchange.preset_service import PresetService
 from engine.backend.storage import Repository
 from engine.backend.teaching.learning_service import LearningService
 from engine.backend.teaching.recall import Recall
-from engine.speculation.model.files.readings import Readings
-from engine.values.commands import Command, UpdateRecall
-from engine.values.config import LearningSettings
+from engine.speculation.model.files.prompt_cache import PromptCache
+from engine.values.config import LearningSettings, PromptCacheSettings
 from engine.values.conversations import ExportFormat, ImportedConversations, LeftOut, Role, TextFile
 from engine.values.errors import Cancelled, ConversationMissing, FileUnusable
 from engine.values.events import ConversationForgotten, ConversationsImported, Event
@@ -38,18 +37,21 @@ class Desk:
     def __init__(self, repository: Repository) -> None:
         self.repository = repository
         self.events: list[Event] = []
-        self.posted: list[Command] = []
+        self.restarts: list[bool] = []  # of catching up
         self.learning = LearningService(lambda: repository, LearningSettings(), self.events.append)
         self.recall = Recall(repository)
         presets = PresetService(repository, self.events.append)
         self.files = FileService(
-            lambda: repository, lambda: presets, self.learning, self.events.append, self.posted.append, len
+            lambda: repository, lambda: presets, self.learning, self.events.append, self._catch_up, len
         )
         keeper = MessageKeeper(repository, self.events.append, lambda: None)
         shared = repository, self.recall, self.learning
-        readings = Readings(repository.data_dir)
-        self.editor = ChatEditor(*shared, keeper, readings, self.events.append, lambda: None)
+        cache = PromptCache(repository.data_dir, PromptCacheSettings())
+        self.editor = ChatEditor(*shared, keeper, cache, self.events.append, lambda: None)
         self.reader = ChatReader(repository, keeper, self.events.append)
+
+    def _catch_up(self, restarts: bool) -> None:
+        self.restarts.append(restarts)
 
     def chat(self, title: str, *texts: str, incognito: bool = False) -> int:
         number = self.repository.create_conversation(title, "", incognito).id
@@ -76,10 +78,10 @@ def test_all_chats_go_out_and_come_in_elsewhere(desk: Desk, tmp_path: Path) -> N
     assert desk.files.export_conversations(path, None, ExportFormat.JSON) == 1
     assert desk.files.import_conversations(path) == ImportedConversations(0, ((LeftOut.KNOWN, "kept"),))
     assert desk.events == [ConversationsImported()]
-    assert desk.posted == []
+    assert desk.restarts == []
     desk.repository.forget_conversation(kept)
     assert desk.files.import_conversations(path) == ImportedConversations(1, ())
-    assert desk.posted == [UpdateRecall(restarts=True)]
+    assert desk.restarts == [True]
 
 
 def test_pictures_are_read_shown_and_go_out_and_come_in_elsewhere(
@@ -129,7 +131,7 @@ def test_recall_does_not_catch_up_at_once_where_learning_is_off(desk: Desk, tmp_
     path = tmp_path / "chats.json"
     path.write_text(json.dumps({"messages": [{"role": "user", "content": "Hi"}]}))
     assert desk.files.import_conversations(path) == ImportedConversations(1, ())
-    assert desk.posted == []
+    assert desk.restarts == []
 
 
 def test_an_incognito_chat_is_exported_where_it_is_named(desk: Desk, tmp_path: Path) -> None:

@@ -355,15 +355,6 @@ def test_long_names_in_long_folders_can_be_downloaded(hub: FakeHub, kept: SavedD
     assert path.read_bytes() == gguf(TINY)
 
 
-def test_a_search_that_was_stopped_asks_nobody(hub: FakeHub) -> None:
-    stop = StopSignal()
-    stop.set()
-    service = HubService(lambda: pytest.fail("it needs no library"))
-    with pytest.raises(Cancelled):
-        service.search("tiny", stop)
-    assert hub.asked == []
-
-
 def test_suggestions_are_checked_and_what_is_gone_or_another_is_told(hub: FakeHub) -> None:
     def check() -> dict[HubFile, HubFile | None]:
         service = HubService(lambda: pytest.fail("asked"))

@@ -5,42 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from engine.backend.profile.forgetting import Forgetting
 from engine.backend.profile.personal_service import PersonalService
 from engine.backend.remote.keys import Keys
 from engine.backend.remote.servers import Servers
 from engine.backend.storage import Repository
 from engine.backend.teaching.learning_service import LearningService
 from engine.backend.teaching.recall import Recall
-from engine.speculation.model.files.readings import Readings
-from engine.values.commands import (
-    Command,
-    ExportProfile,
-    ForgetEverything,
-    ForgetLearned,
-    ImportProfile,
-    ReadLearned,
-    ShowProfile,
-    UpdateRecall,
-    UseAdapter,
-)
-from engine.values.config import LearningSettings
+from engine.speculation.model.files.prompt_cache import PromptCache
+from engine.values.config import LearningSettings, PromptCacheSettings
 from engine.values.conversations import Role
 from engine.values.errors import AdapterUnusable, Cancelled, FileUnusable
 from engine.values.events import (
-    AdapterUsed,
     ConversationsListed,
     Event,
     EverythingForgotten,
     FoldersListed,
-    LearnedForgotten,
-    LearnedRead,
-    ProfileExported,
-    ProfileImported,
-    ProfileShown,
+    LearnedChanged,
     ServersListed,
 )
 from engine.values.learned import ImportOutcome, NgramRecord
@@ -62,16 +48,14 @@ class Desk:
         self.recall = Recall(self.repository)
         self.learning = LearningService(lambda: self.repository, LearningSettings(), lambda _event: None)
         self.events: list[Event] = []
-        self.posted: list[Command] = []
         shared = self.repository, self.recall, self.learning
         self.keyring = FakeKeyring()
         self.servers = Servers(folder, Keys(lambda: self.keyring))
-        heard = self.events.append, self.posted.append
-        self.num_erased = 0
-        self.service = PersonalService(*shared, Readings(folder), self.servers, *heard, self._erase)
-
-    def _erase(self) -> None:
-        self.num_erased += 1
+        self.wanted: list[str] = []  # what the service asked of others
+        catch_up, erase = partial(self.wanted.append, "catch_up"), partial(self.wanted.append, "erase")
+        self.service = PersonalService(*shared, self.events.append, catch_up, erase)
+        cache = PromptCache(folder, PromptCacheSettings())
+        self.forgetting = Forgetting(self.repository, self.service, cache, self.servers, self.events.append)
 
     def close(self) -> None:
         self.repository.close()
@@ -111,9 +95,7 @@ def other(tmp_path: Path) -> Iterator[Desk]:
 
 
 def test_what_is_learned_is_told_with_its_size_and_since_when(desk: Desk) -> None:
-    desk.service.handle(ReadLearned())
-    (read,) = desk.tells(LearnedRead)
-    assert isinstance(read, LearnedRead)
+    read = desk.service.read_learned()
     assert read.in_use is None
     target = FakeTarget().vocabulary.fingerprint
     assert (read.vocabulary, read.progress) == (target, None), "loaded, with nobody who drafts"
@@ -131,33 +113,26 @@ def test_a_profile_is_carried_to_another_machine_and_used_there_at_once(
 ) -> None:
     path = tmp_path / "me.slipstream"
     path.write_text("an older one")
-    desk.service.handle(ExportProfile(path, with_recall=True))
-    assert desk.tells(ProfileExported) == [ProfileExported(path, path.stat().st_size, True)]
+    assert desk.service.export_profile(path, with_recall=True) == path.stat().st_size
     other.recall.open(FakeTarget())
-    other.service.handle(ShowProfile(path))
-    (shown,) = other.tells(ProfileShown)
-    assert isinstance(shown, ProfileShown)
-    assert len(shown.summary.learned.adapters[TARGET, DRAFTER]) == 2
+    assert len(other.service.summarize_profile(path).learned.adapters[TARGET, DRAFTER]) == 2
     assert other.num_found() == 0, "nothing is imported"
 
     era = other.learning.era.number
-    other.service.handle(ImportProfile(path))
-    imported, read = other.tells(ProfileImported, LearnedRead)
-    assert imported == ProfileImported(path, ImportOutcome(1, 2, 1, 1), False)
-    assert isinstance(read, LearnedRead)
-    assert read.summary.ngrams == {(TARGET, TOKENIZER): 1}
+    assert other.service.import_profile(path) == ImportOutcome(1, 2, 1, 1)
+    other.tells(LearnedChanged)
+    assert other.service.read_learned().summary.ngrams == {(TARGET, TOKENIZER): 1}
     assert other.num_found() == 1
     assert other.learning.era.number > era
-    assert (other.posted, other.num_erased) == ([UpdateRecall()], 1)
+    assert other.wanted == ["catch_up", "erase"]
 
 
 def test_a_profile_can_take_the_place_of_what_is_here(desk: Desk, tmp_path: Path) -> None:
     path = tmp_path / "me.slipstream"
-    desk.service.handle(ExportProfile(path))
+    desk.service.export_profile(path)
     more = replace(NGRAM, string=(9,))
     desk.repository.save_ngrams(TARGET, TOKENIZER, [more])
-    desk.events.clear()
-    desk.service.handle(ImportProfile(path, replace=True))
+    desk.service.import_profile(path, replace=True)
     assert desk.repository.load_ngrams(TARGET, TOKENIZER) == (NGRAM,)
     assert desk.num_found() == 1, "what is recalled of chats stays with them"
 
@@ -166,11 +141,14 @@ def test_a_damaged_profile_changes_nothing_and_nobody_waits_for_it(desk: Desk, t
     path = tmp_path / "me.slipstream"
     path.write_bytes(b"nonsense" * 10)
     era = desk.learning.era.number
-    for command in (ShowProfile(path), ImportProfile(path), ImportProfile(tmp_path / "missing")):
-        with pytest.raises(FileUnusable, match=r"^The profile .* is damaged|^There is no file .*; name a profile"):
-            desk.service.handle(command)
+    service, missing = desk.service, tmp_path / "missing"
+    for read in (service.summarize_profile, service.import_profile):
+        with pytest.raises(FileUnusable, match=r"^The profile .* is damaged"):
+            read(path)
+    with pytest.raises(FileUnusable, match=r"^There is no file .*; name a profile"):
+        service.import_profile(missing)
     with pytest.raises(FileUnusable, match="name a file in a folder that exists"):
-        desk.service.handle(ExportProfile(tmp_path / "missing" / "me.slipstream"))
+        service.export_profile(missing / "me.slipstream")
     assert desk.learning.era.number == era
     desk.tells()
 
@@ -178,28 +156,25 @@ def test_a_damaged_profile_changes_nothing_and_nobody_waits_for_it(desk: Desk, t
 def test_an_earlier_adapter_is_used_and_which_one_was_before_is_told(desk: Desk) -> None:
     second, first = desk.repository.list_adapters(TARGET, DRAFTER)
     for number, before in ((first.number, second.number), (None, first.number), (second.number, None)):
-        command = UseAdapter(TARGET, DRAFTER, number)
-        desk.service.handle(command)
-        used, _ = desk.tells(AdapterUsed, LearnedRead)
-        assert used == AdapterUsed(command, before)
+        assert desk.service.use_adapter((TARGET, DRAFTER), number) == before
+        desk.tells(LearnedChanged)
         published = desk.repository.published_adapter(TARGET, DRAFTER)
         assert (published.number if published else None) == number
     with pytest.raises(AdapterUnusable, match="99"):
-        desk.service.handle(UseAdapter(TARGET, DRAFTER, 99))
+        desk.service.use_adapter((TARGET, DRAFTER), 99)
     published = desk.repository.published_adapter(TARGET, DRAFTER)
     assert published is not None
     assert published.number == second.number
 
 
 def test_what_was_learned_is_forgotten_and_chats_stay(desk: Desk) -> None:
-    desk.service.handle(ForgetLearned())
-    _, read = desk.tells(LearnedForgotten, LearnedRead)
-    assert isinstance(read, LearnedRead)
-    assert read.summary.vocabularies == ()
+    desk.service.forget_learned()
+    desk.tells(LearnedChanged)
+    assert desk.service.read_learned().summary.vocabularies == ()
     assert desk.num_found() == 0
     (chat,) = desk.repository.list_conversations()
     assert len(desk.repository.open_conversation(chat.id).messages) == 1
-    assert (desk.posted, desk.num_erased) == ([UpdateRecall()], 1)
+    assert desk.wanted == ["catch_up", "erase"]
     while desk.recall.catch_up():
         pass
     assert desk.num_found() == 1, "read again from the chat that stays"
@@ -211,16 +186,15 @@ def test_everything_is_forgotten(desk: Desk) -> None:
     desk.repository.delete_conversations([desk.repository.create_conversation("deleted", "").id])
     desk.servers.save(RemoteServer("Desk", "http://192.168.1.5/v1"), "sk-1")
     assert desk.keyring.kept
-    desk.service.handle(ForgetEverything())
-    told = EverythingForgotten, FoldersListed, ConversationsListed, LearnedRead, ServersListed
-    forgotten, folders, listed, read, servers = desk.tells(*told)
+    assert desk.forgetting.forget_everything() == 3
+    told = LearnedChanged, EverythingForgotten, FoldersListed, ConversationsListed, ServersListed
+    _, _, folders, listed, servers = desk.tells(*told)
     assert servers == ServersListed(())
     assert not desk.servers.all()
     assert not desk.keyring.kept
-    assert forgotten == EverythingForgotten(3)
     assert folders == FoldersListed(())
     assert listed == ConversationsListed(())
-    assert isinstance(read, LearnedRead)
+    read = desk.service.read_learned()
     assert (read.summary.vocabularies, read.summary.statistics) == ((), ())
     assert desk.num_found() == 0
     assert not desk.recall.catch_up()
@@ -230,17 +204,17 @@ def test_everything_is_forgotten(desk: Desk) -> None:
 def test_a_list_of_servers_that_cannot_be_removed_hinders_nothing_else(desk: Desk) -> None:
     (desk.repository.data_dir / SERVERS).mkdir()
     with pytest.raises(FileUnusable, match="cannot be written"):
-        desk.service.handle(ForgetEverything())
-    desk.tells(EverythingForgotten, FoldersListed, ConversationsListed, LearnedRead)
-    assert desk.num_erased == 1
+        desk.forgetting.forget_everything()
+    desk.tells(LearnedChanged, EverythingForgotten, FoldersListed, ConversationsListed)
+    assert desk.wanted == ["catch_up", "erase"]
 
 
 def test_a_profile_whose_import_is_ended_when_everything_is_forgotten_adds_nothing(
     desk: Desk, other: Desk, tmp_path: Path
 ) -> None:
     path, stop = tmp_path / "me.slipstream", StopSignal()
-    desk.service.handle(ExportProfile(path))
+    desk.service.export_profile(path)
     stop.set()
     with pytest.raises(Cancelled, match="import was cancelled"):
-        other.service.handle(ImportProfile(path), stop)
+        other.service.import_profile(path, stop=stop)
     assert other.repository.summarize_learned().vocabularies == ()

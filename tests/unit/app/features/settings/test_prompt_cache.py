@@ -1,4 +1,4 @@
-"""What is kept to reopen chats, as the settings show it, on a bridge without an engine."""
+"""The prompt cache as the settings show it, on a bridge without an engine."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit
 from pytestqt.qtbot import QtBot
 
-from app.features.settings.readings import ReadingsController
+from app.features.settings.prompt_cache import PromptCacheController
 from app.features.settings.settings import SettingsController
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings, SettingsFile
 from app.settings.keeper import SettingsKeeper
 from app.theme import ThemeKeeper
 from app.widgets.option_row import LinkRow
-from engine import ReadingSettings
+from engine import PromptCacheSettings
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.chats import Chats
 
@@ -28,10 +28,10 @@ def test_how_much_is_kept_is_shown_limited_and_deleted_by_keyboard(
     qtbot.addWidget(window)
     settings = SettingsKeeper(SettingsFile(tmp_path), AppSettings())
     controller = SettingsController(window, keeper, settings, Chats(window, bridge, keeper=settings).target)
-    ReadingsController(window, keeper, bridge, settings, controller)
+    PromptCacheController(window, keeper, bridge, settings, controller)
     window.show()
     window.settings_action.trigger()
-    engine = bridge.engine.readings
+    engine = bridge.engine.prompt_cache
     (measuring,) = bridge.asked(engine.measure)
     dialog = controller.dialog
     row = next(row for row in dialog.findChildren(LinkRow) if row.name == "Delete prompt caches")
@@ -49,6 +49,6 @@ def test_how_much_is_kept_is_shown_limited_and_deleted_by_keyboard(
     field.selectAll()
     QTest.keyClicks(field, "0.5")
     QTest.keyClick(field, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: bridge.calls[-1] == ("use", ReadingSettings(0.5)))
+    qtbot.waitUntil(lambda: bridge.calls[-1] == ("use", PromptCacheSettings(0.5)))
     bridge.last(engine.use).answer(0)
     assert not row.button.isEnabled()

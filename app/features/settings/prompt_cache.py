@@ -1,4 +1,4 @@
-"""What models have read of chats and is kept: how much of the disk it takes, and that it can be deleted."""
+"""The prompt cache: how much of the disk it takes, and a button that deletes it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from app.widgets.option_row import LinkRow
 P = ParamSpec("P")
 
 
-class ReadingsController(Controller):
-    """A row in the settings, below the limit that it is about."""
+class PromptCacheController(Controller):
+    """A row in the settings, below the limit of the cache."""
 
     def __init__(
         self,
@@ -36,13 +36,13 @@ class ReadingsController(Controller):
         super().__init__(window, bridge)
         self._theme = theme
         self._keeper = keeper
-        self._in_use = keeper.settings.reading_settings()
+        self._in_use = keeper.settings.prompt_cache_settings()
         self._num_bytes = 0
         self._row: LinkRow | None = None
         self._delete = QAction(self.tr("Delete prompt caches"), self)
-        self._delete.triggered.connect(lambda: self._ask(bridge.engine.readings.forget_all))
+        self._delete.triggered.connect(lambda: self._ask(bridge.engine.prompt_cache.forget_all))
         settings.made.connect(self._add_row)
-        window.settings_action.triggered.connect(lambda: self._ask(bridge.engine.readings.measure))
+        window.settings_action.triggered.connect(lambda: self._ask(bridge.engine.prompt_cache.measure))
         keeper.changed.connect(self._follow)
 
     @Slot(object)
@@ -53,10 +53,10 @@ class ReadingsController(Controller):
 
     @Slot()
     def _follow(self) -> None:
-        wanted = self._keeper.settings.reading_settings()
+        wanted = self._keeper.settings.prompt_cache_settings()
         if wanted != self._in_use:
             self._in_use = wanted
-            self._ask(self._bridge.engine.readings.use, wanted)
+            self._ask(self._bridge.engine.prompt_cache.use, wanted)
 
     def _ask(self, method: Callable[P, int], *args: P.args, **kwargs: P.kwargs) -> None:
         self._bridge.ask(method, *args, **kwargs).answered.connect(self._on_measured)

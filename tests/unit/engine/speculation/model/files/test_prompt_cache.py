@@ -13,20 +13,23 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine.speculation.model.files import readings as readings_module
-from engine.speculation.model.files.reading_file import (
+from engine.speculation.model.files import prompt_cache as readings_module
+from engine.speculation.model.files.prompt_cache import PART_TOKENS, PromptCache
+from engine.speculation.model.files.prompt_cache_file import (
+    CacheKey,
     PartUnusable,
-    ReadingKey,
     digest_of,
     read_part,
     read_tokens,
     write_part,
 )
-from engine.speculation.model.files.readings import PART_TOKENS, Readings
 from engine.speculation.model.interface import SavedPart
+from engine.values.config import PromptCacheSettings
 
-KEY = ReadingKey.of("file:1", "build 1")
+KEY = CacheKey.of("file:1", "build 1")
 TEXT = list(range(1000, 1000 + 3 * PART_TOKENS - 100))
+
+GIGABYTE = PromptCacheSettings(1)
 
 
 class Room(NamedTuple):
@@ -34,17 +37,15 @@ class Room(NamedTuple):
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Readings:
-    kept = Readings(tmp_path)
-    kept.budget_bytes = 10**9
-    return kept
+def kept(tmp_path: Path) -> PromptCache:
+    return PromptCache(tmp_path, GIGABYTE)
 
 
 def bytes_of(tokens: list[int]) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
     return np.array(tokens, np.int64).view(np.uint8)
 
 
-def keep(kept: Readings, chat: int, tokens: list[int], key: ReadingKey = KEY, in_parts: bool = True) -> bool:
+def keep(kept: PromptCache, chat: int, tokens: list[int], key: CacheKey = KEY, in_parts: bool = True) -> bool:
     """False where there is no room for all of them."""
     owner = kept.chat(chat)
     while (lacking := kept.lacking(key, tokens, in_parts)) is not None:
@@ -54,7 +55,7 @@ def keep(kept: Readings, chat: int, tokens: list[int], key: ReadingKey = KEY, in
     return True
 
 
-def found(kept: Readings, tokens: list[int], key: ReadingKey = KEY, can_cut: bool = True) -> int:
+def found(kept: PromptCache, tokens: list[int], key: CacheKey = KEY, can_cut: bool = True) -> int:
     """How many of these tokens are held, by parts whose bytes are those that were saved."""
     end = 0
     for step in kept.find(key, tokens, can_cut):
@@ -71,13 +72,12 @@ def files(folder: Path) -> list[Path]:
     return sorted(path for path in (folder / "readings").rglob("*") if path.is_file())
 
 
-def test_a_chat_is_found_again_by_a_later_start_and_grows(kept: Readings, tmp_path: Path) -> None:
+def test_a_chat_is_found_again_by_a_later_start_and_grows(kept: PromptCache, tmp_path: Path) -> None:
     assert found(kept, TEXT) == 0
     assert keep(kept, 7, TEXT)
     assert kept.latest(KEY, 7) == TEXT
-    later = Readings(tmp_path)
-    later.budget_bytes = 10**9
-    assert later.num_bytes == kept.num_bytes == sum(path.stat().st_size for path in files(tmp_path))
+    later = PromptCache(tmp_path, GIGABYTE)
+    assert later.measure() == kept.measure() == sum(path.stat().st_size for path in files(tmp_path))
     assert later.latest(KEY, 7) == TEXT
     assert later.latest(KEY, 8) == []
     assert found(later, [*TEXT, 5]) == len(TEXT)
@@ -87,7 +87,7 @@ def test_a_chat_is_found_again_by_a_later_start_and_grows(kept: Readings, tmp_pa
     assert later.latest(KEY, 7) == [*TEXT, 5, 6, 7]
 
 
-def test_a_common_beginning_is_shared_and_cut_where_that_can_be(kept: Readings, tmp_path: Path) -> None:
+def test_a_common_beginning_is_shared_and_cut_where_that_can_be(kept: PromptCache, tmp_path: Path) -> None:
     keep(kept, 7, TEXT)
     num_files = len(files(tmp_path))
     other = [*TEXT[: PART_TOKENS + 50], *range(300)]
@@ -100,38 +100,38 @@ def test_a_common_beginning_is_shared_and_cut_where_that_can_be(kept: Readings, 
     assert kept.latest(KEY, 7) == TEXT
 
 
-def test_a_target_that_is_saved_as_a_whole_is_found_where_the_prompt_goes_on_from_it(kept: Readings) -> None:
+def test_a_target_that_is_saved_as_a_whole_is_found_where_the_prompt_goes_on_from_it(kept: PromptCache) -> None:
     keep(kept, 7, TEXT, in_parts=False)
     keep(kept, 7, [*TEXT, 1], in_parts=False)
     assert found(kept, [*TEXT, 1, 2], can_cut=False) == len(TEXT) + 1
     assert found(kept, [*TEXT, 2], can_cut=False) == 0
 
 
-def test_what_another_build_has_read_leaves(kept: Readings, tmp_path: Path) -> None:
+def test_what_another_build_has_read_leaves(kept: PromptCache, tmp_path: Path) -> None:
     keep(kept, 7, TEXT)
-    other_model = ReadingKey.of("file:2", "build 1")
+    other_model = CacheKey.of("file:2", "build 1")
     keep(kept, 7, TEXT, other_model)
-    kept.drop_other_layouts(ReadingKey.of("file:1", "build 2"))
+    kept.drop_other_layouts(CacheKey.of("file:1", "build 2"))
     assert found(kept, TEXT) == 0
     assert found(kept, TEXT, other_model) == len(TEXT)
     assert len(files(tmp_path)) == 3
 
 
-def test_it_leaves_with_its_chat(kept: Readings, tmp_path: Path) -> None:
+def test_it_leaves_with_its_chat(kept: PromptCache, tmp_path: Path) -> None:
     for chat in (7, 8, 9):
         keep(kept, chat, [chat, *TEXT])
     kept.forget(7)
     assert found(kept, [7, *TEXT]) == 0
     assert {path.parent.name for path in files(tmp_path)} == {"8", "9"}
     (tmp_path / "readings" / "8" / ".x.part").touch()  # that was being written when the program was killed
-    Readings(tmp_path).forget_others({9})
+    PromptCache(tmp_path, GIGABYTE).forget_others({9})
     assert {path.parent.name for path in files(tmp_path)} == {"9"}
     kept.forget_all()
     assert files(tmp_path) == []
-    assert kept.num_bytes == 0
+    assert kept.measure() == 0
 
 
-def test_what_is_being_written_of_a_chat_that_is_forgotten_is_not_kept(kept: Readings, tmp_path: Path) -> None:
+def test_what_is_being_written_of_a_chat_that_is_forgotten_is_not_kept(kept: PromptCache, tmp_path: Path) -> None:
     owner = kept.chat(7)
     lacking = kept.lacking(KEY, TEXT, in_parts=True)
     assert lacking is not None
@@ -141,30 +141,28 @@ def test_what_is_being_written_of_a_chat_that_is_forgotten_is_not_kept(kept: Rea
     assert files(tmp_path) == []
 
 
-def test_the_chats_that_were_used_longest_ago_leave_for_new_ones(kept: Readings, tmp_path: Path) -> None:
+def test_the_chats_that_were_used_longest_ago_leave_for_new_ones(kept: PromptCache, tmp_path: Path) -> None:
     for age, chat in enumerate((7, 8, 9)):
         keep(kept, chat, [chat, *TEXT])
         for path in files(tmp_path):
             if path.parent.name == str(chat):
                 os.utime(path, (1000 + age, 1000 + age))
-    kept = Readings(tmp_path)
-    kept.budget_bytes = 10**9
+    kept = PromptCache(tmp_path, GIGABYTE)
     assert found(kept, [7, *TEXT]) > 0  # it is used again
-    kept.budget_bytes = kept.num_bytes
+    kept.budget_bytes = kept.measure()
     assert keep(kept, 10, [10, *TEXT])
     assert {path.parent.name for path in files(tmp_path)} == {"7", "9", "10"}
-    assert kept.num_bytes <= kept.budget_bytes
-    kept.budget_bytes = kept.num_bytes // 6
+    assert kept.measure() <= kept.budget_bytes
+    kept.budget_bytes = kept.measure() // 6
     assert not keep(kept, 11, [11, *TEXT])  # which alone is too large
-    assert kept.num_bytes <= kept.budget_bytes
-    kept.budget_bytes = 0
-    kept.fit()
+    assert kept.measure() <= kept.budget_bytes
+    assert kept.use(PromptCacheSettings(0)) == 0
     assert files(tmp_path) == []
 
 
 @pytest.mark.parametrize("what", ["full", "unwritable", "failing"])
 def test_a_full_disk_keeps_nothing_and_says_so_in_the_log(
-    what: str, kept: Readings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    what: str, kept: PromptCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     if what == "full":
         monkeypatch.setattr(shutil, "disk_usage", lambda _path: Room(1000))
@@ -179,7 +177,7 @@ def test_a_full_disk_keeps_nothing_and_says_so_in_the_log(
     assert not keep(kept, 7, TEXT)
     assert found(kept, TEXT) == 0
     assert what == "full" or "is not kept" in caplog.text
-    assert kept.num_bytes == 0
+    assert kept.measure() == 0
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -208,21 +206,20 @@ def test_a_damaged_file_is_never_believed(data: st.DataObject, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("place", [0, 60, 100, 2000, -1])
-def test_a_damaged_part_is_removed_and_read_again(place: int, kept: Readings, tmp_path: Path) -> None:
+def test_a_damaged_part_is_removed_and_read_again(place: int, kept: PromptCache, tmp_path: Path) -> None:
     keep(kept, 7, TEXT)
     second = next(step.part for step in kept.find(KEY, TEXT, can_cut=True) if step.end == 2 * PART_TOKENS)
     content = bytearray(second.path.read_bytes())
     content[place] ^= 255
     second.path.write_bytes(content)
-    later = Readings(tmp_path)
-    later.budget_bytes = 10**9
+    later = PromptCache(tmp_path, GIGABYTE)
     assert found(later, TEXT) == PART_TOKENS
     assert not second.path.exists()
     assert keep(later, 7, TEXT)
     assert found(later, TEXT) == len(TEXT)
 
 
-def test_names_that_follow_each_other_in_a_circle_end(kept: Readings, tmp_path: Path) -> None:
+def test_names_that_follow_each_other_in_a_circle_end(kept: PromptCache, tmp_path: Path) -> None:
     folder = tmp_path / "readings" / "7"
     folder.mkdir(parents=True)
     one, other = (digest_of(KEY.root, [number]).hex() for number in (1, 2))

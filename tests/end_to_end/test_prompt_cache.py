@@ -13,18 +13,17 @@ from engine import (
     Engine,
     EngineConfig,
     LearningSettings,
-    ReadingSettings,
+    PromptCacheSettings,
     ReplySettings,
     SamplingSettings,
     Send,
     SpeculationSettings,
     TargetSettings,
 )
-from engine.speculation.model.files import readings
+from engine.speculation.model.files import prompt_cache
 from engine.speculation.replies import reopening
-from engine.values.commands import Command, KeepReading
 from engine.values.conversations import Message
-from engine.values.events import Finished, ReplyFinished, TargetReady
+from engine.values.events import ReplyFinished, TargetReady
 from engine.values.replies import ReplyStatistics
 from engine.values.targets import LoadOrder
 from tests.end_to_end.test_everyday import Desk, sit_down  # noqa: F401
@@ -45,7 +44,7 @@ class Start:
     def __init__(self, folder: Path, gigabytes: float) -> None:
         self.events = EventQueue()
         speculation = SpeculationSettings(drafter=str(folder / "no drafter"))
-        config = EngineConfig(folder, speculation, LearningSettings(enabled=False), ReadingSettings(gigabytes))
+        config = EngineConfig(folder, speculation, LearningSettings(enabled=False), PromptCacheSettings(gigabytes))
         self.engine = Engine(config, self.events)
         self.engine.ask(self.engine.target.load, LoadOrder("starter", TargetSettings(context_size=1024)))
         self.events.wait_for(TargetReady)
@@ -56,9 +55,8 @@ class Start:
         assert message.statistics is not None
         return message, message.statistics
 
-    def wait_until_done(self, kind: type[Command]) -> None:
-        while not isinstance(self.events.wait_for(Finished).command, kind):
-            pass
+    def fill_cache(self) -> None:
+        self.engine.ask(self.engine.prompt_cache_keeper.write_all).result()
 
 
 @contextmanager
@@ -78,7 +76,7 @@ def kept(folder: Path) -> set[str]:
 @pytest.fixture(autouse=True)
 def _short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading long prompts takes long."""
-    monkeypatch.setattr(readings, "PART_TOKENS", 64)
+    monkeypatch.setattr(prompt_cache, "PART_TOKENS", 64)
     monkeypatch.setattr(reopening, "PART_TOKENS", 64)
 
 
@@ -88,25 +86,25 @@ def test_a_chat_goes_on_after_a_restart_from_what_was_read(tmp_path: Path) -> No
         message, statistics = start.ask(FIRST)
         chat = message.conversation_id
         assert statistics.evaluated_tokens == statistics.prompt_tokens > MANY
-        start.wait_until_done(KeepReading)
+        start.fill_cache()
         assert kept(folder) == {str(chat)}
         assert (folder / "readings").stat().st_mode & 0o077 == 0
     with started(folder) as start:
         again, statistics = start.ask(SECOND, chat)
         assert statistics.prompt_tokens > MANY
         assert statistics.evaluated_tokens < FEW
-        start.wait_until_done(KeepReading)
+        start.fill_cache()
         beginning_alike, statistics = start.ask(OTHER)
         assert statistics.prompt_tokens > MANY
         assert statistics.evaluated_tokens < FEW
-        start.wait_until_done(KeepReading)
+        start.fill_cache()
         start.ask(f"Secret. {BOOK}", incognito=True)
         _, statistics = start.ask("Thank you.", chat)
         assert statistics.evaluated_tokens < FEW
-        start.wait_until_done(KeepReading)
+        start.fill_cache()
         assert kept(folder) == {str(chat), str(beginning_alike.conversation_id)}
         start.engine.ask(start.engine.editor.delete, (chat,)).result()
-        assert start.engine.ask(start.engine.readings.measure).result() > 0
+        assert start.engine.ask(start.engine.prompt_cache.measure).result() > 0
         assert kept(folder) == {str(beginning_alike.conversation_id)}
     with started(plain, gigabytes=0) as start:
         first, _ = start.ask(FIRST)
@@ -128,7 +126,7 @@ def test_in_the_window_a_chat_of_yesterday_is_not_read_again(
     desk.app.keeper.change("reply_length", 8)
     statistics = desk.ask(FIRST).statistics
     assert statistics is not None
-    num_parts = math.ceil(statistics.context_used / readings.PART_TOKENS)
+    num_parts = math.ceil(statistics.context_used / prompt_cache.PART_TOKENS)
     desk.until(lambda: len([*(tmp_path / "store" / "readings").rglob("*.read")]) == num_parts)
     desk.close()
     again = sit_down()

@@ -1,4 +1,4 @@
-"""The file of one part of a kept reading: what a target holds of some tokens, for which model and tokens that is, and a
+"""A file with one part of a prompt cache: what a target holds of some tokens, for which model and tokens that is, and a
 digest of it all. llama.cpp trusts the bytes that it restores, so they are bounded and checked here before it sees them.
 """
 
@@ -31,19 +31,19 @@ class PartUnusable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class ReadingKey:
-    """What a reading is for: digests of the model's identity and of the target's layout."""
+class CacheKey:
+    """What a cached part is for: digests of the model's identity and of the target's layout."""
 
     model: bytes
     layout: bytes
 
     @classmethod
-    def of(cls, identity: str, layout: str) -> ReadingKey:
+    def of(cls, identity: str, layout: str) -> CacheKey:
         return cls(_digest(identity.encode()), _digest(layout.encode()))
 
     @property
     def root(self) -> bytes:
-        """What the first part of every reading follows."""
+        """What the first part of every chat follows."""
         return _digest(self.model + self.layout)
 
 
@@ -52,7 +52,7 @@ def digest_of(follows: bytes, tokens: Sequence[int] | Tokens) -> bytes:
     return _digest(follows + np.asarray(tokens, np.int32).tobytes())
 
 
-def write_part(path: Path, key: ReadingKey, follows: bytes, tokens: Sequence[int], part: SavedPart) -> int:
+def write_part(path: Path, key: CacheKey, follows: bytes, tokens: Sequence[int], part: SavedPart) -> int:
     """Returns the bytes written. Raises OSError."""
     head = _HEAD.pack(_MAGIC, key.model, key.layout, follows, part.start, len(tokens), len(part.data))
     digest = hashlib.sha256()
@@ -64,7 +64,7 @@ def write_part(path: Path, key: ReadingKey, follows: bytes, tokens: Sequence[int
         return file.tell()
 
 
-def read_tokens(path: Path, key: ReadingKey, follows: bytes) -> Tokens:
+def read_tokens(path: Path, key: CacheKey, follows: bytes) -> Tokens:
     """Of the part in this file, by reading its beginning alone. Raises PartUnusable."""
     try:
         with plain_file(path) as file:
@@ -74,7 +74,7 @@ def read_tokens(path: Path, key: ReadingKey, follows: bytes) -> Tokens:
         raise PartUnusable(error.strerror) from error
 
 
-def read_part(path: Path, key: ReadingKey, follows: bytes) -> SavedPart:
+def read_part(path: Path, key: CacheKey, follows: bytes) -> SavedPart:
     """All of it is checked. Raises PartUnusable."""
     try:
         with plain_file(path) as file:
@@ -92,7 +92,7 @@ def read_part(path: Path, key: ReadingKey, follows: bytes) -> SavedPart:
     return SavedPart(content[_HEAD.size + 4 * count : -_DIGEST_BYTES], start, start + count)
 
 
-def _checked(head: bytes, size: int, key: ReadingKey, follows: bytes) -> tuple[int, int, int]:
+def _checked(head: bytes, size: int, key: CacheKey, follows: bytes) -> tuple[int, int, int]:
     """The start, and the numbers of tokens and bytes, that fit the size of the file."""
     if len(head) < _HEAD.size:
         raise PartUnusable("it is cut off")

@@ -1,8 +1,8 @@
-"""Kept readings: what targets hold of the chats that they have read, in a folder, so that no prompt is read twice.
+"""The prompt cache: what targets hold of the chats that they have read, in a folder, so that no prompt is read twice.
 
-A reading is a chain of parts of so many tokens, a file each, named by what it follows and by what it is. Chats that
-begin alike share the parts of their beginning, and a chat that grows adds parts. Each lies in the folder of the chat
-that it was written for, and is erased with it.
+Each chat is a chain of parts of up to `PART_TOKENS` tokens, a file each, named by what it follows and what it is. Chats
+that begin alike share the parts of their beginning, and a chat that grows adds parts. Each part lies in the folder of
+the chat that it was written for, and is erased with it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from engine.speculation.model.files.reading_file import (
+from engine.speculation.model.files.prompt_cache_file import (
+    CacheKey,
     PartUnusable,
-    ReadingKey,
     Tokens,
     digest_of,
     read_part,
@@ -29,6 +29,7 @@ from engine.speculation.model.files.reading_file import (
 )
 from engine.speculation.model.interface import SavedPart
 from engine.speculation.numerics.draft import common_prefix_length
+from engine.values.config import PromptCacheSettings
 from engine.values.logged import Loggable
 from engine.values.whole_file import private_folder
 
@@ -38,11 +39,11 @@ _FOLDER = "readings"
 _SUFFIX = ".read"
 _ROOM_BYTES = 1_000_000_000  # that the disk keeps for everything else
 
-_logger = logging.getLogger("slipstream.readings")
+_logger = logging.getLogger("slipstream.prompt_cache")
 
 
 class Chat:
-    """A chat whose reading is being kept, until it is forgotten."""
+    """A chat that is being written into the cache, until it is forgotten."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -53,7 +54,7 @@ class Chat:
 class _Part:
     path: Path
     chat: int
-    key: ReadingKey
+    key: CacheKey
     follows: bytes
     digest: bytes
     num_bytes: int
@@ -78,33 +79,39 @@ class Lacking:
     end: int
 
 
-class Readings:
+class PromptCache:
     """Any thread may use it. What fails is logged and does no harm: the tokens are read again."""
 
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(self, data_dir: Path, settings: PromptCacheSettings) -> None:
         self._folder = data_dir / _FOLDER
-        self.budget_bytes = 0
+        self.budget_bytes = settings.num_bytes
         self._lock = threading.RLock()
         self._found: dict[Path, _Part] | None = None  # once they were looked for
         self._chats: WeakValueDictionary[int, Chat] = WeakValueDictionary()
 
-    @property
-    def num_bytes(self) -> int:
+    def measure(self) -> int:
+        """Returns the bytes in use."""
         with self._lock:
             return sum(part.num_bytes for part in self._parts.values())
 
+    def use(self, settings: PromptCacheSettings) -> int:
+        """Limits the bytes in use, and returns them."""
+        self.budget_bytes = settings.num_bytes
+        self._make_room(None, 0)
+        return self.measure()
+
     def chat(self, number: int) -> Chat:
-        """To keep its reading: the same one until the chat is forgotten."""
+        """The same object until the chat is forgotten."""
         with self._lock:
             return self._chats.setdefault(number, Chat(number))
 
-    def drop_other_layouts(self, key: ReadingKey) -> None:
+    def drop_other_layouts(self, key: CacheKey) -> None:
         """What an earlier build of llama.cpp, or another context, has read with this model."""
         with self._lock:
             old = [each for each in self._all if each.key.model == key.model and each.key.layout != key.layout]
             self._remove(old, Loggable("they are of another build or context"))
 
-    def latest(self, key: ReadingKey, chat: int) -> list[int]:
+    def latest(self, key: CacheKey, chat: int) -> list[int]:
         """The tokens of this chat that were used last, from the first on; empty where none are kept."""
         with self._lock:
             by_digest = {part.digest: part for part in self._all if part.key == key}
@@ -120,7 +127,7 @@ class Readings:
         known = [tokens for tokens in held if tokens is not None]
         return np.concatenate(known).tolist() if len(known) == len(held) else []
 
-    def find(self, key: ReadingKey, tokens: Sequence[int], can_cut: bool) -> list[Step]:
+    def find(self, key: CacheKey, tokens: Sequence[int], can_cut: bool) -> list[Step]:
         """The parts that hold the first of these tokens, in order; the last one holds others, too, where it `can_cut`
         such a part."""
         steps: list[Step] = []
@@ -161,7 +168,7 @@ class Readings:
         with self._lock:
             self._remove([step.part], Loggable("llama.cpp refused it"))
 
-    def lacking(self, key: ReadingKey, tokens: Sequence[int], in_parts: bool) -> Lacking | None:
+    def lacking(self, key: CacheKey, tokens: Sequence[int], in_parts: bool) -> Lacking | None:
         """The first of these tokens that no part holds; at most as many as are a part. None: all are kept."""
         follows = key.root
         step = PART_TOKENS if in_parts else len(tokens)
@@ -175,7 +182,7 @@ class Readings:
             follows = digest
         return None
 
-    def write(self, key: ReadingKey, chat: Chat, lacking: Lacking, tokens: Sequence[int], saved: SavedPart) -> bool:
+    def write(self, key: CacheKey, chat: Chat, lacking: Lacking, tokens: Sequence[int], saved: SavedPart) -> bool:
         """Where there is room. Parts of this chat whose tokens are the first of these leave. `tokens`: of the part.
         False: nothing more of this chat can be kept now."""
         digest = digest_of(lacking.follows, tokens)
@@ -208,8 +215,10 @@ class Readings:
                 self._parts.pop(path)
             self._remove_folder(self._folder / str(chat))
 
-    def forget_all(self) -> None:
+    def forget_all(self) -> int:
+        """Returns the bytes that are left."""
         self.forget_others(())
+        return self.measure()
 
     def forget_others(self, chats: Collection[int]) -> None:
         """What was read of all chats but these."""
@@ -221,10 +230,6 @@ class Readings:
                 if folder.name not in kept:
                     self._remove_folder(Path(folder))
             self._found = None
-
-    def fit(self) -> None:
-        """Into the budget, after it has changed."""
-        self._make_room(None, 0)
 
     # Inside
 
@@ -238,7 +243,7 @@ class Readings:
     def _all(self) -> list[_Part]:
         return [*self._parts.values()]
 
-    def _by_follows(self, key: ReadingKey) -> dict[bytes, list[_Part]]:
+    def _by_follows(self, key: CacheKey) -> dict[bytes, list[_Part]]:
         after: dict[bytes, list[_Part]] = {}
         for part in self._all:
             if part.key == key:
@@ -280,7 +285,7 @@ class Readings:
         """For so many bytes more of a chat. Other chats leave for it, the one that was used longest ago first, and as a
         whole: the rest of a chain is of no use."""
         with self._lock:
-            used = self.num_bytes
+            used = self.measure()
             try:
                 free = shutil.disk_usage(self._folder.parent).free
             except OSError:
@@ -296,7 +301,7 @@ class Readings:
                     return False
                 oldest = min(last_used, key=lambda number: last_used[number])
                 self._remove([part for part in self._all if part.chat == oldest])
-                used = self.num_bytes
+                used = self.measure()
             return True
 
     def _remove(self, parts: Sequence[_Part], why: Loggable | PartUnusable | None = None) -> None:
@@ -327,7 +332,7 @@ def _named(entry: os.DirEntry[str], chat: int) -> _Part | None:
         state = entry.stat(follow_symlinks=False)
     except (ValueError, OSError):
         return None
-    return _Part(Path(entry), chat, ReadingKey(model, layout), follows, digest, state.st_size, state.st_mtime)
+    return _Part(Path(entry), chat, CacheKey(model, layout), follows, digest, state.st_size, state.st_mtime)
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:

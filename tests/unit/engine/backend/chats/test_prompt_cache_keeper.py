@@ -1,21 +1,19 @@
-"""What a target has read is kept while nobody waits, never of incognito chats, and leaves with what it was read of."""
+"""The prompt cache is filled while no one waits, never from incognito chats, and its parts leave with their chats."""
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from engine.backend.chats import reading_keeper
+from engine.backend.chats import prompt_cache_keeper
 from engine.backend.chats.chat_editor import ChatEditor
 from engine.backend.chats.erasing import ErasingService
 from engine.backend.storage import Repository
 from engine.speculation.replies import reopening
-from engine.values.commands import CopyReading, KeepReading, Send
-from engine.values.config import OwnSampling, ReadingSettings, ReplySettings, SamplingSettings
+from engine.values.commands import Send
+from engine.values.config import OwnSampling, PromptCacheSettings, ReplySettings, SamplingSettings
 from engine.values.conversations import Message
 from engine.values.events import ReplyFinished
 from engine.values.stop_signal import StopSignal
@@ -33,7 +31,7 @@ def target() -> FakeTarget:
 
 @pytest.fixture
 def talking(desk: Desk, target: FakeTarget, monkeypatch: pytest.MonkeyPatch) -> Desk:
-    monkeypatch.setattr(reading_keeper, "_LULL_S", 0.0)
+    monkeypatch.setattr(prompt_cache_keeper, "_LULL_S", 0.0)
     desk.load(LoadOrder(desk.add("fake", target)))
     return desk
 
@@ -46,21 +44,9 @@ def ask(desk: Desk, prompt: str, chat: int | None = None, incognito: bool = Fals
     return finished.message
 
 
-def copy(desk: Desk) -> None:
-    """As the chat thread does when it is asked."""
-    local = desk.target.local
-    desk.readings.copy(None if local is None else local.writer)
-
-
 def keep(desk: Desk) -> None:
-    """What the thread that keeps does after a reply, with the chat thread."""
-    keeping = threading.Thread(target=lambda: desk.readings.write_all(KeepReading(), StopSignal()))
-    keeping.start()
-    while keeping.is_alive():
-        if CopyReading() in desk.posted:
-            desk.posted.remove(CopyReading())
-            copy(desk)
-        time.sleep(0.001)
+    """What the thread that writes the cache does after a reply."""
+    desk.cache_keeper.write_all()
 
 
 def kept(desk: Desk) -> set[int]:
@@ -69,9 +55,9 @@ def kept(desk: Desk) -> set[int]:
 
 
 def test_a_chat_that_is_left_and_opened_again_is_not_read_again(talking: Desk, target: FakeTarget) -> None:
-    talking.posted.clear()
+    talking.wanted.clear()
     chat = ask(talking, BOOK).conversation_id
-    assert talking.posted.count(KeepReading()) == 1
+    assert talking.wanted.count("write_all") == 1
     keep(talking)
     ask(talking, f"Other. {BOOK}")
     before = target.num_evaluated
@@ -112,7 +98,7 @@ def test_of_an_incognito_chat_nothing_is_kept(talking: Desk) -> None:
 def test_what_was_read_leaves_with_what_was_said(
     change: Callable[[ChatEditor, Message], None], leaves: bool, is_written: bool, talking: Desk
 ) -> None:
-    shared = talking.repository, talking.recall, talking.learning, talking.keeper, talking.readings.readings
+    shared = talking.repository, talking.recall, talking.learning, talking.keeper, talking.prompt_cache
     editor = ChatEditor(*shared, talking.events.append, lambda: None)
     chat = ask(talking, BOOK).conversation_id
     reply = ask(talking, "More.", chat)
@@ -127,10 +113,10 @@ def test_what_was_read_leaves_with_what_was_said(
 
 def test_a_chat_that_is_deleted_while_it_is_answered_is_not_kept(talking: Desk, target: FakeTarget) -> None:
     chat = ask(talking, BOOK).conversation_id
-    talking.posted.clear()
-    target.on_evaluate = lambda: talking.readings.readings.forget(chat)
+    talking.wanted.clear()
+    target.on_evaluate = lambda: talking.prompt_cache.forget(chat)
     ask(talking, "More.", chat)
-    assert KeepReading() not in talking.posted
+    assert "write_all" not in talking.wanted
     keep(talking)
     assert kept(talking) == set()
 
@@ -138,11 +124,11 @@ def test_a_chat_that_is_deleted_while_it_is_answered_is_not_kept(talking: Desk, 
 def test_nothing_is_kept_of_what_is_read_as_fast_as_a_disk_or_without_a_budget(
     talking: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    talking.readings.use(ReadingSettings(0))
-    talking.posted.clear()
+    talking.prompt_cache.use(PromptCacheSettings(0))
+    talking.wanted.clear()
     chat = ask(talking, BOOK).conversation_id
-    assert KeepReading() not in talking.posted
-    talking.readings.use(ReadingSettings(1))
+    assert "write_all" not in talking.wanted
+    talking.prompt_cache.use(PromptCacheSettings(1))
     ask(talking, BOOK, chat)
     monkeypatch.setattr(reopening, "_LOADED_BYTES_PER_S", 1e-9)
     keep(talking)
@@ -153,11 +139,11 @@ def test_it_is_measured_and_deleted_and_a_new_prompt_ends_the_wait(talking: Desk
     ask(talking, BOOK)
     stop = StopSignal()
     stop.set()
-    talking.readings.write_all(KeepReading(), stop)
+    talking.cache_keeper.write_all(stop)
     assert kept(talking) == set()
     keep(talking)
-    assert talking.readings.use(ReadingSettings(1)) == talking.readings.measure() > 0
-    assert talking.readings.forget_all() == 0
+    assert talking.prompt_cache.use(PromptCacheSettings(1)) == talking.prompt_cache.measure() > 0
+    assert talking.prompt_cache.forget_all() == 0
     assert kept(talking) == set()
 
 
@@ -167,6 +153,6 @@ def test_a_start_erases_what_an_earlier_one_left_of_deleted_chats(talking: Desk,
     left = Path(repository.data_dir, "readings", str(chat + 1))
     left.mkdir()
     (left / ".unfinished.part").touch()
-    ErasingService(repository, talking.readings.readings, talking.events.append).erase()
+    ErasingService(repository, talking.prompt_cache, talking.events.append).erase()
     assert not left.exists()
     assert kept(talking) == {chat}
