@@ -185,13 +185,9 @@ class WiredWindow(QObject):
         self.setParent(window)
         self._wire(window)
         self._make_library()
-        parts = self.parts
-        for fact in self.bridge.facts:
-            for each in parts:
-                each.hear(fact)
         self.bridge.repeat_facts()
         window.toasts.clear()  # these were shown before
-        for each in parts:
+        for each in self.parts:
             if type(each) in kept:
                 each.resume(kept[type(each)])
 

@@ -28,9 +28,6 @@ class WindowPart(QObject):
         """Whether something is under way, beside requests, that another part could not go on with."""
         return False
 
-    def hear(self, event: Event) -> None:
-        """Something that the engine said."""
-
     def kept(self) -> Any:
         """What must not be lost, and no fact tells: values, never words in the user's language."""
         return None

@@ -77,7 +77,10 @@ class Start:
     def wait_until_kept(self) -> float:
         """How long after the reply that was."""
         began = time.perf_counter()
-        self.engine.ask(self.engine.prompt_cache_keeper.write_all).result(600)
+        while (
+            writing := self.engine.ask(self.engine.prompt_cache_keeper.write_all)
+        ).failure or writing.signal.is_set():
+            pass
         return time.perf_counter() - began
 
 

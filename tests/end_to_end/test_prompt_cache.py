@@ -56,7 +56,11 @@ class Start:
         return message, message.statistics
 
     def fill_cache(self) -> None:
-        self.engine.ask(self.engine.prompt_cache_keeper.write_all).result()
+        """Asks again if the engine's own request, which follows the reply, takes the place of this one."""
+        while (
+            writing := self.engine.ask(self.engine.prompt_cache_keeper.write_all)
+        ).failure or writing.signal.is_set():
+            pass
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from app.features.controller import Controller
 from app.features.library.target import TargetController
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
-from engine.values.events import ConversationForgotten, Event, EverythingForgotten, TargetReady, ToolServerChanged
+from engine.values.events import ConversationForgotten, EverythingForgotten, TargetReady, ToolServerChanged
 from engine.values.tools import ServerState
 
 _MOST_CHATS = 1_000  # whose choice is kept
@@ -39,6 +39,10 @@ class ChatTools(Controller):
         conversations.moved.connect(self._on_moved)
         conversations.begun.connect(self._on_begun)
         keeper.changed.connect(self._show)
+        bridge.listen(TargetReady, self._on_ready)
+        bridge.listen(ToolServerChanged, self._on_server_changed)
+        bridge.listen(ConversationForgotten, self._on_forgotten)
+        bridge.listen(EverythingForgotten, self._on_everything_forgotten)
         self._show()
 
     @property
@@ -91,22 +95,23 @@ class ChatTools(Controller):
             self._keep(conversation_id, self._keeper.settings.tools_last)
         self._show()
 
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case TargetReady():
-                self._show()
-            case ToolServerChanged(server, state):
-                self._states[server] = state
-                self._show()
-            case ConversationForgotten(summary):
-                self._incognito.pop(summary.id, None)
-                chats = self._keeper.settings.tools_of_chats
-                if str(summary.id) in chats:
-                    kept = {number: names for number, names in chats.items() if number != str(summary.id)}
-                    self._keeper.note(tools_of_chats=kept)
-            case EverythingForgotten():
-                self._incognito.clear()
-                self._show()
+    def _on_ready(self, _ready: TargetReady) -> None:
+        self._show()
+
+    def _on_server_changed(self, event: ToolServerChanged) -> None:
+        self._states[event.server] = event.state
+        self._show()
+
+    def _on_forgotten(self, event: ConversationForgotten) -> None:
+        forgotten, chats = event.conversation.id, self._keeper.settings.tools_of_chats
+        self._incognito.pop(forgotten, None)
+        if str(forgotten) in chats:
+            kept = {number: names for number, names in chats.items() if number != str(forgotten)}
+            self._keeper.note(tools_of_chats=kept)
+
+    def _on_everything_forgotten(self, _event: EverythingForgotten) -> None:
+        self._incognito.clear()
+        self._show()
 
     def kept(self) -> dict[int | None, tuple[str, ...]]:
         return self._incognito

@@ -16,7 +16,6 @@ from app.text.places import host_words, server_words
 from app.widgets.dialog_parts import ask, question_box
 from engine.values.events import (
     ConversationOpened,
-    Event,
     EverythingForgotten,
     Failed,
     ReplyFinished,
@@ -44,6 +43,12 @@ class Consent(Controller):
         self._agreed: frozenset[str] = frozenset()  # addresses
         self._seen_by: dict[int, frozenset[str]] = {}  # addresses, by the conversations that were opened
         window.prompt_box.consent_wanted.connect(self._ask_for_prompt)
+        bridge.listen(ServersListed, self._on_servers)
+        bridge.listen(TargetReady, self._on_ready)
+        bridge.listen(Failed, self._on_failed)
+        bridge.listen(ConversationOpened, self._on_opened)
+        bridge.listen(ReplyFinished, self._on_finished)
+        bridge.listen(EverythingForgotten, self._on_everything_forgotten)
 
     def is_asked_first(self, then: Callable[[], object]) -> bool:
         """Whether the user is asked now; if so, `then` is called when they have agreed."""
@@ -110,29 +115,33 @@ class Consent(Controller):
         self._show()
         then()
 
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case ServersListed(servers):
-                self._agreed = frozenset(each.address for each in servers if each.is_agreed)
-            case TargetReady(target):
-                if target.server is not None and target.server.is_agreed:
-                    self._agreed |= {target.server.address}
-            case Failed(is_not_agreed=True):  # it is so no more: the certificate is another one, for instance
-                in_use = self._target.in_use
-                self._agreed -= {in_use.server.address} if in_use is not None and in_use.server is not None else set()
-            case ConversationOpened(conversation):
-                self._seen_by[conversation.summary.id] = frozenset(conversation.servers)
-                return
-            case ReplyFinished(message) if message.server:
-                seen = self._seen_by.get(message.conversation_id, frozenset())
-                self._seen_by[message.conversation_id] = seen | {message.server}
-                return
-            case EverythingForgotten():
-                self._seen_by.clear()
-                return
-            case _:
-                return
+    def _on_servers(self, event: ServersListed) -> None:
+        self._agreed = frozenset(each.address for each in event.servers if each.is_agreed)
         self._show()
+
+    def _on_ready(self, event: TargetReady) -> None:
+        server = event.target.server
+        if server is not None and server.is_agreed:
+            self._agreed |= {server.address}
+        self._show()
+
+    def _on_failed(self, failed: Failed) -> None:
+        in_use = self._target.in_use
+        if failed.is_not_agreed and in_use is not None and in_use.server is not None:
+            self._agreed -= {in_use.server.address}  # no longer: the certificate is another one, for instance
+            self._show()
+
+    def _on_opened(self, event: ConversationOpened) -> None:
+        self._seen_by[event.conversation.summary.id] = frozenset(event.conversation.servers)
+
+    def _on_finished(self, event: ReplyFinished) -> None:
+        message = event.message
+        if message.server:
+            seen = self._seen_by.get(message.conversation_id, frozenset())
+            self._seen_by[message.conversation_id] = seen | {message.server}
+
+    def _on_everything_forgotten(self, _event: EverythingForgotten) -> None:
+        self._seen_by.clear()
 
     def kept(self) -> dict[int, frozenset[str]]:
         return self._seen_by

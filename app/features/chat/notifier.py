@@ -16,7 +16,7 @@ from app.theme import app_icon
 from app.widgets.notice_bar import DesktopNotice
 from engine import ReplyCommand
 from engine.values.conversations import Message
-from engine.values.events import Event, Failed, PromptStored, ReplyFinished, ReplyStarted, ToolAsked
+from engine.values.events import Failed, PromptStored, ReplyFinished, ReplyStarted, ToolAsked
 from engine.values.replies import StopReason
 
 
@@ -33,38 +33,41 @@ class Notifier(Controller):
         self._conversation_id: int | None = None  # of the reply that the notice is about
         self._notice.clicked.connect(self._open)
         window.closing.connect(self._forget)
+        bridge.listen(PromptStored, self._on_stored)
+        bridge.listen(ReplyStarted, self._on_started)
+        bridge.listen(ReplyFinished, self._on_finished)
+        bridge.listen(ToolAsked, self._on_asked)
+        bridge.listen(Failed, self._on_failed)
         application = QApplication.instance()
         if isinstance(application, QApplication):
             application.focusChanged.connect(self._on_focus_changed)
 
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case PromptStored():
-                self._begun_s = monotonic()
-            case ReplyStarted() if self._begun_s is None:  # it is written again
-                self._begun_s = monotonic()
-            case ReplyFinished(message) if message.calls:  # the answer goes on
-                pass
-            case ToolAsked(conversation_id):
-                self._on_asked(conversation_id)
-            case ReplyFinished(message):
-                self._on_finished(message)
-                self._begun_s = None
-            case Failed(_, command) if isinstance(command, ReplyCommand):
-                self._begun_s = None
+    def _on_stored(self, _prompt: PromptStored) -> None:
+        self._begun_s = monotonic()
 
-    def _on_finished(self, message: Message) -> None:
-        settings = self._keeper.settings
+    def _on_started(self, _reply: ReplyStarted) -> None:
+        if self._begun_s is None:  # it is written again
+            self._begun_s = monotonic()
+
+    def _on_failed(self, failed: Failed) -> None:
+        if isinstance(failed.command, ReplyCommand):
+            self._begun_s = None
+
+    def _on_finished(self, reply: ReplyFinished) -> None:
+        message, settings = reply.message, self._keeper.settings
+        if message.calls:  # the answer goes on
+            return
         took_s = 0.0 if self._begun_s is None else monotonic() - self._begun_s
+        self._begun_s = None
         if settings.notify and took_s >= settings.notify_after_s and QApplication.activeWindow() is None:
             self._conversation_id = message.conversation_id
             self._notice.show(self._title(message), self._text(message.conversation_id))
 
-    def _on_asked(self, conversation_id: int) -> None:
+    def _on_asked(self, asked: ToolAsked) -> None:
         """Nothing goes on until the user answers."""
         if self._keeper.settings.notify and QApplication.activeWindow() is None:
-            self._conversation_id = conversation_id
-            self._notice.show(self.tr("The model waits for your answer"), self._asked_in(conversation_id))
+            self._conversation_id = asked.conversation_id
+            self._notice.show(self.tr("The model waits for your answer"), self._asked_in(asked.conversation_id))
 
     def _title(self, message: Message) -> str:
         if message.statistics is not None and message.statistics.stop_reason is StopReason.FAILED:

@@ -17,7 +17,7 @@ from app.main_window import MainWindow
 from app.text.numbers import whole
 from app.widgets.prompt.picture_images import png_of
 from engine.values.conversations import TextFile
-from engine.values.events import Event, TargetReady
+from engine.values.events import TargetReady
 from engine.values.pictures import Picture
 from engine.values.prompts import MOST_FILES, MOST_PASTED, AttachedPicture, Attachment, TokenCount, join_prompt
 from engine.values.requests import Failure
@@ -50,6 +50,7 @@ class PromptController(Controller):
         self._box.chips.cancelled.connect(self._stop_reading)
         self._box.passages_requested.connect(self._find_passages)
         window.texts_dropped.connect(self.attach)
+        bridge.listen(TargetReady, self._on_ready)
 
     @Slot(list)
     def attach(self, paths: list[str]) -> None:
@@ -210,12 +211,11 @@ class PromptController(Controller):
             pictures = [each for each in self._box.chips.attachments if isinstance(each, AttachedPicture)]
             self._box.send(join_prompt([*pictures, *passages], question))
 
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case TargetReady(target):
-                self._context_size = target.context_size if target.server is None else None  # nobody counts there
-                self._box.clear_count()
-                self._box.show_sight(target.name, target.sees_pictures, target.server is not None)
-                self._box.chips.forget_tokens()
-                self._on_chips_changed()
-                self._on_edited()
+    def _on_ready(self, ready: TargetReady) -> None:
+        target = ready.target
+        self._context_size = target.context_size if target.server is None else None  # a server's tokens are not counted
+        self._box.clear_count()
+        self._box.show_sight(target.name, target.sees_pictures, target.server is not None)
+        self._box.chips.forget_tokens()
+        self._on_chips_changed()
+        self._on_edited()

@@ -9,7 +9,7 @@ from app.features.chats.conversations import ConversationsController
 from app.features.controller import Controller
 from app.main_window import MainWindow
 from engine import ReplyCommand
-from engine.values.events import Event, Failed, ReplyFinished, ReplyRepeats
+from engine.values.events import Failed, ReplyFinished, ReplyRepeats
 
 SUBJECT = "repetition"
 
@@ -22,16 +22,20 @@ class RepetitionController(Controller):
         self._conversations = conversations
         self._repeats_in: int | None = None  # the chat of the reply; None: there is nothing to tell
         conversations.moved.connect(self._show)
+        bridge.listen(ReplyRepeats, self._on_repeating)
+        bridge.listen(ReplyFinished, self._on_finished)
+        bridge.listen(Failed, self._on_failed)
 
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case ReplyRepeats(conversation_id):
-                self._repeats_in = conversation_id
-                self._show()
-            case ReplyFinished():
-                self._end()
-            case Failed(_, command) if isinstance(command, ReplyCommand):
-                self._end()
+    def _on_repeating(self, event: ReplyRepeats) -> None:
+        self._repeats_in = event.conversation_id
+        self._show()
+
+    def _on_finished(self, _reply: ReplyFinished) -> None:
+        self._end()
+
+    def _on_failed(self, failed: Failed) -> None:
+        if isinstance(failed.command, ReplyCommand):
+            self._end()
 
     @Slot()
     def _show(self) -> None:

@@ -10,11 +10,11 @@ from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
 from app.theme import ThemeKeeper
 from app.widgets.tour import Tour, TourStep
-from engine.values.events import ConversationsListed, Event
+from engine.values.events import ConversationsListed
 
 
 class TourController(Controller):
-    """Shows the tour at the first start of whoever has no chats yet, and never by itself again.
+    """Shows the tour by itself once, at a first start without chats.
 
     Signals:
         first_ended(bool): the one that was shown by itself was left; true: after its last step.
@@ -32,6 +32,7 @@ class TourController(Controller):
         self._is_first = False  # what is shown was not asked for
         self.tour: Tour | None = None  # once it was shown
         window.tour_action.triggered.connect(self.show_tour)
+        bridge.listen(ConversationsListed, self._on_chats)
 
     @Slot()
     def show_tour(self) -> None:
@@ -48,15 +49,13 @@ class TourController(Controller):
             self._is_first = False
             self.first_ended.emit(is_whole)
 
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case ConversationsListed(conversations) if self._by_itself:
-                self._by_itself = False
-                if not self._keeper.settings.tour_seen:
-                    self._keeper.note(tour_seen=True)  # also where there are chats: nobody needs it any more
-                    if not conversations:
-                        self.show_tour()
-                        self._is_first = True
+    def _on_chats(self, listed: ConversationsListed) -> None:
+        is_first, self._by_itself = self._by_itself, False
+        if is_first and not self._keeper.settings.tour_seen:
+            self._keeper.note(tour_seen=True)  # also if there are chats, whose author needs no tour
+            if not listed.conversations:
+                self.show_tour()
+                self._is_first = True
 
     def kept(self) -> tuple[bool, bool]:
         """Whether it is shown, and whether that was not asked for."""

@@ -25,7 +25,6 @@ from engine import OwnSampling
 from engine.values.conversations import Conversation
 from engine.values.events import (
     ConversationsListed,
-    Event,
     EverythingForgotten,
     PresetsListed,
     TargetReady,
@@ -83,6 +82,8 @@ class PresetsController(Controller):
         bridge.listen(ConversationsListed, self._on_chats)
         bridge.listen(EverythingForgotten, self._on_everything_forgotten)
         bridge.listen(PresetsListed, self._on_presets)
+        bridge.listen(TargetsListed, self._on_targets)
+        bridge.listen(TargetReady, self._on_ready)
 
     def apply(self, preset: Preset) -> None:
         """Gives what the preset holds to the open chat, or to the next one if none is open; from its next reply on.
@@ -163,12 +164,11 @@ class PresetsController(Controller):
         self.presets = event.presets
         self.picker.show_presets(event.presets)
 
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case TargetsListed():
-                self._on_known()
-            case TargetReady():
-                self._use_rest()
+    def _on_targets(self, _event: TargetsListed) -> None:
+        self._on_known()
+
+    def _on_ready(self, _event: TargetReady) -> None:
+        self._use_rest()
 
     @Slot()
     def _on_known(self) -> None:

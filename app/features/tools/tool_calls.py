@@ -13,7 +13,7 @@ from app.main_window import MainWindow
 from app.text.tool_calls import CallPhase, question_words
 from app.text.unseen import one_line
 from app.widgets.toast import Toast
-from engine.values.events import Event, ReplyStarted, ToolAsked, ToolFinished, ToolServerChanged, ToolStarted
+from engine.values.events import ReplyStarted, ToolAsked, ToolFinished, ToolServerChanged, ToolStarted
 from engine.values.tools import Permission, ServerState
 
 _TOAST_MS = 60_000
@@ -34,6 +34,11 @@ class ToolCallsController(Controller):
         self._calls.changed.connect(self._on_changed)
         window.call_action.triggered.connect(self._go_to_question)
         window.transcript.changed.connect(self._on_shown)
+        bridge.listen(ToolAsked, self._ask)
+        bridge.listen(ToolStarted, self._on_started)
+        bridge.listen(ToolFinished, self._on_finished)
+        bridge.listen(ToolServerChanged, self._on_server_changed)
+        bridge.listen(ReplyStarted, self._on_reply)
 
     @Slot(str, object)
     def _answer(self, call_id: str, permission: Permission) -> None:
@@ -67,18 +72,15 @@ class ToolCallsController(Controller):
             self._end_toast()
             self._go_to_question()
 
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case ToolAsked():
-                self._ask(event)
-            case ToolStarted(_, _, call):
-                self._calls.set_phase(call.id, CallPhase.RUNNING)
-            case ToolFinished(message) if message.result is not None:
-                self._calls.forget(message.result.call.id)
-            case ToolServerChanged(server, state) if self._window.is_busy:
-                self._show_start(server, state)
-            case ReplyStarted():
-                self._window.prompt_box.hide_hint()
+    def _on_started(self, event: ToolStarted) -> None:
+        self._calls.set_phase(event.call.id, CallPhase.RUNNING)
+
+    def _on_finished(self, event: ToolFinished) -> None:
+        if event.message.result is not None:
+            self._calls.forget(event.message.result.call.id)
+
+    def _on_reply(self, _event: ReplyStarted) -> None:
+        self._window.prompt_box.hide_hint()
 
     def _ask(self, event: ToolAsked) -> None:
         self._calls.set_phase(event.call.id, CallPhase.ASKED, event)
@@ -97,10 +99,12 @@ class ToolCallsController(Controller):
             self._window.transcript.show_question()
             question.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    def _show_start(self, server: str, state: ServerState) -> None:
+    def _on_server_changed(self, event: ToolServerChanged) -> None:
         """A server may take long to start, before anything else is seen of the reply."""
-        if state is ServerState.STARTING:
-            words = self.tr("Starting the tool server {server}…").format(server=one_line(server))
+        if not self._window.is_busy:
+            return
+        if event.state is ServerState.STARTING:
+            words = self.tr("Starting the tool server {server}…").format(server=one_line(event.server))
             self._window.prompt_box.show_hint(words)
         else:
             self._window.prompt_box.hide_hint()

@@ -19,7 +19,7 @@ from app.widgets.dialog_parts import ask, question_box, show_in_front
 from engine import has_keys, read_tool_servers, write_tool_servers
 from engine.values.conversations import TextFile
 from engine.values.errors import SettingInvalid
-from engine.values.events import Event, EverythingForgotten, ToolServerChanged, ToolsListed
+from engine.values.events import EverythingForgotten, ToolServerChanged, ToolsListed
 from engine.values.pictures import Picture
 from engine.values.requests import Failure
 from engine.values.tools import AllowedTool, ServerState, Tool, ToolServer
@@ -42,6 +42,9 @@ class ToolsController(Controller):
         self._dialog: ToolsDialog | None = None
         window.tools_action.triggered.connect(self._open)
         keeper.changed.connect(self._follow)
+        bridge.listen(ToolServerChanged, self._on_changed)
+        bridge.listen(ToolsListed, self._on_listed)
+        bridge.listen(EverythingForgotten, self._on_everything_forgotten)
         self._follow()
         if self._in_use and has_keys(self._in_use):  # as settings had them once
             request = bridge.ask(bridge.engine.tool_keys.keep, self._in_use, only_if_lasting=True)
@@ -187,16 +190,12 @@ class ToolsController(Controller):
         self._bridge.ask(self._bridge.engine.tools.use, servers)
         self._show()
 
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case ToolServerChanged(server, state, sentence):
-                self._on_changed(server, state, sentence)
-            case ToolsListed(server, tools):
-                self._offers[server] = tools
-                self._show()
-            case EverythingForgotten():
-                self._allowed = ()
-                self._show()
+    def _on_listed(self, event: ToolsListed) -> None:
+        self._offers[event.server] = event.tools
+        self._show()
+
+    def _on_everything_forgotten(self, _event: EverythingForgotten) -> None:
+        self._show_allowed(())
 
     def _show_allowed(self, tools: tuple[AllowedTool, ...]) -> None:
         self._allowed = tools
@@ -208,11 +207,11 @@ class ToolsController(Controller):
         self._keeper.change("tool_servers", write_tool_servers(servers))
         self._show()
 
-    def _on_changed(self, server: str, state: ServerState, sentence: str) -> None:
-        self._states[server] = state, sentence
+    def _on_changed(self, event: ToolServerChanged) -> None:
+        self._states[event.server] = event.state, event.sentence
         is_seen = self._dialog is not None and self._dialog.isVisible()
-        if state is ServerState.FAILED and sentence and not is_seen:
-            self._window.toasts.show_info(sentence)
+        if event.state is ServerState.FAILED and event.sentence and not is_seen:
+            self._window.toasts.show_info(event.sentence)
         self._show()
 
     def _show(self) -> None:
