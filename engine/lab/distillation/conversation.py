@@ -32,8 +32,8 @@ _MAX_USER_TOKENS = 96
 _MAX_REPLY_TOKENS = 384
 _USER_TEMPERATURES = (0.8, 1.0)  # from, to
 _REPLY_TEMPERATURES = (0.0, 0.7, 0.0, 1.0)  # by number, so that every other reply is greedy
-_LOOP_TOKENS = 12  # a reply that writes the same so many tokens …
-_LOOP_TIMES = 3  # … so often, is in a loop
+_LOOP_TOKENS = 12  # a reply that writes the same 12 tokens …
+_LOOP_TIMES = 3  # … three times is in a loop
 
 _SENTINEL = "Slipstream7f3aSentinel"  # one word, so that no template changes it
 _END_OF_PARAGRAPH = re.compile(rb"[.?!][\"')]*(?=\s*\n\s*\n)")
@@ -46,7 +46,7 @@ _TOO_LONG = "The chat template inside this model leaves no room for a conversati
 
 @dataclass(frozen=True, slots=True)
 class ReadingStep:
-    """What the target is to read before it can say what comes next."""
+    """The tokens that the target must read before it can say what comes next."""
 
     tokens: list[int]
     begins: bool  # a new sequence, instead of going on with the one so far
@@ -111,8 +111,8 @@ class Inventor:
     def _write_reply(
         self, prompt: list[int], idea: _Idea, dice: Dice
     ) -> Generator[ReadingStep, FloatRow, tuple[list[int], bool, Labels]]:
-        """The tokens of the reply, with the end where the target wrote one; whether it looped; what the target
-        thought."""
+        """The tokens of the reply, including the end if the target wrote one; whether it looped; the target's
+        distributions."""
         room = min(_MAX_REPLY_TOKENS, self._target.limits.context_size - len(prompt))
         distribution_of = SamplingSettings(temperature=idea.reply_temperature)
         reply: list[int] = []
@@ -134,7 +134,8 @@ class Inventor:
         return token in self._vocabulary.end_of_generation
 
     def _tokens(self, text: str) -> list[int]:
-        """Some templates write the first token themselves, some leave it to the tokenizer."""
+        """The tokens of a text with the first one, which some templates write themselves and others leave to the
+        tokenizer."""
         tokens = self._target.tokenize(text)
         begin = self._vocabulary.begin if self._vocabulary.begins_prompts else None
         tokens = tokens if begin is None or tokens[:1] == [begin] else [begin, *tokens]
@@ -150,7 +151,7 @@ class _LoopWatch:
         self._seen: dict[tuple[int, ...], tuple[int, int]] = {}  # times, and where the last time ended
 
     def is_loop(self, reply: list[int]) -> bool:
-        """To be asked after each token."""
+        """True if the reply is in a loop; must be called after each token."""
         recent, place = tuple(reply[-_LOOP_TOKENS:]), len(reply)
         times, end = self._seen.get(recent, (0, 0))
         if len(recent) == _LOOP_TOKENS and place - _LOOP_TOKENS >= end:
@@ -172,8 +173,8 @@ def _think_of(number: int, random: np.random.Generator) -> _Idea:
 
 
 def _open_turn(template: ChatTemplate, system: list[ChatTurn]) -> tuple[str, bytes]:
-    """What any template writes before the user's text, and the first word that it writes after it (a text, because
-    some templates mark turns with ordinary words). Raises TemplateFailed."""
+    """The text before the user's in any template, and the first word after it (a text, because some templates separate
+    turns by ordinary words). Raises TemplateFailed."""
     before, found, after = template.render([*system, ChatTurn(Role.USER, _SENTINEL)]).partition(_SENTINEL)
     if not found:
         raise TemplateFailed("The chat template inside this model leaves out what the user says; choose another model.")
@@ -181,7 +182,7 @@ def _open_turn(template: ChatTemplate, system: list[ChatTurn]) -> tuple[str, byt
 
 
 def _cut(text: str) -> str:
-    """Up to the last end of a sentence, or of a line of code, or of a word where there is none."""
+    """The text up to the last end of a sentence, or of a line of code, or of a word if there is none."""
     if text.count(_FENCE) % 2:
         return text.rsplit("\n", 1)[0]
     sentences = _TO_SENTENCE_END.match(text)
@@ -191,7 +192,7 @@ def _cut(text: str) -> str:
 
 
 def _closed(text: str) -> str:
-    """Code that was begun comes to an end."""
+    """The text with a code block that was begun closed."""
     return f"{text}\n{_FENCE}" if text.count(_FENCE) % 2 else text
 
 

@@ -85,7 +85,7 @@ def write_labels(path: Path, lines: Sequence[int], labels: Sequence[Labels]) -> 
 
 
 def read_labels(files: Sequence[Path], lessons: Mapping[int, CorpusLesson]) -> dict[int, Labels]:
-    """By line; `lessons` are those of the corpus file that the labels belong to. Raises FileUnusable."""
+    """The labels by line; `lessons` are those of the corpus file that the labels belong to. Raises FileUnusable."""
     found: dict[int, Labels] = {}
     for path in files:
         try:

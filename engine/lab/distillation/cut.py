@@ -1,7 +1,7 @@
 """A small drafter cut out of a target: a few of its layers, and the first merges of its tokenizer.
 
-The vocabulary that remains is a real byte-level BPE tokenizer of its
-own (any prefix of a list of merges is one), and most of the target's other tokens are merges of its tokens.
+The vocabulary that remains is a real byte-level BPE tokenizer (any prefix of a list of merges is one), and most of the
+target's other tokens are merges of its tokens.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from engine.lab.distillation.source import GgufSource
 from engine.speculation.model.chat.chat_template import CHATML
 from engine.values.errors import DrafterUnusable, TargetUnsupported
 
-# In the drafter's own chat format (ChatML); they open the vocabulary.
+# Of the drafter's own chat format (ChatML); they open the vocabulary.
 _START_OF_TURN, END_OF_TURN = "<|im_start|>", "<|im_end|>"
 SPECIALS = ("<|endoftext|>", _START_OF_TURN, END_OF_TURN)
 
@@ -55,10 +55,10 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class CutShape:
-    """What is kept of a target."""
+    """The part of a target that is kept."""
 
     layers: tuple[int, ...] | None  # None: the first and the last
-    # Tokens: the specials, the bytes, and what its first merges make of them. None: those of the target, all of them.
+    # Tokens: the specials, the bytes, and what its first merges make of them. None: all those of the target.
     vocabulary: int | None
     outputs: int  # of these, the ones that texts of the corpus hold most often; of the target's, all
     feed_forward: int | None = None  # neurons of a layer; None: all
@@ -94,7 +94,7 @@ def cut_drafter(source: GgufSource, shape: CutShape, texts: Iterable[str], start
 def _with_whole_vocabulary(
     source: GgufSource, layers: Sequence[int], feed_forward: int | None, start: Cut | None
 ) -> Cut:
-    """Tokens keep their numbers, and any of them can be guessed: as programs need it that do not translate."""
+    """A cut whose tokens keep their numbers, and any of them can be guessed: for programs that do not translate."""
     tokenizer = source.tokenizer
     content: dict[str, Any] = json.loads(tokenizer.backend_tokenizer.to_str())
     end = tokenizer.eos_token
@@ -116,7 +116,7 @@ def _with_whole_vocabulary(
 
 
 def _pieces_of(tokenizer: Mapping[str, Any], count: int) -> list[str]:
-    """By id, of the content of a tokenizer.json; empty for padding."""
+    """The pieces by id, from the content of a tokenizer.json; empty for padding."""
     pieces = [""] * count
     found = [
         *tokenizer["model"]["vocab"].items(),
@@ -144,7 +144,8 @@ def _by_frequency(pieces: Sequence[str], merges: Sequence[list[str]], texts: Ite
 def _cut_model(
     source: GgufSource, layers: Sequence[int], feed_forward: int | None, sources: Sequence[int], **other: Any
 ) -> LlamaForCausalLM:
-    """`sources`: the target's tokens that become its tokens; `other`: what its config says of them."""
+    """The model of a cut. `sources`: the target's tokens that become its tokens; `other`: what its config says of
+    them."""
     # The rest of the target's configuration speaks of its file.
     shape = {name: value for name, value in source.config.to_dict().items() if name in _KEPT_OF_CONFIG}
     shape.update(
@@ -171,7 +172,7 @@ def _cut_model(
 
 
 def _take_over(small: LlamaForCausalLM, pieces: Sequence[str], start: Cut) -> None:
-    """Layers, and the embeddings of the tokens that both have."""
+    """Takes over layers, and the embeddings of the tokens that both have."""
     old, content = start.model, start.tokenizer
     known: dict[str, int] = dict(content.get("model", {}).get("vocab", {}))
     known |= {token["content"]: token["id"] for token in content.get("added_tokens", ())}

@@ -28,12 +28,12 @@ _HEAD = "lm_head.weight"
 
 
 def write_drafter(folder: Path, cut: Cut, card: str, replace: bool = False) -> None:
-    """Matrices are int8 rows with a scale each, as a CPU runs them. For the rest see `write_folder`."""
+    """Writes matrices as int8 rows with a scale each, as a CPU runs them. For the rest see `write_folder`."""
     write_folder(folder, _files(cut, card), replace)
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes], replace: bool = False) -> None:
-    """The folder is complete or not there. It takes the place of another one only with `replace`. Raises
+    """Writes a folder that is complete or not there. It replaces another one only with `replace`. Raises
     DrafterUnusable and FileUnusable."""
     with writing_to(folder.parent):
         folder.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""How heads are made for a target: conversations, the target's thoughts in them, training, a folder."""
+"""The making of heads for a target: conversations, the target's states in them, training, a folder."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ _TEXT = "replies of this target, held back"
 def distill_heads(
     settings: DistillSettings, file: TargetSource, folder: Path, on_progress: Callable[[DistillProgress], None]
 ) -> None:
-    """Makes heads in `folder`, which gets its name when all of it is written. After a kill, it goes on where it was
-    when it is called again with the same settings.
+    """Makes heads in `folder`, which gets its name when all of it is written. After a kill, it resumes when it is
+    called again with the same settings.
 
-    Raises TargetUnsupported, TargetUnusable, FileUnusable, also when something cannot be written, DrafterUnusable when
+    Raises TargetUnsupported, TargetUnusable, FileUnusable, even when something cannot be written, DrafterUnusable when
     `folder` exists already, and what the target raises.
     """
     assert settings.heads is not None
@@ -96,7 +96,7 @@ def _thoughts(
     held_back: Sequence[CorpusLesson],
     on_progress: Callable[[DistillProgress], None],
 ) -> tuple[ThoughtShards, ReplyStates]:
-    """Those to learn from, and those to judge by, which are few."""
+    """The states to learn from, and those to judge by, which are few."""
     judges = ThoughtShards(held_back, work.thoughts("held-back"), matrices.hidden, float("inf"), teacher)
     judges.prepare(on_progress)
     budget = _GIGABYTE * settings.states_gb
@@ -108,7 +108,7 @@ def _thoughts(
 def _words(
     matrices: TargetMatrices, lessons: Sequence[CorpusLesson], held_back: Sequence[CorpusLesson], num_outputs: int
 ) -> HeadVocabulary:
-    """The most frequent tokens can be guessed."""
+    """The target's vocabulary, of which the most frequent tokens can be guessed."""
     tokens, counts = np.unique(np.concatenate([lesson.reply for lesson in lessons]), return_counts=True)
     outputs = np.sort(tokens[np.argsort(-counts, kind="stable")[:num_outputs]]).astype(np.int32)
     known = np.unique(np.concatenate([lesson.reply for lesson in (*lessons, *held_back)])).astype(np.int32)
@@ -142,7 +142,7 @@ def _card(
     hits: HeadHits,
     judgement: Judgement,
 ) -> str:
-    """In Markdown."""
+    """The card in Markdown."""
     places = ", ".join(f"{share:.3f}" for share in hits.by_place)
     origin = ", ".join(path.name for path in settings.corpus) or f"{settings.conversations:,} that it invented"
     return f"""---

@@ -1,7 +1,7 @@
-"""Trains heads (see `drafter.heads`) on a target's thoughts, and counts what they guess.
+"""Trains heads (see `drafter.heads`) on a target's states, and counts what they guess.
 
-Each head learns the distribution that the target had in the place that it guesses at, as far as its likeliest tokens
-go. The target and its output matrix stay as they are, so a step costs little more than the product with that matrix.
+Each head learns the distribution that the target had at the place that it guesses, as far as its likeliest tokens go.
+The target and its output matrix stay as they are, so a step costs little more than the product with that matrix.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from engine.speculation.drafter.heads import HeadWeights
 from engine.speculation.drafter.matrices import Int8Rows
 
 _ROWS = 1024  # of a step
-_FADING = 0.8  # weight of a head in the loss, from one to the next: those behind are seldom reached
+_FADING = 0.8  # weight of a head in the loss, from one to the next: later ones are seldom reached
 _MEASURE_EVERY = 50  # steps
 _NUM_MEASURED = 4096  # rows held back, then
 
@@ -51,13 +51,13 @@ class HeadsModel(torch.nn.Module):
         return states[:, None] + self.scale * added.view(-1, self.num_heads, self.hidden)
 
     def weights(self, outputs: torch.Tensor) -> HeadWeights:
-        """As they run; `outputs` are the tokens that they can guess."""
+        """The weights as they run; `outputs` are the tokens that they can guess."""
         return HeadWeights(Int8Rows.of(self.weight.detach()), self.bias.detach(), outputs.to(torch.int32), self.scale)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeadVocabulary:
-    """Of the target, for those tokens that matter."""
+    """The part of the target's vocabulary that matters."""
 
     outputs: torch.Tensor  # int64 [outputs]: the tokens that can be guessed
     matrix: torch.Tensor  # bfloat16 [outputs, hidden]: their rows of the output matrix
@@ -68,7 +68,7 @@ class HeadVocabulary:
 
 @dataclass(frozen=True, slots=True)
 class HeadHits:
-    """What greedy drafts of heads come to, along replies that they did not learn from."""
+    """The success of greedy drafts of heads, along replies that they did not learn from."""
 
     agreement: float  # share of the first guesses that are what the target thinks likeliest there
     by_place: tuple[float, ...]  # share of the first, second, … guesses that were written, if those before them were
@@ -85,7 +85,7 @@ def train_heads(
     on_progress: Callable[[TrainingProgress], None],
     judge: Callable[[float], object] = lambda _seconds: None,
 ) -> TrainingState:
-    """As `engine.lab.distillation.training.train`; what is saved goes on with the next shard."""
+    """Trains like `engine.lab.distillation.training.train`; what is saved goes on with the next shard."""
     optimizer = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.95), weight_decay=0.01)
     state = load_checkpoint(checkpoint, model, optimizer) if checkpoint.exists() else TrainingState()
     watch = Stopwatch(state.seconds)
@@ -146,7 +146,7 @@ def count_hits(model: HeadsModel, words: HeadVocabulary, thoughts: ReplyStates) 
 def _count_rounds(
     hits: npt.NDArray[np.bool_], ends: list[int]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], int]:
-    """How many guesses of each head were checked and accepted, and the rounds that this took."""
+    """The guesses of each head that were checked and accepted, and the rounds that this took."""
     num_heads = hits.shape[1]
     checked, accepted = np.zeros(num_heads, np.int64), np.zeros(num_heads, np.int64)
     row = num_rounds = 0
@@ -160,7 +160,7 @@ def _count_rounds(
 
 
 def _states(model: HeadsModel, words: HeadVocabulary, thoughts: ReplyStates, rows: torch.Tensor) -> torch.Tensor:
-    """Of the heads, bfloat16 [rows, heads, hidden]."""
+    """The states of the heads, bfloat16 [rows, heads, hidden]."""
     with torch.autocast("cpu", torch.bfloat16):
         known = words.embeddings[words.known[thoughts.written[rows]]]
         found: torch.Tensor = model(thoughts.states[rows].to(torch.float32), known)

@@ -1,4 +1,4 @@
-"""Lets a target write its own corpus: conversations side by side, in shards from which a later run goes on."""
+"""Lets a target write its own corpus: conversations side by side, in shards that a later run resumes from."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def invent(
 ) -> None:
     """Writes the conversations 0 … num_conversations - 1 into `folder`, except those that are there already.
 
-    Each depends on its number, the seed and the target only; llama.cpp may round differently beside other sequences, so
-    that a resumed run can differ where two tokens are almost tied. An exception or a kill costs the unfinished
-    conversations and at most a shard, Ctrl+C only the unfinished ones. One run at a time may write into a folder.
+    Each depends on its number, the seed and the target only; llama.cpp may round differently next to other sequences,
+    so that a resumed run can differ where two tokens are almost tied. An exception or a kill costs the unfinished
+    conversations and at most a shard, Ctrl+C only the unfinished ones. Only one run at a time may write into a folder.
 
     Raises FileUnusable when the folder holds another corpus or cannot be written, TemplateFailed, PromptTooLong,
     TargetUnusable and what the target raises.
@@ -54,7 +54,7 @@ def invent(
 def _write_side_by_side(
     target: ParallelTarget, inventor: Inventor, numbers: list[int], progress: _Progress
 ) -> Iterator[LabelledConversation]:
-    """Yields them as they end. When one ends, the next takes its slot."""
+    """Yields conversations as they end. When one ends, the next takes its slot."""
     waiting = iter(numbers)
     running: dict[int, Generator[ReadingStep, FloatRow, LabelledConversation]] = {}  # by slot
     steps: dict[int, ReadingStep] = {}
@@ -94,7 +94,7 @@ class _Progress:
         self._start = self._reported = time.monotonic()
 
     def note(self, num_tokens: int, num_done: int) -> None:
-        """One pass: every row became a token."""
+        """Notes one pass: every row became a token."""
         self._num_tokens += num_tokens
         self._num_done += num_done
         if time.monotonic() - self._reported >= _PROGRESS_S:

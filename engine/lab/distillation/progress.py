@@ -15,7 +15,7 @@ class InventProgress:
 
 @dataclass(frozen=True, slots=True)
 class LabelProgress:
-    """While the target reads given replies."""
+    """Progress while the target reads given replies."""
 
     num_done: int  # replies
     num_replies: int
@@ -33,7 +33,7 @@ class TrainingProgress:
 
 @dataclass(frozen=True, slots=True)
 class TextFigures:
-    """Of a drafter on one kind of replies, in the target's tokens, with drafts of a fixed length."""
+    """Figures of a drafter on one kind of replies, in the target's tokens, with drafts of a fixed length."""
 
     name: str
     tokens_per_round: float
@@ -42,7 +42,7 @@ class TextFigures:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """How well a drafter drafts, measured as it would run."""
+    """The quality of a drafter, measured as it would run."""
 
     minutes: float  # of training so far
     step_ms: float  # of a draft step on this machine

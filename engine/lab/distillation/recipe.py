@@ -1,4 +1,4 @@
-"""How a drafter is made: conversations, the target's distributions in them, a model to train, training, a folder."""
+"""The making of a drafter: conversations, the target's distributions in them, a model to train, training, a folder."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from engine.values.conversations import ChatTurn, Role
 from engine.values.errors import DrafterUnusable, FileUnusable
 from engine.values.targets import TargetSource
 
-# Added by the starter's template where a conversation has no system prompt.
+# Added by the starter's template if a conversation has no system prompt.
 _DEFAULT_SYSTEM_PROMPTS = frozenset({"You are a helpful AI assistant named SmolLM, trained by Hugging Face"})
-_HELD_BACK_EVERY = 20  # one of so many lessons, where no others are given to hold back
+_HELD_BACK_EVERY = 20  # one lesson in 20, if no others are given to hold back
 _MAX_HELD_BACK = 256
 
 OnProgress = Callable[[DistillProgress], None]
@@ -36,7 +36,7 @@ OnProgress = Callable[[DistillProgress], None]
 
 @dataclass(frozen=True, slots=True)
 class LabelledLessons:
-    """The lessons of one file, with labels where these are known."""
+    """The lessons of one file, with labels if these are known."""
 
     lessons: list[CorpusLesson]
     labels: Mapping[int, Labels]  # by line
@@ -50,10 +50,10 @@ def distill(
     open_bench: OpenBench,
     measure_step: MeasureStep,
 ) -> None:
-    """Makes a drafter in `folder`, which gets its name when all of it is written. After a kill, it goes on where it was
-    when it is called again with the same settings.
+    """Makes a drafter in `folder`, which gets its name when all of it is written. After a kill, it resumes when it is
+    called again with the same settings.
 
-    Raises TargetUnsupported, TargetUnusable, FileUnusable, also when something cannot be written, DrafterUnusable when
+    Raises TargetUnsupported, TargetUnusable, FileUnusable, even when something cannot be written, DrafterUnusable when
     `folder` exists already, and what the target raises.
     """
     target = TargetSide(settings, file)
@@ -82,8 +82,8 @@ def distill(
 
 
 def begin(settings: DistillSettings, folder: Path) -> WorkFolder:
-    """Where what is needed to go on is kept, in making what is to be in `folder`. Raises DrafterUnusable when that
-    exists already, and FileUnusable."""
+    """The folder for the state of making `folder`. Raises DrafterUnusable when that exists already, and
+    FileUnusable."""
     if folder.exists():
         raise DrafterUnusable(f"{folder} exists already; remove it, or choose another folder.")
     with writing_to(folder.parent):
@@ -94,8 +94,7 @@ def begin(settings: DistillSettings, folder: Path) -> WorkFolder:
 
 
 def _identity(settings: DistillSettings) -> dict[str, object]:
-    """All that must be the same for a making to go on where it was: settings, and the contents of the files they
-    name."""
+    """All that must be the same to resume: settings, and the contents of the files they name."""
     files = [*corpus_files(settings.corpus)] if settings.corpus else []
     files += corpus_files(settings.held_back) if settings.held_back else []
     if settings.start is not None:
@@ -114,7 +113,7 @@ def _digest(file: Path) -> str:
 def _read(
     settings: DistillSettings, target: TargetSide, work: WorkFolder, on_progress: OnProgress
 ) -> list[LabelledLessons]:
-    """Invented conversations come with labels; for given ones the target's teacher writes them."""
+    """Reads lessons: invented conversations come with labels; for given ones the target's teacher writes them."""
     parts = []
     for number, path in enumerate(corpus_files(settings.corpus or (work.corpus,))):
         lessons = list(read_lessons(path, target.vocabulary.pieces))
@@ -180,7 +179,7 @@ def _lessons(
 
 
 def _write_held_back(path: Path, lessons: Sequence[CorpusLesson], vocabulary: Vocabulary) -> None:
-    """As recorded replies, for the judge."""
+    """Writes recorded replies, for the judge."""
     records = [
         {
             "id": str(lesson.line),

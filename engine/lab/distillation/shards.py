@@ -1,4 +1,4 @@
-"""The folder of an invented corpus, from which a later run goes on.
+"""The folder of an invented corpus, which a later run resumes from.
 
 `about.json` names the target and the seed of the conversations. They are in shards: `00012.jsonl` with finished
 conversations (lines of `corpus.py`, with the number, kind and temperature of each) and `00012.safetensors` with the
@@ -24,7 +24,7 @@ _DIGITS = 5  # of a shard's name
 
 @dataclass(frozen=True, slots=True)
 class ShardOrigin:
-    """Of all conversations of a folder."""
+    """The origin of all conversations of a folder."""
 
     target: str
     vocabulary: str  # fingerprint
@@ -45,8 +45,8 @@ class LabelledConversation:
 
 
 class Shards:
-    """Raises FileUnusable from the constructor when the folder holds something else or is damaged, and
-    FileUnusable when it cannot be written."""
+    """The shards of a folder. The constructor raises FileUnusable when the folder holds something else, is damaged or
+    cannot be written."""
 
     def __init__(self, folder: Path, origin: ShardOrigin) -> None:
         self._folder = folder
@@ -54,7 +54,7 @@ class Shards:
         with writing_to(folder):
             folder.mkdir(parents=True, exist_ok=True)
         self._check(origin, bool(files))
-        # Of the conversations that were there when the folder was opened.
+        # The conversations that were there when the folder was opened.
         self.numbers = frozenset(number for file in files for number in _numbers(file))
         self._next = 1 + max((int(file.stem) for file in files), default=-1)
 
@@ -95,13 +95,13 @@ def _difference(found: ShardOrigin, wanted: ShardOrigin) -> str:
 
 
 def _numbers(path: Path) -> list[int]:
-    """Of the conversations in one shard."""
+    """The numbers of the conversations in one shard."""
     if not path.with_suffix(".safetensors").is_file() or not path.stem.isdecimal():
-        raise FileUnusable(f"{path} has no labels beside it; remove it, and it is written anew.")
+        raise FileUnusable(f"{path} has no labels next to it; remove it, and it is written again.")
     try:
         return [int(json.loads(line)["n"]) for line in path.read_text("utf-8").splitlines()]
     except (OSError, ValueError, TypeError, KeyError) as error:
-        raise FileUnusable(f"{path} is damaged; remove it, and it is written anew.") from error
+        raise FileUnusable(f"{path} is damaged; remove it, and it is written again.") from error
 
 
 def _line(conversation: LabelledConversation) -> str:

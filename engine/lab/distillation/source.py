@@ -1,6 +1,6 @@
 """The weights and the tokenizer of a Llama-type target in a GGUF file, read one by one.
 
-A weight is dequantized only when it is read: of a target with billions of weights a drafter takes two layers and some
+A weight is dequantized only when it is read: from a target with billions of weights a drafter takes two layers and some
 rows.
 """
 
@@ -19,7 +19,7 @@ _INSTEAD = "train the built-in drafter on for it (--start built-in)."
 
 
 class GgufSource(GgufWeights):
-    """All weights are float32 and under the names that transformers has for them."""
+    """The source of a cut. All weights are float32 and under the names that transformers has for them."""
 
     def __init__(self, path: Path) -> None:
         """Raises TargetUnsupported when it is no Llama-type model with byte-level BPE."""

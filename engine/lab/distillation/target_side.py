@@ -1,4 +1,4 @@
-"""The target in all its parts in the making of a drafter, and the bench as the judge."""
+"""The target in all its roles in the making of a drafter, and the bench as the judge."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from engine.values.targets import TargetSource
 _JUDGED_REPLIES = 24  # of each kind
 _JUDGED_TOKENS = 128  # of each reply
 _BYTES_PER_WEIGHT = 3  # of a target in torch: bfloat16, and room to work in
-_CONTEXT_SIZE = 1024  # tokens, where given replies are read by llama.cpp
+_CONTEXT_SIZE = 1024  # tokens, if given replies are read by llama.cpp
 
 OpenBench = Callable[[Path, BenchOrder], Measurement]  # with the drafter in a folder
 MeasureStep = Callable[[Path], float]  # seconds of a draft step of the drafter in a folder
@@ -37,10 +37,10 @@ MeasureStep = Callable[[Path], float]  # seconds of a draft step of the drafter 
 
 class TargetSide:
     """One target as author of a corpus, as the model that a drafter is cut from, as teacher and as judge. It is loaded
-    anew for each, in the form that suits it."""
+    again for each, in the form that suits it."""
 
     def __init__(self, settings: DistillSettings, file: TargetSource) -> None:
-        """Raises TargetUnusable, also for the targets of recorded replies, and FileUnusable for these."""
+        """Raises TargetUnusable, even for the targets of recorded replies, and FileUnusable for these."""
         self._settings = settings
         self._file = file
         check_file(file.path)
@@ -82,7 +82,8 @@ class TargetSide:
     def judge(
         self, drafter: Path, held_back: Path, minutes: float, open_bench: OpenBench, measure_step: MeasureStep
     ) -> Judgement:
-        """The drafter in a folder, after so many minutes of training; `held_back` is a file of recorded replies."""
+        """The judgement of the drafter in a folder, after that many minutes of training; `held_back` is a file of
+        recorded replies."""
         texts = [("replies of this target, held back", self._file.path, held_back)]
         texts += [(replies.stem, words, replies) for words, replies in self._settings.traces]
         benches = ((name, _order(words, replies)) for name, words, replies in texts)
@@ -90,7 +91,7 @@ class TargetSide:
         return Judgement(minutes, measure_step(drafter) * 1e3, figures)
 
     def _can_run_in_torch(self) -> bool:
-        """Whether torch computes what the target does, in the memory that is free."""
+        """True if torch computes what the target does, in the memory that is free."""
         try:
             source = self.source
         except TargetUnsupported:

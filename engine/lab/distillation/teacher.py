@@ -90,7 +90,7 @@ def label_lessons(
 
 
 def free_memory() -> int:
-    """In bytes, on the device of `TorchTeacher`."""
+    """The free bytes on the device of `TorchTeacher`."""
     if torch.cuda.is_available():
         return int(torch.cuda.mem_get_info()[0])
     return int(psutil.virtual_memory().available)

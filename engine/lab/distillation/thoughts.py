@@ -1,4 +1,4 @@
-"""What the target thought at every token of some conversations: its states, and its distributions there.
+"""The target's states and distributions at every token of some conversations.
 
 States take a thousand bytes and more a token, so they are kept on disk as bfloat16 up to a budget; the conversations
 beyond it are read again by the target whenever their turn comes.
@@ -22,17 +22,17 @@ from engine.lab.distillation.work import write_whole, writing_to
 from engine.speculation.learning.samples import CorpusLesson, loop_weights
 from engine.values.errors import FileUnusable
 
-_SHARD_SIZE = 128  # lessons, whose thoughts are one file
+_SHARD_SIZE = 128  # lessons, whose states are one file
 _BYTES_OF_LABEL = 6 * NUM_LIKELIEST
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReplyStates:
-    """Row by row, along the replies of some lessons."""
+    """The states of replies, row by row along the replies of some lessons."""
 
     states: torch.Tensor  # bfloat16 [rows, hidden], of what the written token was drawn from
     written: torch.Tensor  # int64 [rows]
-    ends: torch.Tensor  # int64 [rows]: the row behind the last one of this reply
+    ends: torch.Tensor  # int64 [rows]: the row after the last one of this reply
     weights: torch.Tensor  # float32 [rows]: less where the reply repeats itself
     tokens: torch.Tensor  # int32 [rows, k], the likeliest in place of the written one
     log_probabilities: torch.Tensor  # float16 [rows, k]
@@ -41,7 +41,7 @@ class ReplyStates:
         return len(self.written)
 
     def first(self, num_rows: int) -> ReplyStates:
-        """Of the first replies, up to so many rows."""
+        """The states of the first replies, up to `num_rows` rows."""
         end = int(self.ends[min(num_rows, len(self)) - 1])
         parts = self.states, self.written, self.ends, self.weights, self.tokens, self.log_probabilities
         return ReplyStates(*(part[:end] for part in parts))
@@ -60,7 +60,7 @@ class ReplyStates:
 
 
 class ThoughtShards:
-    """Of many lessons, a shard at a time."""
+    """The states of many lessons, a shard at a time."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class ThoughtShards:
         return len(self._shards)
 
     def prepare(self, on_progress: Callable[[LabelProgress], None]) -> None:
-        """Reads what is to be kept and is not there yet. Raises FileUnusable, and what the teacher raises."""
+        """Reads what must be kept and is not there yet. Raises FileUnusable, and what the teacher raises."""
         with writing_to(self._folder):
             self._folder.mkdir(parents=True, exist_ok=True)
         kept = self._shards[: self._num_kept]
@@ -104,7 +104,7 @@ class ThoughtShards:
             order = found["places"].tolist()
             joined = _joined([shard[place] for place in order], found["states"], found["tokens"], found["logs"])
         except (OSError, ValueError, KeyError, IndexError, SafetensorError) as error:
-            raise FileUnusable(f"{path} is damaged; remove it, and it is written anew.") from error
+            raise FileUnusable(f"{path} is damaged; remove it, and it is written again.") from error
         return joined
 
     def _write(self, number: int, shard: Sequence[CorpusLesson]) -> None:
@@ -127,7 +127,7 @@ class ThoughtShards:
 def _joined(
     lessons: Sequence[CorpusLesson], states: torch.Tensor, tokens: torch.Tensor, logs: torch.Tensor
 ) -> ReplyStates:
-    """Raises ValueError where these are of other lessons."""
+    """The states of these lessons. Raises ValueError if they are of other lessons."""
     replies = [lesson.reply.astype(np.int64) for lesson in lessons]
     lengths = np.array([len(reply) for reply in replies])
     if not lengths.sum() == len(states) == len(tokens) == len(logs):

@@ -1,7 +1,7 @@
-"""Trains a whole drafter on replies: towards the target's own distribution where it is known, and the tokens it wrote.
+"""Trains a whole drafter on replies: towards the target's own distribution if it is known, and the tokens it wrote.
 
-AdamW, cosine schedule over the given time, bf16 products where torch has them. A checkpoint is written every few
-minutes, so that a training that was killed goes on from there.
+AdamW, cosine schedule over the given time, bf16 products if torch has them. A checkpoint is written every few minutes,
+so that a training that was killed resumes there.
 """
 
 from __future__ import annotations
@@ -78,17 +78,17 @@ _NUM_MEASURED = 48  # replies held back
 
 @dataclass(frozen=True, slots=True)
 class DistillationSettings:
-    seconds: float  # of training, with those before a kill
+    seconds: float  # of training, including those before a kill
     learning_rate: float
     seed: int = 0
     tokens_per_step: int = 4096
-    token_share: float = 0.2  # of the loss, where the target's distribution is known: the token it wrote
+    token_share: float = 0.2  # of the loss, if the target's distribution is known: the token it wrote
     save_every_s: float = 300.0
     judge_every_s: float = 900.0
     steps: int | None = None  # instead of the seconds
 
     def share(self, state: TrainingState) -> float:
-        """Of the training, the share that is over."""
+        """The share of the training that is over."""
         return state.seconds / self.seconds if self.steps is None else state.step / self.steps
 
 
@@ -108,8 +108,8 @@ def train(
     on_progress: Callable[[TrainingProgress], None],
     judge: Callable[[float], object] = lambda _seconds: None,
 ) -> TrainingState:
-    """Trains for `settings.seconds`, as many steps as fit. Goes on from `checkpoint` where there is one, and saves to
-    it. `judge` is called every so often, with the seconds of training so far; its own time is not counted.
+    """Trains for `settings.seconds`, as many steps as fit. Resumes from `checkpoint` if there is one, and saves to it.
+    `judge` is called from time to time, with the seconds of training so far; its own time is not counted.
 
     Raises FileUnusable when the checkpoint is of another training or cannot be written. Ctrl+C saves it first.
     """
@@ -160,7 +160,7 @@ def _progress(state: TrainingState, num_batches: int, loss: float, hits: Hits | 
 
 
 class Stopwatch:
-    """Seconds of training, with those before a kill."""
+    """Seconds of training, including those before a kill."""
 
     def __init__(self, seconds: float) -> None:
         self._began = time.monotonic() - seconds
@@ -177,7 +177,7 @@ class Stopwatch:
 
 
 def rate_at(share: float) -> float:
-    """Of the highest learning rate, when `share` of the training is over."""
+    """The share of the highest learning rate, when `share` of the training is over."""
     cosine = 0.5 * (1 + float(np.cos(np.pi * min(1.0, share))))
     return min(1.0, max(share, 1e-3) / _WARM_UP) * (_FINAL_RATE + (1 - _FINAL_RATE) * cosine)
 
@@ -194,7 +194,7 @@ def _optimizer(model: Any) -> torch.optim.Optimizer:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Samples that are padded to one length, as `Sample` has them but [samples, length]."""
+    """Samples that are padded to one length: the fields of `Sample`, but [samples, length]."""
 
     tokens: npt.NDArray[np.int64]
     weights: npt.NDArray[np.float32]
@@ -203,7 +203,7 @@ class _Batch:
 
 
 def _loss(model: Any, num_outputs: int, batch: _Batch, labels: LabelTable, token_share: float) -> torch.Tensor:
-    """`Loss.DISTRIBUTION`; the written token alone where the distribution is not known."""
+    """The loss `Loss.DISTRIBUTION`; the written token alone where the distribution is not known."""
     device = next(model.parameters()).device.type
     want = wanted(batch.tokens, batch.weights, batch.rows, labels, num_outputs).to(device)
     with torch.autocast(device, torch.bfloat16):

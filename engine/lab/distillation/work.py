@@ -1,4 +1,4 @@
-"""Files that are complete or not there, and the folder that the making of a drafter saves its state in."""
+"""Writes files that are complete or not there, and keeps the state of making a drafter in a folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.values.errors import FileUnusable
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """The file gets its name when all of it is on the disk. Raises FileUnusable."""
+    """Writes a file that gets its name when all of it is on the disk. Raises FileUnusable."""
     unfinished = path.with_name(path.name + ".part")
     with writing_to(path.parent):
         with unfinished.open("wb") as file:
@@ -24,7 +24,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 @contextmanager
 def writing_to(folder: Path) -> Iterator[None]:
-    """Raises FileUnusable where the disk refuses."""
+    """Raises FileUnusable if the disk refuses."""
     try:
         yield
     except OSError as error:
@@ -35,8 +35,8 @@ def writing_to(folder: Path) -> Iterator[None]:
 
 
 class WorkFolder:
-    """The folder from which a making that was killed goes on: `corpus/` holds the target's conversations, `labels-…/`
-    its distributions in given ones, `checkpoint.safetensors` the training, `drafter/` the drafter so far."""
+    """The folder that a making resumes from after a kill: `corpus/` holds the target's conversations, `labels-…/` its
+    distributions in given ones, `checkpoint.safetensors` the training, `drafter/` the drafter so far."""
 
     def __init__(self, path: Path, identity: Mapping[str, object]) -> None:
         """`identity`: settings and texts; the state is of use only to a making with the same ones. Writes nothing.
@@ -66,9 +66,9 @@ class WorkFolder:
             write_whole(self._about, self._identity.encode())
 
     def thoughts(self, name: str) -> Path:
-        """Of the target, in the lessons of that name: see `engine.lab.distillation.thoughts`."""
+        """The folder for the target's states in the lessons of that name: see `engine.lab.distillation.thoughts`."""
         return self.path / f"thoughts-{name}"
 
     def labels(self, number: int) -> Path:
-        """Of the corpus file of that number."""
+        """The folder for labels of the corpus file of that number."""
         return self.path / f"labels-{number}"

@@ -1,6 +1,7 @@
-"""Asks every question of every mode.
+"""Asks every mode every question.
 
-The speed of a machine drifts, so the modes take turns question by question, and who comes first changes each time.
+The speed of a machine drifts, so the modes take turns question by question, and which one comes first changes each
+time.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ class Gauge(Protocol):
 
 
 class LogitGauge:
-    """Evaluates as plain decoding does, one token after the other: batched passes use other kernels, and the tie
-    would look different."""
+    """Evaluates as plain decoding does, one token after the other: batched passes use other kernels, and the tie would
+    look different."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
 
     def gap(self, prompt: Sequence[int], reply: Sequence[int], token: int | None, stop: StopSignal) -> float | None:
-        """None where prompt and reply are longer than the context: older turns had left before. Raises
+        """The gap; None if prompt and reply are longer than the context: older turns had left before. Raises
         Interrupted."""
         if len(prompt) + len(reply) > self._target.limits.context_size:
             return None
@@ -55,7 +56,7 @@ class LogitGauge:
 
 
 def find_fork(plain: ModeAnswer, other: ModeAnswer, gauge: Gauge, stop: StopSignal) -> Fork | None:
-    """None where both wrote the same. Raises Interrupted."""
+    """The fork; None if both wrote the same. Raises Interrupted."""
     if plain.tokens == other.tokens:
         return None
     position = common_prefix_length(plain.tokens, other.tokens)
@@ -63,7 +64,7 @@ def find_fork(plain: ModeAnswer, other: ModeAnswer, gauge: Gauge, stop: StopSign
     return Fork(position, gauge.gap(plain.prompt, plain.tokens[:position], token, stop))
 
 
-# Of nobody's file, so that no mode has seen a question before it counts.
+# Not from the file, so that no mode has seen a question before it counts.
 _WARM_UP = ScriptedChat(
     "warm-up",
     "",
@@ -79,7 +80,7 @@ class ModeComparison:
 
     question: BenchQuestion
     answers: Mapping[str, ModeAnswer]  # by mode
-    forks: Mapping[str, Fork]  # by mode: of those that parted from plain's text, where that was looked at
+    forks: Mapping[str, Fork]  # by mode: of those that parted from plain's text, if that was examined
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +98,8 @@ class Bench:
         gauge: Gauge | None = None,
         read_memory_mb: Callable[[], float] = memory_mb,
     ) -> None:
-        """`gauge` measures how nearly tied two tokens were where texts part; None where texts part anyway, as they do
-        when sampling."""
+        """`gauge` measures how nearly tied two tokens were where texts part; None if texts part anyway, as they do when
+        sampling."""
         self._modes = modes
         self._gauge = gauge
         self._read_memory_mb = read_memory_mb

@@ -1,4 +1,5 @@
-"""What counts of passes say: ratios without the machine's noise, and what guesses as good as these could bring."""
+"""Conclusions from counts of passes: ratios without the machine's noise, and what guesses as good as these could
+bring."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ PassMeans = Mapping[int, float]  # rows of a pass -> seconds that such passes to
 
 
 def pass_means(run: Iterable[DecodingFigures]) -> PassMeans:
-    """Of all replies of a run, whatever their modes."""
+    """The mean seconds of passes, over all replies of a run, whatever their modes."""
     passes: Counter[int] = Counter()
     seconds: Counter[int] = Counter()
     for figures in run:
@@ -24,7 +25,7 @@ def pass_means(run: Iterable[DecodingFigures]) -> PassMeans:
 
 def ratio_by_counts(plain: DecodingFigures, ours: DecodingFigures, means: PassMeans) -> float | None:
     """Plain's seconds per token over the mode's, if every pass took what such passes take on average: the machine's
-    noise on single replies is left out, what drafting cost and gained is not. None where nothing can be compared."""
+    noise on single replies is left out, what drafting cost and gained is not. None if nothing can be compared."""
     our_s, plain_s = _s_per_token(ours, means), _s_per_token(plain, means)
     return plain_s / our_s if our_s and plain_s else None
 
@@ -43,8 +44,8 @@ class Attainable:
     pass_costs: dict[int, float]  # V(n): of a pass over n rows, as a multiple of plain's one-row pass; what was seen
     ratio: float  # max over k of (1 + a + … + a^k) / V(k + 1), so 1 where not drafting is best
     covered: float  # the same, if the rounds without a draft (there was nothing to guess from) bring what plain ones do
-    # max over k of (1 + a + … + a^k) / (V(k + 1) + k · step), and 1 where not drafting is best. Where nobody took
-    # steps, with the rounds without a draft as in `covered`: free guesses are not always there.
+    # max over k of (1 + a + … + a^k) / (V(k + 1) + k · step), and 1 if not drafting is best. If no steps were taken,
+    # with the rounds without a draft as in `covered`: free guesses are not always there.
     allowed: float
 
 
@@ -54,8 +55,8 @@ def attainable(
     step: float = 0.0,
     pass_costs: Mapping[int, float] | None = None,
 ) -> Attainable | None:
-    """What guesses as good as these could bring at best: free ones, and such that cost `step` of a one-row pass each.
-    `pass_costs`: V(n) as measured apart from the rounds, for passes that these had too few of. None where no draft was
+    """What guesses as good as these could bring at best: free ones, and ones that cost `step` of a one-row pass each.
+    `pass_costs`: V(n) as measured apart from the rounds, for passes that these had too few of. None if no draft was
     checked, or plain had no pass."""
     accepted, single = acceptance(drafting), mean_s(plain, 1)
     if accepted is None or not single:
@@ -77,7 +78,7 @@ def acceptance(drafting: Sequence[DecodingFigures]) -> float | None:
 
 
 def best_ratio(acceptance: float, costs: Mapping[int, float], step: float = 0.0) -> float:
-    """Over the lengths of drafts whose passes are known; at least 1, which is not to draft."""
+    """The best ratio over the lengths of drafts whose passes are known; at least 1, which is not to draft."""
     filled = PassCosts(costs)
     tokens, ratio = 0.0, 1.0
     for length in range(max(costs)):
@@ -87,13 +88,13 @@ def best_ratio(acceptance: float, costs: Mapping[int, float], step: float = 0.0)
 
 
 def covered_ratio(ratio: float, drafting: Sequence[DecodingFigures]) -> float:
-    """That ratio in the rounds with a draft; those without one bring what plain ones do."""
+    """The ratio, if it holds in the rounds with a draft and those without one bring what plain ones do."""
     undrafted = sum(figures.passes[1] for figures in drafting)
     written = sum(figures.num_written for figures in drafting)
     return written / ((written - undrafted) / ratio + undrafted)
 
 
 def mean_s(all_figures: Sequence[DecodingFigures], num_rows: int) -> float:
-    """Seconds of a pass over so many rows; 0 where there was none."""
+    """Seconds of a pass over `num_rows`; 0 if there was none."""
     count = sum(figures.passes[num_rows] for figures in all_figures)
     return sum(figures.pass_s[num_rows] for figures in all_figures) / count if count else 0.0

@@ -18,7 +18,7 @@ _CPU_INFO = Path("/proc/cpuinfo")
 
 
 def describe_machine(threads: int) -> dict[str, object]:
-    """`threads`: what the target computes with."""
+    """The machine. `threads`: what the target computes with."""
     return {
         "cpu": _cpu_name(),
         "cores": psutil.cpu_count(logical=False),
@@ -34,7 +34,7 @@ def describe_machine(threads: int) -> dict[str, object]:
 
 
 def memory_mb() -> float:
-    """What this process holds in memory now."""
+    """The memory that this process holds now."""
     return float(psutil.Process().memory_info().rss) / 1e6
 
 
@@ -81,7 +81,7 @@ class PassProbe:
 
     @property
     def costs(self) -> dict[int, float]:
-        """V(n) as multiples of V(1); empty where nothing was measured."""
+        """The costs V(n) as multiples of V(1); empty if nothing was measured."""
         return {
             num_rows: median(s / single for s, single in zip(seconds, self._seconds[1], strict=False))
             for num_rows, seconds in self._seconds.items()

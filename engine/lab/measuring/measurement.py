@@ -28,7 +28,7 @@ Speculations = Mapping[str, Speculation]  # by mode, plain not among them
 
 
 class Measurement:
-    """Owns its target."""
+    """A measurement, which owns its target."""
 
     def __init__(
         self,
@@ -42,8 +42,8 @@ class Measurement:
         preparations: Mapping[str, Preparation] | None = None,
     ) -> None:
         """`memories`: what the modes remember of earlier questions, by mode, and `schoolings` what their drafters
-        learn; those that do not are left out. `drafters`: those that draft. `preparations`: what the modes took
-        before the first question."""
+        learn; those that do not are left out. `drafters`: those that draft. `preparations`: what the modes took before
+        the first question."""
         self._order = order
         self._chats = chats
         self._target = target
@@ -61,8 +61,8 @@ class Measurement:
         return sum(len(chat.prompts) for chat in self._chats)
 
     def run(self, stop: StopSignal, on_answered: Callable[[str], None] = lambda _id: None) -> Json:
-        """The report, also when `stop` gets set: it then says so. `on_answered` is told each question's id. Raises what
-        writing a reply raises."""
+        """The report, even when `stop` gets set: it then says so. `on_answered` is given each question's id. Raises
+        what writing a reply raises."""
 
         def tell(comparison: ModeComparison) -> None:
             self._remember(comparison)
@@ -84,7 +84,7 @@ class Measurement:
         self._target.close()
 
     def _remember(self, comparison: ModeComparison) -> None:
-        """As the app keeps the messages of a chat."""
+        """Remembers a chat as the app does."""
         prompt = self._target.tokenize(PromptText(comparison.question.turns[-1].text))
         for mode, memory in self._memories.items():
             said = (prompt, comparison.answers[mode].tokens)

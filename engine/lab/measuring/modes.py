@@ -27,7 +27,7 @@ from engine.values.stop_signal import StopSignal
 
 @dataclass(frozen=True, slots=True)
 class ModeAnswer:
-    """Tokens are the target's."""
+    """The answer in one mode. Tokens are the target's."""
 
     text: str
     prompt: tuple[int, ...]
@@ -35,13 +35,13 @@ class ModeAnswer:
     prompt_s: float
     wall_s: float  # of the rounds: from the end of the prompt pass to the last token
     figures: DecodingFigures  # of the rounds, in the same seconds
-    own_s: float | None = None  # where `wall_s` is simulated: what translation and acceptance really took
-    verified: VerifiedReply | None = None  # where the settings ask for it
-    uncounted_s: float = 0.0  # of the drafter's reading of the prompt, where `wall_s` is simulated and leaves it out
+    own_s: float | None = None  # if `wall_s` is simulated: what translation and acceptance really took
+    verified: VerifiedReply | None = None  # if the settings ask for it
+    uncounted_s: float = 0.0  # of the drafter's reading of the prompt, if `wall_s` is simulated and leaves it out
 
     @property
     def drafter_prompt_s(self) -> float:
-        """Of the drafter's reading of the prompt, whether it counts or not."""
+        """The seconds of the drafter's reading of the prompt, whether they count or not."""
         return self.figures.reading_s + self.uncounted_s
 
 
@@ -122,7 +122,7 @@ class ReplayMode:
         )
 
     def _limit(self, num_recorded: int) -> int | None:
-        """Of a reply's tokens; where no token ends replies, the recorded length does."""
+        """The limit of a reply's tokens; if no token ends replies, the recorded length does."""
         limit = self._settings.max_tokens
         if self._target.vocabulary.end_of_generation:
             return limit

@@ -33,7 +33,7 @@ from engine.values.stop_signal import StopSignal
 
 
 class MeasuredDrafting(Protocol):
-    """What `proposers.drafting.Drafting` is to a measurement."""
+    """The part of `proposers.drafting.Drafting` that a measurement needs."""
 
     @property
     def source(self) -> DrafterSource: ...
@@ -43,8 +43,8 @@ class MeasuredDrafting(Protocol):
     def teachable(self) -> Teachable | None: ...
 
 
-# For a target, at these costs of passes and of a step where that is given; where it is always to draft one whether that
-# pays or not, or else None where none pays.
+# Takes a target, the costs of passes, and those of a step if given. Returns a drafting even if it does not pay, if the
+# mode always drafts; else None if none pays.
 MakeDrafting = Callable[[Target, PassCosts, GivenStep, Way], MeasuredDrafting | None]
 
 # Keys of origins in modes of which a drafter, or heads, may draft.

@@ -1,4 +1,4 @@
-"""What a measurement is asked to do, and what passes cost of a model that cannot be run here."""
+"""The order for a measurement, and what passes cost of a model that cannot be run here."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SimulatedCosts:
 
     @classmethod
     def parse(cls, step: str, passes: str) -> SimulatedCosts:
-        """From costs with commas between them; `step` is one for all drafters, or `name=cost` for some. Raises
+        """Parses costs with commas between them; `step` is one for all drafters, or `name=cost` for some. Raises
         SettingInvalid."""
         try:
             costs = tuple(float(cost) for cost in passes.split(","))
@@ -76,12 +76,12 @@ class SimulatedCosts:
         return measured_s if self.step_s is None else self.step_s * num_steps
 
     def reading_s(self, num_tokens: int, measured_s: float) -> float:
-        """Of the drafter, over many tokens at once."""
+        """The seconds of the drafter over many tokens at once."""
         return measured_s if self.step_s is None else self.step_s * _READ_SHARE * num_tokens
 
 
 def _named_step(text: str) -> tuple[str, float | None]:
-    """Name and cost; no name where there is only a cost. Raises ValueError."""
+    """The name and cost; no name if there is only a cost. Raises ValueError."""
     name, _, cost = text.rpartition("=")
     name, cost = name.strip(), cost.strip()
     return _OTHER_NAMES.get(name, name), None if cost == MEASURED else float(cost)
@@ -95,7 +95,7 @@ class Way:
     alone: str = ""  # the key of the origin of the only proposer; empty: all of them …
     without: str = ""  # … but the one of this origin
     always: bool = False  # whether that one drafts in every round, however it fares
-    branches: bool = True  # whether drafts may branch, where that pays
+    branches: bool = True  # whether drafts may branch, if that pays
     copies: bool = False  # whether a copy of the target with fewer layers drafts
 
 
@@ -132,7 +132,7 @@ class BenchOrder:
     limit: int | None = None  # chats of the file; None = all
     modes: tuple[str, ...] = (PLAIN, AUTO)
     max_tokens: int = 128  # of a reply
-    draft_length: int | None = None  # of every draft where the drafter always drafts; None = what pays best
+    draft_length: int | None = None  # of every draft if the drafter always drafts; None = what pays best
     temperature: float = 0.0
     seed: int = 0
     speculation: SpeculationSettings = SpeculationSettings()
@@ -161,7 +161,7 @@ class BenchOrder:
 
     @staticmethod
     def parse_modes(names: str) -> tuple[str, ...]:
-        """From names with commas between them; `plain` twice is plain and `plain-2`."""
+        """Parses names with commas between them; `plain` twice is plain and `plain-2`."""
         modes: list[str] = []
         for name in map(str.strip, names.split(",")):
             modes.append(PLAIN_AGAIN if name == PLAIN and PLAIN in modes else name)
@@ -169,12 +169,12 @@ class BenchOrder:
 
     @property
     def vocabulary(self) -> Path | None:
-        """Of recorded replies, where the target is one that replays them."""
+        """The vocabulary of recorded replies, if the target is one that replays them."""
         return expanded(self.target.removeprefix(TRACE)) if self.target.startswith(TRACE) else None
 
     @property
     def is_simulated(self) -> bool:
-        """Whether seconds are computed from counts: of recorded replies, and where that is asked for."""
+        """True if seconds are computed from counts: for recorded replies, and if that is asked for."""
         return self.body is None and (self.counts or self.vocabulary is not None)
 
     @property

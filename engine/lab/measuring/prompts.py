@@ -1,8 +1,8 @@
-"""What is asked in a measurement.
+"""The questions of a measurement.
 
 A prompts file has a line `{"id", "turns": ["…", …]}` for each chat, whose turns are asked one after the other. A file
-of recorded replies (a trace) has a line `{"id", "prompt", "response"}`, and `"messages": [{"role", "content"}, …]`
-where the prompt is a whole conversation. Either may name a `"task"`. Both may stand in one file.
+of recorded replies (a trace) has a line `{"id", "prompt", "response"}`, and `"messages": [{"role", "content"}, …]` if
+the prompt is a whole conversation. Either may name a `"task"`. One file may hold both.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from engine.values.errors import FileUnusable
 
 @dataclass(frozen=True, slots=True)
 class BenchQuestion:
-    """What is answered in one go."""
+    """A question that is answered in one go."""
 
     id: str
     task: str  # what kind of question it is; may be empty
     turns: tuple[ChatTurn, ...]  # the last one is the user's
-    response: str | None = None  # what a model once answered, where that was recorded
+    response: str | None = None  # what a model once answered, if that was recorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class ScriptedChat:
     response: str | None = None  # recorded, to the only prompt
 
     def question(self, replies: Sequence[str]) -> BenchQuestion:
-        """The prompt that is asked after so many `replies` to those before it."""
+        """The prompt that is asked after these `replies` to those before it."""
         turns = list(self.before)
         for prompt, reply in zip(self.prompts, replies, strict=False):
             turns += [ChatTurn(Role.USER, prompt), ChatTurn(Role.ASSISTANT, reply)]

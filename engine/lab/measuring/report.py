@@ -1,4 +1,4 @@
-"""The figures of a measurement as one JSON object, in the form that the design's page promises."""
+"""The figures of a measurement as one JSON object."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ Json = dict[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What was measured, and where."""
-
     target: str
     simulated: bool  # whether the seconds are computed from counts, as for recorded replies
     machine: Mapping[str, object]
@@ -30,8 +28,6 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """What a mode took before the first question."""
-
     seconds: float = 0.0  # to make and load what drafts
     memory_mb: float = 0.0  # that it holds since
 
@@ -63,8 +59,8 @@ def make_report(
 
 
 def ratio_to_plain(comparison: ModeComparison, mode: str, with_reading: bool = False) -> float | None:
-    """How much faster than plain: seconds per token of plain over the mode's, `with_reading` those too that a
-    simulation leaves out. None where nothing can be compared."""
+    """The speed relative to plain: seconds per token of plain over the mode's, `with_reading` including those that a
+    simulation leaves out. None if nothing can be compared."""
     plain = comparison.answers.get(PLAIN)
     ours, theirs = _s_per_token(comparison.answers[mode], with_reading), _s_per_token(plain) if plain else None
     return theirs / ours if ours and theirs else None
@@ -122,8 +118,8 @@ def _prepared(preparation: Preparation) -> Json:
 
 
 def _counts(answers: Sequence[ModeAnswer]) -> Json:
-    """`tokens` are those of the replies. `written` are those of the rounds, that is without the first token of each
-    reply, which comes out of the prompt pass, and with the one that ends it: speeds count these."""
+    """The counts. `tokens` are those of the replies. `written` are those of the rounds, that is without the first token
+    of each reply, which comes out of the prompt pass, and with the one that ends it: speeds count these."""
     figures = [answer.figures for answer in answers]
     wall_s = sum(answer.wall_s for answer in answers)
     written, rounds = sum(each.num_written for each in figures), sum(each.num_rounds for each in figures)
@@ -161,13 +157,13 @@ def _parts_s(answers: Sequence[ModeAnswer]) -> dict[str, float]:
 
 
 def _overhead_share(answers: Sequence[ModeAnswer]) -> float:
-    """Of the wall time, what is neither the target's nor the drafter's."""
+    """The share of the wall time that is neither the target's nor the drafter's."""
     wall_s = sum(answer.wall_s for answer in answers)
     return round(_own_s(answers) / wall_s, 6) if wall_s > 0 else 0.0
 
 
 def _own_work(answers: Sequence[ModeAnswer]) -> Json:
-    """The same in milliseconds."""
+    """Our own work in milliseconds."""
     own_ms = _own_s(answers) * 1e3
     written = sum(answer.figures.num_written for answer in answers)
     rounds = sum(answer.figures.num_rounds for answer in answers)
@@ -228,7 +224,7 @@ def _by_proposer(answers: Iterable[ModeAnswer]) -> Json:
 
 
 def _by_place(answers: Iterable[ModeAnswer]) -> list[Json]:
-    """Of the first, second, … token of a draft: how many were reached, and how many of these stood."""
+    """The numbers of first, second, … tokens of a draft that were reached, and of those that stood."""
     checked: Counter[int] = Counter()
     stood: Counter[int] = Counter()
     for answer in answers:

@@ -57,8 +57,6 @@ There are 24 apples in a basket. Anna takes a third of them, and Ben takes half 
 
 @dataclass(frozen=True, slots=True)
 class Shallow:
-    """A copy without some layers."""
-
     left_out: tuple[int, ...]  # in the order in which they were
     agreement: float  # share of the target's greedy tokens that the copy writes as well
 

@@ -1,4 +1,4 @@
-"""How the figures change from one stretch of a user's chats to the next."""
+"""The change of figures from one stretch of a user's chats to the next."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from engine.values.learned import VerifiedReply
 
 
 class Schooling:
-    """Lets a drafter learn between the replies of a measurement, as the app does while nobody waits."""
+    """Lets a drafter learn between the replies of a measurement, as the app does while no one waits."""
 
     def __init__(self, drafting: Teachable, remembers: bool = True) -> None:
-        """Nothing is learned yet. `remembers`: whether drafts are made with memory."""
+        """Begins with nothing learned. `remembers`: whether drafts are made with memory."""
         self._drafting = drafting
         self._learner = drafting.make_learner(remembers=remembers)
         self._num_replies = 0
@@ -28,7 +28,7 @@ class Schooling:
         self.trials: list[Trial] = []
 
     def teach(self, turns: Sequence[ChatTurn], reply: VerifiedReply | None) -> None:
-        """One more reply; all that is to be learned of it is learned here and now."""
+        """Learns all that is to be learned from one more reply, right away."""
         self._num_replies += 1
         if reply is None:
             return
@@ -50,15 +50,15 @@ Window = dict[str, object]
 
 
 def windows(mode: str, comparisons: Sequence[ModeComparison], size: int) -> list[Window]:
-    """For each `size` replies, counted from 1: what stood of the guesses that were checked, by all and by each
-    proposer; tokens written for each pass; the share of the tokens that were guessed; and how much faster than plain
-    they came, all tokens together."""
+    """The figures of each `size` replies, counted from 1: what stood of the guesses that were checked, by all and by
+    each proposer; tokens written for each pass; the share of the tokens that were guessed; and how much faster than
+    plain they came, all tokens together."""
     return [_window(mode, comparisons[start : start + size], start + 1) for start in range(0, len(comparisons), size)]
 
 
 def trials(schooling: Schooling) -> list[dict[str, object]]:
-    """What came of the replies on which the judge ruled, and of the last one: tokens accepted per round since another
-    adapter was put in use before."""
+    """The outcomes of the replies on which the judge ruled, and of the last one: tokens accepted per round since
+    another adapter was put in use before."""
     found, since = [], 0
     for place, trial in enumerate(schooling.trials, 1):
         if trial.ruling is not Ruling.KEPT or place == len(schooling.trials):

@@ -34,10 +34,10 @@ class DecodingFigures:
     target_s: float = 0.0  # in the target's passes and its rollback
     accept_s: float = 0.0  # distributions and acceptance
     passes: Counter[int] = field(default_factory=Counter)  # rows of a pass -> how many such passes
-    pass_s: defaultdict[int, float] = field(default_factory=lambda: defaultdict(float))  # the same -> seconds in them
-    # Place in a draft or on its branches, from 1 on -> how often it was reached, and a token was there.
+    pass_s: defaultdict[int, float] = field(default_factory=lambda: defaultdict(float))  # rows -> seconds in these
+    # Place in a draft or on its branches, from 1 on -> how often it was reached and held a token.
     checked: Counter[int] = field(default_factory=Counter)
-    accepted: Counter[int] = field(default_factory=Counter)  # the same -> how often one was accepted there
+    accepted: Counter[int] = field(default_factory=Counter)  # place -> how often a token was accepted there
     by_proposer: dict[str, ProposerFigures] = field(default_factory=dict)  # by the key of its origin
 
     def count_draft(self, verdict: Verdict) -> None:
@@ -70,7 +70,7 @@ class Recorder:
         self._since = 0.0  # when the round before was committed, or the first began
 
     def start(self) -> None:
-        """Rounds begin, or go on after something else."""
+        """Starts timing rounds, or resumes after something else."""
         self._since = now()
 
     def begin(self) -> None:
@@ -81,7 +81,7 @@ class Recorder:
 
     @property
     def round_s(self) -> float:
-        """Since the round before was committed: with all that is done between two rounds, for whomever."""
+        """The whole round, including bookkeeping: the seconds since the round before was committed."""
         return self._times[-1] - self._since
 
     def complete(self, verdict: Verdict) -> None:

@@ -47,16 +47,17 @@ class Decoder:
         logs: TokenLogs | None = None,
         owner: Owner = USER,
     ) -> None:
-        """`turns`: the conversation that is answered, for proposers to read. Without `speculation` nobody drafts.
+        """`turns`: the conversation being answered, for proposers to read. Without `speculation` nothing is drafted.
         `learns`: whether proposers may learn from the reply. `notes` gets every token and the logits before it, up to
-        an `ending`: these are written, whatever the target would write, when the caller has set `thought_end` and the
-        reply has that many tokens. `max_thought`: tokens from the mark that begins a thought to its `thought_end`.
-        `logs` gets every token, too. `owner`: for whom the reply is. `rules` and `grammar` are those of the reply; the
-        grammar moves on with it.
+        an `ending`: these tokens are written, whatever the target would write, when the caller has set `thought_end`
+        and the reply has that many tokens. `max_thought`: tokens from the start of a thought to its `thought_end`.
+        `logs` gets every token, too. `owner`: whose reply it is. `rules` and `grammar` are those of the reply; the
+        grammar advances with it.
 
         With a seed, drafts are certain of their tokens: so the target alone draws, once for each token that is written,
-        and the reply is the same whatever is drafted. `seed`, where the sampling has none: of dice that nobody asked
-        for; drafts may be drawn then."""
+        and the reply is the same whatever is drafted. `seed`, where the sampling has none: for dice that the user did
+        not ask for; drafts may be drawn then.
+        """
         self._limits = target.limits
         self._ends = target.vocabulary.end_of_generation
         self._session = session
@@ -83,8 +84,8 @@ class Decoder:
         self.figures = self._recorder.figures
         self.verdict = Verdict(NO_DRAFT, 0, ())  # of the last round
         self.is_over = False  # whether the grammar has ended, so that nothing may follow
-        self.is_repeatable = True  # whether every token was drawn by the target alone, so that its dice tell them all
-        self._state: StateRow | None = None  # that the pending token was drawn from, where somebody guesses by it
+        self.is_repeatable = True  # whether the target alone drew every token, so that the seed gives the same reply
+        self._state: StateRow | None = None  # that the pending token was drawn from, if a proposer guesses by it
         self._num_before = 0  # tokens of the session, the pending one included, before the draft of this round
 
     def rounds(
@@ -121,7 +122,8 @@ class Decoder:
                 return
 
     def go_on(self) -> None:
-        """Between two rounds: something else took time, and used the target, which holds the session's tokens again."""
+        """Resumes between two rounds, after something else took time and used the target, which holds the session's
+        tokens again."""
         self._state = None
         self._recorder.start()
 
@@ -131,7 +133,8 @@ class Decoder:
         return is_due and self._session.room > len(self._ending) > 0
 
     def _end_thought(self, pending: int, stop: StopSignal) -> None:
-        """The target reads what it did not choose: nobody guessed it, and nothing is learned from it or after it."""
+        """Makes the target read tokens it did not choose: nothing guessed them, and nothing is learned from or after
+        them."""
         most = self._limits.max_tokens
         tokens = (pending, *self._ending[:-1])
         for start in range(0, len(tokens), most):
@@ -176,8 +179,8 @@ class Decoder:
         return draft
 
     def _verify(self, pending: int, draft: Draft, stop: StopSignal) -> FloatRows:
-        """One pass of the target; the logits after the pending token and after each one of the draft, whether that is a
-        chain or a tree."""
+        """One pass of the target: the logits after the pending token and after each token of the draft, chain or
+        tree."""
         self._num_before = len(self._session.tokens) + 1
         with_states = self._speculation is not None and self._speculation.needs_states
         rows = self._session.check(pending, draft, stop, with_states)

@@ -1,4 +1,4 @@
-"""What passes take in one reply after another, for the ratio to plain decoding that is told of each."""
+"""Costs of passes in one reply after another, for the ratio to plain decoding that is reported with each."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from engine.speculation.decoding.figures import DecodingFigures
 from engine.speculation.numerics.draft_length import PassCosts
 
-_DRAFTED_COUNT = 4.0  # plain passes: as much as all others of a reply tell of the pace of the machine
-_UNSURE = 0.05  # standard error of a multiple, as a share of it: of a pace that no plain pass has shown
+_DRAFTED_COUNT = 4.0  # plain passes: what all others of a reply count for in the speed of the machine
+_UNSURE = 0.05  # standard error of a multiple, as a share of it: of a speed that no plain pass has shown
 _LARGEST_SURPRISE = math.log(2)  # a pass that took longer or shorter than that is a hiccup of the machine
 _LONGEST_MEMORY = 50  # passes that the multiple of a number of rows stands for
 
 
 @dataclass(slots=True)
 class _Mean:
-    """Of logarithms."""
+    """The mean and variance of logarithms."""
 
     number: int = 0
     sum: float = 0.0
@@ -40,14 +40,13 @@ class _Mean:
 
 
 class ReplyCosts:
-    """The machine is faster in one minute than in the next, while a pass over several rows always takes about as many
-    times as long as one over a single row. So what passes over several rows take is put down to the machine, but for
-    what plain passes of the same reply deny. Unlike the pace, which is to follow what passes cost at any moment, this
-    is not misled where plain passes are rare.
-    """
+    """Keeps the machine's speed apart from what passes cost. The machine is faster in one minute than in the next,
+    while a pass over several rows always takes about the same multiple of one over a single row. So the time of passes
+    over several rows is attributed to the machine, except for what plain passes of the same reply contradict. Unlike
+    the draft policy, which follows what passes cost at any moment, this is not misled where plain passes are rare."""
 
     def __init__(self, passes: PassCosts) -> None:
-        """`passes`: as they were measured at first, or known from earlier."""
+        """`passes`: as measured at first, or known from earlier."""
         self._passes = passes
         self._logs = {rows: math.log(passes.of(rows) / passes.of(1)) for rows in range(1, passes.most_rows + 1)}
         self._weights: defaultdict[int, float] = defaultdict(float)
@@ -55,7 +54,7 @@ class ReplyCosts:
         self._begin()
 
     def note(self, num_rows: int, seconds: float) -> None:
-        """A round with a pass of so many rows took so long, without the passes of drafters."""
+        """Notes the seconds of a round with a pass over `num_rows`, without the passes of drafters."""
         change_s = self._passes.change_s if num_rows != self._last_rows else 0.0
         self._last_rows = num_rows
         if seconds <= 0 or num_rows not in self._logs:
@@ -66,7 +65,7 @@ class ReplyCosts:
             self._by_rows[num_rows].note(log)
 
     def end_reply(self) -> None:
-        """What its plain passes said of the others stays known."""
+        """Keeps what the plain passes of the reply said of the others."""
         if self._plain.number:
             pace = self._pace
             for rows, seen in self._by_rows.items():
@@ -76,8 +75,8 @@ class ReplyCosts:
         self._begin()
 
     def ratio(self, figures: DecodingFigures) -> float:
-        """How many times as fast as plain decoding this reply was written, every pass taking what such passes take: so
-        a hiccup of the machine is no fault of the drafts, and no gain. 0 where nothing was written."""
+        """The speed of this reply relative to plain decoding, with every pass taking its usual time: so a hiccup of the
+        machine is neither blamed on drafts nor credited to them. 0 where nothing was written."""
         passes = self._passes
         dearer = math.exp(self._drafted.value - self._pace) if self._drafted.number else 1.0
         spent = sum(count * self._multiple(rows, dearer) for rows, count in figures.passes.items())
@@ -98,7 +97,7 @@ class ReplyCosts:
 
     @property
     def _num_told(self) -> float:
-        """Plain passes that the others are worth, too."""
+        """The number of plain passes, including those that the others are worth."""
         return self._plain.number + min(self._drafted.number, _DRAFTED_COUNT)
 
     @property

@@ -27,19 +27,17 @@ Runs = Mapping[int, PictureRun]  # of pictures among tokens, by their first plac
 
 
 def num_cells(tokens: Sequence[int], runs: Runs) -> int:
-    """How much of the context these take."""
+    """The cells of the context that these take."""
     return len(tokens) + sum(run.num_cells - run.num_places for run in runs.values())
 
 
 def before_pictures(tokens: Sequence[int], runs: Runs) -> Sequence[int]:
-    """The first tokens, that are what they look like."""
+    """The tokens before the first picture."""
     return tokens[: min(runs)] if runs else tokens
 
 
 @dataclass(frozen=True, slots=True)
 class _Copy:
-    """What the target held of an owner."""
-
     owner: Owner
     tokens: list[int]
     runs: dict[int, PictureRun]
@@ -61,12 +59,10 @@ class Session:
 
     @property
     def num_cells(self) -> int:
-        """How much of the context is taken."""
         return num_cells(self.tokens, self.runs)
 
     @property
     def room(self) -> int:
-        """How many more tokens the target can hold."""
         return self._target.limits.context_size - self.num_cells
 
     def held_of(self, owner: Owner) -> Sequence[int]:
@@ -76,7 +72,7 @@ class Session:
         return self._left.tokens if self._left is not None and self._left.owner == owner else ()
 
     def take_over(self, owner: Owner) -> None:
-        """From now on the tokens are those of this owner, who reads again what others have read."""
+        """Hands the session to this owner, who reads again what others have read."""
         if owner != self.owner:
             self.keep(0)
             self.owner = owner
@@ -121,7 +117,7 @@ class Session:
 
     @property
     def states(self) -> StateRows | None:
-        """Of the rows of the last check, where they were wanted: see `TellingTarget.states`."""
+        """The states of the last check's rows, where they were wanted: see `TellingTarget.states`."""
         return telling(self._target).states if self._can_tell else None
 
     def check(self, pending: int, draft: Draft, stop: StopSignal, with_states: bool = False) -> FloatRows:
@@ -138,7 +134,7 @@ class Session:
         return rows
 
     def settle(self, verdict: Verdict) -> bool:
-        """Forgets what was rejected of the draft that was checked last. False as `keep` says."""
+        """Forgets the rejected tokens of the draft that was checked last. Returns False as `keep` does."""
         if not verdict.draft.parents:
             return self.keep(len(self.tokens) - len(verdict.draft.tokens) + verdict.num_accepted)
         branching(self._target).keep_branch(verdict.places)
@@ -147,7 +143,7 @@ class Session:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Meanwhile other tokens may be read, which do not count; afterwards the target holds the present ones again,
+        """Lets other tokens be read meanwhile, which do not count; afterwards the target holds the present ones again,
         where there is memory to save them. What another owner has read is saved, too, until that one comes back."""
         owner, copy, num_evaluated = self.owner, self._copied(), self.num_evaluated
         try:
@@ -161,7 +157,7 @@ class Session:
                 self._put_back(copy)
 
     def _copied(self) -> _Copy | None:
-        """None where nothing is held, or there is no memory for it."""
+        """What is held now; None if that is nothing, or there is no memory for a copy."""
         saved = self._target.save()
         return None if saved is None else _Copy(self.owner, self.tokens.copy(), self.runs.copy(), saved)
 
@@ -170,26 +166,27 @@ class Session:
         self.tokens[:], self.runs = (copy.tokens, copy.runs) if is_done else ((), {})
 
     def save(self, start: int, end: int) -> SavedPart | None:
-        """Of the tokens at these places, without pictures; see `KeepingTarget.save_part`."""
+        """Saves the tokens at these places, which hold no pictures; see `KeepingTarget.save_part`."""
         return keeping(self._target).save_part(start, end)
 
     def restore(self, saved: SavedPart, tokens: Sequence[int]) -> bool:
-        """Holds these tokens, of which it held the first ones and saved the others. False: it holds nothing."""
+        """Makes the target hold these tokens, of which it held the first ones and saved the others. False: it holds
+        nothing."""
         is_done = keeping(self._target).restore_part(saved, len(tokens))
         self.tokens[:] = tokens if is_done else ()
         self._forget_runs()
         return is_done
 
     def keep(self, num_kept: int) -> bool:
-        """Forgets all but the first `num_kept` tokens. False where the target could not roll back: it has lost these,
-        too."""
+        """Forgets all but the first `num_kept` tokens. Returns False where the target could not roll back, and has lost
+        these, too."""
         del self.tokens[num_kept:]
         self._forget_runs()
         return self._target.roll_back(num_kept)
 
     @contextmanager
     def _reading_lost(self, stop: StopSignal) -> Iterator[None]:
-        """A pass over all that a rollback lost, and then another one."""
+        """Reads again all that a rollback lost, before another pass."""
         try:
             while self._target.num_held < len(self.tokens):
                 self._step(self.tokens, self.runs, self._target.num_held, stop)
@@ -204,8 +201,8 @@ class Session:
         return rows
 
     def _step(self, tokens: Sequence[int], runs: Runs, start: int, stop: StopSignal) -> tuple[FloatRows | None, int]:
-        """One pass over what comes behind what is held, at place `start`: the logits after its last token, and its
-        end."""
+        """One pass over what comes after the first `start` tokens, which are held: the logits after its last token, and
+        its end."""
         run = runs.get(start)
         if run is not None:
             seeing(self._target).evaluate_picture(run, stop)
@@ -215,7 +212,7 @@ class Session:
         return self._evaluate(tokens[start:end], 1, stop), end
 
     def _num_common(self, tokens: Sequence[int], runs: Runs) -> int:
-        """How many of the first tokens are held, with the same pictures, each as a whole."""
+        """The number of first tokens that are held, with the same pictures, each as a whole."""
         common = common_prefix_length(self.tokens, tokens)
         others = [place for place in self.runs.keys() | runs.keys() if self.runs.get(place) != runs.get(place)]
         common = min(common, *others) if others else common

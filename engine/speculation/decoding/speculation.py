@@ -1,4 +1,4 @@
-"""Drafting for one target: the one thing the rounds ask, and what it says about itself."""
+"""Drafting for one target: all that the rounds ask for, and what it reports of itself."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Speculation:
 
     It lives as long as its target is loaded, so that one reply helps the next. Proposers that take long to load join
     later, from another thread, between rounds. `state` is the sentence; `on_changed` is called after each change, on
-    whatever thread it happens. `spare` is taken by whoever writes a reply.
+    whatever thread it happens. `spare` is taken while a reply is written.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Speculation:
         on_reply_ended: Callable[[Speculation], None] = lambda _speculation: None,
         spare: SpareTime | None = None,
     ) -> None:
-        """`trouble`: why some proposers never will join; `on_reply_ended` may drop some, and load others."""
+        """`trouble`: why some proposers will never join; `on_reply_ended` may drop some, and load others."""
         self.spare = spare or SpareTime()
         self._policy = policy
         self._costs = None if policy is None else ReplyCosts(policy.passes)
@@ -70,7 +70,7 @@ class Speculation:
         self._on_reply_ended = on_reply_ended
         self._rounds_until_sentence = _ROUNDS_BETWEEN_SENTENCES
         self._replies_until_timing = 1
-        self._num_rounds = self._num_passed_up = 0  # of this reply; in these a likely guess was not worth checking
+        self._num_rounds = self._num_passed_up = 0  # of this reply; the latter passed up a likely guess
         self._loading: list[str] = []  # keys of the origins of those that are expected to join
         self._troubles = {"": trouble}  # why those of that origin do not draft, by its key
         self._telling = threading.RLock()
@@ -78,11 +78,11 @@ class Speculation:
         self.state = trouble
         self.is_closed = False
         self._hindrance = Hindrance.OFF  # while there is no policy
-        self.has_failed = False  # one that was expected will never join
+        self.has_failed = False  # whether an expected proposer will never join
 
     @classmethod
     def off(cls, reason: str, hindrance: Hindrance = Hindrance.OFF) -> Speculation:
-        """One that never drafts, and says why."""
+        """A speculation that never drafts, and says why."""
         made = cls(None, trouble=reason)
         made._hindrance = hindrance
         return made
@@ -93,42 +93,39 @@ class Speculation:
 
     @property
     def is_drafting(self) -> bool:
-        """Whether there is a proposer that works for its guesses, such as a drafter."""
+        """True if a proposer works for its guesses, such as a drafter."""
         return self._policy is not None and self._policy.has_costly
 
     @property
     def is_loading(self) -> bool:
-        """Whether one is still expected."""
         return bool(self._loading)
 
     @property
     def needs_states(self) -> bool:
-        """Whether a proposer guesses by the target's states."""
         return self._policy is not None and self._policy.needs_states
 
     @property
     def can_draft(self) -> bool:
-        """Whether anybody may draft, now or later."""
+        """True if a proposer may draft, now or later."""
         return self._policy is not None
 
     @property
     def asks_what_is_wanted(self) -> bool:
-        """Whether anybody looks at `Verdict.wanted`."""
+        """True if a proposer reads `Verdict.wanted`."""
         return self._policy is not None and self._policy.asks_what_is_wanted
 
     @property
     def passes(self) -> PassCosts | None:
-        """What passes of the target cost on this machine."""
         return None if self._policy is None else self._policy.passes
 
     def ratio(self, figures: DecodingFigures) -> float:
-        """How many times as fast as plain decoding this reply is, by counts; 0: not known."""
+        """The speed of this reply relative to plain decoding, by counts; 0: not known."""
         return 0.0 if self._costs is None else self._costs.ratio(figures)
 
     @property
     def plain(self) -> tuple[float, float]:
-        """How fast this machine writes without drafts, in this reply, in tokens per second, and the standard error as a
-        share of that; zeros while nothing is known."""
+        """The speed of plain decoding on this machine during this reply, in tokens per second, and the standard error
+        as a share of that; zeros while nothing is known."""
         return (0.0, 0.0) if self._costs is None else self._costs.plain
 
     def hindrance(self, figures: DecodingFigures) -> Hindrance:
@@ -147,8 +144,8 @@ class Speculation:
         )
 
     def _idle(self, policy: DraftPolicy) -> Hindrance:
-        """Why nobody guesses, while nobody does. Checking costs too much not only where no guess could pay, but also
-        where likely ones were passed up in this reply."""
+        """Why nothing is guessed. Checking costs too much not only where no guess could pay, but also where likely ones
+        were passed up in this reply."""
         if self.is_loading:
             return Hindrance.LOADING
         if not policy.can_pay or self._num_passed_up > FEW * self._num_rounds:
@@ -157,12 +154,13 @@ class Speculation:
 
     @property
     def known_pace(self) -> KnownPace | None:
-        """What it has learned of costs and chances; None after a reply that nothing may be learned from."""
+        """What the draft policy has learned of costs and chances; None after a reply that nothing may be learned
+        from."""
         return self._policy.known if self._policy is not None and self._learns else None
 
     def join(self, proposer: Proposer, expected: Origin | None = None) -> None:
-        """From now on it may be asked. `expected`: the origin of the one that was to join, where this one came in its
-        place. Raises what measuring its cost does."""
+        """Adds a proposer. `expected`: the origin of the one that was to join, if this one replaces it. Raises what
+        measuring its cost does."""
         policy, origin = self._policy, expected or proposer.origin
         if policy is None:
             return
@@ -174,50 +172,50 @@ class Speculation:
             self._report(say(_READY, drafter=label_of(proposer)) if policy.can_pay else _TOO_EXPENSIVE)
 
     def load(self, classes: Sequence[type[Proposer]], supplies: Supplies) -> None:
-        """These take long to build: they join later, from a thread of their own."""
+        """Loads proposers that take long to build: they join later, from a thread of their own."""
         self.expect(classes, supplies)
         # No daemon: a process that ends while torch is being loaded would abort. It waits for a step of the loading.
         arguments = self, classes, supplies
         threading.Thread(target=_join, args=arguments, name="slipstream-drafter", daemon=False).start()
 
     def expect(self, classes: Sequence[type[Proposer]], supplies: Supplies) -> None:
-        """These will join."""
+        """Announces proposers that will join."""
         self.has_failed = False
         self._loading += [each.origin.key for each in classes]
         self._report(say(_LOADING, drafter=classes[0].label_of(supplies)))
 
     def give_up(self, origin: Origin, reason: str) -> None:
-        """This proposer will never join; others go on without it."""
+        """Reports a proposer that will never join; others go on without it."""
         self._loading = [key for key in self._loading if key != origin.key]
         self.has_failed = True
         self.explain(origin, reason)
 
     def drop(self, origin: Origin) -> None:
-        """This proposer is not asked any more, though nothing is wrong with it."""
+        """Stops asking this proposer, though nothing is wrong with it."""
         self._troubles.pop(origin.key, None)
         if self._policy is not None:
             self._policy.give_up(origin.key)
 
     def explain(self, origin: Origin, trouble: str) -> None:
-        """Why proposers of that origin do not draft."""
+        """Sets why proposers of that origin do not draft."""
         self._troubles[origin.key] = trouble
         self._report(self._trouble)
 
     def close(self) -> None:
-        """Nobody needs it any more: whoever is still loading a proposer for it may stop, and it reports nothing."""
+        """Ends it, when nothing needs it any more: proposers still being loaded may stop, and it reports nothing."""
         self.is_closed = True
         self._policy = None
         self.spare.end()
 
     def stop_drafting(self) -> None:
-        """The target could not take back a draft, though it had seemed to: nobody guesses for it any more."""
+        """Stops guessing for this target, which could not take back a draft though it had seemed able to."""
         self._loading.clear()
         self._policy, self._hindrance = None, Hindrance.IMPOSSIBLE
         self._report(_CANNOT_ROLL_BACK)
         self.close()
 
     def propose(self, context: Context, longest: int) -> Draft:
-        """At most `longest` tokens; none when that does not pay."""
+        """A draft of at most `longest` tokens; empty when drafting does not pay."""
         policy, self._learns = self._policy, context.learns
         if policy is not None and longest >= 1:
             with self._without_failures(policy):
@@ -225,7 +223,7 @@ class Speculation:
         return NO_DRAFT
 
     def observe(self, verdict: Verdict, round_s: float) -> None:
-        """The outcome of a round, and how long it took from the end of the one before."""
+        """Takes in the outcome of a round, and its seconds from the end of the one before."""
         policy = self._policy
         if policy is None:
             return
@@ -252,13 +250,13 @@ class Speculation:
             self._on_reply_ended(self)
 
     def tell(self, listener: Callable[[Speculation], None]) -> None:
-        """Calls it with the state as it is: whatever changes meanwhile is reported after it."""
+        """Calls the listener with the present state: changes meanwhile are reported after it."""
         with self._telling:
             listener(self)
 
     def _measure_again(self, policy: DraftPolicy) -> None:
-        """How long guesses take, after the first reply with a proposer and then now and then: between two replies
-        nobody waits, and the learner rests."""
+        """Times guesses after the first reply with a proposer, and then now and then: between two replies no one waits,
+        and the learner rests."""
         self._replies_until_timing -= 1
         if self._replies_until_timing <= 0:
             self._replies_until_timing = _REPLIES_BETWEEN_TIMINGS
@@ -315,7 +313,7 @@ def open_speculation(
     spare: SpareTime | None = None,
 ) -> Speculation:
     """Drafts with those of these proposers whose needs the target meets. Those that take long to load join later, from
-    a thread of their own; with `at_once` they are loaded here and now, and what any proposer raises is raised."""
+    a thread of their own; with `at_once` they are loaded right here, and whatever a proposer raises is raised."""
     features = supplies.target.features
     if TargetFeature.ROLLBACK not in features:
         return Speculation.cannot_roll_back()

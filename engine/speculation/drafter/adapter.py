@@ -1,4 +1,4 @@
-"""What a drafter has learned about one target, as low-rank additions to its matrices (LoRA, arXiv 2106.09685).
+"""The additions that a drafter has learned for one target, low-rank, to its matrices (LoRA, arXiv 2106.09685).
 
 They are added to the matrices themselves, so that a draft step costs the same as without them.
 """
@@ -43,14 +43,14 @@ class Adapter:
     are not named stay as they are."""
 
     parts: Mapping[str, LowRank]
-    head: AcceptanceHead | None = None  # where it predicts better than the probability of a draft token alone
+    head: AcceptanceHead | None = None  # if it predicts better than the probability of a draft token alone
 
     @property
     def rank(self) -> int:
         return len(next(iter(self.parts.values())).down)
 
     def to_bytes(self) -> bytes:
-        """As a safetensors file, in 16 bits."""
+        """The content of a safetensors file, in 16 bits."""
         tensors = {}
         for name, part in self.parts.items():
             tensors[name + _DOWN] = part.down.to(torch.float16).contiguous()
@@ -107,7 +107,7 @@ def layer_of(name: str, shape: LlamaShape) -> int:
 
 
 def matrices(weights: LlamaWeights) -> Iterator[tuple[str, Matrix]]:
-    """With the names of `matrix_sizes`, in their order."""
+    """The matrices with the names of `matrix_sizes`, in their order."""
     for number, layer in enumerate(weights.layers):
         for part in _OF_LAYER:
             yield f"{number}.{part}", getattr(layer, part)

@@ -1,4 +1,4 @@
-"""Puts tokenizers together out of what a tokenizer.json holds, in steps between which other threads may have Python's
+"""Assembles tokenizers from the content of a tokenizer.json, in steps between which other threads may have Python's
 lock.
 
 The library's own reader keeps the lock to its end: 60 ms for 32,000 tokens, in which the window stands still.
@@ -29,10 +29,11 @@ _EMPTY_MODEL = {"type": "BPE", "vocab": {}, "merges": []}
 
 
 class _Pairs(Sequence[Any]):
-    """Each is made when the library asks for it. That is Python's work, so the lock may go to others meanwhile."""
+    """A sequence whose items are made when the library asks for them. That is Python's work, so the lock may go to
+    others meanwhile."""
 
     def __init__(self, pairs: Sequence[Any]) -> None:
-        """Of merges, as lists or in words with a space between them, or of names and scores."""
+        """Takes merges, as lists or as words with a space between them, or names and scores."""
         self._pairs = pairs
 
     def __len__(self) -> int:
@@ -47,7 +48,8 @@ class _Pairs(Sequence[Any]):
 
 
 def model_of(content: Mapping[str, Any]) -> Any:
-    """`content` is that under "model", of type BPE or Unigram. Its dropout is left out: it would make tokens random."""
+    """A model from the content under "model", of type BPE or Unigram. Its dropout is left out: it would make tokens
+    random."""
     if content["type"] == "Unigram":
         fallback = content.get("byte_fallback", False)
         return Unigram(_Pairs(content["vocab"]), unk_id=content.get("unk_id"), byte_fallback=fallback)
@@ -57,7 +59,7 @@ def model_of(content: Mapping[str, Any]) -> Any:
 
 
 def tokenizer_of(content: Mapping[str, Any], model: Any) -> Any:
-    """`content` is that of a tokenizer.json, and `model` is in the place of its model."""
+    """A tokenizer from the content of a tokenizer.json, with `model` in place of its model."""
     steps: dict[str, Any] = {"model": _EMPTY_MODEL, "added_tokens": [], "truncation": None, "padding": None}
     tokenizer: Any = Tokenizer.from_str(json.dumps({**content, **steps}))
     tokenizer.model = model
@@ -67,7 +69,7 @@ def tokenizer_of(content: Mapping[str, Any], model: Any) -> Any:
 
 
 def digest_of(content: Mapping[str, Any]) -> Any:
-    """The sha256 of its JSON with sorted keys, which is never written whole."""
+    """The sha256 of the JSON with sorted keys, which is never written whole."""
     digest = hashlib.sha256()
     for piece in json.JSONEncoder().iterencode(_in_order(content)):
         digest.update(piece.encode())
@@ -75,7 +77,8 @@ def digest_of(content: Mapping[str, Any]) -> Any:
 
 
 def _in_order(value: Any) -> Any:
-    """With sorted keys. Those of a vocabulary, sorted at once, would keep other threads waiting for 100 ms."""
+    """The value with sorted keys. Those of a vocabulary, sorted at once, would keep other threads waiting for 100
+    ms."""
     if isinstance(value, list):
         return [_in_order(item) for item in value]
     if not isinstance(value, dict):

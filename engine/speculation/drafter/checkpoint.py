@@ -21,7 +21,8 @@ from engine.values.errors import DrafterUnusable
 
 
 def choose_device(wanted: str | None = None) -> str:
-    """`wanted` ("cpu", "cuda", "cuda:1", "mps"), by default the best. Raises DrafterUnusable when it is not there."""
+    """The device: the `wanted` one ("cpu", "cuda", "cuda:1", "mps"), by default the best. Raises DrafterUnusable when
+    it is not there."""
     available = _available()
     if wanted is None:
         return available[0]
@@ -39,7 +40,7 @@ def number_type(device: str) -> torch.dtype:
 
 
 def _available() -> list[str]:
-    """Best first."""
+    """The available devices, best first."""
     devices = ["cuda"] if torch.cuda.is_available() else []
     if torch.backends.mps.is_available():
         devices.append("mps")
@@ -67,8 +68,8 @@ def load_drafter(
     form: WeightForm | None = None,
     read_tokenizer: Callable[[Path], TurnVocabulary] = DrafterTokenizer.from_folder,
 ) -> LoadedDrafter:
-    """`form` of the matrices: by default the fastest. `threads` applies to all of torch in this process.
-    `read_tokenizer`: `TokenizerApart` for a folder that anybody may have made.
+    """Loads a drafter. `form` of the matrices: by default the fastest. `threads` applies to all of torch in this
+    process. `read_tokenizer`: `TokenizerApart` for a folder from an unknown source.
 
     Raises DrafterUnusable, which says what is wrong with the folder.
     """

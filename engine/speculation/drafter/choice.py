@@ -1,4 +1,4 @@
-"""What a choice of a drafter in words stands for: who drafts by itself, ours, a file, a folder, or a name."""
+"""The drafters that a choice in words stands for: automatic, ours, a file, a folder, or a name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BUILT_IN = "built-in"
 STARTER_TORCH = "starter-torch"
 WORDS = (AUTOMATIC, BUILT_IN, STARTER, STARTER_TORCH)
 HUB_EXAMPLES = ("JackFram/llama-68m", "Felladrin/Llama-68M-Chat-v1")
-MARKER = "fetched.json"  # is written last, so a folder with it is complete
+MARKER = "fetched.json"  # written last, so a folder with it is complete
 
 _PART = r"\w(?:[\w.-]*\w)?"
 _HUB_NAME = re.compile(f"{_PART}/{_PART}", re.ASCII)
@@ -34,7 +34,7 @@ _MAX_LENGTH = 96  # characters; the hub's own limit
 
 
 def is_hub_name(text: str) -> bool:
-    """Whether it has the form `owner/name`, as the hub allows it; whether it exists, only the hub knows."""
+    """True if it has the form `owner/name`, as the hub allows it; only the hub knows whether it exists."""
     has_pairs = "--" in text or ".." in text
     return len(text) <= _MAX_LENGTH and _HUB_NAME.fullmatch(text) is not None and not has_pairs
 
@@ -51,7 +51,7 @@ def fetched_folder(name: str, data_dir: Path) -> Path:
 
 
 def is_fetched(folder: Path) -> bool:
-    """Whether everything that was fetched is still there."""
+    """True if everything that was fetched is still there."""
     try:
         with plain_file(folder / MARKER) as file:
             sizes = json.load(file)["files"]
@@ -90,8 +90,9 @@ def downloaded_file(name: str, data_dir: Path) -> Path | None:
 
 
 def drafter_source(choice: str, data_dir: Path, library: Callable[[], Sequence[TargetRecord]] = tuple) -> DrafterSource:
-    """What a choice stands for: one of `WORDS` but `automatic`, a folder, a GGUF file, a name on the hub, or
-    a file there, that was fetched, or the name of a model in the library. Uses no network. Raises DrafterUnusable."""
+    """The drafter that a choice stands for: one of `WORDS` but `automatic`, a folder, a GGUF file, a name on the hub,
+    or a file there, that was fetched, or the name of a model in the library. Uses no network. Raises
+    DrafterUnusable."""
     if choice in _OURS:
         try:
             return _OURS[choice]()
@@ -154,7 +155,8 @@ def folder_source(folder: Path) -> DrafterSource:
 
 
 def file_drafter(path: Path, records: Sequence[TargetRecord] = ()) -> DrafterSource:
-    """A GGUF file; `records` are what the library knows. One that was used before needs no first look."""
+    """The drafter in a GGUF file; `records` are what the library knows. One that was used before needs no first
+    look."""
     source = file_source(path)
     key = source.identity or f"file:{path}"
     trusted = is_known(source, records)
@@ -165,7 +167,7 @@ _OURS = {BUILT_IN: built_in_source, STARTER: starter_drafter, STARTER_TORCH: sta
 
 
 def weight_bytes(folder: Path) -> int:
-    """Of a drafter's weights. 0 where the folder cannot be read: loading says why."""
+    """The bytes of a drafter's weights. 0 if the folder cannot be read: loading says why."""
     try:
         return sum(map(bytes_on_disk, folder.glob(SAFETENSORS)))
     except OSError:
@@ -173,7 +175,8 @@ def weight_bytes(folder: Path) -> int:
 
 
 def bytes_on_disk(file: Path) -> int:
-    """0 where there is none. A file may claim more than was ever written to it; some file systems count no blocks."""
+    """The bytes of a file; 0 if there is none. A file may claim more than was ever written to it; some file systems
+    count no blocks."""
     try:
         status = file.stat()
     except OSError:

@@ -12,7 +12,7 @@ from engine.speculation.drafter.shape import Llama3Stretch, LlamaShape, Rope
 from engine.values.errors import DrafterUnusable
 from engine.values.sentences import say
 
-_LLAMA_TYPES = ("llama", "mistral", "qwen2")  # the same layers, but for a sliding window and biases
+_LLAMA_TYPES = ("llama", "mistral", "qwen2")  # the same layers, except for a sliding window and biases
 MIN_POSITIONS = 64
 
 NUM_OUTPUTS = "num_output_tokens"  # Slipstream's own: a trimmed head can guess only so many tokens, the first ones
@@ -29,8 +29,8 @@ _MAX = {
     "intermediate_size": 262_144,
     "max_position_embeddings": 100_000_000,
 }
-# Numbers for each of the hidden size: else little weights would compute with much memory. Of known models the heads
-# have 2 at most, and the layers behind them 8.
+# Multiples of the hidden size: else small weights would compute with much memory. In known models the heads have 2 at
+# most, and the layers after them 8.
 _MAX_WIDTH = {"num_attention_heads": 8, "intermediate_size": 32}
 _MAX_SCALE = 1e9  # of positions
 _LONGEST_WORD = 40  # characters that a sentence repeats
@@ -146,7 +146,7 @@ def _positive(given: Mapping[str, Any], key: str) -> float:
 
 
 def _is_number(value: Any) -> bool:
-    """An int may be larger than any float."""
+    """True for a number; an int may be larger than any float."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
@@ -160,7 +160,7 @@ def _number(config: Mapping[str, Any], key: str, name: str, default: int | None 
 
 
 def word(value: Any) -> str:
-    """What a config says, fit for a sentence."""
+    """Text of a config, fit for a sentence."""
     text = value if isinstance(value, str) else "unknown"
     return "".join(filter(str.isprintable, text[:_LONGEST_WORD]))
 

@@ -28,7 +28,7 @@ class ExactEncoder:
         encode_bytes: Callable[[bytes], list[int]] | None = None,
     ) -> None:
         """`pieces` are the bytes of every token. `encode_text` is a tokenizer without its work at the edges of a text;
-        `stray` finds what is not to be given to it; `encode_bytes` is another for any bytes, where there is one."""
+        `stray` finds what must not be given to it; `encode_bytes` is another for any bytes, if there is one."""
         self._pieces = pieces
         self._encode_text = encode_text
         self._stray = stray
@@ -39,7 +39,7 @@ class ExactEncoder:
                 self._byte_tokens.setdefault(piece[0], token)
 
     def encode(self, data: bytes) -> list[int] | None:
-        """None where no tokens have exactly these bytes."""
+        """The tokens; None where none have exactly these bytes."""
         tokens: list[int] = []
         for part in self._stray.split(data.decode("utf-8", "surrogateescape")):
             if part:
@@ -50,7 +50,7 @@ class ExactEncoder:
         return tokens
 
     def is_plain(self, text: str) -> bool:
-        """Whether all of it may be given to the tokenizer; `text` is decoded with “surrogateescape”."""
+        """True if all of the text, which is decoded with “surrogateescape”, may be given to the tokenizer."""
         return self._stray.search(text) is None
 
     def spells(self, tokens: Sequence[int], data: bytes) -> bool:
@@ -71,7 +71,7 @@ class ExactEncoder:
         return None if first is None or second is None else first + second
 
     def _raw(self, part: str) -> list[int] | None:
-        """Bytes, whatever text they may be."""
+        """Tokens of bytes, whatever text they may be."""
         data = part.encode("utf-8", "surrogateescape")
         if self._encode_bytes is not None:
             tokens = self._encode_bytes(data)

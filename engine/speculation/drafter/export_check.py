@@ -48,7 +48,7 @@ def check_gguf(path: Path, drafter: MergedDrafter) -> ExportCheck:
 
 
 def check_folder(folder: Path, drafter: MergedDrafter) -> ExportCheck:
-    """See `check_gguf`; with transformers, whose config and loader vLLM uses as well."""
+    """Does what `check_gguf` does with transformers, whose config and loader vLLM uses as well."""
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging
 
@@ -67,7 +67,7 @@ def check_folder(folder: Path, drafter: MergedDrafter) -> ExportCheck:
 
 
 def check_vllm(folder: Path) -> ExportCheck:
-    """Raises DrafterUnusable where it is installed and refuses the folder."""
+    """Has vLLM load the folder, if it is installed. Raises DrafterUnusable if it refuses."""
     if importlib.util.find_spec("vllm") is None:
         why = "vLLM is not installed here: that it loads this folder and drafts with it is not proven."
         return ExportCheck(unproven=(why,))

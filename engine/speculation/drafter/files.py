@@ -23,7 +23,7 @@ _BYTES_PER_VALUE = 20
 
 
 def read_json(file: Path) -> dict[str, Any] | None:
-    """None where there is no such file. Raises DrafterUnusable when it is no JSON object."""
+    """The JSON object in a file; None if there is no such file. Raises DrafterUnusable when it is no JSON object."""
     text = read_text(file)
     if text is None:
         return None
@@ -39,7 +39,8 @@ def read_json(file: Path) -> dict[str, Any] | None:
 
 
 def read_text(file: Path) -> str | None:
-    """None where there is no such file. Raises DrafterUnusable for one that is too large, no UTF-8 or a pipe."""
+    """The text of a file; None if there is no such file. Raises DrafterUnusable for one that is too large, no UTF-8 or
+    a pipe."""
     most = _most_bytes(file)
     try:
         with open_file(file) as opened:
@@ -74,7 +75,7 @@ def _damaged(file: Path) -> DrafterUnusable:
 
 
 def no_weights(folder: Path) -> str:
-    """Why a folder without safetensors cannot draft, in a sentence."""
+    """The sentence for a folder that cannot draft since it has no safetensors."""
     if any(file for pattern in ("*.bin", "*.pt", "*.pth") for file in folder.glob(pattern)):
         return say(
             "The weights in {folder} are in PyTorch's old format, which can run programs when it is read; "
@@ -86,7 +87,7 @@ def no_weights(folder: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TokenizerFiles:
-    """The files beside a tokenizer.json."""
+    """The files next to a tokenizer.json."""
 
     config: Mapping[str, Any]
     generation: Mapping[str, Any]

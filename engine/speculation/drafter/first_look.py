@@ -1,4 +1,4 @@
-"""What can be seen of a drafter at once: without torch, and without reading its weights."""
+"""Checks what can be seen of a drafter at once: without torch, and without reading its weights."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from engine.values.errors import DrafterUnusable, TargetMissing
 
 
 def check_drafter(choice: str, data_dir: Path) -> None:
-    """Raises DrafterUnusable where nobody will ever draft with this choice in words, as `drafter_source` knows them:
-    there is no such file, it holds no model, or another kind of model. Loading may still find other faults."""
+    """Raises DrafterUnusable if this choice in words, see `drafter_source`, can never draft: there is no such file, it
+    holds no model, or another kind of model. Loading may still find other faults."""
     path = Path(choice)
     if path.is_absolute() and not (path.is_dir() or (is_gguf(path.name) and path.is_file())):
         raise DrafterUnusable(

@@ -31,8 +31,8 @@ _LARGEST = torch.finfo(_NUMBERS).max
 
 
 def write_folder(folder: Path, drafter: MergedDrafter, source: Path, card: str) -> None:
-    """Into a folder that is there. `source`: the folder or GGUF file that the drafter came from, for its tokenizer.
-    Raises DrafterUnusable and OSError."""
+    """Writes into a folder that exists. `source`: the folder or GGUF file that the drafter came from, for its
+    tokenizer. Raises DrafterUnusable and OSError."""
     if source.is_dir():
         for name in _TOKENIZER_FILES:
             if (source / name).is_file():
@@ -47,7 +47,7 @@ def write_folder(folder: Path, drafter: MergedDrafter, source: Path, card: str) 
 
 
 def config_of(drafter: MergedDrafter, ends: dict[str, int]) -> dict[str, Any]:
-    """Raises DrafterUnusable for a shape that the others do not know."""
+    """The content of the config.json. Raises DrafterUnusable for a shape that other programs do not know."""
     shape = drafter.shape
     kind, name = _architecture(shape)
     config: dict[str, Any] = {

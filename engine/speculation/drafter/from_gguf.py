@@ -61,7 +61,7 @@ class GgufWeights:
         folder = str(path.parent)
         options: dict[str, Any] = {"gguf_file": path.name, "local_files_only": True}
         self.config: Any = AutoConfig.from_pretrained(folder, trust_remote_code=False, **options)
-        # What AutoTokenizer chooses, too, but it reads the config anew for that, which takes as long again.
+        # AutoTokenizer chooses the same, but reads the config again for that, which takes as long again.
         kind: Any = TOKENIZER_MAPPING.get(type(self.config), PreTrainedTokenizerFast)
         self.tokenizer: Any = kind.from_pretrained(folder, **options)
         self._path = path
@@ -69,7 +69,6 @@ class GgufWeights:
 
     @property
     def tensor_names(self) -> set[str]:
-        """As they are in the file."""
         return set(self._tensors)
 
     @property
@@ -78,12 +77,12 @@ class GgufWeights:
 
     @property
     def is_tied(self) -> bool:
-        """Whether the head is the embedding."""
+        """True if the head is the embedding."""
         return _HEAD not in self._tensors
 
     @property
     def scales_positions(self) -> bool:
-        """Whether a table in the file scales positions, as in Llama 3.1: transformers does not read it."""
+        """True if a table in the file scales positions, as in Llama 3.1: transformers does not read it."""
         return _POSITIONS in self._tensors
 
     @property
@@ -102,7 +101,7 @@ class GgufWeights:
         return self._tensor(_NORM)
 
     def layer(self, index: int) -> dict[str, torch.Tensor]:
-        """float32, with the names that they have within a layer."""
+        """The weights of a layer, float32, with their names within a layer."""
         layer = {f"{name}.weight": self._tensor(f"blk.{index}.{part}.weight") for name, part in OF_LAYER.items()}
         return {name: self._in_order(name, weight) for name, weight in layer.items()}
 
@@ -122,7 +121,7 @@ class GgufWeights:
                 yield {name: rows.values, name + SCALES: rows.scales}
 
     def _names(self) -> Iterator[tuple[str, str]]:
-        """Of every weight: the name in transformers, and that in the file."""
+        """The name of every weight in transformers, and that in the file."""
         yield "model.embed_tokens.weight", _EMBEDDING
         yield "model.norm.weight", _NORM
         if not self.is_tied:
@@ -134,8 +133,8 @@ class GgufWeights:
                     yield f"model.layers.{index}.{name}.bias", f"blk.{index}.{part}.bias"
 
     def _in_order(self, name: str, rows: torch.Tensor) -> torch.Tensor:
-        """Of queries and keys llama.cpp interleaves the halves that are rotated together; transformers separates them.
-        `rows` is [outputs, …]."""
+        """Reorders queries and keys, of which llama.cpp interleaves the halves that are rotated together; transformers
+        separates them. `rows` is [outputs, …]."""
         kind, heads = name.rpartition("_proj.")[0][-1:], self.config.num_attention_heads
         if kind not in ("q", "k") or self.config.model_type not in _PARTED:
             return rows
@@ -167,10 +166,10 @@ def _groups(path: Path, place: TensorPlace) -> tuple[torch.Tensor, torch.Tensor]
 
 
 def torch_folder(gguf: Path, data_dir: Path, is_cancelled: Callable[[], bool] = lambda: False) -> Path:
-    """The folder of the drafter that was made of this file; makes it where it is not there, which takes seconds.
+    """The folder of the drafter made from this file; makes it if it is missing, which takes seconds.
 
-    Raises DrafterUnusable where that is not possible, what reading the header raises (TargetMissing, TargetUnusable),
-    and Cancelled when `is_cancelled` says so between two weights.
+    Raises DrafterUnusable if that is not possible, what reading the header raises (TargetMissing, TargetUnusable), and
+    Cancelled when `is_cancelled` says so between two weights.
     """
     identity = file_identity(gguf).removeprefix("file:")
     name = f"from-gguf-{_VERSION}-{identity[:16]}"
@@ -218,7 +217,7 @@ def _opened(gguf: Path) -> GgufWeights:
 
 
 def _write(folder: Path, weights: GgufWeights, is_cancelled: Callable[[], bool]) -> None:
-    """The list of files last: with it the folder is complete."""
+    """Writes the list of files last: with it the folder is complete."""
     (folder / MARKER).unlink(missing_ok=True)
     tensors: dict[str, torch.Tensor] = {}
     for stored in weights.stored():

@@ -1,4 +1,4 @@
-"""Runs a GGUF model as a drafter: llama.cpp in a context of its own, which is taken back token by token."""
+"""Runs a GGUF model as a drafter: llama.cpp in its own context, which is rolled back token by token."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MIN_HELD = 64
 _CONTEXT_BYTES = 128 << 20  # or more, where the weights take more, too
 _GUARD = "\x01"  # a character that no tokenizer merges with another
 _NUM_JOINED = 256
-_WITH_STATE = 4  # of the last tokens that are read at once: all of them pass the head, but none takes a pass of its own
+_WITH_STATE = 4  # of the last tokens read at once: all of them pass the head, but none takes a pass of its own
 
 _logger = logging.getLogger("slipstream.drafters")
 
@@ -39,7 +39,7 @@ class GgufDrafter:
     """Implements `drafter.interface.Drafter`. The model is freed with it."""
 
     def __init__(self, model: LlamaCppTarget, adapters: Path | None = None) -> None:
-        """Owns the model from here on. `adapters`: the folder for what llama.cpp is to read of what it learns."""
+        """Owns the model from here on. `adapters`: the folder for files of adapters that llama.cpp reads."""
         self._model = model
         self._adapters = adapters
         self._offered: deque[Addition | None] = deque(maxlen=1)
@@ -105,7 +105,7 @@ class GgufDrafter:
         return True
 
     def _take_up(self) -> bool:
-        """What was offered, if anything."""
+        """Takes up what was offered, if anything."""
         try:
             addition = self._offered.pop()
         except IndexError:
@@ -155,7 +155,7 @@ class GgufVocabulary:
         return self._exact.encode(data)
 
     def encode_many(self, items: Sequence[bytes]) -> list[list[int] | None]:
-        """Many are split in one call: some tokenizers take most of their time to begin."""
+        """Splits many in one call: some tokenizers take most of their time to begin."""
         found: dict[int, list[int]] = {}
         if self._guard and self.pieces[self._guard[-1]] == _GUARD.encode():
             places = [place for place, data in enumerate(items) if _is_joinable(data)]
@@ -183,13 +183,13 @@ class GgufVocabulary:
         return parts
 
     def _spell_in_the_middle(self, text: str) -> list[int]:
-        """What follows the guard, and the space that the tokenizer puts before that."""
+        """The tokens after the guard, and the space that the tokenizer puts before them."""
         tokens = self._source.spell(_GUARD + text)
         return tokens[len(self._guard) :] if tuple(tokens[: len(self._guard)]) == self._guard else tokens
 
 
 def _is_joinable(data: bytes) -> bool:
-    """Whether a tokenizer splits it alike wherever it is: spaces at an end belong to what follows them, and signs at
+    """True if a tokenizer splits it the same way anywhere: spaces at an end belong to what follows them, and signs at
     the beginning to other signs before them."""
     try:
         text = data.decode()
@@ -202,8 +202,8 @@ def _is_joinable(data: bytes) -> bool:
 def load_gguf(
     path: Path, name: str, trusted: bool, stop: StopSignal, adapters: Path | None = None
 ) -> tuple[GgufDrafter, GgufVocabulary]:
-    """`trusted`: a file that was run before; another one is first tried in a process of its own. `adapters`: see
-    `GgufDrafter`. Raises DrafterUnusable and Cancelled."""
+    """Loads a drafter. `trusted`: a file that was run before; another one is first tried in a separate process.
+    `adapters`: see `GgufDrafter`. Raises DrafterUnusable and Cancelled."""
     try:
         model = _load(path, name, trusted, stop)
     except Cancelled:
@@ -236,7 +236,7 @@ def _load(path: Path, name: str, trusted: bool, stop: StopSignal) -> LlamaCppTar
 
 
 def _most_held(found: TargetFacts) -> int:
-    """Tokens, for which a context has room beside the weights; known drafters have for `MAX_HELD`. Raises
+    """The tokens for which a context has room next to the weights; in known drafters `MAX_HELD`. Raises
     DrafterUnusable."""
     room = max(_CONTEXT_BYTES, 2 * found.stamp.size_bytes)
     held = min(MAX_HELD, room // max(1, found.memory.token_bytes)) if found.memory else MAX_HELD
@@ -246,12 +246,11 @@ def _most_held(found: TargetFacts) -> int:
 
 
 def _refusal(name: str, path: Path, reason: str) -> str:
-    """Does not repeat the name of the file, with which most reasons begin."""
+    """A sentence that does not repeat the name of the file, with which most reasons begin."""
     names = (path.name, model_name(path))
     if isinstance(reason, Sentence) and reason.template.startswith("{name} ") and reason.values.get("name") in names:
         reason = say(reason.template, **{**reason.values, "name": say("it")})
     return say("{name} cannot draft: {reason}", name=name, reason=reason)
 
 
-def _ignore(_progress: float) -> None:
-    """Nobody waits for a drafter."""
+def _ignore(_progress: float) -> None: ...

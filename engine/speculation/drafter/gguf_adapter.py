@@ -1,5 +1,5 @@
-"""An adapter as the file that llama.cpp applies to a running drafter, and what is added behind llama.cpp: where a
-model's head is its embedding, llama.cpp would end the process over an addition to it."""
+"""An adapter as a file that llama.cpp applies to a running drafter, and additions made outside llama.cpp: if a model's
+head is its embedding, llama.cpp would end the process over an addition to it."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeadAddition:
-    """Low-rank, to the product of the head."""
+    """A low-rank addition to the product of the head."""
 
     down: Floats  # [rank, hidden]
     up: Floats  # [vocabulary, rank]
 
     def added(self, logits: LogitRow, state: Floats) -> LogitRow:
-        """A new row; `state`, [hidden], is what the logits were computed from."""
+        """The logits plus the addition; `state`, [hidden], is what they were computed from."""
         return logits + self.up @ (self.down @ state)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Addition:
-    """What a drafter has learned, ready for llama.cpp."""
+    """The learned additions, ready for llama.cpp."""
 
     architecture: str
     tensors: Mapping[str, Floats]  # of the adapter, checked
@@ -50,8 +50,8 @@ class Addition:
 
 
 def adapter_tensors(model: GgufModel, parts: Mapping[str, tuple[Floats, Floats]]) -> dict[str, Floats]:
-    """Of additions (down [rank, inputs], up [outputs, rank]) by the names of `drafter.adapter.matrix_sizes`, the
-    tensors of a GGUF adapter. Additions without effect are left out, as each costs time in every step."""
+    """The tensors of a GGUF adapter, from additions (down [rank, inputs], up [outputs, rank]) by the names of
+    `drafter.adapter.matrix_sizes`. Additions without effect are left out, as each costs time in every step."""
     tensors: dict[str, Floats] = {}
     for matrix, (down, up) in parts.items():
         if model.shape.tied and matrix == "head":
@@ -68,7 +68,7 @@ def adapter_tensors(model: GgufModel, parts: Mapping[str, tuple[Floats, Floats]]
 
 
 def check_tensors(model: GgufModel, tensors: Mapping[str, Floats]) -> None:
-    """What llama.cpp would abort over, or apply wrongly. Raises AdapterUnusable."""
+    """Refuses what llama.cpp would abort over or apply wrongly. Raises AdapterUnusable."""
     names = {name.removesuffix(_DOWN).removesuffix(_UP) for name in tensors}
     for name in names:
         place, down, up = model.tensors.get(name), tensors.get(name + _DOWN), tensors.get(name + _UP)
@@ -92,7 +92,7 @@ def check_tensors(model: GgufModel, tensors: Mapping[str, Floats]) -> None:
 
 @contextmanager
 def adapter_file(folder: Path, architecture: str, tensors: Mapping[str, Floats]) -> Iterator[Path]:
-    """The file inside the block, read back and compared. Raises AdapterUnusable, and OSError."""
+    """A file that exists inside the block, read back and compared. Raises AdapterUnusable, and OSError."""
     private_folder(folder)
     handle, name = tempfile.mkstemp(suffix=".gguf", dir=folder)
     os.close(handle)

@@ -34,7 +34,7 @@ Floats = npt.NDArray[np.float32]
 class GgufOrder:
     vocabulary: Path  # a GGUF file with the vocabulary that it is to have
     original: GgufModel | None  # the file that the drafter came from: what has not changed is copied
-    bits: int  # of a weight that is written anew: 8 or 16
+    bits: int  # of a weight that is not copied: 8 or 16
 
 
 def write_gguf(path: Path, drafter: MergedDrafter, order: GgufOrder) -> None:
@@ -112,7 +112,7 @@ def _tensors(drafter: MergedDrafter, order: GgufOrder) -> Iterator[_Tensor]:
 
 
 def tensor_name(name: str) -> str:
-    """In a GGUF file, of a weight of a Hugging Face checkpoint."""
+    """The name in a GGUF file for a weight of a Hugging Face checkpoint."""
     part, _, kind = name.rpartition(".")
     if part in _OTHER_NAMES:
         return _OTHER_NAMES[part]
@@ -121,7 +121,7 @@ def tensor_name(name: str) -> str:
 
 
 def _unchanged(drafter: MergedDrafter, original: GgufModel) -> Iterator[tuple[str, npt.NDArray[np.uint8]]]:
-    """Matrices as the bytes that the file has for them."""
+    """The unchanged matrices as bytes of the file."""
     changed = {name for matrix in drafter.changed for name in _names(original, matrix)}
     data = np.memmap(original.path, np.uint8, "r")
     for name, place in original.tensors.items():
@@ -132,7 +132,8 @@ def _unchanged(drafter: MergedDrafter, original: GgufModel) -> Iterator[tuple[st
 
 
 def _names(original: GgufModel, matrix: str) -> tuple[str, ...]:
-    """An addition to a head that is the embedding changes the head alone, which then is one of its own."""
+    """The tensors that an addition changes. One to a head that is the embedding changes the head alone, which then
+    becomes separate."""
     return () if matrix == "head" and original.shape.tied else original.tensor_names(matrix)
 
 
@@ -145,7 +146,7 @@ def _stored(rows: Floats, bits: int, seed: int) -> tuple[npt.NDArray[Any], GGMLQ
 
 
 def in_8_bits(rows: Floats, seed: int) -> npt.NDArray[np.uint8]:
-    """As Q8_0, rounded up or down at random in proportion to the distance: most of what was learned is far less than
+    """Rounds to Q8_0, up or down at random in proportion to the distance: most of what was learned is far less than
     half a step, and rounding to the nearest value would lose it."""
     blocks = rows.reshape(-1, _BLOCK)
     scales = (np.abs(blocks).max(1, keepdims=True) / _INT8_MAX).astype(np.float16)
@@ -157,6 +158,6 @@ def in_8_bits(rows: Floats, seed: int) -> npt.NDArray[np.uint8]:
 
 
 def _rope_factors(shape: LlamaShape) -> Floats:
-    """What llama.cpp divides each rotation by, [head_dim / 2]."""
+    """The divisors that llama.cpp applies to each rotation, [head_dim / 2]."""
     plain = frequencies(Rope(shape.rope.theta), shape.head_dim)
     return (plain / frequencies(Rope(shape.rope.theta, stretch=shape.rope.stretch), shape.head_dim)).numpy()

@@ -16,7 +16,7 @@ _PLAIN = (GGMLQuantizationType.F32, GGMLQuantizationType.F16)
 
 
 def is_readable(place: TensorPlace) -> bool:
-    """Whether its numbers are of a kind that is known here."""
+    """True if its numbers are of a kind that is known here."""
     kind = GGMLQuantizationType(place.kind) if place.num_bytes else None
     return kind in _PLAIN or kind in _type_traits
 

@@ -1,6 +1,6 @@
-"""What a GGUF file says about a Llama-type model that may learn: its shape, and where its matrices are. Without torch.
+"""Reads from a GGUF file the shape of a Llama-type model that may learn, and where its matrices are. Without torch.
 
-Only files are known here whose every tensor is: what the training copy would leave out, it would teach wrongly.
+It accepts only files of which it knows every tensor: what the training copy left out, it would teach wrongly.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ class GgufModel:
 
     @property
     def num_weights(self) -> int:
-        """Of its matrices."""
+        """The number of weights in its matrices."""
         return self.shape.num_layer_weights + self.shape.outputs * self.shape.hidden
 
     def tensor_names(self, matrix: str) -> tuple[str, ...]:
-        """Of a matrix of `drafter.adapter.matrix_sizes`, in the order of its outputs."""
+        """The tensors of a matrix of `drafter.adapter.matrix_sizes`, in the order of its outputs."""
         number, _, part = matrix.rpartition(".")
         if not number:
             return (EMBEDDING if self.shape.tied else HEAD,)
         return tuple(f"blk.{number}.{each}.weight" for each in PARTS[part])
 
     def in_training_order(self, name: str, rows: Rows) -> Rows:
-        """llama.cpp interleaves the halves of a head of queries or keys that are rotated together; in training they are
-        apart, as in Hugging Face's checkpoints. `rows` is [outputs, …]."""
+        """Separates the halves of a head of queries or keys that are rotated together, as in Hugging Face's
+        checkpoints; llama.cpp interleaves them. `rows` is [outputs, …]."""
         heads = self._num_parted_heads(name)
         return rows.reshape(heads, -1, 2, *rows.shape[1:]).swapaxes(1, 2).reshape(rows.shape) if heads else rows
 
@@ -65,7 +65,7 @@ class GgufModel:
         return rows.reshape(heads, 2, -1, *rows.shape[1:]).swapaxes(1, 2).reshape(rows.shape) if heads else rows
 
     def _num_parted_heads(self, name: str) -> int:
-        """0 for a tensor that both have in one order."""
+        """The number of heads to reorder; 0 for a tensor that both have in one order."""
         if self.architecture != "llama":
             return 0
         part = name.split(".")[-2]
@@ -136,7 +136,7 @@ def _shape(path: Path, header: GgufHeader, architecture: str) -> LlamaShape:
 
 
 def _position_divisor(header: GgufHeader, architecture: str) -> float:
-    """0 for positions that are scaled in another way than linearly."""
+    """The divisor of positions; 0 if they are scaled in another way than linearly."""
     kind = header.values.get(f"{architecture}.rope.scaling.type", "none")
     factor = header.values.get(f"{architecture}.rope.scaling.factor", 1.0)
     if kind == "none":

@@ -1,5 +1,5 @@
-"""The weights of a GGUF file for training: read from the file as they are asked for, a few rows at a time, so that a
-copy in bfloat16 costs what it takes itself and nothing on the way."""
+"""The weights of a GGUF file for training: read from the file when asked for, a few rows at a time, so that a copy in
+bfloat16 needs no memory beyond its own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WEIGHTS_AT_ONCE = 1 << 20  # that are spread out to float32
 
 
 def stored_weights(model: GgufModel) -> LlamaWeights:
-    """They stay in the file. Raises OSError where it is gone, also when they are asked for."""
+    """Weights that stay in the file. Raises OSError if it is gone, even when they are asked for."""
     tensors = _Tensors(model)
     layers = tuple(_layer(tensors, number, tensors.matrix) for number in range(model.shape.num_layers))
     embedding = StoredEmbedding(tensors.embeddings)
@@ -29,7 +29,7 @@ def stored_weights(model: GgufModel) -> LlamaWeights:
 
 
 def dense_weights(model: GgufModel) -> LlamaWeights:
-    """All of them in memory, in float32. Raises OSError where the file is gone."""
+    """Weights that are all in memory, in float32. Raises OSError if the file is gone."""
     tensors = _Tensors(model)
     layers = tuple(_layer(tensors, number, tensors.dense) for number in range(model.shape.num_layers))
     embedding = DenseEmbedding(tensors.embeddings(range(model.shape.vocabulary)))

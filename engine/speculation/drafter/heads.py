@@ -1,9 +1,13 @@
 """Heads as torch runs them: one product for all of them, and one with the target's own output matrix.
 
 With h the target's state, e the embedding of the pending token and r the size of usual states, head k guesses by the
-logits O (h + r SiLU(Wₖ [h / r, e / |e|] + bₖ)). Medusa's heads (arXiv 2401.10774) see h alone, and have to guess what
-was drawn from it, too; that this is known is what gains most in Hydra (arXiv 2402.05109). O has the rows of the
-target's output matrix for its most frequent tokens: it is the target's file that they are read from.
+logits O (h + r SiLU(Wₖ [h / r, e /
+
+e
+
+] + bₖ)). Medusa's heads (arXiv 2401.10774) see h alone, and have to guess what was drawn from it, too; knowing it is
+what gains most in Hydra (arXiv 2402.05109). O has the rows of the target's output matrix for its most frequent tokens,
+which are read from the target's file.
 """
 
 from __future__ import annotations
@@ -34,7 +38,7 @@ _AT_ONCE = 4096  # rows that are spread out to float32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeadWeights:
-    """What was learned, and for which of the target's tokens."""
+    """The learned weights, and the target's tokens that they are for."""
 
     matrix: Int8Rows  # [heads · hidden, 2 hidden]
     bias: torch.Tensor  # float32 [heads · hidden]
@@ -124,7 +128,7 @@ def _runnable(rows: Int8Rows, bias: torch.Tensor | None = None) -> Int8Matrix | 
 
 
 def load_heads(folder: Path, target: Path) -> TorchHeads:
-    """Those of a folder, for the target in a file. Nothing is read before it is known to be as large as it should be.
+    """Loads the heads of a folder for the target in a file. Nothing is read before it is known to have the right size.
     Raises DrafterUnusable, and what reading the target's header does."""
     config = read_heads_config(folder)
     check_target(config, target, folder)

@@ -1,6 +1,6 @@
-"""A folder of heads: a config.json that says for which target they are, their weights, and a card. Without torch.
+"""A folder of heads: a config.json that says which target they are for, their weights, and a card. Without torch.
 
-The folders in `heads/` of the data folder are found by themselves for the target that they were made for.
+The folders in `heads/` of the data folder are found automatically for the target that they were made for.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ class HeadsConfig:
 
     @property
     def content(self) -> dict[str, object]:
-        """Of the config.json."""
+        """The content of the config.json."""
         return {"model_type": _KIND, "format": _FORMAT, **asdict(self)}
 
     @property
     def num_bytes(self) -> int:
-        """Of the weights in a file without its header."""
+        """The bytes of the weights in a file, without its header."""
         num_rows = self.num_heads * self.hidden_size
         return 2 * num_rows * self.hidden_size + 8 * num_rows + 4 * self.num_outputs
 
 
 def is_heads(folder: Path) -> bool:
-    """By what the config.json calls itself. False where it cannot be read."""
+    """True if the config.json calls itself heads. False if it cannot be read."""
     try:
         return read_config(folder).get("model_type") == _KIND
     except DrafterUnusable:
@@ -71,7 +71,7 @@ def read_heads_config(folder: Path) -> HeadsConfig:
 
 
 def heads_source(folder: Path) -> DrafterSource:
-    """Sound or not: loading says what is wrong."""
+    """The source of the heads, sound or not: loading says what is wrong."""
     size = sum(file.stat().st_size for file in folder.glob(SAFETENSORS))
     return DrafterSource(
         f"heads:{folder.absolute()}", say("Heads in {folder}", folder=folder.name), DrafterRunner.HEADS, folder, size
@@ -79,12 +79,12 @@ def heads_source(folder: Path) -> DrafterSource:
 
 
 def heads_folder(target: str, data_dir: Path) -> Path:
-    """Where heads for a target of this name or path are found by themselves."""
+    """The folder in which heads for a target of this name or path are found automatically."""
     return data_dir / FOLDER / Path(target).stem
 
 
 def find_heads(data_dir: Path, target: Path) -> list[DrafterSource]:
-    """Those that were made for the target in this file."""
+    """The heads that were made for the target in this file."""
     folders = [folder for folder in sorted((data_dir / FOLDER).glob("*")) if is_heads(folder)]
     identity = file_identity(target) if folders else ""
     return [heads_source(folder) for folder in folders if _is_for(folder, identity)]
@@ -114,6 +114,6 @@ def _is_for(folder: Path, identity: str) -> bool:
 
 
 def _number(config: Mapping[str, Any], key: str) -> int:
-    """0 where it makes no sense."""
+    """The number under that key; 0 if it makes no sense."""
     value = config.get(key)
     return value if type(value) is int and 0 < value <= _MOST[key] else 0

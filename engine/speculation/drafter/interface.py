@@ -1,4 +1,4 @@
-"""What the engine needs of a drafter, however it is run. Imports no torch."""
+"""The drafter as the engine sees it, however it is run. Imports no torch."""
 
 from __future__ import annotations
 
@@ -20,17 +20,15 @@ class Drafter(Protocol):
     @property
     def num_held(self) -> int: ...
     @property
-    def max_held(self) -> int:
-        """How many tokens it can hold."""
-        ...
+    def max_held(self) -> int: ...
 
     @property
     def most_threads(self) -> int:
-        """That a step may use; 1 where there is nothing to choose."""
+        """The most threads that a step may use; 1 if there is no choice."""
         ...
 
     def use_threads(self, num_threads: int) -> None:
-        """For steps, from now on; several tokens at once are read with all of them."""
+        """Sets the threads of a step; several tokens at once are read with all of them."""
         ...
 
     def read(self, tokens: Sequence[int]) -> LogitRow:
@@ -50,8 +48,8 @@ class Drafter(Protocol):
         ...
 
     def refresh(self, is_original: bool = False) -> bool:
-        """Takes up what it has learned since, if anything, or leaves aside all that it has learned (`is_original`);
-        where that changes something, it then holds nothing."""
+        """Takes up what it has learned since, if anything, or sets aside all that it has learned (`is_original`); if
+        that changes something, it then holds nothing."""
         ...
 
 
@@ -60,7 +58,7 @@ class DrafterVocabulary(Protocol):
 
     @property
     def pieces(self) -> Sequence[bytes]:
-        """By token id; empty for tokens without text."""
+        """The bytes of the tokens by id; empty for tokens without text."""
         ...
 
     @property
@@ -84,7 +82,7 @@ class DrafterVocabulary(Protocol):
 
 
 class TurnVocabulary(DrafterVocabulary, Protocol):
-    """One that knows the token that ends a turn, if there is one."""
+    """A vocabulary that knows the token that ends a turn, if there is one."""
 
     @property
     def end(self) -> int | None: ...
@@ -96,6 +94,7 @@ class Heads(Protocol):
     hidden: int  # numbers of a state
 
     def guess(self, state: FloatRow, pending: int) -> tuple[list[list[int]], list[list[float]]]:
-        """Of each head its likeliest tokens, most likely first, and their probabilities. The first head guesses the
-        token after `pending`, which was drawn from what the target made of `state`; each other one the token behind."""
+        """The likeliest tokens of each head, most likely first, and their probabilities. The first head guesses the
+        token after `pending`, which was drawn from what the target made of `state`; each later one the token after
+        that."""
         ...

@@ -72,7 +72,7 @@ def load_weights(
 
 
 def _open(folder: Path, stack: ExitStack) -> _Handles:
-    """Of each weight, by its usual name: the open safetensors file, and its name there. Only headers are read."""
+    """The open safetensors file of each weight, by its usual name, and its name there. Only headers are read."""
     if (folder / _WHOLE).exists():
         files = [_WHOLE]
     else:
@@ -95,14 +95,14 @@ def _open(folder: Path, stack: ExitStack) -> _Handles:
 
 
 def _check_header(file: Path) -> None:
-    """By how long it says to be, as it takes many times as much memory when it is read. Raises OSError."""
+    """Refuses a header by the length it claims, as it takes many times that memory when it is read. Raises OSError."""
     with open_file(file) as opened:
         if int.from_bytes(opened.read(_LENGTH_BYTES), "little") > _LONGEST_HEADER:
             raise _damaged(file.parent)
 
 
 def _shape(handle: Any, name: str) -> list[int]:
-    """Of the matrix, however it is stored."""
+    """The shape of the matrix, however it is stored."""
     stored = handle.get_slice(name)
     *outer, inner = list(stored.get_shape()) or [0]
     return [*outer, 2 * inner if stored.get_dtype() == "U8" else inner]
@@ -145,7 +145,7 @@ def _check_shape(folder: Path, name: str, found: Sequence[int], expected: Sequen
 
 
 def _stored(folder: Path, handles: _Handles, name: str) -> _Stored:
-    """A weight as the file holds it: floats, or int8 rows or 4-bit groups with scales under a name of their own."""
+    """A weight as stored in the file: floats, or int8 rows or 4-bit groups with scales under a separate name."""
     weight = _tensor(*handles[name])
     if weight.dtype not in (torch.int8, torch.uint8):
         return weight
@@ -171,7 +171,7 @@ def _tensor(handle: Any, name: str) -> torch.Tensor:
 
 class _Arranger:
     """Joins stored weights into the matrices of a model, in their form and on their device, and digests a sample of
-    each weight on the way."""
+    each weight."""
 
     def __init__(
         self, name: str, read: Callable[[str], _Stored], device: str, dtype: torch.dtype, form: WeightForm
@@ -216,7 +216,7 @@ class _Arranger:
         return torch.cat([_dense(self._checked(name)).to(torch.float32) for name in names]).to(**self._place)
 
     def _matrix(self, *names: str, bias: bool) -> Matrix:
-        """From their common inputs to the sum of their outputs."""
+        """A matrix from their common inputs to the sum of their outputs."""
         parts = [self._checked(f"{name}.weight") for name in names]
         return self._joined(parts, self._vector(*(f"{name}.bias" for name in names)) if bias else None)
 
@@ -263,14 +263,12 @@ def _int8(stored: _Stored) -> Int8Rows:
 
 
 def _concatenated(parts: Sequence[Int8Rows] | Sequence[Int4Groups]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Values and scales."""
     if len(parts) == 1:
         return parts[0].values, parts[0].scales
     return torch.cat([part.values for part in parts]), torch.cat([part.scales for part in parts])
 
 
 def _first_rows(stored: _Stored, count: int) -> _Stored:
-    """A view of them."""
     if isinstance(stored, torch.Tensor):
         return stored[:count]
     return type(stored)(stored.values[:count], stored.scales[:count])

@@ -22,12 +22,12 @@ from torch.nn import functional
 
 _INT8_MAX = 127
 _INT8_WIDTH = 16  # torch's product reads beyond matrices whose number of inputs is no multiple of it
-# Of outputs: torch's products work on so many at once, and may read all of them where fewer are left. What lies behind
-# a matrix in a file that is mapped need not be memory, so every matrix is a copy of ours, with zeros up to the next
-# block. That also aligns it, without which the product of several rows would crash.
+# Of outputs: torch's products work on this many at once, and may read all of them where fewer are left. What follows a
+# matrix in a mapped file need not be memory, so every matrix is a copy of ours, with zeros up to the next block. That
+# also aligns it, without which the product of several rows would crash.
 _BLOCK = 64
-_FEW_ROWS = 16  # up to so many, the products that read packed weights are the faster ones
-# Beyond, their number is rounded up to multiples of it (of half of it, up to so many rows): oneDNN compiles a program
+_FEW_ROWS = 16  # up to this many, the products that read packed weights are the faster ones
+# Larger numbers are rounded up to multiples of it (or of half of it, up to this many rows): oneDNN compiles a program
 # for every number of rows that it has not seen, and keeps a thousand of them, of half a megabyte each for 135M weights.
 _ROWS_STEP = 64
 
@@ -41,7 +41,7 @@ class WeightForm(StrEnum):
 
 
 def best_form(device: str) -> WeightForm:
-    """Dense where torch has no int8 product, which it calls private."""
+    """The best form for a device: dense where torch has no int8 product, which it calls private."""
     return WeightForm.INT8 if device == "cpu" and hasattr(torch, "_weight_int8pack_mm") else WeightForm.DENSE
 
 
@@ -62,7 +62,7 @@ class Int8Rows:
 
     @property
     def can_run(self) -> bool:
-        """Whether `Int8Matrix` may multiply with them."""
+        """True if `Int8Matrix` may multiply with them."""
         return self.values.shape[1] % _INT8_WIDTH == 0
 
     def dense(self) -> torch.Tensor:
@@ -79,7 +79,7 @@ class Int4Groups:
 
     @property
     def can_run(self) -> bool:
-        """Whether `Int4Matrix` may multiply with them: torch calls the product private, and has a fast one for x86."""
+        """True if `Int4Matrix` may multiply with them: torch calls the product private, and has a fast one for x86."""
         return hasattr(torch, "_weight_int4pack_mm_for_cpu") and platform.machine() in ("x86_64", "AMD64")
 
     def spread(self) -> torch.Tensor:
@@ -118,7 +118,8 @@ class DenseMatrix:
 
 
 class _Packed(ABC):
-    """What `Int8Matrix` and `Int4Matrix` share: the operations of `DenseMatrix`, with outputs up to a whole block."""
+    """The shared part of `Int8Matrix` and `Int4Matrix`: the operations of `DenseMatrix`, with outputs up to a whole
+    block."""
 
     def __init__(self, num_outputs: int, bias: torch.Tensor | None) -> None:
         self.num_outputs = num_outputs
@@ -144,7 +145,7 @@ class _Packed(ABC):
 
     @abstractmethod
     def _product_of_many(self, rows: torch.Tensor) -> torch.Tensor:
-        """The same, in less time where there are many rows and `_spreads()` holds."""
+        """Does the same in less time where there are many rows and `_spreads()` holds."""
 
 
 class Int8Matrix(_Packed):
@@ -156,7 +157,7 @@ class Int8Matrix(_Packed):
         self._scales = self.rows.scales.to(torch.bfloat16)
 
     def first(self, num_outputs: int) -> Int8Matrix:
-        """One of the first outputs only, in the same memory."""
+        """A matrix of the first outputs only, in the same memory."""
         fewer = copy(self)
         fewer.num_outputs = num_outputs
         end = _whole_blocks(num_outputs)
@@ -200,7 +201,7 @@ class Int4Matrix(_Packed):
         return product[:, : self.num_outputs].t().to(torch.float32)
 
     def plus(self, addition: torch.Tensor) -> Int8Matrix:
-        """In 8 bits: an addition is mostly far smaller than a step of 4 bits. See `_rounded_at_random`."""
+        """Adds in 8 bits: an addition is mostly far smaller than a step of 4 bits. See `_rounded_at_random`."""
         whole = self.dense().add_(addition.to("cpu", torch.float32))
         scales = _scales(whole).to(torch.bfloat16).to(torch.float32)
         return _rounded_at_random(whole / scales[:, None], scales, self.bias)
@@ -241,7 +242,8 @@ class Int8Embedding:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredMatrix:
-    """One that stays in its file until it is asked for: llama.cpp runs the drafter, and torch only learns from it."""
+    """A matrix that stays in its file until it is asked for: llama.cpp runs the drafter, and torch only learns from
+    it."""
 
     read: Callable[[], torch.Tensor]  # bfloat16 [outputs, inputs]
     bias: torch.Tensor | None = None  # float32 [outputs]
@@ -265,7 +267,7 @@ class StoredMatrix:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredEmbedding:
-    """Rows are read from their file."""
+    """An embedding whose rows are read from their file."""
 
     read: Callable[[Sequence[int]], torch.Tensor]  # tokens to float32 [tokens, hidden]
 
@@ -299,7 +301,7 @@ def _scales(rows: torch.Tensor) -> torch.Tensor:
 
 
 def _rounded_at_random(wanted: torch.Tensor, scales: torch.Tensor, bias: torch.Tensor | None) -> Int8Matrix:
-    """From rows in steps, [outputs, inputs], which it overwrites. Up or down at random, in proportion to the distance:
+    """Rounds rows in steps, [outputs, inputs], which it overwrites, up or down at random in proportion to the distance:
     rounding to the nearest value would lose every addition below half a step, and an adapter consists of many such."""
     dice = torch.rand(wanted.shape, generator=torch.Generator().manual_seed(0))
     values = wanted.add_(dice).floor_().clamp_(-_INT8_MAX, _INT8_MAX).to(torch.int8)
@@ -308,7 +310,7 @@ def _rounded_at_random(wanted: torch.Tensor, scales: torch.Tensor, bias: torch.T
 
 @cache
 def _spreads() -> bool:
-    """Whether this CPU multiplies many rows fastest in bfloat16."""
+    """True if this CPU multiplies many rows fastest in bfloat16."""
     return torch.backends.cpu.get_cpu_capability().startswith("AVX512")
 
 

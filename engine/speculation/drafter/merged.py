@@ -1,4 +1,4 @@
-"""A drafter with what it has learned added for good, as other programs take it: plain matrices in float32."""
+"""A drafter with its adapter merged into its weights, as other programs take it: plain matrices in float32."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class MergedDrafter:
     shape: LlamaShape
     own: LlamaWeights  # in memory, dense, float32
     adapter: Adapter | None
-    num_tokens: int  # that it is to read: those of the program that runs it, with padding or without
+    num_tokens: int  # that it must read: those of the program that runs it, with padding or without
     samples: Sequence[Sequence[int]]  # tokens of a few texts
 
     @cached_property
@@ -41,16 +41,15 @@ class MergedDrafter:
 
     @property
     def is_tied(self) -> bool:
-        """Whether the head is still the embedding: other programs add nothing to a head alone, and cut none."""
+        """True if the head is still the embedding: other programs add nothing to a head alone, and cut none."""
         return self.shape.tied and "head" not in self.changed and self.shape.outputs == self.shape.vocabulary
 
     def computed(self) -> LlamaDrafter:
-        """Runs it as we do."""
         return LlamaDrafter(self.shape, self.weights)
 
     def named(self) -> Iterator[tuple[str, torch.Tensor]]:
-        """Every weight in float32, with the name and the order of rows of a Hugging Face checkpoint; the head only
-        where it is not the embedding."""
+        """Every weight in float32, with the name and the order of rows of a Hugging Face checkpoint; the head only if
+        it is not the embedding."""
         shape, weights = self.shape, self.weights
         assert isinstance(weights.embedding, DenseEmbedding)
         yield EMBEDDING, self._filled(weights.embedding.weight)
@@ -75,8 +74,8 @@ class MergedDrafter:
             yield HEAD, self._filled(weights.head.dense())
 
     def _filled(self, table: torch.Tensor) -> torch.Tensor:
-        """Rows behind the last token are left out. Those that are missing become copies of the row of the token that
-        is least likely of all, so that nobody guesses what cannot be guessed here."""
+        """Drops rows after the last token. Missing rows become copies of the row of the token that is least likely of
+        all, so that a token that cannot be guessed is never drafted."""
         missing = self.num_tokens - len(table)
         if missing <= 0:
             return table[: self.num_tokens]
@@ -84,7 +83,7 @@ class MergedDrafter:
 
     @cached_property
     def _unlikeliest(self) -> int:
-        """By the best chance that it has anywhere in the samples."""
+        """The token with the lowest best chance anywhere in the samples."""
         drafter = self.computed()
         best = np.full(self.shape.outputs, -np.inf, np.float32)
         for tokens in self.samples:
@@ -96,7 +95,7 @@ class MergedDrafter:
 
     @property
     def num_weights(self) -> int:
-        """In its matrices, as they are written."""
+        """The number of weights in its matrices as written."""
         tables = self.num_tokens * self.shape.hidden * (1 if self.is_tied else 2)
         return self.shape.num_layer_weights + tables
 

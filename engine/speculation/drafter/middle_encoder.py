@@ -23,7 +23,7 @@ class MiddleEncoder:
         self.digest = digest_of(edited)  # of all that decides the tokens
         own_model = model_of(edited["model"]) if edited["model"]["type"] == "Unigram" else model
         self._tokenizer = tokenizer_of(edited, own_model)
-        # No method is handed over: what refers to itself stays, megabytes of it, until Python collects its garbage.
+        # No method is passed: an object that refers to itself keeps megabytes until Python collects its garbage.
         encode_text = partial(_ids, self._tokenizer)
         if spelling is Spelling.BYTE_LEVEL:
             # Merges alone, over the alphabet: these encode any bytes, also parts of characters.
@@ -33,11 +33,11 @@ class MiddleEncoder:
             self._exact = ExactEncoder(pieces, encode_text, STRAY_OR_MARK)
 
     def encode(self, data: bytes) -> list[int] | None:
-        """None where no tokens have exactly these bytes."""
+        """The tokens; None where none have exactly these bytes."""
         return self._exact.encode(data)
 
     def encode_many(self, items: Sequence[bytes]) -> list[list[int] | None]:
-        """`encode` for many short items, several at a time."""
+        """Runs `encode` for many short items, several at a time."""
         results: list[list[int] | None] = [None] * len(items)
         places: list[int] = []
         texts: list[str] = []

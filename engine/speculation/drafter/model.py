@@ -38,7 +38,8 @@ class AcceptanceHead:
     of_probability: torch.Tensor  # float32 [3]: the weights of log q and log(1 − q), and the constant
 
     def chance(self, state: torch.Tensor, probability: float) -> float:
-        """Of the drafter's likeliest token, of probability q; `state` [hidden] is what it was computed from."""
+        """The chance of the drafter's likeliest token, of probability q; `state` [hidden] is what it was computed
+        from."""
         q = min(max(probability, _MIN_PROBABILITY), 1 - _MIN_PROBABILITY)
         likely, unlikely, constant = self.of_probability.tolist()
         score = likely * math.log(q) + unlikely * math.log1p(-q) + constant
@@ -47,7 +48,7 @@ class AcceptanceHead:
 
 
 def features(probabilities: torch.Tensor) -> torch.Tensor:
-    """[draft tokens, 3], in the order of `AcceptanceHead.of_probability`."""
+    """The features, [draft tokens, 3], in the order of `AcceptanceHead.of_probability`."""
     q = probabilities.clamp(_MIN_PROBABILITY, 1 - _MIN_PROBABILITY)
     return torch.stack((q.log(), torch.log1p(-q), torch.ones_like(q)), 1)
 
@@ -83,20 +84,20 @@ _CACHE_BYTES = 128 << 20  # or more, where the weights take more, too
 
 
 def most_held(shape: LlamaShape, wanted: int | None = None) -> int:
-    """How many tokens a drafter of this shape holds: what is `wanted`, the positions it was made for, and no more than
-    its cache has room for beside its weights. Those of known drafters have room for `DEFAULT_MAX_HELD`."""
+    """The number of tokens a drafter of this shape holds: what is `wanted`, the positions it was made for, and no more
+    than its cache has room for next to its weights. Those of known drafters have room for `DEFAULT_MAX_HELD`."""
     room = max(_CACHE_BYTES, 2 * shape.num_layer_weights) // cache_bytes(shape, 1)
     return min(shape.max_positions, wanted or DEFAULT_MAX_HELD, room)
 
 
 def cache_bytes(shape: LlamaShape, num_held: int) -> int:
-    """Of the keys and values of so many tokens."""
+    """The bytes of the keys and values of `num_held` tokens."""
     return 2 * shape.num_layers * shape.num_kv_heads * shape.head_dim * num_held * _FLOAT_BYTES
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LayerWeights:
-    """Of one layer. The head dimensions are in the order of Hugging Face checkpoints."""
+    """The weights of one layer. The head dimensions are in the order of Hugging Face checkpoints."""
 
     attention_norm: torch.Tensor  # [hidden]
     qkv: Matrix  # hidden to (heads + 2 kv_heads) * head_dim: queries, then keys, then values
@@ -112,7 +113,7 @@ class LlamaWeights:
     layers: tuple[LayerWeights, ...]
     final_norm: torch.Tensor  # [hidden]; its device and kind of float are those of the states
     head: Matrix  # hidden to outputs
-    acceptance: AcceptanceHead | None = None  # where one was learned
+    acceptance: AcceptanceHead | None = None  # if one was learned
 
 
 class LlamaDrafter:
@@ -133,14 +134,14 @@ class LlamaDrafter:
         self._num_threads = self.most_threads  # of a step
         cache = (2 * shape.num_kv_heads, self.max_held, shape.head_dim)
         with torch.inference_mode():
-            # Of each layer: keys, then values.
+            # Keys, then values of each layer.
             self._caches = [torch.zeros(cache, device=device, dtype=dtype) for _ in range(shape.num_layers)]
             self._keys_and_values = [torch.chunk(cache, 2) for cache in self._caches]
             halves = (self.max_held, 1, 2, shape.head_dim // 2)
             cosine, sine = rope_tables(shape.rope, self.max_held, shape.head_dim)
             self._cosine = cosine.view(halves).to(device, dtype)
             self._sine = sine.view(halves).to(device, dtype)
-            # Of queries, keys and values, how much is rotated and how much stays as it is.
+            # How much of queries, keys and values is rotated, and how much stays as it is.
             parts = torch.tensor([shape.num_heads, shape.num_kv_heads, shape.num_kv_heads])
             rotated = torch.tensor([shape.head_dim**-0.5, 1.0, 0.0]).repeat_interleave(parts)  # scales queries, too
             self._rotated = rotated.view(-1, 1, 1).to(device, dtype)
@@ -186,8 +187,8 @@ class LlamaDrafter:
             return row
 
     def _tell_apart(self, row: LogitRow) -> None:
-        """Computes the likeliest tokens' logits exactly where bfloat16 hardly tells them apart: of the starter's next
-        tokens, one in a hundred is another one without it."""
+        """Computes the likeliest tokens' logits exactly where bfloat16 hardly tells them apart: without it, one in a
+        hundred of the starter's next tokens would be another one."""
         head, most = self.weights.head, row.max()
         near = np.flatnonzero(row >= most - abs(most) * _NEAR)[:_MOST_NEAR]
         if len(near) > 1 and isinstance(head, Int8Matrix):

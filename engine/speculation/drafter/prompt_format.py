@@ -20,8 +20,8 @@ class PromptFormat:
     def render(self, turns: Sequence[ChatTurn]) -> tuple[PromptText, bool]:
         """The text, and whether the template wrote it.
 
-        For a drafter without a chat template (or with a broken one), names and texts are on lines of their own, so that
-        the reply begins with its first letter and not with a space.
+        Without a chat template (or with a broken one), names and texts are on separate lines, so that the reply begins
+        with its first letter and not with a space.
         """
         if self._template is not None:
             try:

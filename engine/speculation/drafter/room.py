@@ -1,5 +1,5 @@
-"""Refuses a drafter whose config.json asks for more than its files hold, or than there is memory, before anything of
-that size is allocated."""
+"""Refuses a drafter whose config.json asks for more than its files hold, or than there is memory for, before anything
+of that size is allocated."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def check_room(folder: Path, shape: LlamaShape, form: WeightForm, max_held: int 
     """Raises DrafterUnusable."""
     num_weights = sum(prod(size) for _name, size in expected_weights(shape))
     stored = weight_bytes(folder)
-    if stored and stored < num_weights * _LEAST_BITS // 8:  # that there are none is said when they are read
+    if stored and stored < num_weights * _LEAST_BITS // 8:  # missing weights are reported when they are read
         raise DrafterUnusable(
             "The weights in {folder} are cut short or damaged: its config.json describes {num_weights:,} "
             "weights, and {stored:,} bytes are there; download the drafter again.",

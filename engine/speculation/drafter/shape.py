@@ -46,11 +46,11 @@ class LlamaShape:
 
     @property
     def num_layer_weights(self) -> int:
-        """In the matrices of all layers."""
+        """The number of weights in the matrices of all layers."""
         heads = 2 * (self.num_heads + self.num_kv_heads) * self.head_dim
         return self.num_layers * self.hidden * (heads + 3 * self.feed_forward)
 
     @property
     def widest(self) -> int:
-        """Numbers of one token that are computed at once."""
+        """The most numbers that are computed at once for one token."""
         return max((self.num_heads + 2 * self.num_kv_heads) * self.head_dim, 2 * self.feed_forward, self.hidden)

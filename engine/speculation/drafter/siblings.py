@@ -1,7 +1,7 @@
-"""Small models of well-known families, that may draft for the large ones: they have the same vocabulary.
+"""Small models of well-known families, which may draft for the large ones: they have the same vocabulary.
 
 A family is recognized by what the header of a file says of architecture and vocabulary, or by the name of a repository.
-Sizes are rounded; the hub says the exact ones. SmolLM2 is not here, as the starter is its small one.
+Sizes are rounded; the hub has the exact ones. SmolLM2 is not here, as the starter is its small one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from engine.values.targets import HubFile, TargetDetails
 
-LARGER = 3  # times its own bytes: what a target must have at least for a small one to draft for it
+LARGER = 3  # times the bytes of a small model: the least that a target must have for it to draft
 _SAME_VOCABULARY = 0.01  # files of a family are padded differently
 
 
@@ -26,7 +26,7 @@ class Sibling:
 
     @property
     def hub_name(self) -> str:
-        """As a choice of a drafter."""
+        """The name as a choice of a drafter."""
         return f"{self.repository}:{self.file}"
 
 
@@ -82,7 +82,7 @@ _FAMILIES = (
 
 
 def sibling_of(details: TargetDetails, size_bytes: int) -> Sibling | None:
-    """The small model of a target's family; None where that is not known, or not much smaller."""
+    """The small model of a target's family; None if that is not known, or not much smaller."""
     for family in _FAMILIES:
         if (
             details.architecture in family.architectures
@@ -94,12 +94,12 @@ def sibling_of(details: TargetDetails, size_bytes: int) -> Sibling | None:
 
 
 def is_same_size(vocabulary_size: int, other: int) -> bool:
-    """Whether two files may have one vocabulary."""
+    """True if two files may have one vocabulary."""
     return abs(vocabulary_size - other) <= _SAME_VOCABULARY * other
 
 
 def sibling_beside(files: tuple[HubFile, ...]) -> Sibling | None:
-    """The small model of the family that the files of a repository belong to; as `sibling_of`."""
+    """The small model of the family that the files of a repository belong to; see `sibling_of`."""
     smallest = min(files, key=lambda file: file.size_bytes, default=None)
     if smallest is None:
         return None

@@ -82,7 +82,6 @@ class DrafterTokenizer:
         return self._middle.encode(data)
 
     def encode_many(self, items: Sequence[bytes]) -> list[list[int] | None]:
-        """`encode` for many short items at once."""
         return self._middle.encode_many(items)
 
     def encode_prompt(self, turns: Sequence[ChatTurn]) -> list[int]:

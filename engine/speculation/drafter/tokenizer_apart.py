@@ -1,7 +1,7 @@
-"""The tokenizer of a drafter that anybody may have made, in a process of its own.
+"""The tokenizer of a drafter from an unknown source, in a separate process.
 
-Its patterns and rules are the folder's: on some later text they may take minutes or gigabytes, hold Python's lock
-meanwhile, or end the process. There they only end that one: the drafter is given up, and the reply goes on.
+Its patterns and rules come from the folder: on some later text they may take minutes or gigabytes, hold Python's lock
+meanwhile, or end the process. There they end only that process: the drafter is given up, and the reply goes on.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from engine.values.conversations import ChatTurn, Role
 from engine.values.errors import DrafterUnusable, MendableError
 from engine.values.sentences import packed, unpacked
 
-_ANSWER_S = 2.0  # of the processor, for an answer: texts are some pages at most, which take hundredths
+_ANSWER_S = 2.0  # of processor time for an answer: texts are some pages at most, which take hundredths
 _OPENING_S = 30.0  # the same, for a vocabulary of 256,000 tokens, which takes seven
 _MANY = 1024  # items that are split for one answer, for which others wait
 
 
 def limits_for(num_bytes: int) -> Limits:
-    """What reading files of so many bytes may take: for weights of 4 bits, eight times as much memory while they become
+    """Limits for reading files of `num_bytes`: for weights of 4 bits, eight times as much memory while they become
     floats, and for a vocabulary of 256,000 tokens twelve times. The rest is for libraries, on a slow machine."""
     seconds = num_bytes / 10e6
     return Limits((512 << 20) + 16 * num_bytes, 60 + seconds, 120 + seconds)
 
 
 class TokenizerApart:
-    """Implements `drafter.interface.TurnVocabulary` as `DrafterTokenizer` does. For any threads. Its process
-    ends with it."""
+    """Implements `drafter.interface.TurnVocabulary` as `DrafterTokenizer` does. For any threads. Its process ends with
+    it."""
 
     def __init__(self, folder: Path) -> None:
         """Raises DrafterUnusable."""
@@ -80,7 +80,7 @@ class TokenizerApart:
 
 
 def _serve(folder: Path, pipe: Connection) -> None:
-    """Runs in the process of its own."""
+    """Runs in the separate process."""
     take_at_most(_OPENING_S)
     try:
         tokenizer = DrafterTokenizer.from_folder(folder)

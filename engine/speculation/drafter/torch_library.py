@@ -17,9 +17,10 @@ from pathlib import Path
 
 
 def preload_torch() -> bool:
-    """Whether the library is loaded. Imports nothing; `import torch` would load it, too, but with the lock held.
+    """Returns whether the library is loaded. Imports nothing; `import torch` would load it, too, but with the lock
+    held.
 
-    Does nothing on other systems than Linux.
+    Does nothing on systems other than Linux.
     """
     if sys.platform != "linux":
         return False
@@ -41,8 +42,8 @@ def preload_torch() -> bool:
 def import_apart(*names: str) -> None:
     """Imports modules that import torch, on a thread that has nothing else on its stack. Some of what torch imports
     keeps the frames that it was imported from, in cycles, and with them whatever those hold: a whole target with its
-    drafter, for good where Python's garbage is frozen meanwhile. One that cannot be imported says so when it is
-    imported here."""
+    drafter, for good where Python's garbage is frozen meanwhile. A module that cannot be imported fails when the caller
+    imports it."""
     missing = [name for name in names if name not in sys.modules]
     if missing:
         importing = threading.Thread(target=_import_all, args=(missing,), name="slipstream-torch")

@@ -1,7 +1,7 @@
-"""Tries an unknown drafter once in a process of its own.
+"""Tries an unknown drafter once in a separate process.
 
-torch's products for a CPU are private and check little: with numbers of inputs or outputs that nobody tried, on this
-processor, they may read memory that is not there and end the process. They end that one instead.
+torch's products for a CPU are private and check little: with untried numbers of inputs or outputs, on this processor,
+they may read memory that is not there and end the process. Here they end that one instead.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _MOST_FILES = 1000  # of a folder; those of drafters have ten
 
 
 def try_out(folder: Path, device: str | None, tried: Path, is_cancelled: Callable[[], bool]) -> None:
-    """Returns where the drafter can be loaded and run. `tried` is a folder with an empty file for each that could: they
-    are not tried again, until their files change. Takes some seconds else. Raises DrafterUnusable and Cancelled."""
+    """Returns if the drafter can be loaded and run. `tried` is a folder with an empty file for each that could: these
+    are not tried again until their files change. Otherwise takes some seconds. Raises DrafterUnusable and Cancelled."""
     note = tried / _digest(folder, device)
     if note.exists():
         return
@@ -57,7 +57,7 @@ def try_out(folder: Path, device: str | None, tried: Path, is_cancelled: Callabl
 
 
 def look(folder: Path, device: str | None) -> str:
-    """What is wrong with the drafter, as `as_text` tells it; empty where nothing is. For a process of its own."""
+    """The fault of the drafter, packed by `as_text`; empty if there is none. Runs in a separate process."""
     try:
         drafter = load_drafter(folder, device, usable_cores()).model
         for size in _CHUNKS:
@@ -70,7 +70,7 @@ def look(folder: Path, device: str | None) -> str:
 
 
 def _digest(folder: Path, device: str | None) -> str:
-    """Of the folder's files, and of what decides how torch multiplies. Raises DrafterUnusable."""
+    """A digest of the folder's files, and of what decides how torch multiplies. Raises DrafterUnusable."""
     try:
         files = sorted(islice(folder.iterdir(), _MOST_FILES + 1))
         known = [(file.name, *_stamp(file.stat())) for file in files if file.is_file()]
@@ -85,5 +85,5 @@ def _digest(folder: Path, device: str | None) -> str:
 
 
 def _stamp(status: os.stat_result) -> tuple[int, int, int]:
-    """The last is no program's to set."""
+    """The size and times of a file; no program can set the last."""
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns

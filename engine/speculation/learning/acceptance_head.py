@@ -33,8 +33,8 @@ class _Examples:
 def fit_head(
     model: AdaptedModel, samples: Sequence[Sample], judges: Sequence[Sample], check: Check
 ) -> AcceptanceHead | None:
-    """A head for the model as it is now, trained on the replies of `samples`; None where it predicts those of `judges`
-    no better than the probability of a token alone."""
+    """A head for the model as it is now, trained on the replies of `samples`; None if it predicts those of `judges` no
+    better than the probability of a token alone."""
     training, held_back = _examples(model, samples, check), _examples(model, judges, check)
     if len(training.accepted) < _MIN_TOKENS or not len(held_back.accepted):
         return None
@@ -56,8 +56,8 @@ def _examples(model: AdaptedModel, samples: Sequence[Sample], check: Check) -> _
 
 
 def _fit(examples: _Examples, check: Check, with_state: bool) -> AcceptanceHead:
-    """By Newton's method with steps cut in half where they lead too far. torch's optimizers would import a compiler,
-    with 70 MB and seconds of the interpreter's lock."""
+    """Fits by Newton's method with steps cut in half where they lead too far. torch's optimizers would import a
+    compiler, with 70 MB and seconds of the interpreter's lock."""
     num_features, hidden = examples.features.shape[1], examples.states.shape[1]
     scale = examples.states.std(0).clamp_min(1e-3) * hidden**0.5
     inputs = torch.cat((examples.features, examples.states / scale), 1) if with_state else examples.features

@@ -1,9 +1,9 @@
 """A drafter that can be trained: its frozen weights, and an adapter that gradients flow into.
 
-The pass is that of `drafter.model`, for one sequence at a time. Gradients are computed layer by layer, each run
-a second time, and the widest matrix takes a few rows at a time: in memory are the states between the layers, and what
-one layer or some rows of logits take. Products run in bfloat16; the adapter is float32. `check` is called between the
-matrices, forwards and backwards, and may raise to end a pass early.
+The pass is that of `drafter.model`, for one sequence at a time. To save memory, gradients are computed layer by layer,
+each of which runs a second time, and the widest matrix takes a few rows at a time: only the states between layers stay.
+Products run in bfloat16; the adapter is float32. `check` is called between the matrices, forwards and backwards, and
+may raise to end a pass early.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from engine.speculation.drafter.shape import LlamaShape
 from engine.values.memory import return_free_memory
 
 Check = Callable[[], None]
-RowsLoss = Callable[[torch.Tensor, slice], torch.Tensor]  # of logits, float32 [rows, outputs], and which rows they are
+RowsLoss = Callable[[torch.Tensor, slice], torch.Tensor]  # from logits, float32 [rows, outputs], and which rows
 
 _HEAD_ROWS = 16  # of the product with the head, by far the widest matrix, at a time; a pass can end between them
 # Lengths are rounded up to multiples of it: oneDNN compiles and caches programs for every shape of a product, some
@@ -46,7 +46,7 @@ class AdaptedModel:
         seed: int = 0,
         names: Collection[str] | None = None,
     ) -> None:
-        """It begins as the drafter itself: the additions are zero. `max_length`: tokens of a sequence. `names`: of the
+        """Begins as the drafter itself: the additions are zero. `max_length`: tokens of a sequence. `names`: the
         matrices that are added to, by default all."""
         self.shape = shape
         self._weights = weights
@@ -80,8 +80,8 @@ class AdaptedModel:
         return Adapter({name: LowRank(next(copies), next(copies)) for name in self._parts})
 
     def start_from(self, adapter: Adapter | None) -> None:
-        """Replaces the adapter by this one, of the same rank; None: by one without effect. It adds to no
-        other matrices; those that it does not add to begin at zero."""
+        """Replaces the adapter by this one, of the same rank, or by one without effect. It adds to no other matrices;
+        those that it does not add to begin at zero."""
         learned = {} if adapter is None else adapter.parts
         assert learned.keys() <= self._parts.keys()
         with torch.no_grad():
@@ -99,7 +99,7 @@ class AdaptedModel:
         return other
 
     def rest(self) -> None:
-        """Gives back what most of the memory is for, until the next pass."""
+        """Frees most of the memory until the next pass."""
         self._dense.clear()
 
     @torch.no_grad()
@@ -121,7 +121,7 @@ class AdaptedModel:
         the tokens at `places`, and come some at a time, in order."""
         with torch.no_grad():
             *entered, last = self._run(tokens, check)
-        total, behind = 0.0, torch.zeros_like(last)
+        total, upstream = 0.0, torch.zeros_like(last)
         found = [torch.zeros_like(parameter) for parameter in self._of_layer(self.shape.num_layers)]
         for start in range(0, len(places), _HEAD_ROWS):
             rows = places[start : start + _HEAD_ROWS]
@@ -131,7 +131,7 @@ class AdaptedModel:
             check()
             gradients = torch.autograd.grad(value, [states, *self._of_layer(self.shape.num_layers)])
             total += float(value.detach())
-            behind.index_add_(0, rows, gradients[0])
+            upstream.index_add_(0, rows, gradients[0])
             for sum_, part in zip(found, gradients[1:], strict=True):
                 sum_.add_(part)
         for number in reversed(range(self._first, self.shape.num_layers)):
@@ -140,19 +140,19 @@ class AdaptedModel:
                 return_free_memory()  # the holes that layers leave are many times what the next one takes
             states = entered.pop().requires_grad_()
             # A number: where gradients are handed over as such, torch imports 500 modules to check their shape.
-            left = (self._layer(number, states, check) * behind).sum()
-            behind, *gradients_of = torch.autograd.grad(left, [states, *self._of_layer(number)])
+            left = (self._layer(number, states, check) * upstream).sum()
+            upstream, *gradients_of = torch.autograd.grad(left, [states, *self._of_layer(number)])
             found = [*gradients_of, *found]
         return total, found
 
     def _of_layer(self, number: int) -> list[torch.Tensor]:
-        """The parameters of a layer or, behind the last one, of the head."""
+        """The parameters of a layer or, after the last one, of the head."""
         parts = (part for name, part in self._parts.items() if layer_of(name, self.shape) == number)
         return [tensor for part in parts for tensor in (part.down, part.up)]
 
     def _run(self, tokens: Sequence[int], check: Check) -> list[torch.Tensor]:
-        """The states that enter each layer from the first trained one on, and those behind the last, float32 [tokens
-        and padding, hidden]."""
+        """The states that enter each layer from the first trained one on, and those after the last, float32 [tokens and
+        padding, hidden]."""
         # No token attends to the padding after it.
         padding = _rounded_up(len(tokens)) - len(tokens)
         states = _plain(self._weights.embedding.look_up([*tokens, *[0] * padding]))

@@ -21,8 +21,8 @@ _ROWS = 32  # of a vocabulary's size that are held at a time, and computed betwe
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """In the drafter's tokens. A greedy draft token is accepted if it equals the target's, so that all figures follow
-    from where the drafter's likeliest token is the one in the text."""
+    """Figures in the drafter's tokens. A greedy draft token is accepted if it equals the target's, so that all figures
+    follow from where the drafter's likeliest token is the one in the text."""
 
     agreement: float  # share of all tokens
     by_place: tuple[float, ...]  # share of the first, second, … tokens of a draft that are accepted if checked
@@ -60,10 +60,10 @@ def chances(
     model: AdaptedModel, sample: Sample, table: LabelTable, remembered: Remembered, temperature: float, check: Check
 ) -> npt.NDArray[np.float64]:
     """How likely a draft's token would be accepted at each place of a reply, given that those before it were: what
-    recall says where it drafts; elsewhere, of the drafter's distribution with what habits let expect, the overlap with
-    the target's at the temperature of the reply. `table` has the target's, at that temperature. Where it has none, the
-    token that was written counts as certain; for a greedy reply, what counts is whether the likeliest token is that
-    one."""
+    recall says where it drafts; elsewhere the overlap of the drafter's distribution, blended with what habits expect,
+    and the target's at the temperature of the reply. `table` has the target's, at that temperature. Where it has none,
+    the token that was written counts as certain; in a greedy reply, all that counts is whether the likeliest token is
+    that one."""
     places = np.arange(sample.reply_start, len(sample.tokens))
     states = model.states(sample.tokens[:-1].tolist(), check)[sample.reply_start - 1 :]
     found = np.zeros(len(places))
@@ -88,8 +88,8 @@ def chances(
 
 
 def _blended(logits: torch.Tensor, tokens: npt.NDArray[np.int64], masses: npt.NDArray[np.float32]) -> torch.Tensor:
-    """Rows of logits with what is expected there, as far as the drafter can guess it, up to a constant: as
-    `proposers.blending` mixes one."""
+    """Rows of logits blended with what is expected there, as far as the drafter can guess it, up to a constant: as
+    `proposers.blending` does with one row."""
     drafted, places = logits.softmax(-1), torch.from_numpy(tokens)
     is_mixed = (places < logits.shape[1]) & (drafted.amax(-1, keepdim=True) < SURE_ALONE)
     expected = torch.from_numpy(masses) * is_mixed
@@ -98,7 +98,7 @@ def _blended(logits: torch.Tensor, tokens: npt.NDArray[np.int64], masses: npt.ND
 
 
 def rounds_of(hits: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
-    """For each round of a reply, how many tokens of its draft are checked and accepted."""
+    """The numbers of checked and accepted draft tokens of each round of a reply."""
     place = 0
     while place < len(hits):
         draft = hits[place : place + DRAFT_LENGTH]

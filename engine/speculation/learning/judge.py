@@ -1,13 +1,13 @@
-"""Decides from replies that came later which adapter a drafter should use: pure numbers, without any drafter.
+"""Decides from later replies which adapter a drafter should use: pure numbers, without any drafter.
 
 Every reply is scored before anything is learned from it (prequentially, Dawid 1984). What counts is what a user waits
 for, rounds of the target: those that the reply would have taken, in expectation, with each adapter's drafts. They are
 added up over replies, so that a long reply counts for more.
 
-A candidate is published when a bet against "it saves no rounds" has made 20 out of 1 (testing by betting, Shafer 2021;
-Waudby-Smith & Ramdas, arXiv 2010.09686). If no candidate is any good, whoever bets so wins that much with a probability
-of at most 1/20 (Ville's inequality): however often one looks, however the candidate changes while it is judged, and
-however many are dropped meanwhile.
+A candidate is published when a bet against "it saves no rounds" has turned 1 into 20 (testing by betting, Shafer 2021;
+Waudby-Smith & Ramdas, arXiv 2010.09686). If no candidate is any good, the bet wins that much with a probability of at
+most 1/20 (Ville's inequality): however often one looks, however the candidate changes while it is judged, and however
+many are dropped meanwhile.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RETURN_ERRORS = 2.0  # standard errors by which what is published must have beco
 # Of the gamblers, from what each owns: one waits, one is careful and wins where little is saved, one is bold.
 _STAKES = (0.0, 0.3, 0.9)
 _SHARES = (0.2, 0.2, 0.6)  # of what all own, at the beginning
-_HANDED_ON = 0.01  # of what all own is dealt out anew before every bet: who lost can win again
+_HANDED_ON = 0.01  # of what all own is dealt out again before every bet: a gambler who lost can win again
 _LARGEST = 0.1  # share of a usual reply's rounds, the most that one reply can save or lose in the eyes of the gamblers
 _MOST_WEIGHT = 50.0  # replies: a new one changes by as much what is usual
 _MOST_TOKENS = 384  # of one conversation that can be evidence: as of one long reply
@@ -72,13 +72,13 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Bets:
-    """What gamblers own who stake, on every reply, each another share of it on one outcome."""
+    """The capital of gamblers who bet on one outcome at every reply, each staking a different share of it."""
 
     owned: tuple[float, ...] = _SHARES
 
     @property
     def total(self) -> float:
-        """It never rises in expectation, unless the outcome has been more likely than not."""
+        """The capital of all. It never rises in expectation, unless the outcome has been more likely than not."""
         return sum(self.owned)
 
     @property
@@ -86,14 +86,15 @@ class Bets:
         return self.total >= 1 / ERROR
 
     def after(self, gain: float) -> Bets:
-        """`gain` from -1 to 1, whose expectation is at most 0 where the gamblers are wrong."""
+        """The bets after one reply. `gain`: from -1 to 1, with an expectation of at most 0 if the gamblers are
+        wrong."""
         kept, dealt = 1 - _HANDED_ON, _HANDED_ON * self.total
         before = (kept * each + dealt * share for each, share in zip(self.owned, _SHARES, strict=True))
         return Bets(tuple(each * (1 + stake * gain) for each, stake in zip(before, _STAKES, strict=True)))
 
     @property
     def num_left(self) -> int:
-        """About how many more replies it takes to win, with a candidate that is as good as usual."""
+        """The approximate number of further replies it takes to win, with a candidate that is as good as usual."""
         bets, number = self, 0
         while not bets.is_won and number < _MOST_LEFT:
             number += 1
@@ -130,7 +131,7 @@ class RoundCounts:
 
     @property
     def error(self) -> float:
-        """The standard error of `saved`, as of a sum over conversations that are drawn one by one."""
+        """The standard error of `saved`, as a sum over conversations drawn independently."""
         number = self.num_chats
         if number < 2:
             return float("inf")
@@ -147,7 +148,7 @@ class RoundCounts:
 
     @classmethod
     def of(cls, gain: Gain) -> RoundCounts:
-        """It goes on from what is known of these replies."""
+        """Counts that go on from what is known of these replies."""
         if not (gain.num_tokens and gain.num_chats):
             return cls()
         before, after = gain.num_tokens / (1 + gain.before), gain.num_tokens / (1 + gain.after)
@@ -161,8 +162,6 @@ class RoundCounts:
 
 
 class Ruling(StrEnum):
-    """What is to be done after a reply was scored."""
-
     KEPT = "kept"  # nothing
     PUBLISHED = "published"  # the candidate is to be used
     DROPPED = "dropped"  # training is to begin again from what is in use
@@ -185,7 +184,7 @@ class Capital:
 
     @classmethod
     def of(cls, numbers: Sequence[float]) -> Capital:
-        """As at the beginning, where there are none or they are damaged."""
+        """The capital of these numbers, or a new one if there are none or they are damaged."""
         size = len(_STAKES)
         if len(numbers) != 2 * size + 2 or not all(0 <= number < float("inf") for number in numbers):
             return cls()
@@ -193,11 +192,10 @@ class Capital:
 
     @property
     def num_left(self) -> int:
-        """About how many more replies it takes until a candidate is published."""
         return self.better.num_left
 
     def take(self, saved: float, rounds: float) -> None:
-        """Rounds that the candidate saved, and those with what is in use."""
+        """Takes in the rounds that the candidate saved, and those with what is in use."""
         self.weight = min(self.weight + 1, _MOST_WEIGHT)
         self.usual += (rounds - self.usual) / self.weight
         gain = max(-1.0, min(1.0, saved / (_LARGEST * self.usual)))
@@ -207,19 +205,20 @@ class Capital:
 class Judge:
     """Hears the scores of replies one after the other, each before anything is learned from the reply.
 
-    The candidate may have learned from earlier turns of a conversation, and do better on later ones for that alone.
-    So each conversation is evidence as far as one long reply would be, and no further.
+    The candidate may have learned from earlier turns of a conversation, and do better on later ones for that alone. So
+    each conversation is evidence as far as one long reply would be, and no further.
     """
 
     def __init__(self, capital: Capital | None = None, since: RoundCounts | None = None) -> None:
-        """It goes on from these: what is known of candidates, and of what is in use beside the original drafter."""
+        """Goes on from what is known of candidates, and from rounds with what is in use and with the original
+        drafter."""
         self.capital = capital or Capital()
         self.since = since or RoundCounts()
         self._since_earlier = RoundCounts()
         self._told: dict[int, int] = {}  # tokens of each conversation that candidates could have learned from
 
     def know(self, conversation: int, num_tokens: int) -> None:
-        """A reply of that conversation was learned from without having been scored here."""
+        """Notes a reply of that conversation that was learned from without having been scored here."""
         self._told[conversation] = self._told.get(conversation, 0) + num_tokens
 
     def hear(self, score: Score) -> Ruling:
@@ -230,18 +229,18 @@ class Judge:
         self.since.add(score, score.original, score.published)
         self._since_earlier.add(score, score.earlier, score.published)
         if self.capital.better.is_won:
-            return self._began_anew(Ruling.PUBLISHED)
+            return self._restart(Ruling.PUBLISHED)
         if self._since_earlier.is_worse:
-            return self._began_anew(Ruling.RETURNED)
+            return self._restart(Ruling.RETURNED)
         if self.since.is_worse:
-            return self._began_anew(Ruling.RESET)
+            return self._restart(Ruling.RESET)
         if self.capital.worse.is_won:
             self.capital.worse = Bets()
             return Ruling.DROPPED
         return Ruling.KEPT
 
-    def _began_anew(self, ruling: Ruling) -> Ruling:
-        """Something else is in use from here on."""
+    def _restart(self, ruling: Ruling) -> Ruling:
+        """Begins again, since something else is in use from here on."""
         self.capital = Capital(usual=self.capital.usual, weight=self.capital.weight)
         self.since, self._since_earlier = RoundCounts(), RoundCounts()
         self._told.clear()

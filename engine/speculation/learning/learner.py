@@ -31,11 +31,11 @@ from engine.values.memory import return_free_memory
 @dataclass(frozen=True, slots=True)
 class LearnerSettings:
     training: TrainingSettings = TrainingSettings()
-    replies_per_lesson: int = 4  # that are read for each new reply, at first: the reply itself, and older ones again
+    replies_per_lesson: int = 4  # read for each new reply, at first: the reply itself, and older ones again
     max_replies_per_lesson: int = 8  # while adapters get better; otherwise ever fewer are read
     max_tokens: int = 200_000  # of the replies to learn from
-    max_practised: int = 25_000  # of those that were practised, beside them: about a hundred
-    remembers: bool = True  # whether drafts are made with memory, so that scores are of drafts with it
+    max_distilled: int = 25_000  # of those from self-distillation, in addition: about a hundred replies
+    remembers: bool = True  # whether drafts are made with memory, so that scores include it
 
 
 _NUM_NEWEST = 16  # replies, from which every second reply that is read is chosen
@@ -58,7 +58,7 @@ class _Unscored:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trial:
-    """What came of a new reply."""
+    """The outcome of a new reply."""
 
     number: int  # of the reply
     score: Score
@@ -69,12 +69,11 @@ class Trial:
 
     @property
     def is_publication(self) -> bool:
-        """Whether the adapter is new."""
         return self.ruling is Ruling.PUBLISHED
 
     @property
     def begins_anew(self) -> bool:
-        """Whether the candidate is what is in use."""
+        """True if the candidate is what is in use."""
         return self.ruling is not Ruling.KEPT
 
     @property
@@ -105,7 +104,7 @@ class Learner:
         self._random = np.random.default_rng(settings.training.seed)
         self._unscored: deque[_Unscored] = deque()
         self._examples: dict[int, Example] = {}  # to learn from, oldest first
-        self._practised: dict[int, Example] = {}  # likewise, with negative numbers
+        self._distilled: dict[int, Example] = {}  # from self-distillation, with negative numbers
         self._memory = RecentTexts()  # of replies that were scored, and those that need not be
         self._to_remember: list[Example] = []  # that came after one which is yet to be scored without them
         self._prompts: set[tuple[int, int]] = set()  # that were answered: conversations and digests of the turns
@@ -129,7 +128,7 @@ class Learner:
         capital: Sequence[float] = (),
         remembers: bool = True,
     ) -> Learner:
-        """One for a drafter with these weights, which uses `adapter`; see `Teachable.make_learner`."""
+        """A learner for a drafter with these weights, which uses `adapter`; see `Teachable.make_learner`."""
         settings = settings or LearnerSettings()
         settings = replace(settings, remembers=settings.remembers and remembers)
         training = Training(shape, weights, settings.training, adapter)
@@ -147,7 +146,6 @@ class Learner:
 
     @property
     def candidate(self) -> Adapter:
-        """What training has come to."""
         return self._training.adapter
 
     @property
@@ -164,11 +162,11 @@ class Learner:
         is_new: bool = True,
         is_scored: bool = False,
     ) -> None:
-        """A reply and the turns it answers; later ones have higher numbers. One that is not new was learned from
-        before: it is read again only beside new ones. One that is known is ignored. One that `is_scored` already, or
-        answers the same turns as another one of its conversation, is no evidence. Negative numbers are those of replies
-        that were practised: they are never new."""
-        if number in {*self._examples, *self._practised, *(each.example.number for each in self._unscored)}:
+        """Takes a reply and the turns it answers; later ones have higher numbers. One that is not new was learned from
+        before: it is read again only along with new ones. One that is known is ignored. One that `is_scored` already,
+        or answers the same turns as another one of its conversation, is no evidence. Negative numbers belong to replies
+        from self-distillation, which are never new."""
+        if number in {*self._examples, *self._distilled, *(each.example.number for each in self._unscored)}:
             return
         visible = self._maker.visible(reply.tokens)
         ids = np.concatenate([np.zeros(1, np.int32), reply.tokens[visible]])
@@ -188,7 +186,7 @@ class Learner:
         self._prompts.add(prompt)
 
     def _learn_from(self, example: Example, is_new: bool) -> None:
-        kept = self._practised if example.number < 0 else self._examples
+        kept = self._distilled if example.number < 0 else self._examples
         kept[example.number] = example
         if self._settings.remembers and example.number >= 0:
             self._to_remember.append(example)
@@ -197,21 +195,21 @@ class Learner:
         self._thin_out()
 
     def _remember(self) -> None:
-        """What came before all that is yet to be scored."""
+        """Remembers what came before all that is yet to be scored."""
         until = min((each.example.number for each in self._unscored), default=math.inf)
         for example in [each for each in self._to_remember if each.number < until]:
             self._memory.add(example.number, example.sample.tokens)
         self._to_remember = [each for each in self._to_remember if each.number >= until]
 
     def rest(self) -> None:
-        """Gives back memory: nothing is to be learned for a while."""
+        """Frees memory: nothing is to be learned for a while."""
         self._training.rest()
         return_free_memory()
 
     def forget(self, numbers: Sequence[int]) -> None:
         for number in numbers:
             self._examples.pop(number, None)
-            self._practised.pop(number, None)
+            self._distilled.pop(number, None)
         self._memory.forget(numbers)
         self._to_remember = [each for each in self._to_remember if each.number not in numbers]
         self._unscored = deque(each for each in self._unscored if each.example.number not in numbers)
@@ -220,8 +218,8 @@ class Learner:
             each.remembered, each.rounds = None, []  # what was forgotten may be in it
 
     def work(self, check: Check) -> Trial | None:
-        """One step: scores a new reply with one adapter, or reads a reply. Returns what came of a reply that is scored.
-        `check` is called often and may raise: the step is then begun anew the next time."""
+        """One step: scores a new reply with one adapter, or reads a reply. Returns the outcome of a reply that is
+        scored. `check` is called often and may raise: the step is then repeated the next time."""
         if self._ruled is not None:
             return self._carry_out(*self._ruled, check)
         if self._unscored and (not self._may_read or self._unscored[0].rounds):
@@ -234,7 +232,8 @@ class Learner:
         return None
 
     def _score(self, new: _Unscored, check: Check) -> Trial | None:
-        """With one more adapter, beside what memory makes of it; after the last one, the judge hears of it."""
+        """Scores with one more adapter, including what memory makes of it; after the last one, the judge hears of
+        it."""
         if new.remembered is None:
             new.remembered = self._recalled(new.example.sample, check)
         adapters = (None, *self.adapters)
@@ -280,14 +279,14 @@ class Learner:
 
     def _choose(self) -> Example:
         replies = list(self._examples.values())
-        pool = replies[-_NUM_NEWEST:] if self._random.random() < 0.5 else [*self._practised.values(), *replies]
+        pool = replies[-_NUM_NEWEST:] if self._random.random() < 0.5 else [*self._distilled.values(), *replies]
         return pool[int(self._random.integers(len(pool)))]
 
     def _thin_out(self) -> None:
-        """While there are too many tokens, drops any of the older replies: the older, the fewer are left. Of those that
-        were practised the oldest go."""
-        while _num_tokens(self._practised) > self._settings.max_practised:
-            del self._practised[next(iter(self._practised))]
+        """Drops some of the older replies while there are too many tokens: the older, the fewer are left. Of those from
+        self-distillation the oldest go."""
+        while _num_tokens(self._distilled) > self._settings.max_distilled:
+            del self._distilled[next(iter(self._distilled))]
         while _num_tokens(self._examples) > self._settings.max_tokens:
             old = list(self._examples)[:-_NUM_NEWEST]
             if not old:

@@ -1,8 +1,7 @@
 """The loss of a drafter, token by token, for drafting otherwise than its target.
 
 The target's distribution is one over the drafter's tokens: pushed down onto the trie of strings (see
-`numerics.acceptance`), it gives at each node the probabilities of the children, provided that no stop happened
-there.
+`numerics.acceptance`), it gives at each node the probabilities of the children, provided that no stop happened there.
 """
 
 from __future__ import annotations
@@ -63,8 +62,8 @@ def wanted(
     table: LabelTable,
     num_outputs: int,
 ) -> TrainingPlaces:
-    """Of one sample, or of several of the same length [samples, length]; then `places` count through the samples,
-    without the last token of each."""
+    """The places of one sample, or of several of the same length [samples, length]; then `places` count through the
+    samples, without the last token of each."""
     tokens, weights, rows = tokens[..., 1:].ravel(), weights[..., 1:].ravel(), rows[..., 1:].ravel()
     places = np.flatnonzero((weights > 0) & ((tokens < num_outputs) | (rows >= 0)))
     rows = rows[places]
@@ -82,7 +81,7 @@ def wanted(
 
 
 def losses(kind: Loss, logits: torch.Tensor, want: TrainingPlaces, token_share: float) -> torch.Tensor:
-    """[n], one for each place; `logits` are the drafter's there, float32 [n, outputs]."""
+    """The losses, [n], one for each place; `logits` are the drafter's there, float32 [n, outputs]."""
     sums = logits.logsumexp(-1)
     written = (sums - logits.gather(1, want.tokens[:, None])[:, 0]) * want.guessable
     logs = logits[want.known[:, None], want.top_tokens] - sums[want.known, None]  # of Q
@@ -98,7 +97,7 @@ def losses(kind: Loss, logits: torch.Tensor, want: TrainingPlaces, token_share: 
 
 
 def drift(logits: torch.Tensor, tokens: torch.Tensor, probabilities: torch.Tensor) -> torch.Tensor:
-    """[n], how far the drafter is from the original O: KL(O‖Q), as far as O's likeliest tokens go; these and their
+    """The distance of the drafter from the original O, [n]: KL(O‖Q), as far as O's likeliest tokens go; these and their
     probabilities are [n, k], `logits` as above."""
     logs = logits.gather(1, tokens) - logits.logsumexp(-1, keepdim=True)
     return (probabilities * (probabilities.clamp_min(_MIN_PROBABILITY).log() - logs)).sum(-1)
@@ -113,7 +112,7 @@ def _forward(distribution: torch.Tensor, logs: torch.Tensor) -> torch.Tensor:
 
 
 def _reverse(distribution: torch.Tensor, logs: torch.Tensor) -> torch.Tensor:
-    """All tokens that the distribution leaves out are one more outcome."""
+    """The reverse divergence, in which all tokens that the distribution leaves out are one more outcome."""
     q = logs.exp() * (distribution > 0)
     rest_q, rest_p = ((1 - named.sum(-1)).clamp_min(_MIN_PROBABILITY) for named in (q, distribution))
     named = (q * (logs - distribution.clamp_min(_MIN_PROBABILITY).log())).sum(-1)

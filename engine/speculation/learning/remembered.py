@@ -1,10 +1,10 @@
-"""What memory would have made of a reply: places where recall drafts, and what habits let expect, both retold in the
-drafter's tokens.
+"""What memory would have made of a reply: places where recall drafts, and what habits expect, both in the drafter's
+tokens.
 
-In a chat a drafter does not stand alone. Where the text at hand is a copy, recall drafts, whatever the drafter thinks,
-and elsewhere its distribution is blended with the user's habits (see `proposers.blending`). An adapter that has
-learned what memory knows anyway is worth nothing there. So memory is asked what it knew before each reply was written:
-from the replies that were learned from until then, each with the end of what it answers.
+In a chat a drafter does not work alone. Where the present text is a copy, recall drafts, whatever the drafter thinks,
+and elsewhere its distribution is blended with the user's habits (see `proposers.blending`). An adapter that has learned
+what memory knows anyway is worth nothing there. So memory is asked what it knew before each reply was written: from the
+replies that were learned from until then, each with the end of what it answers.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ class Remembered:
     """What memory knew at each of the n places of a reply, before it was written."""
 
     copied: npt.NDArray[np.int8]  # shape (n,): where recall drafts, whether it is right; elsewhere NOT_COPIED
-    tokens: npt.NDArray[np.int64]  # shape (n, k), that habits let expect, each once; 0 where there are fewer
+    tokens: npt.NDArray[np.int64]  # shape (n, k), which habits expect, each once; 0 where there are fewer
     masses: npt.NDArray[np.float32]  # shape (n, k), in a blend: q' = (1 − Σ masses) q + masses; 0 where there are fewer
 
     @classmethod
     def nothing(cls, num_places: int, width: int = 1) -> Remembered:
-        """`width`: tokens at a place, for which there is room."""
+        """Nothing remembered. `width`: how many tokens there is room for at a place."""
         size = num_places, width
         return cls(np.full(num_places, NOT_COPIED, np.int8), np.zeros(size, np.int64), np.zeros(size, np.float32))
 
@@ -78,7 +78,7 @@ class RecentTexts:
         self._blocks: list[_Block] = []  # the oldest first
 
     def add(self, number: int, tokens: npt.NDArray[np.int32]) -> None:
-        """A text that comes after those added before; the oldest ones go where there are too many."""
+        """Adds a text that comes after those added before; the oldest ones go where there are too many."""
         if not self._blocks or self._blocks[-1].num_tokens + len(tokens) > _BLOCK_TOKENS:
             self._blocks.append(_Block())
         self._blocks[-1].texts[number] = tokens
@@ -94,7 +94,7 @@ class RecentTexts:
         self._blocks = [block for block in self._blocks if block.texts]
 
     def of(self, sample: Sample, check: Check) -> Remembered:
-        """`check` is called between the places."""
+        """What memory knows of a sample. `check` is called between the places."""
         earlier: list[SuffixIndex] = []
         for block in self._blocks:
             check()
@@ -119,7 +119,8 @@ class RecentTexts:
 
 
 def _copied(sources: Sequence[SortedPlaces], tail: Sequence[int]) -> int | None:
-    """What recall says follows a text that ends so; None where it is not sure. Of places alike the first source's."""
+    """What recall says follows a text that ends in `tail`; None where it is not sure. Among equals, the first
+    source's."""
     places = [found[-1] for source in sources if (found := source.find(tail, 1))]
     longest = max(places, key=lambda place: place.length, default=None)
     if longest is None or longest.length < _SURE_MATCH:

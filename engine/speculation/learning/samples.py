@@ -49,7 +49,7 @@ class Labels:
     log_probabilities: npt.NDArray[np.float16]  # shape (n, k), at temperature 1
 
     def at(self, temperature: float) -> Labels:
-        """At another temperature above 0, as if there were no tokens beyond these."""
+        """The labels at another temperature above 0, as if there were no tokens beyond these."""
         logs = self.log_probabilities.astype(np.float32) / temperature
         logs -= logs.max(-1, keepdims=True)
         logs -= np.log(np.exp(logs).sum(-1, keepdims=True))
@@ -83,7 +83,7 @@ class LabelTable:
 
     @classmethod
     def joined(cls, tables: Iterable[LabelTable]) -> LabelTable:
-        """Of one width, but for tables without rows."""
+        """Joins tables of one width, except for tables without rows."""
         filled = [table for table in tables if len(table.tokens)] or [cls.of((), 1)]
         return cls(
             np.concatenate([table.tokens for table in filled]),
@@ -127,17 +127,18 @@ class SampleMaker:
             self._strings[sorted(target.end_of_generation), 0] = self._end
 
     def make(self, lessons: Iterable[CorpusLesson], labels: Mapping[int, Labels]) -> tuple[list[Sample], LabelTable]:
-        """`labels` by line."""
+        """Makes samples; `labels` are by line."""
         return join_samples(self._sample(lesson, labels.get(lesson.line)) for lesson in lessons)
 
     def visible(self, tokens: Tokens) -> npt.NDArray[np.bool_]:
-        """Which of a reply's tokens a drafter gets to see: all but the target's own marks, and the end of the reply."""
+        """Which of a reply's tokens a drafter gets to see: all but the target's own special tokens, and the end of the
+        reply."""
         visible = ~np.isin(tokens, sorted(self._target.special | self._target.end_of_generation))
         visible[-1] |= int(tokens[-1]) in self._target.end_of_generation
         return visible
 
     def _sample(self, lesson: CorpusLesson, labels: Labels | None) -> tuple[list[Sample], LabelTable]:
-        """One, or none for a reply that the drafter has no tokens for."""
+        """One sample, or none for a reply that the drafter has no tokens for."""
         written: list[int] = lesson.reply.tolist()
         is_finished = written[-1] in self._target.end_of_generation
         said = written[:-1] if is_finished else written
@@ -163,9 +164,8 @@ class SampleMaker:
         return [Sample(np.array(prompt + reply, np.int32), weights, rows, len(prompt))], table
 
     def _shared_starts(self, said: Sequence[int], spelled: Sequence[int]) -> tuple[Places, Places]:
-        """The places where a token of the drafter and one of the target begin together, and the first is the start of
-        the other's string: the target's distribution there is a distribution over draft tokens. Of the drafter's
-        tokens, and of the target's."""
+        """The places, among the drafter's tokens and among the target's, where a token of both begins and the drafter's
+        is the start of the other's string: the target's distribution there is a distribution over draft tokens."""
         if len(said) == len(spelled) and (self._strings[said, 0] == spelled).all():
             places = np.arange(len(said))
             return places, places
@@ -202,7 +202,7 @@ class SampleMaker:
     def _inner_distributions(
         self, labels: Labels, places: Places, heads: Places, reply: Sequence[int]
     ) -> Iterator[tuple[int, dict[int, float]]]:
-        """Where a target token is made of several draft tokens, the places and distributions of the second, third, …,
+        """The places and distributions of the second, third, … draft token of a target token that is made of several,
         given those before: the children of a node of the trie, without the stop, which did not happen there."""
         borders = {*places.tolist(), len(reply)}
         for place, head in zip(places.tolist(), heads.tolist(), strict=True):
@@ -236,7 +236,8 @@ def spellings(target: Vocabulary, tokenizer: TurnVocabulary, num_outputs: int) -
 
 
 def loop_weights(reply: Sequence[int]) -> list[float]:
-    """Tokens that continue a loop have little weight: a target in a loop is easily guessed, and teaches nothing."""
+    """Weights of tokens, small for those that continue a loop: a target in a loop is easily guessed, and teaches
+    nothing."""
     seen: set[tuple[int, ...]] = set()
     weights = []
     for place in range(len(reply)):

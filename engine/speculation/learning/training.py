@@ -53,7 +53,7 @@ class AdamW:
         torch._foreach_addcdiv_(self._parameters, self._means, sizes, -self._rate / (1 - of_mean**self._num_steps))
 
 
-_JUDGES_OF_HEAD = 4  # one of so many replies tells whether an acceptance head is better than none
+_JUDGES_OF_HEAD = 4  # one reply in four judges whether an acceptance head is better than none
 _MOST_USUAL = 8  # tokens at a place
 _ROWS = 32  # of a vocabulary's size that are held at a time, and computed between two checks
 _MOST = 1.0  # norm of the gradients of a step
@@ -68,8 +68,8 @@ class TrainingSettings:
     batch: int = 2  # replies of an optimizer step
     averaging: float = 0.9  # what a step leaves of the average of those before
     anchor: float = 0.5  # weight of how far the drafter moves from the original
-    strength: float = 0.5  # of what was learned: so much of it is added
-    layers: int = 15  # the last ones of a drafter, to which is added
+    strength: float = 0.5  # the share of what was learned that is added
+    layers: int = 15  # the last ones of a drafter, which are added to
     seed: int = 0
 
 
@@ -92,7 +92,7 @@ class Example:
 
     @property
     def num_tokens(self) -> int:
-        """Of the reply."""
+        """The tokens of the reply."""
         return len(self.sample.tokens) - self.sample.reply_start
 
 
@@ -102,7 +102,7 @@ class Training:
     def __init__(
         self, shape: LlamaShape, weights: LlamaWeights, settings: TrainingSettings, published: Adapter | None = None
     ) -> None:
-        """`weights` are the drafter's own, and only read. It goes on from `published`, or from the drafter itself."""
+        """`weights` are the drafter's own, and only read. Goes on from `published`, or from the drafter itself."""
         self._settings = settings
         self._shape = shape
         upper = range(shape.num_layers - settings.layers, shape.num_layers)
@@ -115,11 +115,10 @@ class Training:
 
     @property
     def adapter(self) -> Adapter:
-        """The average of the latest steps, a copy, as strong as it is to be."""
+        """A copy of the average of the latest steps, at the strength that is wanted."""
         return _times(self._model.as_adapter(self._average), self._settings.strength)
 
     def rest(self) -> None:
-        """See `AdaptedModel.rest`."""
         self._model.rest()
 
     def start_from(self, adapter: Adapter | None) -> None:
@@ -168,7 +167,7 @@ class Training:
         temperature: float,
         check: Check,
     ) -> npt.NDArray[np.float64]:
-        """As `evaluation.chances`, for the drafter with that adapter, or as it came."""
+        """Calls `evaluation.chances` for the drafter with that adapter, or the original one."""
         return chances(self._model.carrying(adapter), sample, table, remembered, temperature, check)
 
     def finished(self, samples: Sequence[Sample], check: Check) -> Adapter:
@@ -196,6 +195,6 @@ class Training:
 
 
 def _times(adapter: Adapter, factor: float) -> Adapter:
-    """One that adds so many times as much."""
+    """The adapter with its additions multiplied."""
     parts = {name: LowRank(part.down, part.up * factor) for name, part in adapter.parts.items()}
     return replace(adapter, parts=parts)

@@ -1,4 +1,4 @@
-"""A target whose words come from one model and whose time from another."""
+"""A target whose words come from one model and whose time comes from another."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from engine.values.stop_signal import StopSignal
 
 
 class BodyTarget:
-    """Implements `model.interface.Target`: `inner` says the logits, in no time by `engine.values.clock`, while `body`
-    evaluates as many tokens at the same places with as many rows of logits, which takes as long as it takes."""
+    """Implements `model.interface.Target`: `inner` computes the logits, in no time by `engine.values.clock`, while
+    `body` evaluates as many tokens at the same places with as many rows of logits, and takes its usual time."""
 
     def __init__(self, inner: Target, body: Target) -> None:
         """Owns both from here on."""

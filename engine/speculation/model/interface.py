@@ -1,4 +1,4 @@
-"""What the engine needs from a target, whoever runs it."""
+"""The target as the engine sees it, whatever runs it."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _MOST_BYTES_PER_TOKEN = 16
 
 
 class TargetFeature(StrEnum):
-    """What not every target offers; a proposer names those it needs."""
+    """Features that not every target offers; a proposer names those it needs."""
 
     ROLLBACK = "rollback"  # tokens of the last pass can be taken back: `TargetLimits.max_rollback` says how many
     # One pass can check a draft that branches, as `BranchingTarget` says: into `TargetLimits.max_branches` at most.
     BRANCHES = "branches"
     KEEPS = "keeps"  # what is held can be saved for another run: see `KeepingTarget`
-    STATES = "states"  # passes can tell the states that their logits are made of, as `TellingTarget` says
-    PICTURES = "pictures"  # prompts can hold some, as `SeeingTarget` says
+    STATES = "states"  # passes can return the states that their logits are made of: see `TellingTarget`
+    PICTURES = "pictures"  # prompts can hold some: see `SeeingTarget`
 
 
 class Interrupted(Exception):
@@ -56,13 +56,13 @@ class Vocabulary:
 
     @cached_property
     def marks(self) -> Marks:
-        """What ends a reply is a mark, too, unless it is a line break."""
+        """The special tokens, including what ends a reply unless it is a line break."""
         ends = {token for token in self.end_of_generation if self.pieces[token].strip()}
         return Marks({token: self.pieces[token] for token in self.special | ends}, self.pieces)
 
     @cached_property
     def fingerprint(self) -> str:
-        """The same for all targets that mean the same by their tokens; what is learned is stored under it."""
+        """A digest that is the same for all targets with the same tokens; what is learned is stored under it."""
         return fingerprint(self.pieces, self.special | self.end_of_generation)
 
 
@@ -71,26 +71,27 @@ class TargetLimits:
     context_size: int  # tokens
     max_tokens: int  # of one pass
     max_rows: int  # of logits that one pass can return
-    # Tokens that can be taken back. Where it is less than the context, only those of the last pass but its first, once:
+    # Tokens that can be taken back. If it is less than the context, only those of the last pass except its first, once:
     # a running state has no past but the copies that this pass made of it.
     max_rollback: int
     max_branches: int = 1  # of a draft that one pass checks
 
     @property
     def rolls_back_freely(self) -> bool:
-        """To any place among the tokens that are held."""
+        """True if it can roll back to any of the tokens that are held."""
         return self.max_rollback >= self.context_size
 
     @property
     def max_bytes(self) -> int:
-        """Of a text that may fit into the context. A longer one never does, and would take long to tokenize."""
+        """The most bytes of a text that may fit into the context. A longer one never does, and would take long to
+        tokenize."""
         return _MOST_BYTES_PER_TOKEN * self.context_size
 
 
 @dataclass(frozen=True, slots=True)
 class SavedPart:
-    """What a target holds of the tokens at places `start` up to `end`, in bytes that only a target of the same layout
-    can read."""
+    """The content that a target holds of the tokens at places `start` up to `end`, in bytes that only a target of the
+    same layout can read."""
 
     data: npt.NDArray[np.uint8]  # shape (bytes,)
     start: int
@@ -99,11 +100,11 @@ class SavedPart:
 
 @dataclass(frozen=True, slots=True)
 class PictureRun:
-    """A part of a picture that stands in the context: places that hold no token."""
+    """A part of a picture in the context: places that hold no token."""
 
     picture: Picture
     number: int  # among the runs of its picture
-    num_places: int  # among those of the tokens; a token that follows comes so much later
+    num_places: int  # among those of the tokens, which later tokens are moved by
     num_cells: int  # of the context's memory, which may be more than places
 
 
@@ -142,7 +143,7 @@ class TokenizingVocabulary(Protocol):
 
 
 class SpellingVocabulary(TokenizingVocabulary, Protocol):
-    """One that also splits ordinary text, as a drafter's must."""
+    """A vocabulary that also splits ordinary text, as a drafter's must."""
 
     def spell(self, text: str) -> list[int]:
         """Tokens of a text without special ones; the tokenizer may put a space in front, as SentencePiece does."""
@@ -150,7 +151,7 @@ class SpellingVocabulary(TokenizingVocabulary, Protocol):
 
 
 class PromptReader(TokenizingVocabulary, Protocol):
-    """What is to be known of a target to make prompts for it."""
+    """All that prompts for a target depend on."""
 
     @property
     def description(self) -> TargetDescription: ...
@@ -183,19 +184,19 @@ class Target(PromptReader, Protocol):
         ...
 
     def save(self) -> object | None:
-        """A copy of what is held, for `restore`; None where nothing is, or a copy would take too much memory."""
+        """A copy of what is held, for `restore`; None if nothing is, or a copy would take too much memory."""
         ...
 
     def restore(self, saved: object) -> bool:
-        """Holds again what was held when this was saved. False where that fails: nothing is held then."""
+        """Restores what was held when this was saved. False if that fails: nothing is held then."""
         ...
 
 
 class BranchingTarget(Target, Protocol):
-    """What a target with TargetFeature.BRANCHES can do beside."""
+    """The additional abilities of a target with TargetFeature.BRANCHES."""
 
     def evaluate_tree(self, token: int, draft: Sequence[int], parents: Sequence[int], stop: StopSignal) -> FloatRows:
-        """One pass over `token`, placed after what is held, and over a tree of tokens behind it: each follows the one
+        """Evaluates `token`, placed after what is held, and a tree of tokens after it in one pass: each follows the one
         at the place of its parent, which comes before it; -1 is `token`. There are at least one and less than max_rows
         of them, with at most `max_branches` that no other follows.
 
@@ -205,8 +206,8 @@ class BranchingTarget(Target, Protocol):
         ...
 
     def keep_branch(self, places: Sequence[int]) -> None:
-        """Of the tree that was evaluated last, the tokens at these places are held; each follows the one before, and
-        the first one `token`. May be empty."""
+        """Keeps the tokens at these places of the tree that was evaluated last; each follows the one before, and the
+        first one `token`. May be empty."""
         ...
 
 
@@ -217,17 +218,17 @@ def branching(target: Target) -> BranchingTarget:
 
 
 class TellingTarget(Target, Protocol):
-    """What a target with TargetFeature.STATES can do beside."""
+    """The additional abilities of a target with TargetFeature.STATES."""
 
     def tell_states(self, wanted: bool) -> None:
-        """Whether passes tell their states from now on; at first they do not. A pass that returns fewer rows than it
-        has tokens, such as that of a prompt, never does: it would have to make all of them."""
+        """Sets whether passes return their states from now on; at first they do not. A pass that returns fewer rows
+        than it has tokens, such as that of a prompt, never does: it would have to make all of them."""
         ...
 
     @property
     def states(self) -> StateRows | None:
-        """What the rows of the last pass are made of, the output of the last layer after the final norm, shape (rows,
-        hidden): a view that the next pass overwrites. None where it did not tell them."""
+        """The states that the rows of the last pass are made of, the output of the last layer after the final norm,
+        shape (rows, hidden): a view that the next pass overwrites. None if it did not return them."""
         ...
 
 
@@ -238,42 +239,43 @@ def telling(target: Target) -> TellingTarget:
 
 
 class KeepingTarget(Target, Protocol):
-    """What a target with TargetFeature.KEEPS can do beside."""
+    """The additional abilities of a target with TargetFeature.KEEPS."""
 
     @property
     def layout(self) -> str:
-        """What must be the same, beside the model's file, for one target to restore what another one saved."""
+        """A text that must be the same, in addition to the model's file, for one target to restore what another one
+        saved."""
         ...
 
     @property
     def saves_parts(self) -> bool:
-        """Whether it saves and restores any of the tokens it holds; else only all of them."""
+        """True if it saves and restores any of the tokens it holds; else only all of them."""
         ...
 
     def save_part(self, start: int, end: int) -> SavedPart | None:
-        """A copy of what is held of the tokens at places `start` up to `end`. None where that is nothing, or a copy
-        would take too much memory."""
+        """A copy of what is held of the tokens at places `start` up to `end`. None if that is nothing, or a copy would
+        take too much memory."""
         ...
 
     def restore_part(self, saved: SavedPart, end: int) -> bool:
-        """Holds what this part has up to `end`: all of it, in place of what is held, if it begins at the first token;
-        or else what comes behind the tokens that are held, which must reach to where it begins. False where that fails:
-        nothing is held then. The bytes must be those that were saved: llama.cpp does not check all of them."""
+        """Restores what this part has up to `end`: all of it, replacing what is held, if it begins at the first token;
+        or else what comes after the held tokens, which must reach to where it begins. False if that fails: nothing is
+        held then. The bytes must be those that were saved: llama.cpp does not check all of them."""
         ...
 
 
 class SeeingTarget(Target, Protocol):
-    """What a target with TargetFeature.PICTURES can do beside. What is rolled back, saved or restored ends before a run
-    or behind it. Where runs have fewer places than cells, the context is full before as many places are held."""
+    """The additional abilities of a target with TargetFeature.PICTURES. What is rolled back, saved or restored ends
+    before or after a run. If runs have fewer places than cells, the context is full before as many places are held."""
 
     def see(self, picture: Picture, stop: StopSignal) -> SeenPicture:
-        """How it reads this picture, which takes little time; what sees is loaded with the first one. Raises
-        TargetUnusable or Interrupted."""
+        """The picture as this target reads it, which takes little time; the projector is loaded with the first one.
+        Raises TargetUnusable or Interrupted."""
         ...
 
     def evaluate_picture(self, run: PictureRun, stop: StopSignal) -> None:
-        """As `Target.evaluate`, without logits: its places come after what is held. What the picture looks like is
-        worked out first, which nothing can interrupt, unless that was done of late."""
+        """Evaluates a run like `Target.evaluate`, without logits: its places come after what is held. The picture is
+        encoded first, which cannot be interrupted, unless that was done lately."""
         ...
 
 
@@ -306,7 +308,7 @@ class ParallelTarget(PromptReader, Protocol):
         ...
 
     def copy(self, slot: int, into: int) -> None:
-        """The other slot, which must be empty, then holds what this one holds."""
+        """Copies what this slot holds into the other one, which must be empty."""
         ...
 
     def drop(self, slot: int) -> None:

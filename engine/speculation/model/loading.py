@@ -20,7 +20,7 @@ _GB = 1e9
 
 
 def check_memory(path: Path, settings: TargetSettings, facts: str = "", way_out: str = "") -> None:
-    """Raises TargetUnusable where the target would clearly take more memory than is free beside the target in use, or
+    """Raises TargetUnusable if the target would clearly take more memory than is free besides the target in use, or
     more than the graphics cards have. A target that cannot be estimated passes: loading has the last word. `way_out`:
     what can be done, instead of what can be done about a target."""
     try:
@@ -52,7 +52,7 @@ def _way_out(needed: MemoryEstimate) -> str:
 
 
 def fitted(path: Path, settings: TargetSettings) -> TargetSettings:
-    """With as many layers on the graphics cards as there is room for now, unless the user set a number."""
+    """The settings with as many layers on the graphics cards as there is room for now, unless the user set a number."""
     if settings.gpu_layers is None and (support := gpu_support()).devices:
         with suppress(TargetMissing):
             found = facts_of(path)
@@ -62,7 +62,8 @@ def fitted(path: Path, settings: TargetSettings) -> TargetSettings:
 
 
 def _check_cards(path: Path, settings: TargetSettings, needed: MemoryEstimate) -> None:
-    """The user's number of layers may take more than the cards have, even when nothing else is on them."""
+    """Checks the user's number of layers, which may take more than the cards have, even when nothing else is on
+    them."""
     gpu = needed.gpu
     total = sum(device.total_memory for device in gpu.support.devices)
     if settings.gpu_layers is None or gpu.num_bytes <= total:
@@ -79,5 +80,5 @@ def _check_cards(path: Path, settings: TargetSettings, needed: MemoryEstimate) -
 
 
 def effective_system_prompt(usual: str, options: TargetOptions) -> str:
-    """Of a new conversation: the one set for its target, even an empty one, else the one for all."""
+    """The system prompt of a new conversation: the one set for its target, even an empty one, else the one for all."""
     return usual if options.system_prompt is None else options.system_prompt

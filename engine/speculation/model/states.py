@@ -9,8 +9,8 @@ _MOST_SHARE = 0.25  # of the weights' size, for all copies
 
 
 def state_bytes(number: Callable[[str], int]) -> int:
-    """Bytes of one state: an upper bound, as if every layer had one, from the numbers of a model's header (0: not
-    there) by their keys without the architecture. 0 where there is no state, or one of a kind that is not known."""
+    """The bytes of one state: an upper bound, as if every layer had one, from the numbers of a model's header (0: not
+    there) by their keys without the architecture. 0 if there is no state, or one of an unknown kind."""
     width, kernel = number("embedding_length"), number("ssm.conv_kernel")
     inner, state = number("ssm.inner_size"), number("ssm.state_size")
     numbers = max(kernel - 1, 0) * (inner + 2 * number("ssm.group_count") * state) + inner * state
@@ -24,5 +24,5 @@ def state_bytes(number: Callable[[str], int]) -> int:
 
 
 def num_copies(one_bytes: int, weights_bytes: int, most: int) -> int:
-    """How many copies of its state a model shall keep beside the present one, to be taken back to."""
+    """How many copies of its state a model keeps in addition to the present one, for rolling back."""
     return min(most, int(_MOST_SHARE * weights_bytes) // one_bytes) if one_bytes else most

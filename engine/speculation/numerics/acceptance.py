@@ -31,14 +31,14 @@ It is exact because every test uses the true distribution of what is still hidde
 This goes beyond OmniDraft (arXiv 2507.02659), whose Eq. 2 is approximate when sampling.
 
 *The walk* along a tree. A rule decides what is written at a place; where a token of the tree stands for just that,
-after the same tokens, the walk goes on behind it. Whichever way it was written, the next token's distribution is what
-that row says: so a certain branch may come from anywhere, also from what is hidden of the draft.
+after the same tokens, the walk goes on from there. Whichever way it was written, the next token's distribution is what
+its row says: so a certain branch may come from anywhere, even from what is hidden of the draft.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -51,9 +51,8 @@ from engine.speculation.numerics.string_trie import StringTrie, TrieNode
 
 # The target's distribution: at 0 the one before the draft, at n + 1 the one after its token at place n.
 DistributionAt = Callable[[int], Distribution]
-_Outcome = tuple[int, tuple[int, ...]]  # how many tokens were accepted, and what is written
 
-_STOP = -1  # the outcome at a node, beside its children; also pads the rows of strings
+_STOP = -1  # the outcome at a node other than its children; also pads the rows of strings
 _NEVER_PROPOSED = -2  # all other outcomes, while the draft is known to lead elsewhere
 _ROUNDING = 1e-14  # a residual below it is a rounding error
 _FEW_PAIRS = 1 << 14  # of tokens: comparing them all is quicker than a table of the vocabulary
@@ -73,10 +72,10 @@ def accept(draft: Draft, distribution_at: DistributionAt, ends: Collection[int],
 
 
 def acceptance_chance(wanted: Distribution, proposed: Distribution, trie: StringTrie | None) -> float:
-    """How likely what is drawn from `proposed` will be accepted where the target wants `wanted`: Σ min(p, q).
+    """How likely a token drawn from `proposed` is to be accepted where the target wants `wanted`: Σ min(p, q).
 
     Exact where both have one vocabulary. With a trie it is the chance of passing the first test of a position, between
-    the children c of the root, Σ min(p̂(c), q(c)): the tests behind it depend on what is drawn next.
+    the children c of the root, Σ min(p̂(c), q(c)): later tests depend on what is drawn next.
     """
     outcomes = wanted.ids if trie is None else trie.firsts(wanted.ids)
     masses = _sums_of(proposed.ids, outcomes, wanted.probabilities)
@@ -107,7 +106,8 @@ def _judged(
 
 
 def _drawn(draft: Draft, children: Sequence[int], wanted: Distribution, dice: Dice) -> int:
-    """What is written at a place for which these were proposed: one of them that is accepted, or else a token drawn."""
+    """The token written at a place for which these were proposed: the first one accepted, or one drawn in their
+    stead."""
     for child in children:
         token, proposed = draft.tokens[child], draft.drawn_from(child)
         if proposed is None:
@@ -129,7 +129,7 @@ def _residual(wanted: Distribution, proposed: Distribution) -> Probabilities:
 
 
 def _sums_of(tokens: Ids, keys: npt.NDArray[np.integer[Any]], weights: Probabilities) -> Probabilities:
-    """The sum of the weights with that key, for each of the tokens, shape (n,). Keys of -1 are of no token."""
+    """The sum of the weights under each token as key, shape (n,). A key of -1 belongs to no token."""
     if len(tokens) * len(keys) <= _FEW_PAIRS:
         sums: Probabilities = (tokens[:, None] == keys) @ weights
         return sums
@@ -170,29 +170,22 @@ class _Recovered(Exception):
         self.token = token
 
 
+@dataclass(slots=True)
 class _Walk:
-    """One walk along a sampled draft: finds target token after target token by tests at the nodes of the trie, and
-    keeps track of how much of the draft the tests have revealed."""
+    """One walk along a sampled draft: finds the target tokens in turn by tests at the nodes of the trie, and tracks how
+    much of the draft the tests have revealed."""
 
-    def __init__(
-        self,
-        draft: Draft,
-        path: DraftPath,
-        trie: StringTrie,
-        distribution_at: DistributionAt,
-        ends: Collection[int],
-        dice: Dice,
-    ) -> None:
-        self._draft = draft
-        self._path = path
-        self._trie = trie
-        self._distribution_at = distribution_at
-        self._ends = ends
-        self._dice = dice
-        self._num_known = 0  # of the path's tokens, from the first on
-        self._excluded: dict[int, set[int]] = {}  # place on the path -> tokens that it is known not to hold
+    _draft: Draft
+    _path: DraftPath
+    _trie: StringTrie
+    _distribution_at: DistributionAt
+    _ends: Collection[int]
+    _dice: Dice
+    _num_known: int = 0  # of the path's tokens, from the first on
+    _excluded: dict[int, set[int]] = field(default_factory=dict)  # place on the path -> tokens known not to be there
 
-    def outcome(self) -> _Outcome:
+    def outcome(self) -> tuple[int, tuple[int, ...]]:
+        """The number of accepted tokens, and what is written."""
         draft = self._draft
         expected = draft.tokens[: draft.num_trunk]
         accepted = list(expected[: draft.num_before])
@@ -261,7 +254,7 @@ class _Walk:
         return child
 
     def _test_stop_at_end(self, node: TrieNode, candidates: _Candidates, depth: int) -> None:
-        """The draft ends here, so that it is certain to stop; at a node that is no token nothing was proposed."""
+        """Tests a stop that is certain, since the draft ends here; at a node that is no token nothing was proposed."""
         if node.token is None:
             raise _Recovered(candidates.draw(candidates.probabilities, self._dice))
         self._test(candidates, candidates.next_at(depth), {_STOP: 1.0}, _STOP)

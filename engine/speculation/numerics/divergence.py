@@ -15,7 +15,7 @@ Logs = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class LikeliestLogs:
-    """What is kept of a distribution: its likeliest tokens, and how much all others weigh together."""
+    """What is stored of a distribution: its likeliest tokens, and the weight of all others together."""
 
     ids: Ids  # shape (k,), likeliest first
     logs: Logs  # natural logarithms of their probabilities, shape (k,)
@@ -39,13 +39,15 @@ def likeliest_logs(logits: LogitRow, count: int) -> LikeliestLogs:
 
 
 def divergence(original: LogitRow, other: LogitRow) -> float:
-    """Kullback and Leibler's, in nats, of the other row's distribution from the original's: Σ p (log p − log q)."""
+    """The Kullback–Leibler divergence, in nats, of the other row's distribution from the original's: Σ p (log p − log
+    q)."""
     p, q = log_probabilities(original), log_probabilities(other)
     return max(0.0, _sum(p, q))
 
 
 def divergence_of_likeliest(original: LikeliestLogs, other: LogitRow) -> float:
-    """As `divergence`, with all tokens but the original's likeliest taken as one, which can only make it smaller."""
+    """Computes `divergence` with all tokens but the original's likeliest taken as one, which can only make it
+    smaller."""
     logs = log_probabilities(other)
     p = np.append(original.logs, original.log_rest)
     q = np.append(logs[original.ids], _log_rest(logs, original.ids))
@@ -60,7 +62,7 @@ def _sum(p: Logs, q: Logs) -> float:
 
 
 def _log_rest(logs: Logs, ids: Ids) -> float:
-    """Of the probability of all tokens but these, which may be far less than 1 less theirs could tell."""
+    """The logarithm of the probability of all other tokens, which may be far below the precision of 1 minus theirs."""
     others = np.delete(logs, ids)
     largest_log = others.max(initial=-np.inf)
     return float(largest_log + np.log(np.exp(others - largest_log).sum())) if largest_log > -np.inf else -math.inf

@@ -19,8 +19,7 @@ class DraftPath:
 
     tokens: tuple[int, ...]  # the drafter's, shape (k,)
     distributions: tuple[Distribution, ...]  # shape (k,), over the drafter's vocabulary, after masking and pruning
-    # Of the strings that target tokens are made of; unchanged until the verdict. None: the drafter's tokens are the
-    # target's.
+    # The strings that target tokens are made of; unchanged until the verdict. None: both have the same tokens.
     trie: StringTrie | None
 
 
@@ -28,15 +27,14 @@ class DraftPath:
 class Draft:
     """A guess at the next tokens of the target.
 
-    Without a path it counts as certain of each token. With one, `tokens` behind `before` are the path's own, or the
+    Without a path it counts as certain of each token. With one, `tokens` after `before` are the path's own, or the
     longest-match segmentation of them: the very tokens that come out if everything on the path is accepted.
 
     A chain has no `parents`: each token follows the one before it. In a tree several tokens, all different, may follow
     the same one. Parents come before their children, and the first tokens are the *trunk*: they follow one another, as
     in a chain, until one that does not. `Draft((5, 6, 7, 8), parents=(-1, 0, -1, 2))` guesses 5 6 or 7 8, and its trunk
-    is 5 6. A path of the target's own tokens gives each token behind `before` the distribution that it was drawn from,
-    given the siblings before it; a path through a trie leads along the trunk; all tokens beside or beyond a path are
-    certain.
+    is 5 6. A path of the target's own tokens gives each token after `before` the distribution that it was drawn from,
+    given the siblings before it; a path through a trie leads along the trunk; all tokens off the path are certain.
     """
 
     tokens: tuple[int, ...] = ()  # the target's, shape (n,)
@@ -50,22 +48,22 @@ class Draft:
     proposer: str = ""  # the key of its origin
     before: Draft | None = None  # the first of `tokens`, where another proposer guessed them; certain of each
     num_read: int = 0  # tokens that the drafter read in `reading_s`
-    origins: tuple[str, ...] = ()  # of its own tokens, where others had a say in them; empty: all are the proposer's
+    origins: tuple[str, ...] = ()  # of its own tokens, where others contributed; empty: all are the proposer's
     parents: tuple[int, ...] = ()  # shape (n,): the place of the token that each follows, -1: the pending one
 
     @property
     def num_trunk(self) -> int:
-        """Of the tokens, how many are the trunk."""
+        """The number of tokens on the trunk."""
         return next((place for place, parent in enumerate(self.parents) if parent != place - 1), len(self.tokens))
 
     @property
     def num_leaves(self) -> int:
-        """Tokens that no other follows: as many branches it has."""
+        """The number of tokens that no other follows, which is the number of branches."""
         return num_leaves(self.parents or chain(len(self.tokens)))
 
     @property
     def reached(self) -> tuple[float, ...]:
-        """How likely each token is to be accepted, shape (n,). Their sum is the number of tokens that are expected."""
+        """How likely each token is to be accepted, shape (n,). Their sum is the expected number of accepted tokens."""
         if not self.parents:
             return tuple(accumulate(self.chances, mul))
         reached: list[float] = []
@@ -80,28 +78,28 @@ class Draft:
         return range(place + 1, min(place + 2, len(self.tokens)))
 
     def drawn_from(self, place: int) -> Distribution | None:
-        """What the token at `place` was drawn from; None where it is certain, or made of tokens of another
-        vocabulary."""
+        """The distribution that the token at `place` was drawn from; None where it is certain, or made of tokens of
+        another vocabulary."""
         number = place - self.num_before
         if self.path is None or self.path.trie is not None or not 0 <= number < len(self.path.distributions):
             return None
         return self.path.distributions[number]
 
     def line(self, place: int) -> tuple[int, ...]:
-        """The tokens from the pending one, which is left out, to the one at `place`."""
+        """The tokens after the pending one, up to the one at `place`."""
         if place < self.num_trunk:
             return self.tokens[: place + 1]
         return (*self.line(self.parents[place]), self.tokens[place])
 
     @property
     def lines(self) -> tuple[tuple[int, ...], ...]:
-        """From the pending token, which is left out, to each one that no other follows."""
+        """The branches: the tokens after the pending one, up to each token that no other follows."""
         parents = self.parents or chain(len(self.tokens))
         return tuple(self.line(place) for place in sorted({*range(len(self.tokens))} - {*parents}))
 
     @property
     def num_before(self) -> int:
-        """Of the tokens, those of `before`."""
+        """The number of tokens in `before`."""
         return len(self.before.tokens) if self.before else 0
 
     @property
@@ -113,24 +111,23 @@ class Draft:
 
     @property
     def proposers(self) -> frozenset[str]:
-        """All who drafted."""
         return frozenset({self.proposer}) | (self.before.proposers if self.before else frozenset())
 
     def place_of(self, proposer: str) -> tuple[int, int]:
-        """Where the tokens begin that it guessed, whoever had a say in them, and how many there are."""
+        """Where this proposer's tokens begin, whoever contributed to them, and how many there are."""
         part: Draft | None = self
         while part is not None and part.proposer != proposer:
             part = part.before
         return (len(self.tokens), 0) if part is None else (part.num_before, len(part.tokens) - part.num_before)
 
     def first(self, num_tokens: int) -> Draft:
-        """Its first tokens alone; only of one without a path."""
+        """The draft cut to its first tokens; it must have no path."""
         assert self.path is None
         return self.only(range(min(num_tokens, len(self.tokens))))
 
     def only(self, places: Sequence[int]) -> Draft:
-        """The tokens at these places alone, in order, with the parents of each, and with all of `before`; of one with a
-        path, with all of its trunk."""
+        """The draft cut to the tokens at these places, in order, with the parents of each. All of `before` must be
+        among them and, of a draft with a path, the whole trunk."""
         assert self.path is None or self.num_trunk <= len(places)
         return self._of(places)
 
@@ -146,7 +143,7 @@ class Draft:
         )
 
     def within(self, allows: Callable[[Sequence[int]], bool]) -> Draft:
-        """Without the tokens that are certainly rejected: those on a line, from the pending token on, that is not
+        """Drops the tokens that are certain to be rejected: those on a line, from the pending token on, that is not
         allowed. The first of these stays where it was drawn, since what is written in its place depends on that."""
         if self.before is not None:
             before = self.before.within(allows)
@@ -166,7 +163,7 @@ class Draft:
         return self if len(kept) == len(self.tokens) else self._of(kept)
 
     def after(self, before: Draft) -> Draft:
-        """Another draft, a chain that is certain of its tokens, and this one after it."""
+        """Puts another draft, a chain that is certain of its tokens, before this one."""
         assert before.path is None
         assert not before.parents
         num_before = len(before.tokens)
@@ -180,18 +177,18 @@ class Draft:
         )
 
     def followed_by(self, more: Draft) -> Draft:
-        """This draft, which is certain of its tokens, and after its trunk tokens that took no time to guess."""
+        """Adds tokens that took no time to guess after the trunk of this draft, which must be certain of its tokens."""
         num_trunk = self.num_trunk
         if num_trunk < len(self.tokens):
             longer, moved = self.first(num_trunk).followed_by(more), len(more.tokens)
             keys = [key for key, length in self.parts for _ in range(length)]
-            beside = (parent + moved * (parent >= num_trunk) for parent in self.parents[num_trunk:])
+            branches = (parent + moved * (parent >= num_trunk) for parent in self.parents[num_trunk:])
             return replace(
                 longer,
                 tokens=longer.tokens + self.tokens[num_trunk:],
                 chances=longer.chances + self.chances[num_trunk:],
                 origins=(more.proposer,) * moved + tuple(keys[num_trunk:]),
-                parents=(*chain(len(longer.tokens)), *beside),
+                parents=(*chain(len(longer.tokens)), *branches),
             )
         return replace(
             more.after(self),
@@ -216,38 +213,38 @@ class Verdict:
     distributions: tuple[Distribution, ...] = ()  # the target's own before each of `tokens`; empty: not known
     branch: tuple[int, ...] = ()  # the places of the accepted tokens in a tree
     # Places of draft tokens that nothing was written after, and what the target likes best after each, unless that is
-    # the end of the reply; where somebody asks for it.
+    # the end of the reply; filled in if a proposer asks for it.
     wanted: tuple[tuple[int, int], ...] = ()
 
     def chance(self, place: int, token: int) -> float:
-        """How likely `token` was in the place of that one of `tokens`; where that is not known, whether it is that."""
+        """How likely `token` was in the place of that one of `tokens`. Without distributions, 1 if it is that token and
+        0 if not."""
         if self.distributions:
             return self.distributions[place].chance(token)
         return float(self.tokens[place] == token)
 
     @property
     def places(self) -> Sequence[int]:
-        """Of the accepted tokens in the draft."""
+        """The places of the accepted tokens in the draft."""
         return self.branch if self.draft.parents else range(self.num_accepted)
 
     @property
     def num_straight(self) -> int:
-        """How many of the draft's first tokens are accepted: of a chain all that are, of a tree those on its trunk."""
+        """The number of accepted tokens before the first rejected one; in a tree, those on its trunk."""
         return sum(map(eq, self.places, range(len(self.places))))
 
 
 def as_parents(parents: Sequence[int]) -> tuple[int, ...]:
-    """These, or none where they are a chain's."""
+    """The parents, or none where they are a chain's."""
     return () if all(map(eq, parents, chain(len(parents)))) else tuple(parents)
 
 
 def chain(length: int) -> range:
-    """The parents of so many tokens of which each follows the one before it."""
+    """The parents of `length` tokens of which each follows the one before it."""
     return range(-1, length - 1)
 
 
 def num_leaves(parents: Sequence[int]) -> int:
-    """How many of the tokens no other follows."""
     return len(parents) - len({*parents} - {-1})
 
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 from engine.values.pace import KnownCosts, SpanCosts
 
 MAX_LENGTH = 63  # tokens of a draft; one pass then has 64 rows
-USUAL_LENGTH = 15  # the same, but for copies that go on and on: guesses further ahead are hardly ever right
+USUAL_LENGTH = 15  # the same, except for long copies: guesses further ahead are hardly ever right
 _NEWEST = 0.05  # weight of the newest pass in what is known of its number of rows, in the long run
 _HOPE = 0.05  # of a cost that no pass has shown
 _NEWEST_CHANGE = 0.1  # weight of the newest change
@@ -24,10 +24,10 @@ class PassCosts:
     """V(n): the seconds of a pass over n tokens, for n from 1 to MAX_LENGTH + 1, by how much the target holds; and
     `change_s`, how much more it takes after one over another number of tokens.
 
-    Known are V(1) and every V(n) as a multiple of it: where the machine turns slower or faster, plain passes tell, and
+    V(1) is known, and every V(n) as a multiple of it. When the machine turns slower or faster, plain passes show it and
     all others follow; a pass over several tokens says nothing about plain ones. A pass takes longer the more tokens are
-    held, one over many tokens less so; each span of lengths has costs of its own. A span that is entered for the first
-    time begins with the costs of the one before.
+    held, one over many tokens less so; each span of lengths has its own costs. A span entered for the first time begins
+    with the costs of the one before.
     """
 
     def __init__(self, measured: Mapping[int, float], change_s: float = 0.0, num_measured: int = 2) -> None:
@@ -50,16 +50,17 @@ class PassCosts:
 
     @property
     def best_ratio(self) -> float:
-        """How many times as fast as plain decoding the target would be if every guess was right, and took no time."""
+        """The speed relative to plain decoding if every guess were right and took no time."""
         return max(num_rows / multiple for num_rows, multiple in enumerate(self._multiples[: USUAL_LENGTH + 1], 1))
 
     def hoped(self, num_tokens: int) -> float:
-        """V(n), the less of it the less is known: what looks dear only since it was never tried is tried."""
+        """V(n), reduced where little is known of it, so that a length that only looks expensive because it was never
+        tried gets tried."""
         place = min(num_tokens, MAX_LENGTH + 1) - 1
         return self._single_s * self._multiples[place] * (1 - _HOPE / math.sqrt(1 + self._weights[place]))
 
     def enter(self, num_held: int) -> bool:
-        """From now on the costs are those of a target that holds so many tokens. Whether they are different."""
+        """Switches to the costs of a target that holds `num_held` tokens. Returns whether they are different."""
         span = bisect_right(_SPANS, num_held)
         if span == self._span:
             return False
@@ -73,8 +74,8 @@ class PassCosts:
         return True
 
     def refine(self, num_tokens: int, seconds: float) -> None:
-        """A pass over `num_tokens` took so long. Only its own cost moves with it, and a little those of almost as many
-        tokens; the first passes of a span count more than later ones."""
+        """Notes the seconds of a pass over `num_tokens`. Only its own cost moves with it, and slightly those of
+        neighbouring numbers; the first passes of a span count more than later ones."""
         if not 1 <= num_tokens <= MAX_LENGTH + 1:
             return
         place = num_tokens - 1
@@ -91,7 +92,7 @@ class PassCosts:
                     self._multiples[other] *= surprise ** (newest * share / (1 + self._weights[other]))
 
     def refine_change(self, seconds: float) -> None:
-        """A pass over one token after one over several took so much longer."""
+        """Notes how much longer a pass over one token took after one over several."""
         surplus = min(max(0.0, seconds), self._single_s / _LARGEST_SURPRISE)
         self.change_s += _NEWEST_CHANGE * (surplus - self.change_s)
 
@@ -100,8 +101,12 @@ class PassCosts:
         return KnownCosts({**self._spans, self._span: self._here}, self.change_s)
 
     def know(self, known: KnownCosts) -> None:
-        """Takes over what was known earlier, at the pace of today's plain passes at the beginning."""
-        spans = {span: costs for span, costs in known.spans.items() if _is_whole(costs)}
+        """Restores earlier costs, scaled to today's plain passes at the beginning."""
+        spans = {
+            span: costs
+            for span, costs in known.spans.items()
+            if len(costs.multiples) == len(costs.weights) == MAX_LENGTH + 1 and costs.multiples[0] == 1
+        }
         first = spans.get(0)
         pace = self._single_s / first.single_s if first else 1.0
         self.change_s = known.change_s * pace
@@ -118,7 +123,7 @@ class PassCosts:
 
 
 class FixedCosts(PassCosts):
-    """Given costs that stay."""
+    """Costs that are given and stay."""
 
     def hoped(self, num_tokens: int) -> float:
         return self.of(num_tokens)
@@ -133,19 +138,15 @@ class FixedCosts(PassCosts):
     def refine(self, num_tokens: int, seconds: float) -> None: ...
 
 
-def _is_whole(costs: SpanCosts) -> bool:
-    return len(costs.multiples) == len(costs.weights) == MAX_LENGTH + 1 and costs.multiples[0] == 1
-
-
 def best_gain(
     costs: PassCosts, chances: Sequence[float], rate: float, num_rows: int = 1, step_s: float = 0.0
 ) -> tuple[int, float]:
-    """How many of these tokens to check beside `num_rows` others, and the tokens gained by it: argmax over k of
+    """How many of these tokens to check in addition to `num_rows` others, and the tokens gained by it: argmax over k of
     a₁ + a₁a₂ + … + a₁…aₖ − rate · (V(rows + k) − V(rows) + (k − 1) · step); (0, 0.0) where nothing is gained.
 
-    `chances` a: that each is accepted if those before it are; `rate`: tokens per second otherwise; `step_s`: seconds
-    for guessing one more, the first being there already. A token is worth drafting while its chance is above its costs
-    at the going rate; a pass can cost less with more rows, so all lengths are tried.
+    `chances` a: that each is accepted if those before it are; `rate`: tokens per second otherwise; `step_s`: seconds to
+    guess one more, the first being there already. A token is worth drafting while its chance is above its costs at the
+    going rate; a pass can cost less with more rows, so all lengths are tried.
     """
     best, best_gain = 0, 0.0
     accepted, gained = 1.0, 0.0
@@ -160,8 +161,8 @@ def best_gain(
 
 
 def likeliest_first(reached: Sequence[float]) -> Sequence[int]:
-    """The places of a tree's tokens, which are `reached` with these chances: however many of the first are taken, no
-    other part of the tree of that size gains as much. Parents come before their children."""
+    """The places of a tree's tokens, which are `reached` with these chances: any number of the first ones gains more
+    than any other part of the tree of that size. Parents come before their children."""
     return sorted(range(len(reached)), key=lambda place: -reached[place])
 
 

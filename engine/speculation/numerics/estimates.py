@@ -1,4 +1,4 @@
-"""What is estimated from round to round: how likely guesses are accepted, and how fast plain decoding is."""
+"""Estimates from round to round: how likely guesses are to be accepted, and how fast plain decoding is."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _LARGEST_SURPRISE = 3.0  # times what is known: more is a hiccup of the machine
 
 
 class Calibration:
-    """The share of guesses of each kind that were accepted recently; and a lean, by which the present text is easier or
+    """The share of guesses of each kind that were accepted recently; and a lean: whether the present text is easier or
     harder than that. The shares change slowly, the lean follows within a dozen guesses and fades as quickly: an online
     logistic regression with one weight for each kind and one for the moment."""
 
     def __init__(self, priors: Sequence[float], fewest_known: int = 0) -> None:
-        """`priors`: for each kind, the chance before anything was seen. What is known of less than `fewest_known` kinds
-        is of others."""
+        """`priors`: for each kind, the chance before anything was seen. A record of fewer than `fewest_known` kinds is
+        ignored."""
         self._fewest_known = fewest_known
         self._accepted = [prior * _PRIOR_WEIGHT for prior in priors]
         self._tried = [_PRIOR_WEIGHT] * len(priors)
@@ -38,7 +38,7 @@ class Calibration:
         return tuple(share / (share + (1 - share) * odds) for share in shares)
 
     def share(self, kind: int) -> float:
-        """Without the lean."""
+        """The chance of that kind without the lean."""
         return min(max(self._accepted[kind] / self._tried[kind], 1 - _HIGHEST_SHARE), _HIGHEST_SHARE)
 
     @property
@@ -46,21 +46,22 @@ class Calibration:
         return KnownChances(tuple(self._accepted), tuple(self._tried))
 
     def know(self, known: KnownChances) -> None:
-        """Takes over what was known earlier, where that is of the same kinds, or of the first of them."""
+        """Restores what was known earlier, if it is of the same kinds or of the first of them."""
         num_kinds, pairs = len(known.tried), list(zip(known.accepted, known.tried, strict=False))
         is_of_these = self._fewest_known <= num_kinds <= len(self._tried)
         if is_of_these and len(known.accepted) == num_kinds and all(a <= b > 0 for a, b in pairs):
             self._accepted[:num_kinds], self._tried[:num_kinds] = known.accepted, known.tried
 
     def note(self, kind: int, accepted: float, leans: bool = True) -> None:
-        """`accepted`: whether it was, or how likely that was; `leans`: whether that tells of the present text, too."""
+        """Notes a guess. `accepted`: whether it was, or how likely that was; `leans`: whether that says something of
+        the present text."""
         if leans:
             self._lean = _LEAN_MEMORY * self._lean + _LEAN_STEP * (accepted - self.chance(kind))
         self._accepted[kind] = _GUESS_MEMORY * self._accepted[kind] + accepted
         self._tried[kind] = _GUESS_MEMORY * self._tried[kind] + 1
 
     def level(self) -> None:
-        """Another text comes, of which nothing is known."""
+        """Forgets the lean: another text comes."""
         self._lean = 0.0
 
 
@@ -83,7 +84,7 @@ class Baseline:
         self.num_seen += 1
 
     def move(self) -> None:
-        """The conditions have changed: what is seen next counts more than what was."""
+        """Makes what is seen next count more, since conditions have changed."""
         self._weight = min(self._weight, 1.0)
 
     @property

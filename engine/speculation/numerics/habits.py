@@ -1,11 +1,11 @@
-"""What a user's texts usually go on with: counts of what followed the last one, two, four and eight tokens.
+"""Counts of what usually follows in a user's texts, after their last one, two, four and eight tokens.
 
-Places with long matches are quoted (see `numerics.suffix_index`). Counts say more where matches are short: they
-come from all of the latest texts, the older ones weighing less, and from the chat at hand. From short to long contexts
-they are interpolated, as PPM does (Cleary and Witten, 1984): what a context has seen, and for the rest what a shorter
-one has. Only followers are named that were seen; what is left of the probability is nobody's.
+Places with long matches are quoted (see `numerics.suffix_index`). Counts say more where matches are short: they come
+from all of the latest texts, the older ones weighing less, and from the present chat. From short to long contexts they
+are interpolated, as PPM does (Cleary and Witten, 1984): what a context has seen, and for the rest what a shorter one
+has. Only followers that were seen are named; the rest of the probability belongs to no token.
 
-A context goes by a number that is hardly ever another's, and is found by one binary search. A lookup in a chat and two
+A context is known by a hash that hardly ever collides, and is found by one binary search. A lookup in a chat and two
 indexes takes some forty microseconds; tables hold the latest 150,000 tokens of texts, in 17 MB at most.
 """
 
@@ -22,7 +22,7 @@ Tokens = npt.NDArray[np.int32]
 
 _LENGTHS = (1, 2, 4, 8)  # of contexts, in tokens
 LONGEST_CONTEXT = _LENGTHS[-1]
-_FACTOR = 0x9E3779B97F4A7C15  # odd, and like no other number
+_FACTOR = 0x9E3779B97F4A7C15  # odd, of the hash
 _MASK = (1 << 64) - 1
 _BITS = 21  # of a token
 _MOST_COUNTED = 150_000  # tokens of finished texts, the latest
@@ -31,7 +31,7 @@ _MOST_FOLLOWERS = 8  # of a context that are named
 _HERE = 2.0  # weight of what followed in this chat, against the latest of the others
 _ESCAPE = 0.5  # for each different follower, to what shorter contexts say
 
-SURE_ALONE = 0.95  # probability of a drafter's likeliest, from which on it is not mixed with what is expected here
+SURE_ALONE = 0.95  # probability of a drafter's likeliest from which on it is not blended with what is expected here
 
 _SURE = (0.3, 0.6, 0.85)  # borders between probabilities of the likeliest
 NUM_KINDS = len(_LENGTHS) * (len(_SURE) + 1)
@@ -55,20 +55,20 @@ class Expected:
 
 
 class Habits:
-    """Of finished texts, which do not change."""
+    """Habits in finished texts, which do not change."""
 
     def __init__(self, tokens: Tokens) -> None:
-        """The latest text last; tokens below 0 are borders between texts, and there are LONGEST_CONTEXT of them at
-        least."""
+        """Takes the texts one after another, the latest last; negative tokens are borders between texts, and there are
+        LONGEST_CONTEXT of them at least."""
         self._tables = [_Table(tokens[-_MOST_COUNTED:], length) for length in _LENGTHS]
 
     def seen(self, place: int, context: int) -> Seen | None:
-        """After a context of the length at that place of all lengths."""
+        """What followed this context, whose length is at `place` among all lengths."""
         return self._tables[place].seen(context)
 
 
 class _Table:
-    """Of contexts of one length. Plain views of arrays: numpy's calls are slow for single numbers."""
+    """The contexts of one length. Plain views of arrays: numpy's calls are slow for single numbers."""
 
     def __init__(self, tokens: Tokens, length: int) -> None:
         windows = np.lib.stride_tricks.sliding_window_view(tokens, length + 1)  # contexts, and what followed them
@@ -101,7 +101,7 @@ class _Table:
 
 
 class GrowingHabits:
-    """Of one text that grows at its end. The latest followers of a context count."""
+    """Habits in one text that grows at its end. The latest followers of a context count."""
 
     def __init__(self) -> None:
         self._latest: list[int] = []  # tokens, the latest first

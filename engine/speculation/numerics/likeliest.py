@@ -24,15 +24,15 @@ NUM_NOTED = 16  # tokens of a distribution: those beyond are hardly ever drafted
 
 
 class Outline:
-    """Copies of the groups of a row that may hold its largest logits. It stays when the row is gone, so that most of
-    the work can wait: in a round the processor's caches hold the weights of the target, and every step is slow."""
+    """Copies of the groups of a row that may hold its largest logits. It outlives the row, so that most of the work can
+    wait: in a round the processor's caches hold the weights of the target, and every step is slow."""
 
     __slots__ = ("_bound", "_columns", "_inside", "_num_groups", "_rest", "count")
 
     def __init__(self, logits: LogitRow, count: int) -> None:
         """`count`: how many of the largest may be asked for. Raises TargetUnusable.
 
-        These are at least a bound from the maxima of groups, which leaves few groups to look into.
+        These are at least a bound taken from the maxima of groups, so that few groups need to be looked into.
         """
         self.count = count
         self._num_groups = len(logits) // _GROUP_SIZE
@@ -46,7 +46,7 @@ class Outline:
         self._inside = groups.take(self._columns, axis=1).ravel()
 
     def best(self) -> tuple[int, np.float32]:
-        """As `RowScan.best`."""
+        """See `RowScan.best`."""
         if len(self._rest):
             ids, values = self.largest(1)
             return int(ids[0]), values[0]
@@ -55,7 +55,7 @@ class Outline:
         return row * self._num_groups + int(self._columns[of_columns]), self._inside[place]
 
     def largest(self, count: int) -> tuple[Ids, LogitRow]:
-        """As `RowScan.largest`."""
+        """See `RowScan.largest`."""
         places = np.flatnonzero(self._inside >= self._bound)
         rows, of_columns = np.divmod(places, len(self._columns))
         ids, values = rows * self._num_groups + self._columns[of_columns], self._inside[places]
@@ -68,12 +68,13 @@ class Outline:
 
 
 class RowScan:
-    """The largest logits of a row, which is read once for all who ask for them, and must not change meanwhile."""
+    """The largest logits of a row, which is read once for all who need them, and must not change meanwhile."""
 
     __slots__ = ("_at_least", "_outline", "logits")
 
     def __init__(self, logits: LogitRow, at_least: int = 0) -> None:
-        """`logits`: shape (vocabulary,). `at_least`: so many of the largest will be asked for, sooner or later."""
+        """`logits`: shape (vocabulary,). `at_least`: the number of largest logits that will be asked for sooner or
+        later."""
         self.logits = logits
         self._at_least = at_least
         self._outline: Outline | None = None
@@ -92,30 +93,30 @@ class RowScan:
         return self.outline(count).largest(count)
 
     def outline(self, count: int) -> Outline:
-        """For at least the `count` largest. Raises TargetUnusable."""
+        """An outline of at least the `count` largest. Raises TargetUnusable."""
         if self._outline is None or self._outline.count < count:
             self._outline = Outline(self.logits, max(count, self._at_least))
         return self._outline
 
 
 def _reached(values: LogitRow, count: int) -> np.float32:
-    """What at least `count` of them reach, and not many more."""
+    """A value that at least `count` of them reach, and not many more."""
     bound: np.float32
     if count > _MOST_HEAPS:
         bound = np.partition(values, -count)[-count]
-    else:  # dealt out to so many heaps, the largest of each; in a round this is half as slow
+    else:  # dealt out to that many heaps, the largest of each; in a round this takes half the time
         bound = values[: len(values) // count * count].reshape(-1, count).max(axis=0).min()
     return bound
 
 
 def descending(ids: Ids, values: LogitRow) -> tuple[Ids, LogitRow]:
-    """The same, largest value first and of equal ones in the order given."""
+    """Sorts by value, largest first and equal ones in the order given."""
     order = np.argsort(-values, kind="stable")
     return ids[order], values[order]
 
 
 def check_finite(maximum: np.float32) -> None:
-    """Of the logits of a row; a NaN counts as the largest. Raises TargetUnusable."""
+    """Checks the largest logit of a row; a NaN counts as the largest. Raises TargetUnusable."""
     if not math.isfinite(maximum):
         raise TargetUnusable(
             "The model computed something that is not a number; its file may be damaged: download it again."
@@ -130,7 +131,7 @@ def likeliest(logits: LogitRow, count: int) -> tuple[npt.NDArray[np.int32], npt.
 
 
 def log_sum_exp(logits: LogitRow, maximum: np.float32) -> float:
-    """Of a row of logits whose largest is known."""
+    """The logarithm of the sum of exponentials of a row whose largest logit is known."""
     buffer = np.empty(min(_CHUNK_SIZE, len(logits)), np.float32)
     total = 0.0
     for start in range(0, len(logits), _CHUNK_SIZE):
@@ -183,24 +184,24 @@ class DistributionNotes:
 class TokenLogs:
     """Natural logarithms of probabilities at temperature 1, before anything limits what may be written."""
 
-    def __init__(self, num_beside: int, pieces: Sequence[bytes]) -> None:
-        """`num_beside`: of the likeliest tokens that are told beside each token; `pieces`: of the vocabulary."""
-        self._num_beside = num_beside
+    def __init__(self, num_others: int, pieces: Sequence[bytes]) -> None:
+        """`num_others`: how many of the likeliest tokens are listed with each token; `pieces`: of the vocabulary."""
+        self._num_others = num_others
         self._pieces = pieces
         self._logs: list[TokenLog | None] = []
 
     def note(self, token: int, row: RowScan) -> None:
         """`token` was written; its distribution was made of `row`."""
-        ids, values = row.largest(max(1, self._num_beside))
+        ids, values = row.largest(max(1, self._num_others))
         total = log_sum_exp(row.logits, values[0])
-        beside = tuple(
+        others = tuple(
             (self._pieces[each], min(0.0, float(value) - total))
-            for each, value in zip(ids[: self._num_beside].tolist(), values, strict=False)
+            for each, value in zip(ids[: self._num_others].tolist(), values, strict=False)
         )
-        self._logs.append(TokenLog(self._pieces[token], min(0.0, float(row.logits[token]) - total), beside))
+        self._logs.append(TokenLog(self._pieces[token], min(0.0, float(row.logits[token]) - total), others))
 
     def skip(self, num_tokens: int) -> None:
-        """These were written without the target."""
+        """Notes tokens that were written without the target."""
         self._logs += [None] * num_tokens
 
     def of(self, place: int) -> TokenLog | None:

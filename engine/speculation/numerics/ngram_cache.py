@@ -1,7 +1,7 @@
 """The n-gram cache of OmniDraft (arXiv 2507.02659, algorithm 1): the strings that target tokens are made of in texts.
 
-The vocabulary map says what the drafter's tokenizer makes of a target token on its own; in a text it may cut it in
-another way. The cache counts the strings that were seen, and the one that was seen most often for a token is the one in
+The vocabulary map says what the drafter's tokenizer makes of a target token on its own; within a text it may split it
+differently. The cache counts the strings that were seen, and the one that was seen most often for a token is the one in
 the trie (is *live*). Used by one thread at a time.
 """
 
@@ -36,16 +36,16 @@ class _Tally:
 
     @property
     def weight(self) -> float:
-        """The least is evicted first: the count, halved for every half-life without use. As a logarithm, in which all
-        entries lose the same, so that their order stays while nothing is used."""
+        """The eviction key: the count, halved for every half-life without use. As it is a logarithm, all entries lose
+        the same, so that their order stays while nothing is used."""
         return log2(self.count + 1) + self.last_use / _HALF_LIFE
 
 
 class NgramCache:
     """Keeps the strings of `trie` in step with what was seen.
 
-    A string has one entry, for one token. Only tokens with the same bytes can claim the same string; each that is
-    written takes from the other's count, so the one that is written more often has it.
+    A string has one entry, for one token. Only tokens with the same bytes can claim the same string; writing one takes
+    from the other's count, so the more frequent token has it.
     """
 
     def __init__(self, trie: StringTrie, capacity: int = CAPACITY) -> None:
@@ -100,7 +100,7 @@ class NgramCache:
         return tuple(_entry(string, tally) for string, tally in self._tallies.items())
 
     def load(self, entries: Iterable[NgramRecord]) -> None:
-        """Into a cache that has learned nothing yet. Impossible entries are left out; of more than the capacity, the
+        """Fills a cache that has learned nothing yet. Impossible entries are left out; beyond the capacity, only the
         heaviest are loaded."""
         assert not self._tallies
         tallies = {
@@ -132,7 +132,7 @@ class NgramCache:
         return changes
 
     def _new_tally(self, token: int, string: tuple[int, ...]) -> _Tally:
-        """An entry for the token whose string it is now, or for this one."""
+        """A new entry for the token that has this string now, or for `token`."""
         if len(self._tallies) >= self._capacity:
             self._evict()
         holder = self._holder(string)
@@ -143,7 +143,7 @@ class NgramCache:
         return tally
 
     def _evict(self) -> None:
-        """Removes the lightest entry. If its string is live, the one of the vocabulary map takes its place."""
+        """Removes the lightest entry. If its string is live, the one of the vocabulary map replaces it."""
         while True:
             old_weight, string = heapq.heappop(self._by_weight)
             tally = self._tallies[string]
@@ -156,7 +156,7 @@ class NgramCache:
             self._fall_back(tally.token)
 
     def _fall_back(self, token: int) -> None:
-        """To the string of the vocabulary map, unless it is another token's or doubtful."""
+        """Returns the token to its string of the vocabulary map, unless that is another token's or doubtful."""
         static = self._trie.static_string_of(token)
         tally = self._tallies.get(static)
         is_free = self._holder(static) in (None, token)

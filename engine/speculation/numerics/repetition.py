@@ -1,4 +1,4 @@
-"""Whether a text has begun to repeat itself without end."""
+"""Detects a text that has begun to repeat itself without end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FEWEST_REPEATS = 4
 
 
 def repeats(tokens: Sequence[int]) -> bool:
-    """Whether the latest tokens are the same ones over and over: exactly, with any period up to `_LONGEST_PERIOD`, for
+    """True if the latest tokens are the same ones over and over: exactly, with any period up to `_LONGEST_PERIOD`, for
     at least `_FEWEST_TOKENS` tokens and `_FEWEST_REPEATS` times.
 
     Of 3,774 recorded replies of eight models, with their tables, lists, poems, digits and drawings, none does; the

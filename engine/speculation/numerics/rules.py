@@ -1,9 +1,9 @@
-"""What bends a row of logits by the letters of tokens: words that are likelier, words that must not come, and passages
-that should not come again. All of it is a function of the row and the tokens before it.
+"""Rules that change a row of logits by the letters of tokens: likelier words, banned words, and passages that should
+not come again. All of it is a function of the row and the tokens before it.
 
-A *banned word* is kept out as a string, however tokens may spell it: masked is each token whose letters would complete
-it, alone or after those of the tokens before. A *logit bias* holds for the tokens that a word is made of by longest
-match, with and without a space in front; of a word of several tokens, each after those before it. *DRY* is llama.cpp's
+A *banned word* is kept out as a string, however tokens may spell it: every token is masked whose letters would complete
+it, alone or after those of the tokens before. A *logit bias* applies to the tokens of a word by longest match, with and
+without a space in front; in a word of several tokens, to each after those before it. *DRY* is llama.cpp's
 (`llama_sampler_dry`), with its usual breakers; a token that holds one of them ends the passage that repeats.
 """
 
@@ -34,7 +34,7 @@ class TokenLetters:
         self._silent = silent
 
     def of(self, token: int) -> bytes:
-        """Of a token that is no text, a byte that no text holds."""
+        """The token's letters; for a token that is no text, a byte that no text holds."""
         return b"\xff" if token in self._silent else self._pieces[token]
 
     def holding(self, letters: bytes) -> Ids:
@@ -50,7 +50,7 @@ class TokenLetters:
         return self._ids(iter(found))
 
     def split(self, letters: bytes) -> tuple[int, ...]:
-        """By longest match; what no token spells is left out."""
+        """Tokens by longest match; what no token spells is left out."""
         tokens: list[int] = []
         place = 0
         while place < len(letters):
@@ -87,7 +87,7 @@ class _Ban:
 
 @dataclass(frozen=True, slots=True)
 class _Bias:
-    """What is added to the logit of a token behind these."""
+    """A number added to the logit of a token that follows these."""
 
     before: tuple[int, ...]
     token: int
@@ -95,7 +95,7 @@ class _Bias:
 
 
 class Rules:
-    """Those of one reply. `num_looked_at`: how many tokens before a row they look at."""
+    """The rules of one reply. `num_looked_at`: how many tokens before a row they look at."""
 
     def __init__(self, settings: SamplingSettings, spelling: TokenLetters) -> None:
         self._settings = settings
@@ -108,10 +108,11 @@ class Rules:
             if settings.dry_multiplier
             else frozenset()
         )
-        self.num_looked_at = 2**31 if settings.dry_multiplier else self._num_letters + _longest(self._biases)
+        longest_bias = max((len(each.before) for each in self._biases), default=0)
+        self.num_looked_at = 2**31 if settings.dry_multiplier else self._num_letters + longest_bias
 
     def weigh(self, logits: LogitRow, history: Sequence[int]) -> None:
-        """Changes the row, shape (vocabulary,), by what is biased and banned."""
+        """Applies biases and bans to the row, shape (vocabulary,)."""
         for each in self._biases:
             if not each.before or tuple(history[-len(each.before) :]) == each.before:
                 logits[each.token] += np.float32(each.bias)
@@ -122,7 +123,7 @@ class Rules:
                     logits[ban.tokens] = -np.inf
 
     def deter(self, logits: LogitRow, history: Sequence[int]) -> None:
-        """Changes the row by what would repeat a passage."""
+        """Lowers what would repeat a passage."""
         settings = self._settings
         if settings.dry_multiplier:
             tokens, lengths = repeated(history, settings.dry_length, self._breakers)
@@ -130,7 +131,7 @@ class Rules:
             logits[tokens] -= np.minimum(penalties, _LARGEST_PENALTY).astype(np.float32)
 
     def _letters_before(self, history: Sequence[int]) -> bytes:
-        """The last of them, as many as are looked at."""
+        """The last letters, as many as bans look at."""
         letters = b""
         for token in reversed(history):
             if len(letters) >= self._num_letters:
@@ -141,7 +142,8 @@ class Rules:
 
 def repeated(history: Sequence[int], least: int, breakers: frozenset[int]) -> tuple[Ids, npt.NDArray[np.float64]]:
     """The tokens that followed passages of at least `least` tokens which now end the text once more, and how long the
-    longest such passage is; shapes (k,). A passage holds no breaker, and only so many tokens of it are counted."""
+    longest such passage is; shapes (k,). A passage holds no breaker, and only the last `least` + _LONGEST_REPEAT tokens
+    of it count."""
     num_open = next((n for n, token in enumerate(reversed(history)) if token in breakers), len(history))
     if num_open < least:
         return np.zeros(0, np.int64), np.zeros(0)
@@ -182,7 +184,3 @@ def _biases(text: str, spelling: TokenLetters) -> Iterator[_Bias]:
 
 def has_rules(settings: SamplingSettings) -> bool:
     return bool(settings.banned_words.strip() or settings.logit_bias.strip() or settings.dry_multiplier)
-
-
-def _longest(biases: Sequence[_Bias]) -> int:
-    return max((len(each.before) for each in biases), default=0)

@@ -1,12 +1,12 @@
-"""From logits to a distribution, and from a distribution to a token.
+"""Turns logits into a distribution, and a distribution into a token.
 
 One pure function, `make_distribution`, makes every distribution of the target, for plain and speculative decoding
 alike. Its order is llama.cpp's default chain: what a grammar allows, biases and bans, penalties, DRY, top-n-sigma,
 top-k, top-p, min-p, XTC, temperature. It reads the whole row once, with vectorised maxima, and works on the few
 candidates that are left; nothing is sorted where nothing is pruned.
 
-XTC throws a coin for each token, to leave the most obvious ones out or not. What it does to a token is the mixture of
-both distributions, weighted as the coin falls: so no coin is thrown, and what is drafted is judged by the mixture.
+XTC tosses a coin for each token, to leave the most obvious ones out or not. Its effect on a token is the mixture of
+both distributions, weighted by the coin: so no coin is tossed, and drafts are judged by the mixture.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Probabilities = npt.NDArray[np.float64]
 
 Allowed = npt.NDArray[np.bool_]  # shape (vocabulary,): the tokens that may come
 
-_COLDEST = 1e-4  # below, a temperature is greedy but for rounding
+_COLDEST = 1e-4  # a temperature below it is greedy except for rounding
 _CERTAIN: Probabilities = np.ones(1)
 _CERTAIN.flags.writeable = False
 
@@ -95,8 +95,8 @@ def distribution_of(
     rules: Rules | None = None,
     allowed: Allowed | None = None,
 ) -> Distribution:
-    """The same of a row whose largest logits others want to know, too. Without `rules` nothing is biased, banned or
-    deterred by DRY, and without `allowed` all tokens may come. Raises SettingInvalid, too, where none is left."""
+    """Does the same for a row whose largest logits are needed elsewhere, too. Without `rules` nothing is biased, banned
+    or lowered by DRY, and without `allowed` all tokens may come. Also raises SettingInvalid where none is left."""
     if rules is not None or allowed is not None:
         row = RowScan(_ruled(row.logits, settings, history, rules, allowed))
     elif _penalises(settings) and history:
@@ -119,7 +119,7 @@ def distribution_of(
 
 
 def _chances(values: Probabilities, settings: SamplingSettings) -> Probabilities:
-    """The distribution over candidates, shape (k,), whose largest logit is 0: by XTC and the temperature."""
+    """The distribution over candidates, shape (k,), whose largest logit is 0, after XTC and the temperature."""
     chances = _heated(values, settings)
     if not settings.xtc_probability:
         return chances
@@ -135,8 +135,8 @@ def _chances(values: Probabilities, settings: SamplingSettings) -> Probabilities
 
 
 def _heated(values: Probabilities, settings: SamplingSettings) -> Probabilities:
-    """The same by the temperature alone, which may depend on how unsure the model is: on the entropy of the candidates,
-    as a share of the largest that so many can have."""
+    """The distribution after the temperature alone, which may depend on how unsure the model is: on the entropy of the
+    candidates as a share of its maximum."""
     temperature = settings.temperature
     if settings.temperature_range and len(values) > 1:
         low, high = max(0.0, temperature - settings.temperature_range), temperature + settings.temperature_range
@@ -171,7 +171,7 @@ def _ruled(
     rules: Rules | None,
     allowed: Allowed | None,
 ) -> LogitRow:
-    """A copy of the row by all rules. Raises SettingInvalid."""
+    """A copy of the row with all rules applied. Raises SettingInvalid."""
     ruled = logits.copy() if allowed is None else np.where(allowed, logits, np.float32(-np.inf))
     if rules is not None:
         rules.weigh(ruled, history)
@@ -200,9 +200,12 @@ def _penalised(logits: LogitRow, settings: SamplingSettings, history: Sequence[i
 
 
 def _candidates(row: RowScan, settings: SamplingSettings) -> tuple[Ids, Probabilities]:
-    """The tokens that top-n-sigma, top-k and top-p leave, and their logits in double precision, likeliest first. Of
-    those without any of them, more than min-p leaves."""
-    least = float(row.best()[1]) - settings.top_n_sigma * _deviation(row.logits) if settings.top_n_sigma else -math.inf
+    """The tokens that top-n-sigma, top-k and top-p leave, and their logits in double precision, likeliest first.
+    Without any of the three, a few more than min-p leaves."""
+    least = -math.inf
+    if settings.top_n_sigma:  # the standard deviation of the logits that are not masked
+        deviation = float(row.logits[row.logits > -np.inf].std(dtype=np.float64))
+        least = float(row.best()[1]) - settings.top_n_sigma * deviation
     if settings.top_k > 0 or settings.top_n_sigma:
         ids, values = _top(row, settings.top_k) if settings.top_k > 0 else _reaching(row, least)
         ids, values = ids[values >= least], values[values >= least]
@@ -218,11 +221,6 @@ def _reaching(row: RowScan, least: float) -> tuple[Ids, Probabilities]:
     ids = np.flatnonzero(row.logits >= least)
     ids, logits = descending(ids, row.logits[ids])
     return ids, logits.astype(np.float64)
-
-
-def _deviation(logits: LogitRow) -> float:
-    """The standard deviation of those that are not masked."""
-    return float(logits[logits > -np.inf].std(dtype=np.float64))
 
 
 def _nucleus(row: RowScan, top_p: float) -> tuple[Ids, Probabilities]:

@@ -1,7 +1,7 @@
 """The strings that target tokens are made of, as a trie over draft tokens.
 
-It starts as the vocabulary map has it, and changes when the target writes its tokens in another way. Nodes are made
-when they are first looked at: until then a node is an interval of the map's sorted rows, so that 150,000 strings cost
+It starts as the vocabulary map, and changes when the target writes its tokens in another way. Nodes are made when
+they are first looked at: until then a node is an interval of the map's sorted rows, so that 150,000 strings cost
 nothing at the start. Used by one thread at a time (looking makes nodes).
 """
 
@@ -31,7 +31,8 @@ class TrieNode:
 
     @property
     def children(self) -> dict[int, TrieNode]:
-        """By draft token. Every one of them leads to a target token. A live view, which only the trie changes."""
+        """Children by draft token. Every one of them leads to a target token. A live view, which only the trie
+        changes."""
         if self._children is None:
             self._children = self._make_children()
         return self._children
@@ -68,7 +69,7 @@ class _SortedRows:
 
 
 class StringTrie:
-    """Every target token is at one node at most, and every node has one token at most."""
+    """The trie. Every target token is at one node at most, and every node has one token at most."""
 
     def __init__(self, strings: VocabularyMap) -> None:
         self._map = strings
@@ -85,7 +86,7 @@ class StringTrie:
         return cls(strings.only_direct())
 
     def untaught(self) -> StringTrie:
-        """A trie of the same map, whatever was assigned in this one."""
+        """A new trie of the same map, ignoring what was assigned in this one."""
         return StringTrie(self._map)
 
     def node(self, path: Sequence[int]) -> TrieNode | None:
@@ -105,7 +106,7 @@ class StringTrie:
         return firsts
 
     def string_of(self, token: int) -> tuple[int, ...]:
-        """Empty where the token has none."""
+        """The token's string; empty if it has none."""
         return _string(self._rows[token])
 
     def static_string_of(self, token: int) -> tuple[int, ...]:
@@ -113,7 +114,7 @@ class StringTrie:
         return _string(self._map.strings[token])
 
     def can_hold(self, token: int, string: Sequence[int]) -> bool:
-        """Whether the string is short enough, and both are of the vocabularies that the trie was made for."""
+        """True if the string is short enough, and both are of the vocabularies that the trie was made for."""
         if len(string) > MAX_STRING or not 0 <= token < len(self._rows):
             return False
         return not string or (min(string) >= 0 and max(string) < len(self.root_mask))

@@ -1,7 +1,7 @@
 """Finds where the last few tokens of a text occurred before, and what came after them there.
 
 All places are sorted by the tokens that end there, the latest one first: a suffix array of the text read backwards. So
-the places that are most like the end of a text stand side by side, and one binary search finds them among any number.
+the places that are most like the end of a text stand together, and one binary search finds them among any number.
 Tokens are packed into four bytes each, the lowest first; read backwards, byte by byte, they are compared in one call. A
 million tokens take 8 MB and a tenth of a second to half a second, the more the texts repeat.
 
@@ -53,7 +53,7 @@ class Occurrence(NamedTuple):
         return tokens[: tokens.index(_BORDER)] if _BORDER in tokens else tokens
 
     def moved(self, new: Sequence[int]) -> Occurrence | None:
-        """The place so many tokens on, if they follow here: the text in question goes on with `new`, too."""
+        """The place moved on by these tokens, if they follow here; None if they do not."""
         if self.continuation(len(new)) != [*new]:
             return None
         return Occurrence(self.tokens, self.position + len(new), self.length + len(new))
@@ -63,12 +63,12 @@ class SortedPlaces:
     """Places in texts, sorted by the tokens that end there, the latest one first."""
 
     tokens: Tokens | list[int]  # all of them, after LONGEST_MATCH borders, beyond which no comparison reaches
-    _data: bytes | bytearray  # the same, packed
+    _data: bytes | bytearray  # these tokens, packed
     _order: Sequence[int]
 
     def find(self, tail: Sequence[int], limit: int) -> list[Occurrence]:
         """Up to `limit` places that end as `tail` does: those most like it, the longest match last, and of matches of
-        one length the latest; none of half the length of the longest, or less, which says little beside it."""
+        one length the latest. Matches of at most half the longest length say little next to it, and are left out."""
         wanted = _packed(tail[-LONGEST_MATCH:])[::-1]
         low = high = self._first(wanted)  # the longest matches are next to where the tail would be
         below, above = self._length(low - 1, wanted), self._length(high, wanted)
@@ -93,18 +93,18 @@ class SortedPlaces:
         return [Occurrence(self.tokens, place, length) for length, place in sorted(found)]
 
     def _first(self, wanted: bytes | bytearray) -> int:
-        """Where in the order the places begin that end so, or later in the order."""
         return bisect_left(self._order, wanted, key=self._ending(len(wanted)))
 
     def _latest(self, wanted: bytes | bytearray, low: int, high: int, limit: int) -> list[int]:
-        """The latest places that end so, in order; all between these two do, and of others only some are looked at."""
+        """The latest places that end with `wanted`, in order; all between `low` and `high` do, and only some of the
+        others are looked at."""
         order, ending = self._order, self._ending(len(wanted))
         first = bisect_left(order, wanted, max(0, low - _MOST_ALIKE), low, key=ending)
         end = bisect_right(order, wanted, high, min(len(order), high + _MOST_ALIKE), key=ending)
         return sorted(order[first:end])[-limit:]
 
     def _length(self, at: int, wanted: bytes) -> int:
-        """How many tokens of a tail are at that place of the order, too."""
+        """The number of tokens of a tail that the place at that position of the order shares."""
         if not 0 <= at < len(self._order):
             return 0
         width = len(wanted)
@@ -112,7 +112,7 @@ class SortedPlaces:
         return (8 * width - different.bit_length()) // (8 * _SIZE)
 
     def _ending(self, width: int) -> Callable[[int], bytes | bytearray]:
-        """What gives the last tokens at a place, the latest one first, in so many bytes that are sorted as they are."""
+        """A function for the last tokens at a place, the latest one first, as `width` bytes that sort as they are."""
         data = self._data
 
         def ending(place: int) -> bytes | bytearray:
@@ -162,12 +162,11 @@ class GrowingText(SortedPlaces):
 
     @property
     def last(self) -> int | None:
-        """The last token."""
         return self.tokens[-1] if len(self) else None
 
     @property
     def habits(self) -> GrowingHabits:
-        """Brought up to date only when they are asked for."""
+        """The habits, brought up to date only when asked for."""
         self._habits.extend(self.tokens[LONGEST_MATCH + max(self._num_counted, len(self) - _MOST_COUNTED) :])
         self._num_counted = len(self)
         return self._habits
@@ -193,7 +192,6 @@ class GrowingText(SortedPlaces):
                 insort(self._order, place, key=ending)
 
     def tail(self) -> list[int]:
-        """The last tokens."""
         return self.tokens[max(LONGEST_MATCH, len(self.tokens) - LONGEST_MATCH) :]
 
     def _cut(self, length: int) -> None:
@@ -211,9 +209,9 @@ def _packed(tokens: Sequence[int]) -> bytes:
 
 
 def _sorted_places(tokens: Tokens) -> npt.NDArray[np.intp]:
-    """All places from the third on, by the LONGEST_MATCH tokens that end there, the latest one first: three of them as
-    one number, and then, among those that are still alike, by the rank of the place so many tokens before, which sorts
-    twice as many (Karp, Miller and Rosenberg, 1972)."""
+    """All places from the third on, by the LONGEST_MATCH tokens that end there, the latest one first: by three of them
+    as one number, and then, among those still alike, by the rank of the place as many tokens earlier as are sorted
+    already, which sorts twice as many (Karp, Miller and Rosenberg, 1972)."""
     wide = np.where(tokens == _BORDER, _MAX_TOKEN + 1, tokens).astype(np.uint64)
     keys = (wide[2:] << (_BITS + _BITS)) | (wide[1:-1] << _BITS) | wide[:-2]
     order = np.argsort(keys) + 2

@@ -41,8 +41,8 @@ class Speller:
         self._known: dict[int, tuple[int, ...] | None] = {}
 
     def __call__(self, draft_token: int) -> tuple[int, ...] | None:
-        """None for a token that the target cannot spell: a special one, a page of text, or bytes that no token of the
-        target has."""
+        """The target tokens; None if the target cannot spell the token: a special one, a page of text, or bytes that no
+        token of the target has."""
         if draft_token not in self._known:
             self._known[draft_token] = self._spell(self._draft_pieces[draft_token])
         return self._known[draft_token]
@@ -65,10 +65,10 @@ class Speller:
 
 
 def translate(trie: StringTrie, path: Sequence[int], spell: Spell) -> list[Segment]:
-    """The draft tokens as segments of target tokens; at each place the longest string that matches.
+    """The draft tokens as segments of target tokens, by the longest match at each place.
 
-    Ends before the first draft token that begins no match and cannot be spelled: the segments then cover less than the
-    whole path.
+    Ends before the first draft token that begins no match and cannot be spelled: the segments then cover only part of
+    the path.
     """
     segments = []
     start = 0
@@ -85,8 +85,8 @@ class Translation:
     """A translation that grows by one draft token at a time, for a proposer that drafts as many target tokens as may be
     checked: it shows how many there are, and which draft tokens would continue the last one.
 
-    A target token is settled as soon as no further draft token can make its match longer; draft tokens that are not
-    settled are the open tail.
+    A target token is settled once no further draft token can make its match longer; draft tokens that are not settled
+    are the open tail.
     """
 
     def __init__(self, trie: StringTrie, spell: Spell) -> None:
@@ -105,12 +105,12 @@ class Translation:
 
     @property
     def num_tokens(self) -> int:
-        """Target tokens, the open one at the end included."""
+        """The number of target tokens, including the open one at the end."""
         return len(self.settled) + bool(self._tail)
 
     def push(self, draft_token: int) -> bool:
-        """False where the translation ends: a token, this one or one that it closed, cannot be spelled, and no token
-        after it is taken."""
+        """Adds a draft token. Returns False where the translation ends: this token, or one that it closed, cannot be
+        spelled, and no token after it is taken."""
         if self._ended:
             return False
         self._tail.append(draft_token)
@@ -121,11 +121,10 @@ class Translation:
         return self._settle()
 
     def whole(self) -> list[Segment]:
-        """All segments, the open tail translated as if no draft token came after it. Changes nothing."""
+        """All segments, with the open tail translated as if no draft token came after it. Changes nothing."""
         return [*self.segments, *translate(self._trie, self._tail, self._spell)]
 
     def finish(self) -> tuple[int, ...]:
-        """All target tokens, as in `whole`."""
         return tuple(token for segment in self.whole() for token in segment.tokens)
 
     def _settle(self) -> bool:

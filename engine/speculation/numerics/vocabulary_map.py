@@ -40,8 +40,8 @@ class VocabularyMap:
     """The string (draft tokens) of every target token that has one. No two tokens have the same string."""
 
     strings: Strings  # shape (target vocabulary, MAX_STRING), padded with NO_TOKEN; all padding: no string
-    # Shape (tokens with a string,): sorted by their rows, so that the tokens whose strings begin alike are an interval,
-    # the shortest string first
+    # Shape (tokens with a string,): sorted by their rows, so that tokens whose strings begin alike are an interval, the
+    # shortest string first
     order: npt.NDArray[np.int64]
     num_draft_tokens: int  # the first tokens of the drafter's vocabulary, which it can guess
 
@@ -57,9 +57,9 @@ class VocabularyMap:
         """`encode_many` is the drafter's tokenizer: tokens that spell the bytes exactly, or None where it has none.
         `draft_pieces` are empty for special tokens. Of them, the first `num_outputs` can be guessed, by default all.
 
-        A token's string is the tokenizer's encoding of its bytes; where the target joins line breaks to the text before
-        them, of its bytes before a letter (see `_before_letter`). Where that is unusable, it is the draft token of the
-        same bytes, if there is one. Special tokens, tokens without bytes, and tokens whose string would be longer than
+        A token's string is the tokenizer's encoding of its bytes, or, where the target joins line breaks to the text
+        before them, of its bytes before a letter (see `_before_letter`). Where that is unusable, it is the draft token
+        of the same bytes, if any. Special tokens, tokens without bytes, and tokens whose string would be longer than
         MAX_STRING or hold a token that cannot be guessed have no string.
 
         Of target tokens with the same bytes, the last has the string: such twins exist where a vocabulary has byte
@@ -113,7 +113,7 @@ class VocabularyMap:
 
     @classmethod
     def _of(cls, strings: Strings, num_draft_tokens: int) -> VocabularyMap:
-        """Owns the matrix, and empties all but the last of equal rows."""
+        """A map that owns the matrix, in which all but the last of equal rows are emptied."""
         order = np.flatnonzero(strings[:, 0] != NO_TOKEN)
         rows = strings[order]
         places = np.lexsort(rows.T[::-1])  # stable: equal rows stay in the order of their ids
@@ -133,8 +133,7 @@ class VocabularyMap:
 
 
 def fingerprint(pieces: Sequence[bytes], special: frozenset[int]) -> str:
-    """A name for a vocabulary, made of its bytes, so that two quantizations of one family share what is learned.
-    Hexadecimal."""
+    """A hexadecimal digest of a vocabulary's bytes, so that two quantizations of one family share what is learned."""
     digest = hashlib.sha256()
     digest.update(np.fromiter(map(len, pieces), dtype="<i8", count=len(pieces)).tobytes())
     digest.update(b"".join(pieces))
@@ -164,9 +163,9 @@ def _before_letter(
 ) -> dict[int, list[int]]:
     """The strings of tokens that end a line when a letter follows, where the letter stays a token of its own.
 
-    Tokenizers like GPT-2's cut line breaks in another way before a letter than at the end of a text: "\\n\\n" is one
+    Tokenizers like GPT-2's split line breaks differently before a letter than at the end of a text: "\\n\\n" is one
     token there and two before a letter. Newer ones (Llama 3, Qwen) do not, and have tokens like ".\\n\\n"; the letter
-    is right only for targets with such tokens. A target of the older kind cuts as such a drafter does.
+    is right only for targets with such tokens. A target of the older kind splits as such a drafter does.
     """
     if not _JOINED & {target_pieces[token] for token in tokens}:
         return {}

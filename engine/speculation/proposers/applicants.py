@@ -1,4 +1,4 @@
-"""Who could draft for a target: our own drafters, smaller models of the library, and one that could be downloaded."""
+"""Applicants for drafting: our own drafters, smaller models of the library, and one that could be downloaded."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MEMORY_SHARE = 0.5  # of what is free
 
 
 class Applicants:
-    """Of one target."""
+    """The applicants for one target."""
 
     def __init__(
         self, target: TargetDescription, data_dir: Path, library: Callable[[], Sequence[TargetRecord]]
@@ -46,12 +46,12 @@ class Applicants:
     def find(
         self, fixed: DrafterSource | None = None, known: Collection[str] = (), has_states: bool = False
     ) -> list[Applicant]:
-        """`has_states`: whether the target tells its states, from which heads guess.
-        `fixed`: the user's choice, which is among them whatever it is; `known`: keys of drafters that were used for
-        this target. Reads the headers of files that are not known yet."""
+        """`has_states`: whether the target provides its states, from which heads guess. `fixed`: the user's choice,
+        which is among them whatever it is; `known`: keys of drafters that were used for this target. Reads the headers
+        of files that are not known yet."""
         path, records, starter = self._target.path, self._library(), _starter()
         self._facts = _facts(path, next((each.facts for each in records if each.path == path), ""))
-        # As it was installed, and the form that is used in its place.
+        # As installed, and the quantization that is used in its place.
         starters = frozenset() if starter is None else frozenset({starter.path, starter_in_use(self._data_dir).path})
         found = [*self._ours(starter, path in starters, known), *self._from_library(records, starters)]
         heads = find_heads(self._data_dir, path) if has_states else []
@@ -62,7 +62,7 @@ class Applicants:
         return found
 
     def offer(self, selection: Selection, choice: DrafterChoice) -> DrafterOffer | None:
-        """A model to download, where that would be clearly better and there is room for it."""
+        """A model to download, if that would be clearly better and there is room for it."""
         details = None if self._facts is None else self._facts.details
         sibling = None if details is None else sibling_of(details, self._target.size_bytes)
         if sibling is None or downloaded_file(sibling.hub_name, self._data_dir) is not None:
@@ -87,7 +87,7 @@ class Applicants:
             yield Applicant(starter_in_torch(starter), Pair.SMALL, starter.size_bytes + _WORK_BYTES + _TORCH_BYTES)
 
     def _from_library(self, records: Sequence[TargetRecord], starters: Collection[Path]) -> list[Applicant]:
-        """Smaller models, those of the target's own family first, then the smallest."""
+        """Smaller models: those of the target's own family first, then the smallest."""
         found: list[tuple[bool, int, TargetRecord]] = []
         for record in records:
             if not 0 < record.size_bytes <= self._target.size_bytes / LARGER or record.path in starters:
@@ -106,7 +106,7 @@ class Applicants:
 
 
 def _is_family(one: TargetFacts, other: TargetFacts | None) -> bool:
-    """Whether two models seem to have one vocabulary; loading shows whether they do."""
+    """True if two models seem to have one vocabulary; loading shows whether they do."""
     a, b = one.details, None if other is None else other.details
     if a is None or b is None or a.architecture != b.architecture or a.vocabulary_kind != b.vocabulary_kind:
         return False

@@ -2,8 +2,8 @@
 
 Both are distributions of the next draft token: q as the drafter computes it, and m, what is expected of the target's
 tokens, pushed down onto the trie of their strings. What is drafted comes from q' = (1 − wM) q + w m, where M = Σ m is
-1 at most. As q' is a row of logits like any other, everything that follows is exact as it is: the likeliest path,
-pruning, draws, and the probabilities that the acceptance rule gets. The weight w of each kind of expectation is learned
+1 at most. As q' is a row of logits like any other, everything after it stays exact: the likeliest path, pruning, draws,
+and the probabilities that the acceptance rule gets. The weight w of each kind of expectation is learned
 from what is written: it is the share of the written token's probability that came from m, on average (as EM has it).
 """
 
@@ -43,23 +43,23 @@ class Blend:
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
-    """What the next draft token is taken from."""
+class DraftOutlook:
+    """The logits that the next draft token is taken from."""
 
     logits: LogitRow  # shape (vocabulary,)
     total: float  # log of the sum of their exponentials
-    blend: Blend | None = None  # None: they are the drafter's alone
+    blend: Blend | None = None  # None: the drafter's alone
 
     def probability(self, token: int) -> float:
         return math.exp(float(self.logits[token]) - self.total)
 
 
-def outlook_of(logits: LogitRow) -> Outlook:
+def outlook_of(logits: LogitRow) -> DraftOutlook:
     best = logits.max()
-    return Outlook(logits, float(best) + math.log(float(np.exp(logits - best).sum())))
+    return DraftOutlook(logits, float(best) + math.log(float(np.exp(logits - best).sum())))
 
 
-def blended(outlook: Outlook, hopes: Hopes, weight: float) -> Outlook:
+def blended(outlook: DraftOutlook, hopes: Hopes, weight: float) -> DraftOutlook:
     """The mixture, up to a constant. `weight` is above 0 and below 1."""
     tokens, masses = [*hopes.masses], np.array([*hopes.masses.values()])
     left = 1 - weight * float(masses.sum())  # to the drafter
@@ -68,14 +68,15 @@ def blended(outlook: Outlook, hopes: Hopes, weight: float) -> Outlook:
     logits = outlook.logits.copy()
     logits[tokens] = np.log(ours + theirs) + outlook.total
     shares = dict(zip(tokens, (theirs / (ours + theirs)).tolist(), strict=True))
-    return Outlook(logits, outlook.total - math.log(left), Blend(hopes.kind, shares))
+    return DraftOutlook(logits, outlook.total - math.log(left), Blend(hopes.kind, shares))
 
 
 def hopes_at(
     expect: Expect, settled: Sequence[int], trie: StringTrie, path: Sequence[int], likeliest: int
 ) -> Hopes | None:
-    """Of the draft token behind `settled`, tokens of the target, and behind the draft tokens of an open one, which are
-    its `path` through the trie. `likeliest`: what the drafter guesses. None where nothing is expected."""
+    """Expectations for the draft token after `settled`, tokens of the target, and after the draft tokens of an open
+    one, which are its `path` through the trie. `likeliest`: what the drafter guesses. None where nothing is
+    expected."""
     masses: dict[int, float] = {}
     begun, kind, stop = expect(settled), -1, 1.0
     node = trie.node(path)

@@ -59,17 +59,17 @@ def supplied_by(runner: DrafterRunner) -> Listed:
 
 
 def proposers(supplied: DrafterSource | None) -> tuple[Listed, ...]:
-    """All, of the supplied ones only that of this source."""
+    """All proposers; of the supplied ones only that of this source."""
     wanted = None if supplied is None else supplied_by(supplied.runner)
     return tuple(listed for listed in PROPOSERS if listed is wanted or listed not in SUPPLIED)
 
 
 def paying(passes: PassCosts, supplied: DrafterSource | None) -> tuple[Listed, ...]:
-    """Of these, the ones that may pay where passes cost so much: others would only take time in every round."""
+    """The proposers that may pay where passes cost this much: others would only take time in every round."""
     second_row = passes.of(2) / passes.of(1) - 1
     return tuple(listed for listed in proposers(supplied) if second_row <= listed.dearest_row)
 
 
 def origins() -> tuple[Origin, ...]:
-    """Those of the proposers; the target has one of its own, `TARGET`."""
+    """The origins of the proposers; the target has one of its own, `TARGET`."""
     return tuple(listed.origin for listed in PROPOSERS)

@@ -1,9 +1,9 @@
-"""A copy that is being made, with changes: a word corrected, a name replaced, a line left out.
+"""A copy in progress, with changes: a word corrected, a name replaced, a line left out.
 
-Where a token comes out otherwise, the copy is *lost* until its place in the source is found again: right away, that
-token being taken for a replacement, and from then on wherever near by the last tokens stand in the source, too. What
-tells how likely that is right: the tokens that were right since; how much was copied in all; how many changes in a row
-were of single tokens; and whether the change was a *slip*, which the target would rather not have drawn.
+Where a token comes out differently, the copy is *lost* until its place in the source is found again: first by taking
+that token for a replacement, and from then on wherever the last tokens stand nearby in the source, too. How likely that
+is right depends on the tokens that were right since; on how much was copied in all; on how many changes in a row were
+of single tokens; and on whether the change was a *slip*, which the target would rather not have drawn.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from engine.speculation.numerics.suffix_index import Occurrence
 _SHORTEST = 4  # tokens of a copy that is looked for once it is lost
 _LONGEST_LOST = 16  # tokens without finding it
 _AHEAD = 12  # tokens of the source, beyond as many as were written, in which it is looked for
-_LEFT_OUT = 3  # tokens of the source, at most, that the changed one stands behind, so that they are left out
+_LEFT_OUT = 3  # tokens of the source, at most, that are left out before the changed one
 _OFF, _SOON = 3, 6  # tokens put in or left out, and written since the change, with which a single token shows it
 _SURE = 2  # tokens in a row that show it for good
-LIKELY = 0.3  # chance that a token had which was not drawn, from which on that was a slip
+LIKELY = 0.3  # chance of a token that was not drawn, from which on that was a slip
 
 _RIGHT = (0, 1, 2, 3, 6)  # tokens that were right since the change, from which on a guess is of another kind
-_REPLACED = (0, 1, 3)  # changes in a row of single tokens: the same, of guesses right behind a change
-_COPIED = (0, 16, 64)  # tokens in all: the same, of all others
-_SLIP = 3  # behind a slip
-LONGEST_RESUMED = 14  # tokens that were right since the change: from then on it is as any other match of that length
+_REPLACED = (0, 1, 3)  # changes in a row of single tokens: the same, for guesses right after a change
+_COPIED = (0, 16, 64)  # tokens in all: the same, for all others
+_SLIP = 3  # after a slip
+LONGEST_RESUMED = 14  # tokens that were right since the change: from then on it counts as any match of that length
 # That a token is accepted, by these: over 1,680 replies of seven models. Slips were not among them.
 PRIORS = (
     *(0.13, 0.26, 0.60, 0.50),
@@ -51,12 +51,12 @@ class Copy:
 
     @property
     def is_resumed(self) -> bool:
-        """Whether it is lost, or was lately."""
+        """True if it is lost, or was lately."""
         return bool(self.since) or (self.is_changed and self.place.length < LONGEST_RESUMED)
 
     def moved(self, new: Sequence[int], is_slip: bool = False) -> Copy | None:
-        """After `new`, the next tokens of the text; None where it is over. `is_slip`: whether the first of them that
-        was not expected is one."""
+        """The copy after `new`, the next tokens of the text; None if it is over. `is_slip`: whether the first
+        unexpected one is a slip."""
         if self.since:
             return replace(self, is_slip=is_slip or self.is_slip)._searched(new)
         num_right = common_prefix_length(self.place.continuation(len(new)), new)
@@ -103,8 +103,8 @@ class Copy:
         return copy
 
     def _found(self) -> tuple[Occurrence, int] | None:
-        """Where the last tokens since the change stand in the source, and how many of them do: the most, and of places
-        alike the one where least was put in or left out."""
+        """Where the last tokens since the change stand in the source, and how many of them do: the most, and among
+        equals the place where least was put in or left out."""
         since = self.since
         ahead = self.place.continuation(len(since) + _AHEAD)
         best, num_right, off = -1, 0, 0

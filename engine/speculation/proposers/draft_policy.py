@@ -31,7 +31,7 @@ from engine.values.pace import KnownCosts, KnownPace
 from engine.values.speed import FASTER
 
 _MARGIN = 0.03  # tokens; costs are not known well enough to count a smaller gain
-_MOST_BESIDE = 0.4  # chance that a token is the one beside the likeliest: rows that cost more are no branches
+_MOST_ALTERNATIVE = 0.4  # chance of a token other than the likeliest: rows that cost more are no branches
 _NEGLIGIBLE = 0.005  # chance that a guess is accepted as far as that: no cost is less
 _ROUNDS_UNTIL_COSTS_CHANGE = 64
 _LIKELY = 0.6  # chance of a guess that would be checked if checking took less time
@@ -109,12 +109,10 @@ class DraftPolicy:
 
     @property
     def baseline(self) -> Baseline:
-        """How fast this machine writes without drafts."""
         return self._costs.baseline
 
     @property
     def passes(self) -> PassCosts:
-        """What passes of the target cost."""
         return self._passes
 
     @property
@@ -130,17 +128,15 @@ class DraftPolicy:
 
     @property
     def asks_what_is_wanted(self) -> bool:
-        """Whether a proposer reads `Verdict.wanted`."""
         return any(each.asks_what_is_wanted for each in self._free)
 
     @property
     def needs_states(self) -> bool:
-        """Whether a proposer guesses from the target's states."""
         return any(TargetFeature.STATES in candidate.proposer.needs for candidate in self._costly)
 
     @property
     def can_pay(self) -> bool:
-        """Whether guesses would be worth their time if nearly all were accepted. Judges only costly proposers if there
+        """True if guesses would be worth their time if nearly all were accepted. Judges only costly proposers if there
         are any."""
         if self._costly:
             return any(candidate.costs.can_pay for candidate in self._costly)
@@ -151,7 +147,7 @@ class DraftPolicy:
         return self._recent.activity
 
     def propose(self, context: Context, longest: int) -> Draft:
-        """At most `longest` tokens; none when that does not pay. Raises ProposerFailed."""
+        """A draft of at most `longest` tokens; empty when that does not pay. Raises ProposerFailed."""
         if context.owner != self._owner:
             self._change_owner(context.owner)
         self._costs.enter(len(context.tokens))
@@ -272,9 +268,9 @@ class DraftPolicy:
         return draft.followed_by(best) if best.tokens else draft
 
     def _may_branch(self, rate: float) -> bool:
-        """Whether a row for another branch can ever pay."""
+        """True if a row for another branch can ever pay."""
         passes_s = (self._passes.of(rows) for rows in range(2, USUAL_LENGTH + 2))
-        return self._draws_trees and any(rate * (more - less) < _MOST_BESIDE for less, more in pairwise(passes_s))
+        return self._draws_trees and any(rate * (more - less) < _MOST_ALTERNATIVE for less, more in pairwise(passes_s))
 
     def _best_free(self, guesses: Sequence[Draft], longest: int, rate: float) -> tuple[Draft, float]:
         """The part of a free guess that gains most, of at most `longest` tokens, and the tokens it gains; an empty

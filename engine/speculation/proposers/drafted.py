@@ -20,7 +20,7 @@ from engine.speculation.numerics.draft import NO_DRAFT, Draft, DraftPath, Verdic
 from engine.speculation.numerics.estimates import Calibration
 from engine.speculation.numerics.habits import NUM_KINDS, SURE_ALONE
 from engine.speculation.numerics.sampling import Distribution
-from engine.speculation.proposers.blending import Blend, Hopes, Outlook, blended, outlook_of
+from engine.speculation.proposers.blending import Blend, DraftOutlook, Hopes, blended, outlook_of
 from engine.speculation.proposers.catalogue import DRAFTER, RECALL
 from engine.speculation.proposers.interface import Context, Worth
 from engine.speculation.proposers.supplied import SuppliedProposer
@@ -37,12 +37,12 @@ _NEWEST_STEP = 0.05  # weight of the newest step
 _ROOM_SHARE = 8  # of what the drafter can hold, an eighth is for drafts
 _CONFIDENCES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)  # borders between kinds of guesses
 _PRIORS = (0.05, 0.12, 0.2, 0.28, 0.36, 0.45, 0.53, 0.62, 0.72, 0.82, 0.9, 0.95)  # that each kind is accepted
-_BESIDE = (0.02, 0.05, 0.1, 0.2, 0.3)  # probabilities of tokens beside the likeliest, borders between kinds
-_BESIDE_PRIORS = (0.03, 0.06, 0.1, 0.17, 0.25)
-_FIRST_BESIDE = len(_PRIORS) + NUM_KINDS  # of these kinds
-_MOST_BESIDE = 2  # at one place
+_ALTERNATIVES = (0.02, 0.05, 0.1, 0.2, 0.3)  # probabilities of alternatives to the likeliest, borders between kinds
+_ALTERNATIVE_PRIORS = (0.03, 0.06, 0.1, 0.17, 0.25)
+_FIRST_ALTERNATIVE = len(_PRIORS) + NUM_KINDS  # of these kinds
+_MOST_ALTERNATIVES = 2  # at one place
 _MOST = 0.5
-_WEIGHT = 0.05  # of what the user's texts let expect, before anything was seen
+_WEIGHT = 0.05  # of what the user's texts suggest, before anything was seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +53,17 @@ class Guess:
     token: int  # the drafter's: its likeliest, or the one that was drawn
     proposed: Distribution | None = None  # what it was, or would have been, drawn from; None: it is certain
     inner: Collection[int] = ()  # of these, tokens of the drafter that make the token before it longer
-    blend: Blend | None = None  # with what the user's texts let expect; None: the drafter's alone
+    blend: Blend | None = None  # with what the user's texts suggest; None: the drafter's alone
 
     @property
     def is_of_texts(self) -> bool:
-        """Whether most of its probability came from there."""
+        """True if most of its probability came from the user's texts."""
         return self.blend is not None and self.blend.share_of(self.token) > _MOST
 
 
 @dataclass(frozen=True, slots=True)
-class _Beside:
-    """What the drafter takes to be almost as likely, for a branch."""
+class _Alternative:
+    """A token that the drafter finds almost as likely, for a branch."""
 
     place: int  # in the draft
     token: int  # the target's
@@ -72,19 +72,19 @@ class _Beside:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """What the drafter should hold behind the tokens that it holds for good."""
+    """The tokens that the drafter should hold after those that it holds for good."""
 
     tokens: list[int]
-    num_certain: int  # of them, which it is to hold for good: nothing that is written changes them any more
+    num_certain: int  # of them, to be held for good: nothing that is written changes them any more
 
 
 class DrafterProposer(SuppliedProposer):
     """One drafter for one target.
 
     It drafts until as many tokens as may be checked are begun: whether the last one would grow is not worth another
-    step. Greedy drafts are the drafter's likeliest path and count as certain; where rows are cheap, tokens that are
-    almost as likely stand beside it. Sampled ones carry their path and its distributions, drawn from what
-    the target could write. The chance of a token is the share of accepted guesses among those for which the drafter's
+    step. Greedy drafts are the drafter's likeliest path and count as certain; where rows are cheap, alternatives that
+    are almost as likely branch off it. Sampled drafts carry their path and its distributions, drawn from what the
+    target could write. The chance of a token is the share of accepted guesses among those for which the drafter's
     likeliest token had a similar probability.
     """
 
@@ -98,18 +98,18 @@ class DrafterProposer(SuppliedProposer):
         self._turns: Sequence[ChatTurn] | None = None
         self._compared: tuple[Sequence[ChatTurn] | None, bool] = None, False  # turns, and whether they begin as ours do
         self._reply_start = 0
-        self._is_over = False  # whether the reply has ended that was followed last
+        self._is_over = False  # whether the last reply that was followed has ended
         self._num_followed = 0  # tokens of the target, prompt and reply, that were taken in
         self._last = -1  # of these
         self._held: list[int] = []  # what the drafter holds
         self._num_certain = 0  # of these, what it holds for good while the reply goes on
-        # Chances of guesses; weights of blends; chances of what stands beside guesses.
-        self._calibration = Calibration([*_PRIORS, *[_WEIGHT] * NUM_KINDS, *_BESIDE_PRIORS])
+        # Chances of guesses; weights of blends; chances of alternatives.
+        self._calibration = Calibration([*_PRIORS, *[_WEIGHT] * NUM_KINDS, *_ALTERNATIVE_PRIORS])
         self._counts = True  # whether the guesses of the draft under way are to be noted in `_guesses`
         self._drafted: list[Guess] = []  # at each token of the draft under way
-        self._refused: Guess | None = None  # the one behind them, that was not worth checking
-        self._beside: list[_Beside] = []  # beside them
-        self._num_beside = 0  # that may be in the draft
+        self._refused: Guess | None = None  # the one after them, which was not worth checking
+        self._alternatives: list[_Alternative] = []  # to them
+        self._most_branches = 0  # beyond the first, in the draft
         self._drafter_s, self._reading_s, self._num_passes, self._num_read = 0.0, 0.0, 0, 0  # of the draft under way
 
     @property
@@ -120,7 +120,7 @@ class DrafterProposer(SuppliedProposer):
         self._drafter_s, self._reading_s, self._num_passes, self._num_read = 0.0, 0.0, 0, 0
         self._drafted, self._refused = [], None
         self._counts = context.learns and context.owner.drafts_from_chats  # else it is the original that guesses
-        self._beside, self._num_beside = [], context.max_branches - 1
+        self._alternatives, self._most_branches = [], context.max_branches - 1
         ending = self._ending(self._follow(context), context)
         if ending is None or not self._num_certain + len(ending.tokens):
             return NO_DRAFT
@@ -145,11 +145,11 @@ class DrafterProposer(SuppliedProposer):
                 self._calibration.note(guess.kind, accepted)
                 if self._counts:
                     self._guesses = self._guesses.with_one(place, accepted)
-        for other in self._beside:
+        for other in self._alternatives:
             at = start + other.place
             if at <= verdict.num_straight and at < len(verdict.tokens):
                 self._calibration.note(other.kind, verdict.tokens[at] == other.token, leans=False)
-        self._drafted, self._refused, self._beside = [], None, []
+        self._drafted, self._refused, self._alternatives = [], None, []
 
     def num_unread(self, context: Context) -> int:
         known, begins_alike = self._compared
@@ -167,7 +167,7 @@ class DrafterProposer(SuppliedProposer):
         return self.step_s
 
     def end_reply(self) -> None:
-        self._drafted, self._refused, self._beside, self._is_over = [], None, [], True
+        self._drafted, self._refused, self._alternatives, self._is_over = [], None, [], True
 
     def change_owner(self) -> None:
         self._turns, self._compared, self._is_over = None, (None, False), True
@@ -176,12 +176,12 @@ class DrafterProposer(SuppliedProposer):
 
     @abstractmethod
     def _begin(self, context: Context) -> int:
-        """Another reply is followed from now on. Where in the target's tokens those begin that are read."""
+        """Begins to follow another reply. Returns where in the target's tokens those begin that are read."""
 
     @abstractmethod
     def _ending(self, new: Sequence[int], context: Context) -> Ending | None:
-        """What the drafter should hold behind the tokens it holds for good, where these `new` ones of the target were
-        written; None where it has no tokens for the end of that."""
+        """What the drafter should hold after the tokens it holds for good, once the target has written these `new`
+        ones; None if it has no tokens for their end."""
 
     @abstractmethod
     def _guess(self, logits: LogitRow, limit: int, worth: Worth, context: Context) -> Draft:
@@ -202,16 +202,16 @@ class DrafterProposer(SuppliedProposer):
 
     @abstractmethod
     def _is_right(self, guess: int, written: int) -> bool:
-        """Whether the target wrote what the drafter guessed."""
+        """True if the target wrote what the drafter guessed."""
 
     @abstractmethod
     def _expected(self, guess: Guess, wanted: Distribution, recovered: int | None) -> float | None:
-        """How likely a guess that is drawn is accepted, where the target wants `wanted`; `recovered` is what was
-        written in its place, where it was rejected. None where that cannot be said."""
+        """How likely a drawn guess is to be accepted where the target wants `wanted`; `recovered` is what was written
+        in its place if it was rejected. None where that cannot be said."""
 
     def _judged(self, guess: Guess, verdict: Verdict, place: int, is_drafted: bool) -> float | None:
-        """Whether the guess at that place of the draft is accepted. Where it is drawn, how likely that is: the draw
-        itself says the same with much noise, and of one that was not worth drawing it says nothing at all."""
+        """Whether the guess at that place of the draft is accepted; if it is drawn, how likely that is: the draw itself
+        says the same with much noise, and nothing about one that was not worth drawing."""
         if guess.proposed is not None:
             is_rejected = is_drafted and place >= verdict.num_accepted
             recovered = verdict.tokens[place] if is_rejected else None
@@ -221,7 +221,7 @@ class DrafterProposer(SuppliedProposer):
         return self._is_right(guess.token, verdict.tokens[place])
 
     def _follow(self, context: Context) -> Sequence[int]:
-        """The tokens that were written since the last draft, and that it should read."""
+        """The tokens written since the last draft, which it should read."""
         start = self._num_followed
         if not self._goes_on_from_last(context):
             start = self._begin(context)
@@ -234,7 +234,7 @@ class DrafterProposer(SuppliedProposer):
         return [*context.tokens[start:], context.pending] if start <= len(context.tokens) else ()
 
     def _goes_on_from_last(self, context: Context) -> bool:
-        """Whether this is the reply that was followed last, and nothing but longer."""
+        """True if this is the reply that was followed last, only longer."""
         if self._is_over or context.turns is not self._turns or context.reply_start != self._reply_start:
             return False
         place = self._num_followed - 1
@@ -243,7 +243,7 @@ class DrafterProposer(SuppliedProposer):
         return place == len(context.tokens) and context.pending == self._last
 
     def _catch_up(self, ending: Ending) -> LogitRow:
-        """Makes the drafter hold this. The logits after it."""
+        """Makes the drafter hold this, and returns the logits after it."""
         size, num_certain, tokens = self._drafter.max_held, self._num_certain, ending.tokens
         self._num_certain += ending.num_certain
         num_wanted = num_certain + len(tokens)
@@ -274,48 +274,50 @@ class DrafterProposer(SuppliedProposer):
         self._held += tokens
         return logits
 
-    def _outlook(self, logits: LogitRow, hopes: Callable[[int], Hopes | None]) -> Outlook:
-        """What is drafted from: the drafter's distribution, mixed with what is hoped for where that may matter. `hopes`
-        is given the drafter's likeliest token."""
+    def _outlook(self, logits: LogitRow, hopes: Callable[[int], Hopes | None]) -> DraftOutlook:
+        """The logits to draft from: the drafter's distribution, blended with what is expected where that may matter.
+        `hopes` is given the drafter's likeliest token."""
         outlook, likeliest = outlook_of(logits), int(logits.argmax())
         found = hopes(likeliest) if outlook.probability(likeliest) < SURE_ALONE else None
         if found is None:
             return outlook
         return blended(outlook, found, self._calibration.share(len(_PRIORS) + found.kind))
 
-    def _kind_of(self, outlook: Outlook, token: int) -> int:
-        """Of a guess that is the likeliest token, or what is left when others are ruled out."""
-        return kind_of(self._drafter.chance(outlook.probability(token)))
+    def _kind_of(self, outlook: DraftOutlook, token: int) -> int:
+        """The kind of a guess that is the likeliest token, or the likeliest of those not ruled out."""
+        return bisect_right(_CONFIDENCES, self._drafter.chance(outlook.probability(token)))
 
-    def _note_beside(self, outlook: Outlook, likeliest: int, place: int, others: Collection[int] = ()) -> None:
-        """Keeps what is likeliest but for that token and others, at that place of the draft, where branches are
+    def _note_alternatives(
+        self, outlook: DraftOutlook, likeliest: int, place: int, others: Collection[int] = ()
+    ) -> None:
+        """Keeps the likeliest tokens besides that one and `others`, at that place of the draft, where branches are
         wanted."""
-        if not self._num_beside or outlook.probability(likeliest) > 1 - _BESIDE[0]:
+        if not self._most_branches or outlook.probability(likeliest) > 1 - _ALTERNATIVES[0]:
             return
         logits = outlook.logits.copy()
         logits[[likeliest, *others]] = -np.inf
-        for _ in range(_MOST_BESIDE):
+        for _ in range(_MOST_ALTERNATIVES):
             found = int(logits.argmax())
-            kind = bisect_right(_BESIDE, outlook.probability(found)) - 1
+            kind = bisect_right(_ALTERNATIVES, outlook.probability(found)) - 1
             if kind < 0:
                 break
             if (token := self._alone(found)) is not None:
-                self._beside.append(_Beside(place, token, _FIRST_BESIDE + kind))
+                self._alternatives.append(_Alternative(place, token, _FIRST_ALTERNATIVE + kind))
             logits[found] = -np.inf
 
     def _is_worth_checking(self, guess: Guess, worth: Worth) -> bool:
-        """Whether that guess should be at the next place of the draft; it is refused otherwise."""
+        """Returns whether that guess belongs at the next place of the draft; notes it as refused otherwise."""
         if worth.is_checked([*self._chances(), self._calibration.chance(guess.kind)]):
             return True
         self._refused = guess
         return False
 
     def _chances(self) -> list[float]:
-        """Of the draft so far."""
+        """The chances of the draft so far."""
         return [*self._calibration.chances([guess.kind for guess in self._drafted])]
 
     def _draft(self, tokens: Sequence[int], limit: int, path: DraftPath | None = None) -> Draft:
-        """The first `limit` tokens, of those that were drafted, and what is beside them."""
+        """A draft of the first `limit` tokens, with alternatives to them."""
         if len(tokens) > limit:
             del self._drafted[limit:]
             self._refused = None  # was meant for a place further on
@@ -324,14 +326,16 @@ class DrafterProposer(SuppliedProposer):
         of_texts = [guess.is_of_texts for guess in self._drafted]
         origins = tuple(texts if each else own for each in of_texts) if any(of_texts) else ()
         draft = Draft(tuple(tokens[:limit]), path, chances, *passes, own, num_read=self._num_read, origins=origins)
-        return self._with_beside(draft) if self._beside else draft
+        return self._with_alternatives(draft) if self._alternatives else draft
 
-    def _with_beside(self, draft: Draft) -> Draft:
-        """The draft, and the likeliest of what is beside it."""
+    def _with_alternatives(self, draft: Draft) -> Draft:
+        """The draft with the likeliest alternatives to its tokens."""
         num_tokens, reached = len(draft.tokens), (1.0, *draft.reached)
-        inside = [each for each in self._beside if each.place < num_tokens and each.token != draft.tokens[each.place]]
+        inside = [
+            each for each in self._alternatives if each.place < num_tokens and each.token != draft.tokens[each.place]
+        ]
         inside.sort(key=lambda each: -reached[each.place] * self._calibration.share(each.kind))
-        del inside[self._num_beside :]
+        del inside[self._most_branches :]
         if not inside:
             return draft
         return replace(
@@ -344,10 +348,11 @@ class DrafterProposer(SuppliedProposer):
 
 
 def measure_step(drafter: Drafter) -> float:
-    """Seconds for reading one token, at best, with the number of threads that is quickest, which the drafter keeps to.
-    It goes on holding what it holds, but for the last token where there is no room for another."""
+    """Seconds for reading one token, at best, with the fastest number of threads, which the drafter keeps. It goes on
+    holding what it holds, except for the last token where there is no room for another."""
     num_held = min(drafter.num_held, drafter.max_held - 1)
-    best_s = dict.fromkeys(_numbers_of_threads(drafter.most_threads), math.inf)
+    most = drafter.most_threads
+    best_s = dict.fromkeys(sorted({1, min(2, most), most}), math.inf)
     began = time.perf_counter()
     for turn in range(_MOST_TURNS):
         for num_threads in best_s:  # in turns, so that other work of the machine disturbs all of them alike
@@ -364,13 +369,9 @@ def measure_step(drafter: Drafter) -> float:
     return best_s[quickest]
 
 
-def _numbers_of_threads(most: int) -> list[int]:
-    return sorted({1, min(2, most), most})
-
-
 @lru_cache(maxsize=8)
 def drafting(sampling: SamplingSettings) -> SamplingSettings:
-    """What a drafter's distribution is made with: as the target's, so that the two are alike."""
+    """The settings of a drafter's distribution: as the target's, so that the two are alike."""
     return replace(
         sampling,
         top_k=min(sampling.top_k or _MOST_CANDIDATES, _MOST_CANDIDATES),
@@ -378,7 +379,3 @@ def drafting(sampling: SamplingSettings) -> SamplingSettings:
         presence_penalty=0.0,
         frequency_penalty=0.0,
     )
-
-
-def kind_of(confidence: float) -> int:
-    return bisect_right(_CONFIDENCES, confidence)

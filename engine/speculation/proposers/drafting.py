@@ -31,8 +31,6 @@ class NgramMemory(Protocol):
 
 
 class Known(TypedDict, total=False):
-    """What a learner goes on from."""
-
     adapter: Adapter | None
     candidate: Adapter | None
     gain: Gain  # of the adapter, on replies since it is in use
@@ -49,12 +47,13 @@ class Teachable(Protocol):
 
     @property
     def num_weights(self) -> int:
-        """Of the drafter's matrices."""
+        """The number of weights in the drafter's matrices."""
         ...
 
     def make_learner(self, **known: Unpack[Known]) -> Learner:
-        """One for the known adapter, by default the one in use, that goes on from the candidate, by default from the
-        same; for any one thread. Its judge goes on from what the adapter brought and what is known of the candidate."""
+        """A learner for the known adapter, by default the one in use, that goes on from the candidate, by default from
+        the same; for any one thread. Its judge goes on from what the adapter brought and what is known of the
+        candidate."""
         ...
 
     def read_adapter(self, data: bytes) -> Adapter:
@@ -62,12 +61,13 @@ class Teachable(Protocol):
         ...
 
     def use(self, adapter: Adapter | None) -> None:
-        """From the next reply on it drafts with this adapter; None: with its original weights. From any thread."""
+        """Switches to this adapter from the next reply on; None: to its original weights. From any thread."""
         ...
 
 
 class Translator:
-    """Between the tokens of a drafter and those of a target: the map of both vocabularies, and what was learned."""
+    """Translates between the tokens of a drafter and those of a target: the map of both vocabularies, and what was
+    learned."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class Translator:
         self._merges = merges
 
     def open(self, memory: NgramMemory | None) -> tuple[StringTrie, NgramCache | None, Callable[..., None]]:
-        """What a proposer translates with, and a function that stores changes to it. Raises StoreUnusable."""
+        """Opens what a proposer translates with, and a function that stores changes to it. Raises StoreUnusable."""
         if not self._merges:
             return StringTrie.direct_only(self.map), None, lambda _changed: None
         trie = StringTrie(self.map)
@@ -134,12 +134,12 @@ class Drafting:
 
     @property
     def teachable(self) -> Teachable | None:
-        """Itself, where the drafter can learn adapters."""
+        """This, if the drafter can learn adapters."""
         return None
 
     def renew_ngrams(self, memory: NgramMemory) -> None:
-        """From the next reply on it translates with the n-grams of `memory`, and stores changes there; what it has
-        learned and not stored yet is dropped. From any thread. Raises StoreUnusable."""
+        """Switches to the n-grams of `memory` from the next reply on, and stores changes there; what it has learned and
+        not stored yet is dropped. From any thread. Raises StoreUnusable."""
         if self._translator is not None:
             trie, cache, store = self._translator.open(memory)
             if cache is not None:

@@ -41,7 +41,7 @@ class TeachableGgufDrafting(Drafting):
         translator: Translator | None,
         make_translator: Callable[[], Translator],
     ) -> None:
-        """`make_translator`: samples to learn from are translated also where the proposer needs no translation."""
+        """`make_translator`: samples to learn from are translated even if the proposer needs no translation."""
         super().__init__(source, source.key, target, proposer, translator)
         self._drafter = drafter
         self._drafter_vocabulary = vocabulary

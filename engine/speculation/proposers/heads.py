@@ -1,8 +1,8 @@
 """Heads as a proposer: they guess from the state that the target's last pass left anyway, all of them at once.
 
 Each guess is certain of its token, so a draft is checked like one of recall, and stays exact at any temperature. The
-likeliest token of each head is the trunk; where rows are cheap, other tokens of a head stand beside it, and the heads
-behind guess after them the same. How likely a guess is right is learned by its head, by how sure that is, and by where
+likeliest token of each head is the trunk; where rows are cheap, a head's other tokens branch off it, and the later
+heads guess the same after them. How likely a guess is right is learned by its head, by how sure that is, and by where
 in the tree it is, from every round, whatever was checked in it.
 """
 
@@ -29,19 +29,19 @@ from engine.values.errors import DrafterUnusable
 
 _SURE = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # borders between kinds of guesses, by their probability
 _PRIORS = (0.06, 0.14, 0.24, 0.34, 0.44, 0.54, 0.64, 0.74, 0.85, 0.92, 0.96)  # that the likeliest is right
-_BESIDE_SURE = (0.02, 0.05, 0.1, 0.2, 0.3)  # the same of others
-_BESIDE_PRIORS = (0.01, 0.03, 0.06, 0.11, 0.18, 0.26)
-_BEHIND_PRIORS = (0.05, 0.11, 0.2, 0.28, 0.36, 0.44, 0.52, 0.6, 0.7, 0.8, 0.85)  # of the likeliest behind such a one
-_FIRST_BESIDE = MOST_HEADS * len(_PRIORS)
-_FIRST_BEHIND = _FIRST_BESIDE + MOST_HEADS * len(_BESIDE_PRIORS)
-_LEAST = 0.03  # chance that a token beside the trunk or behind one is reached
+_BRANCH_SURE = (0.02, 0.05, 0.1, 0.2, 0.3)  # the same of others
+_BRANCH_PRIORS = (0.01, 0.03, 0.06, 0.11, 0.18, 0.26)
+_AFTER_PRIORS = (0.05, 0.11, 0.2, 0.28, 0.36, 0.44, 0.52, 0.6, 0.7, 0.8, 0.85)  # of the likeliest after such a one
+_FIRST_BRANCH = MOST_HEADS * len(_PRIORS)
+_FIRST_AFTER = _FIRST_BRANCH + MOST_HEADS * len(_BRANCH_PRIORS)
+_LEAST = 0.03  # chance that a token of a branch is reached
 _NEWEST_STEP = 0.05  # weight of the newest guess in what one takes
 _TURNS = 8  # guesses that are timed
 
 
 @dataclass(frozen=True, slots=True)
 class _Outlook:
-    """What the heads guess in a round, by head and rank."""
+    """The guesses of the heads in a round, by head and rank."""
 
     tokens: list[list[int]]
     probabilities: list[list[float]]
@@ -49,12 +49,12 @@ class _Outlook:
     def kind(self, head: int, rank: int = 0) -> int:
         sure = self.probabilities[head][rank]
         if rank:
-            return _FIRST_BESIDE + head * len(_BESIDE_PRIORS) + bisect_right(_BESIDE_SURE, sure)
+            return _FIRST_BRANCH + head * len(_BRANCH_PRIORS) + bisect_right(_BRANCH_SURE, sure)
         return head * len(_PRIORS) + bisect_right(_SURE, sure)
 
-    def kind_behind(self, head: int) -> int:
-        """Of its likeliest, behind a token that is beside the trunk."""
-        return _FIRST_BEHIND + bisect_right(_SURE, self.probabilities[head][0])
+    def kind_after(self, head: int) -> int:
+        """The kind of its likeliest token after one that is off the trunk."""
+        return _FIRST_AFTER + bisect_right(_SURE, self.probabilities[head][0])
 
     def rank_of(self, head: int, token: int) -> int | None:
         return self.tokens[head].index(token) if token in self.tokens[head] else None
@@ -70,7 +70,7 @@ class HeadsProposer(SuppliedProposer):
         super().__init__(label)
         self._heads = heads
         self._silent = target.special | target.end_of_generation  # a draft ends before such a token
-        self._calibration = Calibration([*_PRIORS * MOST_HEADS, *_BESIDE_PRIORS * MOST_HEADS, *_BEHIND_PRIORS])
+        self._calibration = Calibration([*_PRIORS * MOST_HEADS, *_BRANCH_PRIORS * MOST_HEADS, *_AFTER_PRIORS])
         self._outlook: _Outlook | None = None  # of this round
         self._counts = True  # whether its guesses are to be noted in `_guesses`
 
@@ -108,7 +108,7 @@ class HeadsProposer(SuppliedProposer):
         for head, token in enumerate(written[: len(outlook.tokens)]):
             rank = outlook.rank_of(head, token)
             if not is_on_trunk:
-                self._calibration.note(outlook.kind_behind(head), rank == 0, leans=False)
+                self._calibration.note(outlook.kind_after(head), rank == 0, leans=False)
                 if rank != 0:
                     return
                 continue
@@ -122,7 +122,7 @@ class HeadsProposer(SuppliedProposer):
             is_on_trunk = rank == 0
 
     def _with_branches(self, trunk: Draft, outlook: _Outlook, most: int) -> Draft:
-        """The draft, and beside its tokens the likeliest others of the same heads, each with what follows it."""
+        """The draft, and branches of the likeliest other tokens of the same heads, each with what follows it."""
         if most < 1:
             return trunk
         reached = (1.0, *trunk.reached)
@@ -137,17 +137,17 @@ class HeadsProposer(SuppliedProposer):
         tokens, chances, parents = [*trunk.tokens], [*trunk.chances], [*chain(len(trunk.tokens))]
         for hope, head, token, chance in sorted(begun, reverse=True)[:most]:
             parent = head - 1
-            for each, its_chance in ((token, chance), *self._behind(outlook, head, hope)):
+            for each, its_chance in ((token, chance), *self._after(outlook, head, hope)):
                 parents.append(parent)
                 tokens.append(each)
                 chances.append(its_chance)
                 parent = len(tokens) - 1
         return replace(trunk, tokens=tuple(tokens), chances=tuple(chances), parents=as_parents(parents))
 
-    def _behind(self, outlook: _Outlook, head: int, reached: float) -> Iterator[tuple[int, float]]:
-        """What follows another token of that head, and its chances."""
-        for behind in range(head + 1, len(outlook.tokens)):
-            token, chance = outlook.tokens[behind][0], self._calibration.chance(outlook.kind_behind(behind))
+    def _after(self, outlook: _Outlook, head: int, reached: float) -> Iterator[tuple[int, float]]:
+        """The tokens that follow another token of that head, and their chances."""
+        for later in range(head + 1, len(outlook.tokens)):
+            token, chance = outlook.tokens[later][0], self._calibration.chance(outlook.kind_after(later))
             reached *= chance
             if reached < _LEAST or token in self._silent:
                 return

@@ -22,7 +22,7 @@ from engine.values.sentences import say
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """All that a proposer may look at before a round."""
+    """The information that a proposer may use before a round."""
 
     turns: Sequence[ChatTurn]  # the conversation that is being answered; the prompt as text
     tokens: Sequence[int]  # held by the target, prompt and reply so far; a view that changes after the round
@@ -31,13 +31,13 @@ class Context:
     sampling: SamplingSettings  # the target's distribution is made with these
     dice: Dice  # for proposers that draw
     learns: bool = True  # whether proposers may learn from the reply
-    max_branches: int = 1  # that a draft may have, beginning behind the pending token
+    max_branches: int = 1  # that a draft may have, beginning after the pending token
     ahead: tuple[int, ...] = ()  # another proposer's guess at the tokens after the pending one, to continue
     # What the target drew the pending token from: see `TellingTarget.states`. A view that its next pass
     # overwrites; None after the prompt, and where no proposer needs `TargetFeature.STATES`.
     state: StateRow | None = None
     owner: Owner = USER  # for whom it drafts
-    # What the user's texts usually go on with, after the pending token and these.
+    # What usually follows in the user's texts, after the pending token and these.
     expect: Callable[[Sequence[int]], Expected | None] = lambda _ahead: None
 
 
@@ -49,11 +49,11 @@ class Worth(Protocol):
     """
 
     def is_checked(self, chances: Sequence[float]) -> bool:
-        """Whether the last of these tokens should be in the draft."""
+        """True if the last of these tokens should be in the draft."""
         ...
 
     def goes_on(self, chances: Sequence[float]) -> bool:
-        """Whether one more guess after these is worth its time."""
+        """True if one more guess after these is worth its time."""
         ...
 
 
@@ -77,7 +77,7 @@ class Proposer(Protocol):
     origin: Origin  # `origin.key` names it in drafts, figures and the store
     label: str = ""  # within a sentence; empty: as the origin's
     needs: frozenset[TargetFeature] = frozenset({TargetFeature.ROLLBACK})  # without these it is switched off
-    loads: bool = False  # takes long to build, so that it joins from a thread of its own
+    loads: bool = False  # takes long to build, so it joins from a thread of its own
     is_free: bool = False  # its guesses take no time: it is asked before every round, for all it has
     continues: bool = False  # can go on from another proposer's guess (`Context.ahead`)
     asks_what_is_wanted: bool = False  # looks at `Verdict.wanted`
@@ -95,49 +95,49 @@ class Proposer(Protocol):
 
     @property
     def calibration(self) -> Calibration | None:
-        """What it knows of the chances of its guesses; kept from one start of the app to the next."""
+        """The chances of its guesses as learned; kept from one start of the app to the next."""
         return None
 
     def measure_cost(self) -> float:
-        """Seconds of guessing one token at best, tried out here and now, while nobody waits for a reply."""
+        """Seconds of guessing one token at best, measured right here, while no one waits for a reply."""
         return 0.0
 
     def num_unread(self, context: Context) -> int:  # noqa: ARG002
-        """About how many tokens of the target it would have to read before it can guess."""
+        """The approximate number of tokens of the target it would have to read before it can guess."""
         return 0
 
     def propose(self, context: Context, limit: int, worth: Worth) -> Draft:
-        """At most `limit` (at least 1) tokens of the target, with their chances, to follow the pending one and
+        """Guesses at most `limit` (at least 1) tokens of the target, with their chances, to follow the pending one and
         `context.ahead`; may be empty. Ends where `worth` says so; a free proposer need not ask, and its draft has no
         path, since it may be cut."""
         ...
 
     def follow(self, context: Context, limit: int) -> Draft:  # noqa: ARG002
-        """Of a free proposer that has proposed in this round: at most `limit` tokens to follow `context.ahead`, as for
-        `propose`."""
+        """Guesses at most `limit` tokens to follow `context.ahead`, as for `propose`. For free proposers that have
+        proposed in this round."""
         return NO_DRAFT
 
     def widened(self, draft: Draft, room: int, branches: int, cost: Callable[[int], float]) -> Draft:  # noqa: ARG002
-        """Of a free proposer that has proposed in this round: the draft that is going to be checked, with at most
-        `room` tokens beside it, in so many branches, for what their rows tell; `cost`: tokens that are lost by so many
-        rows more."""
+        """Adds at most `room` tokens in at most `branches` branches to the draft about to be checked, for what their
+        rows show; `cost`: the tokens lost by a number of further rows. For free proposers that have proposed in this
+        round."""
         return draft
 
     def expect(self, ahead: Sequence[int]) -> Expected | None:  # noqa: ARG002
-        """Of a free proposer that has proposed in this round: what it takes to be likely after the pending token and
-        these, for others to weigh against what they think themselves."""
+        """The tokens that are likely after the pending one and these, for others to weigh against their own guesses.
+        For free proposers that have proposed in this round."""
         return None
 
     def observe(self, verdict: Verdict) -> None:  # noqa: ARG002
-        """The outcome of the round, whoever drafted in it."""
+        """Takes in the outcome of the round, whoever drafted in it."""
         return
 
     def end_reply(self) -> None:
-        """The reply is over; what it taught can be stored."""
+        """Called when the reply is over; what it taught can be stored."""
         return
 
     def change_owner(self) -> None:
-        """The next draft is for another owner: what it holds of the texts of the one before is dropped."""
+        """Called when the next draft is for another owner: drops what it holds of the texts of the one before."""
         return
 
 

@@ -1,15 +1,15 @@
 """Lookahead: what the target itself takes to be likely, gathered from passes that were run anyway (Fu et al., arXiv
 2402.02057).
 
-Every row of a pass says what the target wants after the tokens before it, also behind a rejected token, where its
-answer is lost otherwise: one step of a Jacobi iteration. The *pool* keeps these n-grams, a token after the last five,
-three, two and one, together with those of the chat at hand. A guess follows the pool from the pending token on, by the
-longest context that is known. How sure such a guess is, by the length of the context and by whether the pool was of one
-mind, is learned from every round, as recall does it; so the pace checks a guess only where its row pays. The pool is
-that of one reply and gone with it. No model and no memory of the user is needed.
+Every row of a pass says what the target wants after the tokens before it, even after a rejected token, where its answer
+is lost otherwise: one step of a Jacobi iteration. The *pool* keeps these n-grams, a token after the last five, three,
+two and one, together with those of the present chat. A guess follows the pool from the pending token on, by the longest
+context that is known. How sure such a guess is, by the length of the context and by whether the pool agreed, is learned
+from every round, as recall does it; so the draft policy checks a guess only where its row pays. The pool belongs to one
+reply and ends with it. No model and no memory of the user is needed.
 
-Where rows cost next to nothing, a *window* of guesses stands beside the draft (`window.py`): its rows fill the pool,
-too. As many columns are drawn as bring more tokens than they cost; what a column brings is learned.
+Where rows cost next to nothing, a *window* of guesses is added to the draft: its rows fill the pool, too. As many
+columns are drawn as bring more tokens than they cost; what a column brings is learned.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _MOST_TOKENS = 256  # of the chat, the latest, that a reply begins with: the res
 _NEGLIGIBLE = 0.02  # chance that a guess is accepted as far as that
 _MOST_ALIKE = 2  # times in a row that a token was seen after a context, beyond which no more is concluded
 
-# That a guess is accepted: by what is known of it, and by the length of the context, the longest first. Doubtful: what
-# was written shows what guesses were worth that nobody checked, so it need not pay to find out.
+# That a guess is accepted: by what is known of it, and by the length of the context, the longest first. They are low:
+# what was written shows what unchecked guesses were worth, so it need not pay to find out.
 _PRIORS = (
     *(0.36, 0.25, 0.15, 0.06),  # written after the context the last time
     *(0.50, 0.36, 0.25, 0.12),  # written after it twice or more
@@ -58,7 +58,7 @@ class _Seen(NamedTuple):
     where: int  # the last time
 
     def kind(self, place: int) -> int:
-        """Of a guess by the context of the length at that place."""
+        """The kind of a guess by the context of the length at that place."""
         return (2 * self.where + self.times - 1) * len(_LENGTHS) + place
 
 
@@ -78,7 +78,8 @@ class Pool:
                 self._seen[key] = _Seen(token, times, where)
 
     def follow(self, tail: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """The tokens after a text that ends so, without end or as far as is known, each with its kind as a guess."""
+        """The tokens after a text that ends in `tail`, without end or as far as is known, each with its kind as a
+        guess."""
         line = [*tail[-_LONGEST:]]
         while (found := self._longest(line)) is not None:
             token, kind = found
@@ -94,7 +95,7 @@ class Pool:
 
 
 class LookaheadProposer(Proposer):
-    """Guesses by what the target wanted in this reply, also where it was not written."""
+    """Guesses by what the target wanted in this reply, even where it was not written."""
 
     origin = LOOKAHEAD
     is_free = True
@@ -135,7 +136,7 @@ class LookaheadProposer(Proposer):
             return draft
         self._columns, self._brought = _MEMORY * self._columns + columns, _MEMORY * self._brought
         self._window = self._window or Window(cycle(self._begun).__next__)
-        return self._window.beside(draft, columns, self.origin.key)
+        return self._window.added_to(draft, columns, self.origin.key)
 
     def observe(self, verdict: Verdict) -> None:
         for place, ((token, kind), written) in enumerate(zip(self._guess, verdict.tokens, strict=False)):
@@ -171,7 +172,6 @@ class LookaheadProposer(Proposer):
         return Draft(tuple([token for token, _ in guess]), chances=tuple(chances), proposer=self.origin.key), guess
 
     def _read(self, context: Context) -> None:
-        """Adds what was written since."""
         tokens = context.tokens
         if context.turns is not self._turns or len(tokens) + 1 < self._num_known:
             self.end_reply()

@@ -2,11 +2,11 @@
 
 Places are found by the longest suffix that matches (see `numerics.suffix_index`). What followed there votes. The
 place that is quoted is kept, and as long as it is right it votes with all that was copied from it, however many places
-look alike. Where votes split and rows are cheap, what others voted for stands beside it as a branch. Where a token of
-the quoted place comes out otherwise, the copy is resumed behind the change (`copying.py`), if that is likelier than
-what other places say. The length of the match, the agreement of the votes and whether a place stands in the prompt give
-each token its kind; the chance of each kind is learned from every round, also from those that others drafted: from the
-chance that the target gave each guess, whatever it drew. Looking up and counting takes some thirty microseconds.
+look alike. Where votes split and rows are cheap, the outvoted continuations become branches. Where a token of the
+quoted place comes out differently, the copy is resumed after the change (`copying.py`), if that is likelier than what
+other places say. The length of the match, the agreement of the votes and whether a place is in the prompt give each
+token its kind; the chance of each kind is learned from every round, even those that others drafted: from the chance
+that the target gave each guess, whatever it drew. Looking up and counting takes some thirty microseconds.
 
 SuffixDecoding (arXiv 2411.04975) scores a path by the product of count ratios; here the ratio is one of two things that
 a calibrated chance depends on.
@@ -34,7 +34,7 @@ from engine.values.learned import RecallText
 from engine.values.owner import USER, Owner
 
 MOST_TOKENS = 1_000_000  # of texts to recall; beyond, the oldest texts are left out
-_FEW_TOKENS = 8192  # are indexed anew with every text that comes
+_FEW_TOKENS = 8192  # are indexed again with every text that comes
 _FEW_SHARE = 8  # so are as many as an eighth of the others
 
 _MOST_PLACES = 8  # of each text
@@ -42,8 +42,8 @@ _HERE = 2.0  # weight of a place in this chat, against one in an earlier chat
 _FADING = 0.9  # from one place to the one before it
 _POWER = 3  # of the length of a match, in its weight: the longest have most say
 _LENGTHS = (2, 3, 4, 6, 9, 14, 21, 32, 64)  # of matches, from which on they are of another kind
-_SINGLE, _OF_PROMPT, _AGREED = range(3)  # one voter; one that stands in the prompt; several, all of one mind
-_CONTESTED = (0.0, 0.5, 0.65, 0.8, 0.9)  # shares of the votes, where they are not, the same
+_SINGLE, _OF_PROMPT, _AGREED = range(3)  # one voter; one in the prompt; several that all agree
+_CONTESTED = (0.0, 0.5, 0.65, 0.8, 0.9)  # shares of the votes where they do not, the same
 _CONTESTED_LENGTHS = (2, 6, 21)
 _SHARES = (0.12, 0.3)  # of the votes, from which on a branch begins with another kind
 # That a token is accepted: over replies of seven models, without texts of earlier chats.
@@ -58,21 +58,21 @@ _PRIORS = (
     *copying.PRIORS,
 )
 _FIRST_CONTESTED = 3 * len(_LENGTHS)
-_FIRST_BESIDE = _FIRST_CONTESTED + len(_CONTESTED) * len(_CONTESTED_LENGTHS)
+_FIRST_BRANCH = _FIRST_CONTESTED + len(_CONTESTED) * len(_CONTESTED_LENGTHS)
 _FIRST_RESUMED = len(_PRIORS) - len(copying.PRIORS)
-_BESIDE = range(_FIRST_BESIDE, _FIRST_RESUMED)
+_BRANCHES = range(_FIRST_BRANCH, _FIRST_RESUMED)
 _UNSURE = range(_FIRST_RESUMED, _FIRST_RESUMED + copying.NUM_UNSURE)
 # By agreement and length of the match.
 _KINDS = tuple(
     [agreement * len(_LENGTHS) + bisect_right(_LENGTHS, length) - 1 for length in range(_LENGTHS[-1] + 1)]
     for agreement in (_SINGLE, _OF_PROMPT, _AGREED)
 )
-_LONGEST_BESIDE = 6  # tokens of a branch
+_LONGEST_BRANCH = 6  # tokens
 
 
 @dataclass(frozen=True, slots=True)
 class _Guess:
-    num_ahead: int  # tokens of another's draft before it
+    num_ahead: int  # tokens of another proposer's draft before it
     tokens: list[int]
     kinds: list[int]  # of each token
     parents: list[int]  # as in a draft, also of a chain
@@ -80,13 +80,14 @@ class _Guess:
 
 @dataclass(frozen=True, slots=True)
 class _Quoted:
-    """Where the text at hand was quoted from."""
+    """Where the present text was quoted from."""
 
     cursor: Occurrence | None = None  # the place quoted last, as far as it was right
-    copy: Copy | None = None  # the one that was made last, also behind changes
+    copy: Copy | None = None  # the latest one, even after changes
 
     def moved(self, new: Sequence[int], is_slip: bool = False) -> _Quoted:
-        """After `new`, the next tokens of the text; `is_slip`: whether the first that was not expected is one."""
+        """The places after `new`, the next tokens of the text; `is_slip`: whether the first unexpected one is a
+        slip."""
         cursor = self.cursor and self.cursor.moved(new)
         copy = self.copy and self.copy.moved(new, is_slip)
         if cursor is None and self.cursor is not None and (copy is None or (self.copy is not None and self.copy.since)):
@@ -94,7 +95,7 @@ class _Quoted:
         return _Quoted(cursor, copy)
 
     def has_slipped(self, verdict: Verdict) -> bool:
-        """Whether the target gave the token that was expected a good chance where it drew another one."""
+        """True if the target gave the token that was expected a good chance where it drew another one."""
         expected = self.copy.guess(len(verdict.tokens))[0] if self.copy is not None else []
         if not expected and self.cursor is not None:
             expected = self.cursor.continuation(len(verdict.tokens))
@@ -108,7 +109,7 @@ _NOTHING_QUOTED = _Quoted()
 
 
 class RecallProposer(Proposer):
-    """Quotes the chat at hand and texts of earlier ones."""
+    """Quotes the present chat and texts of earlier ones."""
 
     origin = RECALL
     is_free = True
@@ -145,7 +146,7 @@ class RecallProposer(Proposer):
         return self._quote([*self._text.tail(), *context.ahead], quoted, limit, len(context.ahead))[0]
 
     def expect(self, ahead: Sequence[int]) -> Expected | None:
-        """By what followed the last few tokens elsewhere, in all places: see `numerics.habits`."""
+        """The tokens that followed the last few elsewhere, in all places: see `numerics.habits`."""
         tail = [*self._text.tail()[-LONGEST_CONTEXT:], *ahead]
         return expected(
             [self._text.habits, *(index.habits for index in self._indexes(self._owner))], tail[-LONGEST_CONTEXT:]
@@ -169,34 +170,34 @@ class RecallProposer(Proposer):
                 _Place(place, weight * _FADING**age, place.position < end) for age, place in enumerate(reversed(found))
             ]
             weight = 1.0
-        beside: list[_Beside] = []
+        branches: list[_Branch] = []
         tokens: list[int] = []
         kinds: list[int] = []
         place: Occurrence | None = None
         if places:
-            tokens, kinds, place = _vote(places, limit, beside if max_branches > 1 else None)
+            tokens, kinds, place = _vote(places, limit, branches if max_branches > 1 else None)
         copy = quoted.copy
         if copy is not None and copy.is_resumed and any(copy.place.tokens is source.tokens for source in sources):
             resumed, their_kinds = self._resumed(copy, limit)
             if resumed and (not tokens or self._calibration.share(their_kinds[0]) > self._calibration.share(kinds[0])):
-                tokens, kinds, beside = resumed, their_kinds, []
+                tokens, kinds, branches = resumed, their_kinds, []
         if not tokens:
             return NO_DRAFT, place
         parents = [*chain(len(tokens))]
-        for branch in sorted(beside, key=lambda each: -each.share)[: max_branches - 1]:
+        for branch in sorted(branches, key=lambda each: -each.share)[: max_branches - 1]:
             more, more_kinds = branch.guess()
             parents += [branch.parent, *range(len(tokens), len(tokens) + len(more) - 1)]
             tokens, kinds = tokens + more, kinds + more_kinds
         self._guesses.append(_Guess(num_ahead, tokens, kinds, parents))
         different = list(dict.fromkeys(kinds))
         known = dict(zip(different, self._calibration.chances(different), strict=True))
-        known |= {kind: self._calibration.share(kind) for kind in _BESIDE if kind in known}
+        known |= {kind: self._calibration.share(kind) for kind in _BRANCHES if kind in known}
         chances = tuple([known[kind] for kind in kinds])
         return Draft(tuple(tokens), chances=chances, proposer=self.origin.key, parents=as_parents(parents)), place
 
     @staticmethod
     def _resumed(copy: Copy, limit: int) -> tuple[list[int], list[int]]:
-        """How a copy goes on behind a change, and the kind of each token."""
+        """How a copy goes on after a change, and the kind of each token."""
         tokens, kinds = copy.guess(limit)
         more = _more_kinds(_SINGLE, LONGEST_RESUMED, len(tokens) - len(kinds))
         return tokens, [_FIRST_RESUMED + kind for kind in kinds] + more
@@ -209,8 +210,8 @@ class RecallProposer(Proposer):
                     children = [place for place, other in enumerate(guess.parents) if other == parent]
                     for place in children:
                         kind, token = guess.kinds[place], guess.tokens[place]
-                        # That a copy just broke, or who else was right, says little about the text in general.
-                        leans = kind not in _UNSURE and kind not in _BESIDE
+                        # A copy that just broke, or an outvoted guess, says little about the text in general.
+                        leans = kind not in _UNSURE and kind not in _BRANCHES
                         self._calibration.note(kind, verdict.chance(number, token), leans)
                     parent = next((place for place in children if guess.tokens[place] == wanted), len(guess.tokens))
         self._guesses = []
@@ -240,7 +241,7 @@ class RecallProposer(Proposer):
 class RecallTexts:
     """The texts of earlier chats that recall looks in, in the tokens of one vocabulary.
 
-    Two indexes: a large one that is seldom built anew, and a small one for texts that came since. Any thread may call
+    Two indexes: a large one that is seldom rebuilt, and a small one for texts that came since. Any thread may call
     any method; reading `indexes` never waits.
     """
 
@@ -270,7 +271,7 @@ class RecallTexts:
             return message_id in self._texts or message_id in self._new
 
     def forget(self, *conversation_ids: int) -> None:
-        """None of their texts is found any more."""
+        """Drops all texts of these conversations."""
         gone = set(conversation_ids)
         with self._lock:
             left = {number: text for number, text in self._all() if text.conversation_id not in gone}
@@ -307,33 +308,33 @@ class _Voice:
 
     tokens: tuple[int, ...]
     place: Occurrence  # of the longest match among them
-    alone: int  # the agreement, where only its first place votes
+    alone: int  # the agreement if only its first place votes
     weight: float = 0.0
     num_voters: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class _Beside:
-    """Voices that disagree."""
+class _Branch:
+    """Voices that disagree with the majority."""
 
     parent: int  # the place of the last token that they agree with, -1 where they agree with none
     share: float  # of the votes there
     voices: list[_Voice]  # those that go on with the same token
 
     def guess(self) -> tuple[list[int], list[int]]:
-        """The tokens that follow where the longest match among these is, and their kinds."""
+        """The tokens that follow at the longest match among these, and their kinds."""
         voice = max(self.voices, key=lambda each: each.place.length)
         depth = self.parent + 1
-        tokens = [*voice.tokens[depth : depth + _LONGEST_BESIDE]]
-        first = _FIRST_BESIDE + bisect_right(_SHARES, self.share)
+        tokens = [*voice.tokens[depth : depth + _LONGEST_BRANCH]]
+        first = _FIRST_BRANCH + bisect_right(_SHARES, self.share)
         return tokens, [first, *_kinds(self.voices, depth + 1, len(tokens) - 1)]
 
 
 def _vote(
-    places: Sequence[_Place], limit: int, beside: list[_Beside] | None
+    places: Sequence[_Place], limit: int, branches: list[_Branch] | None
 ) -> tuple[list[int], list[int], Occurrence]:
     """The continuation with most votes, token by token among those that agree so far, the kind of each token, and the
-    place of the longest match that it is quoted from. Those who disagree are added to `beside`, if that is given."""
+    place of the longest match that it is quoted from. Those that disagree are added to `branches`, if given."""
     by_tokens: dict[tuple[int, ...], _Voice] = {}
     for place, weight, is_of_prompt in places:
         following = tuple(place.continuation(limit))
@@ -361,12 +362,12 @@ def _vote(
         tokens.append(token)
         share = votes[token] / total
         kinds += _kinds(voices, depth, 1) if len(votes) == 1 else [_contested(share, _longest(voices) + depth)]
-        if beside is not None:
+        if branches is not None:
             for other in votes.keys() - {token}:
                 those = [voice for voice in longer if voice.tokens[depth] == other]
-                beside.append(_Beside(depth - 1, votes[other] / total, those))
+                branches.append(_Branch(depth - 1, votes[other] / total, those))
     best = max(voices, key=lambda voice: voice.place.length)
-    if len(voices) == 1:  # nobody is left to disagree
+    if len(voices) == 1:  # none is left to disagree
         more = best.tokens[len(tokens) :]
         kinds += _kinds(voices, len(tokens), len(more))
         tokens += more
@@ -378,19 +379,19 @@ def _longest(voices: Sequence[_Voice]) -> int:
 
 
 def _contested(share: float, length: int) -> int:
-    """The kind of a token for which such a share votes, after a match of that length."""
+    """The kind of a token with such a share of the votes, after a match of that length."""
     by_length = (bisect_right(_CONTESTED_LENGTHS, length) - 1) * len(_CONTESTED)
     return _FIRST_CONTESTED + by_length + bisect_right(_CONTESTED, share) - 1
 
 
 def _kinds(voices: Sequence[_Voice], depth: int, num_tokens: int) -> list[int]:
-    """Of the tokens from `depth` on that these agree on."""
+    """The kinds of the tokens from `depth` on that these agree on."""
     is_alone = len(voices) == 1 and voices[0].num_voters == 1
     return _more_kinds(voices[0].alone if is_alone else _AGREED, _longest(voices) + depth, num_tokens)
 
 
 def _more_kinds(agreement: int, length: int, num_tokens: int) -> list[int]:
-    """Of so many tokens after a match of that length."""
+    """The kinds of `num_tokens` tokens after a match of that length."""
     by_length = _KINDS[agreement]
     kinds = by_length[length : length + num_tokens]
     return kinds + by_length[-1:] * (num_tokens - len(kinds))

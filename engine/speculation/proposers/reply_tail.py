@@ -19,8 +19,8 @@ class ReplyTail:
     """The drafter's tokens of a text that grows at its end.
 
     A tokenizer may split the same text differently once more of it is known, so the tail is tokenized again and again.
-    A border before the tail moves from the beginning of one word to that of another, since no tokenizer merges across
-    it; tokens before the border are settled.
+    A border before the tail moves from one beginning of a word to the next, since no tokenizer merges across it; tokens
+    before the border are settled.
     """
 
     def __init__(self, vocabulary: DrafterVocabulary) -> None:
@@ -31,8 +31,8 @@ class ReplyTail:
         self._open = b""  # the bytes after the border
 
     def extend(self, data: bytes) -> bool:
-        """False while the vocabulary has no tokens for the end of the text; bytes that cannot be spelled are left out
-        after a while."""
+        """Returns False while the vocabulary has no tokens for the end of the text; bytes that cannot be spelled are
+        left out after a while."""
         self._open += data
         encoded = self._vocabulary.encode(self._open)
         if encoded is None:
@@ -47,7 +47,7 @@ class ReplyTail:
         return True
 
     def with_guess(self, data: bytes) -> list[int] | None:
-        """The tokens behind the settled ones if the text went on with `data`; None where the vocabulary has none.
+        """The tokens after the settled ones if the text went on with `data`; None where the vocabulary has none.
         Changes nothing."""
         return self._vocabulary.encode(self._open + data)
 
@@ -83,12 +83,12 @@ class NgramLessons:
         self._num_learned = 0  # of the drafter's tokens
 
     def skip(self, num_drafted: int) -> None:
-        """The two sides do not spell the same bytes any more: goes on from here, with nothing waiting."""
+        """Resumes from here, with nothing waiting, since the two sides no longer spell the same bytes."""
         self._waiting.clear()
         self._num_learned = num_drafted
 
     def learn(self, new: Sequence[int], drafted: Sequence[int], num_settled: int) -> None:
-        """`new` tokens of the target were written; `drafted` is the whole reply in the drafter's tokens, of which
+        """Takes in `new` tokens of the target; `drafted` is the whole reply in the drafter's tokens, of which
         `num_settled` do not change any more."""
         self._waiting += new
         settled = list(drafted[self._num_learned : num_settled])
@@ -105,7 +105,7 @@ class NgramLessons:
         self._num_learned += num_drafter
 
     def _doubt_wrong_merges(self, groups: Sequence[tuple[list[int], list[int]]], drafted: list[int]) -> None:
-        """Those where the longest match is not what the target wrote."""
+        """Doubts merges where the longest match is not what the target wrote."""
         written: dict[int, tuple[list[int], int]] = {}
         place = 0
         for tokens, string in groups:

@@ -1,4 +1,4 @@
-"""Who drafts for a target: the drafter that is expected to write most tokens per second, or nobody.
+"""Selects the drafter that is expected to write most tokens per second for a target, or none.
 
 Expected is what the costs of passes and steps on this machine and the share of right guesses allow, at the best draft
 length: max over k of (1 + a₁ + a₁a₂ + … + a₁a₂ᵏ⁻¹) · V(1) / (V(k + 1) + k · step), where a₁ is the chance of a first
@@ -23,13 +23,13 @@ from engine.values.drafters import (
 from engine.values.sentences import say
 
 WORTHWHILE = 1.05  # times plain; less is not worth the memory, as estimates are not that good
-_CLEARLY_BETTER = 1.07  # times the drafter in use: what another one must promise to take its place
-_PRIOR_GUESSES = 60.0  # that what is usual counts for
+_CLEARLY_BETTER = 1.07  # times the drafter in use: what another one must promise to replace it
+_PRIOR_GUESSES = 60.0  # that the usual chances count for
 _GENEROUS_CHANCE = 0.8  # where this does not pay, no drafter of this cost ever will
 STEP_OVERHEAD_S = 0.0012  # of a pass of a small model: many small operations
-_STEP_SHARE = 1.5  # a small model reads its bytes so much slower than a large one
+_STEP_SHARE = 1.5  # a small model reads its bytes that much slower than a large one
 _TORCH_BYTES_PER_S = 14e9
-_BELIEVED = 3.0  # times the estimate: a step that took longer at an earlier start says how busy the machine was
+_BELIEVED = 3.0  # times the estimate: a longer step at an earlier start says how busy the machine was
 
 
 GivenStep = Callable[[DrafterSource], float | None]
@@ -81,12 +81,12 @@ class Selection:
         return self._records.get(key, DrafterRecord(key))
 
     def note(self, record: DrafterRecord) -> None:
-        """More is known of this drafter."""
+        """Takes in more of what is known of a drafter."""
         self._seen.add(record.key)
         self._records[record.key] = record
 
     def rule_out(self, key: str) -> None:
-        """This drafter cannot be loaded, or failed."""
+        """Rules out a drafter that cannot be loaded, or failed."""
         self._unusable.add(key)
 
     def choose(self, current: str = "") -> DrafterChoice:
@@ -115,20 +115,20 @@ class Selection:
         return DrafterProspect(source, first, following, seen, step_s, is_measured, speedup, applicant.memory_bytes)
 
     def step_of(self, source: DrafterSource) -> float:
-        """Seconds of a step, as they were last measured or are estimated. What is kept from an earlier start and would
-        rule out a drafter for ever, as only loading it measures it again, is believed up to a point."""
+        """Seconds of a step, as last measured or estimated. A value from an earlier start that would rule out a drafter
+        for ever, as only loading it measures it again, is believed up to a point."""
         known_s, estimated_s = self.record(source.key).step_s, self._estimated_step(source)
         if source.key not in self._seen:
             known_s = min(known_s, _BELIEVED * estimated_s)
         return known_s or estimated_s
 
     def speedup_of(self, choice: DrafterChoice) -> float:
-        """Expected of the chosen drafter; 1 where there is none."""
+        """The expected speed-up of the chosen drafter; 1 where there is none."""
         chosen = (each.speedup for each in choice.prospects if each.source == choice.chosen)
         return max(1.0, next(chosen, 1.0))
 
     def is_clearly_better(self, prospect: DrafterProspect, choice: DrafterChoice) -> bool:
-        """Whether it would take the place of the chosen drafter."""
+        """True if it would replace the chosen drafter."""
         return prospect.speedup > self.speedup_of(choice) * _CLEARLY_BETTER and self._could_pay(prospect.step_s)
 
     def _prospects(self) -> list[DrafterProspect]:
@@ -138,7 +138,8 @@ class Selection:
         return expected_speedup(self._passes, _GENEROUS_CHANCE, _GENEROUS_CHANCE, step_s) > 1
 
     def _estimated_step(self, source: DrafterSource) -> float:
-        """From the target's pass, as both take longer on a busy machine; torch reads no faster than the CPU it uses."""
+        """An estimate from the target's pass, as both take longer on a busy machine; torch reads no faster than the CPU
+        it uses."""
         seconds = 0.0
         if self._target_bytes:
             seconds = _STEP_SHARE * self._passes.of(1) * source.size_bytes / self._target_bytes
@@ -150,7 +151,7 @@ class Selection:
 def expected_speedup(
     passes: PassCosts, chance_first: float, chance_next: float, step_s: float, at_once: bool = False
 ) -> float:
-    """Tokens per second over those of plain decoding, at the best draft length of at least one. `at_once`: one step
+    """Tokens per second relative to plain decoding, at the best draft length of at least one. `at_once`: one step
     guesses all tokens."""
     # A pass over one row takes no longer than one over several: what was measured otherwise was something else.
     single_s = min(passes.of(num_rows) for num_rows in range(1, USUAL_LENGTH + 2))

@@ -24,8 +24,8 @@ _MOST_DIFFERENT = 0.002  # of the tokens: newer models of a family name some tha
 
 
 def shares_vocabulary(target: Vocabulary, pieces: Sequence[bytes]) -> bool:
-    """Whether a drafter with these tokens (as bytes, empty for special ones) has the target's, but for a few of them
-    and for padding behind them."""
+    """True if a drafter with these tokens (as bytes, empty for special ones) has the target's, except for a few of them
+    and for padding after them."""
     size = min(len(target), len(pieces))
     longer = max(len(target), len(pieces))
     num_different = sum(map(bytes.__ne__, _texts(target)[:size], pieces[:size]))
@@ -33,7 +33,8 @@ def shares_vocabulary(target: Vocabulary, pieces: Sequence[bytes]) -> bool:
 
 
 class SharedVocabularyDrafter(DrafterProposer):
-    """Tokens that differ after all are read, as nothing but guesses depends on that, and never drafted."""
+    """A drafter with the target's vocabulary. Tokens that differ nevertheless are read, as only guesses depend on them,
+    and never drafted."""
 
     def __init__(
         self, drafter: Drafter, pieces: Sequence[bytes], target: Vocabulary, label: str = UNNAMED_DRAFTER
@@ -42,14 +43,13 @@ class SharedVocabularyDrafter(DrafterProposer):
         super().__init__(drafter, label)
         self._num_tokens = len(pieces)
         texts = _texts(target)
-        # To be added to the drafter's logits, shape (its vocabulary,): minus infinity for what is never drafted.
+        # Added to the drafter's logits, shape (its vocabulary,): minus infinity for what is never drafted.
         self._mask = np.zeros(len(pieces), np.float32)
         for token, piece in enumerate(pieces):
             if not piece or token >= len(texts) or texts[token] != piece:
                 self._mask[token] = -np.inf
 
     def _begin(self, context: Context) -> int:  # noqa: ARG002
-        """What the target reads is all there is."""
         return 0
 
     def _ending(self, new: Sequence[int], context: Context) -> Ending:
@@ -69,7 +69,7 @@ class SharedVocabularyDrafter(DrafterProposer):
             guess = Guess(self._kind_of(outlook, token), token, blend=outlook.blend)
             if not self._is_worth_checking(guess, worth):
                 break
-            self._note_beside(outlook, token, len(tokens))
+            self._note_alternatives(outlook, token, len(tokens))
             self._drafted.append(guess)
             tokens.append(token)
             if not self._goes_on(limit, worth):
@@ -123,6 +123,6 @@ class SharedVocabularyDrafter(DrafterProposer):
 
 
 def _texts(target: Vocabulary) -> list[bytes]:
-    """Empty for special tokens."""
+    """The target's tokens as bytes, empty for special ones."""
     silent = target.special | target.end_of_generation
     return [b"" if token in silent else piece for token, piece in enumerate(target.pieces)]

@@ -20,7 +20,6 @@ class SuppliedProposer(Proposer):
     loads = True
 
     def __init__(self, label: str) -> None:
-        """`label`: what sentences call it."""
         self.label = label
         self._guesses = Guesses()  # since they were taken, of replies that may be learned from
 
@@ -37,10 +36,10 @@ class SuppliedProposer(Proposer):
     def measure_cost(self) -> float: ...
 
     def take_guesses(self) -> tuple[Guesses, float]:
-        """Those since the last time, and the seconds of one as they are now."""
+        """The guesses since the last time, and the seconds of one as they are now."""
         guesses, self._guesses = self._guesses, Guesses()
         return guesses, self.step_s
 
     def offer_ngrams(self, trie: StringTrie, cache: NgramCache, store: StoreNgrams) -> None:  # noqa: ARG002
-        """Takes these with the next reply, in place of those it was built with, if it has any. From any thread."""
+        """Switches to these with the next reply, if it translates. From any thread."""
         return

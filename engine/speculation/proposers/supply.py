@@ -1,4 +1,4 @@
-"""Finds who drafts for one target, loads it, and thinks again after every reply."""
+"""Finds the drafter for one target, loads it, and reconsiders after every reply."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Known:
 
 
 class DrafterSupply:
-    """Of one target. `choice` says who drafts; `load` may be called on another thread than the rest."""
+    """The supply for one target. `choice` says who drafts; `load` may be called on another thread than the rest."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class DrafterSupply:
         on_choice: Callable[[DrafterChoice], None] = lambda _choice: None,
     ) -> None:
         """`identity`: of the target, by which figures are stored; empty: they are not. `on_drafting` is given a drafter
-        before it drafts, and None when it does no more; `on_choice` every new choice."""
+        before it drafts, and None when it stops; `on_choice` every new choice."""
         self._config = config
         self._target = target
         self._identity = identity
@@ -91,13 +91,13 @@ class DrafterSupply:
         return found
 
     def reject(self, reason: str) -> DrafterChoice:
-        """The user chose a drafter that cannot be found, so nobody drafts."""
+        """Decides that nothing drafts, since the user chose a drafter that cannot be found."""
         self._decide(DrafterChoice(None, reason, is_fixed=True))
         return self.choice
 
     def load(self, is_cancelled: Callable[[], bool], spare: SpareTime | None = None) -> SuppliedProposer:
-        """The proposer of the chosen drafter; what takes long is done in spare time. Where the user did not choose it
-        and it cannot be used, the next one is tried. Raises what `open_drafting` raises."""
+        """The proposer of the chosen drafter; what takes long is done in spare time. If the user did not choose it and
+        it cannot be used, the next one is tried. Raises what `open_drafting` raises."""
         spare = spare or SpareTime(lull_s=0.0)
         while True:
             source, selection = self.choice.chosen, self._selection
@@ -114,9 +114,9 @@ class DrafterSupply:
                 self._decide(self._find(selection))
                 if self.choice.chosen is None:
                     raise
-        if spare.is_taken:  # beside a reply, a measurement would tell how busy the machine is
+        if spare.is_taken:  # during a reply, a measurement would show how busy the machine is
             drafting.proposer.step_s = selection.step_of(source)
-        else:  # before the drafter is given to those who teach it
+        else:  # before it is given to what teaches it
             drafting.proposer.measure_cost()
         if not is_cancelled():  # no other target or drafter came meanwhile
             self._drafting = drafting
@@ -129,21 +129,21 @@ class DrafterSupply:
         is_cancelled: Callable[[], bool] = lambda: False,
         pause: Callable[[], None] = lambda: None,
     ) -> Drafting:
-        """As `open_drafting`."""
+        """See `open_drafting`."""
         if source.runner is DrafterRunner.HEADS:
             return open_heads(source, self._target, is_cancelled, pause)
         return open_drafting(self._config, source, self._target.vocabulary, self._known.ngrams, is_cancelled, pause)
 
     def give_up(self) -> None:
-        """The drafter in use, if there is one, failed in a reply: it is not chosen again."""
+        """Gives up the drafter in use, if there is one, since it failed in a reply: it is not chosen again."""
         drafting, self._drafting = self._drafting, None
         if drafting is not None and self._selection is not None:
             self._selection.rule_out(drafting.key)
             self._on_drafting(None)
 
     def reconsider(self) -> bool:
-        """A reply is over: stores what was seen of the drafter. Whether another one is to be loaded in its place, or
-        none. Where they cannot be stored, the reply is finished all the same."""
+        """Reconsiders after a reply: stores what was seen of the drafter, and returns whether another one is to be
+        loaded instead, or none. If figures cannot be stored, the reply is finished all the same."""
         drafting, selection = self._drafting, self._selection
         if drafting is None or selection is None:
             return False

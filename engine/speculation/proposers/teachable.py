@@ -33,7 +33,7 @@ class TeachableDrafting(Drafting):
         translator: Translator,
         is_shared: bool,
     ) -> None:
-        """Samples to learn from are translated also where the proposer needs no translation: `is_shared`."""
+        """Samples to learn from are translated even if the proposer needs no translation: `is_shared`."""
         super().__init__(source, drafter.fingerprint, target, proposer, None if is_shared else translator)
         self._drafter = drafter
         self._strings = translator.map.strings

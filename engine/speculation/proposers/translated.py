@@ -35,7 +35,8 @@ def _keep_nothing(_changed: Sequence[NgramRecord]) -> None: ...
 
 
 class TranslatedDrafter(DrafterProposer):
-    """Sampled drafts are drawn with a mask that leaves only tokens that begin a string or go on with the open one."""
+    """A drafter with another vocabulary. Sampled drafts are drawn with a mask that leaves only tokens that begin a
+    string or go on with the open one."""
 
     def __init__(
         self,
@@ -51,7 +52,7 @@ class TranslatedDrafter(DrafterProposer):
         `store` gets what the cache has learned, after every reply."""
         super().__init__(drafter, label)
         self._trie = self._taught = trie  # in use; what the cache has taught
-        self._plain: StringTrie | None = None  # what nobody has taught, once it is needed
+        self._plain: StringTrie | None = None  # an untaught one, once it is needed
         self._cache = cache
         self._store = store
         self._offered: deque[tuple[StringTrie, NgramCache, StoreNgrams]] = deque(maxlen=1)
@@ -95,7 +96,9 @@ class TranslatedDrafter(DrafterProposer):
 
     def _begin_reply(self, learns: bool = True) -> None:
         self._tail = ReplyTail(self._vocabulary)  # the target's tokens so far, in the drafter's
-        self._num_given: int | None = None  # tokens of the tail that the drafter holds for good; None: nor the prompt
+        self._num_given: int | None = (
+            None  # tokens of the tail that the drafter holds for good; None: not even the prompt
+        )
         self._lessons: NgramLessons | None = None
         if self._cache is not None and learns:
             self._lessons = NgramLessons(self._taught, self._cache, self._target.pieces, self._vocabulary.pieces)
@@ -116,13 +119,13 @@ class TranslatedDrafter(DrafterProposer):
         return Ending([*certain, *unsettled], len(certain))
 
     def _with_guess(self, ahead: Sequence[int]) -> list[int] | None:
-        """The drafter's tokens behind the settled ones, if the reply went on with these of the target."""
+        """The drafter's tokens after the settled ones, if the reply went on with these of the target."""
         if not self._target.special.isdisjoint(ahead):
             return None
         return self._tail.with_guess(b"".join(self._target.pieces[token] for token in ahead))
 
     def _take_in(self, written: Sequence[int]) -> bool:
-        """False when the drafter has no tokens for the end of the reply."""
+        """Returns False when the drafter has no tokens for the end of the reply."""
         pieces, special = self._target.pieces, self._target.special
         new = [token for token in written if pieces[token] and token not in special]
         num_dropped = self._tail.num_dropped
@@ -148,7 +151,7 @@ class TranslatedDrafter(DrafterProposer):
                 break
             if begins:
                 others = () if node is self._trie.root else node.children
-                self._note_beside(outlook, token, len(translation.finish()), others)
+                self._note_alternatives(outlook, token, len(translation.finish()), others)
             steps.append(guess)
             goes_on = translation.push(token)
             self._drafted = _begun(translation, steps)
@@ -208,15 +211,15 @@ class TranslatedDrafter(DrafterProposer):
         return next(iter(self._trie.string_of(written)), -1)
 
     def _is_right(self, guess: int, written: int) -> bool:
-        """Of a token that one of them begins with the other."""
+        """True if one of the two tokens begins with the other."""
         ours, theirs = self._vocabulary.pieces[guess], self._target.pieces[written]
         return theirs.startswith(ours) or (bool(theirs) and ours.startswith(theirs))
 
     def _expected(self, guess: Guess, wanted: Distribution, recovered: int | None) -> float | None:
-        """That it passes the first test of its place is computed: the mass of the target's tokens whose strings begin
-        alike, against the drafter's probability. Of the tests behind it, the outcome counts: a recovered token that
-        begins as the drawn one did shows that one of these failed. Those of a token that was never drawn are taken to
-        be passed, as nearly all are."""
+        """The chance that it passes the first test of its place is computed: the mass of the target's tokens whose
+        strings begin alike, against the drafter's probability. Of the later tests, the outcome counts: a recovered
+        token that begins as the drawn one did shows that one of these failed. Those of a token that was never drawn are
+        taken to be passed, as nearly all are."""
         proposed = guess.proposed
         assert proposed is not None
         if recovered is not None and self._trie.string_of(recovered)[:1] == (guess.token,):
@@ -257,7 +260,7 @@ def _likeliest(logits: LogitRow, node: TrieNode) -> int:
 
 
 def _begun(translation: Translation, steps: Sequence[Guess]) -> list[Guess]:
-    """Those of the draft tokens with which the target's tokens begin so far, the open one included."""
+    """The draft tokens with which the target's tokens begin so far, including the open one."""
     found = _spread(translation.segments, steps)
     if translation.num_tokens > len(translation.settled):
         found.append(steps[sum(segment.num_draft for segment in translation.segments)])
@@ -265,7 +268,7 @@ def _begun(translation: Translation, steps: Sequence[Guess]) -> list[Guess]:
 
 
 def _spread(segments: Sequence[Segment], steps: Sequence[Guess]) -> list[Guess]:
-    """For each of the target's tokens, the draft token with which its segment begins."""
+    """The draft token with which the segment of each of the target's tokens begins."""
     found: list[Guess] = []
     place = 0
     for segment in segments:

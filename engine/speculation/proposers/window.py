@@ -1,13 +1,13 @@
 """Lookahead's window: guesses at the tokens ahead, which the target's own passes refine.
 
 Column i stands for the text from the i-th token ahead on, and has a guess for each of a few tokens in a row, its
-levels. A pass over all of them, as a tree beside the draft, tells what the target wants at the end of every column: so
-each pass finds an n-gram per column, and the levels move up (Fu et al., arXiv 2402.02057, section 3).
+levels. A pass over all of them, as a tree that is added to the draft, shows what the target wants at the end of every
+column: so each pass finds an n-gram per column, and the levels move up (Fu et al., arXiv 2402.02057, section 3).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from engine.speculation.numerics.draft import Draft, as_parents, chain
@@ -17,7 +17,7 @@ NUM_LEVELS = 3  # so the n-grams have four tokens
 
 
 class Window:
-    """Of one reply."""
+    """The window of one reply."""
 
     def __init__(self, fill: Callable[[], int]) -> None:
         """`fill`: a token of the text, for places of which nothing is known."""
@@ -25,9 +25,9 @@ class Window:
         self._levels = [[fill() for _ in range(MOST_COLUMNS)] for _ in range(NUM_LEVELS)]
         self._ends: list[int] = []  # places of the last tokens of the columns, in the draft of this round
 
-    def beside(self, draft: Draft, num_columns: int, key: str) -> Draft:
-        """The draft with the first columns beside it, for their rows: nobody expects their tokens to be accepted.
-        `key`: of the origin of these tokens."""
+    def added_to(self, draft: Draft, num_columns: int, key: str) -> Draft:
+        """The draft with the first columns added, for their rows: their tokens are not expected to be accepted. `key`:
+        of the origin of these tokens."""
         tokens = [*draft.tokens]
         parents = [*(draft.parents or chain(len(tokens)))]
         places = {(parent, token): place for place, (parent, token) in enumerate(zip(parents, tokens, strict=True))}
@@ -57,16 +57,12 @@ class Window:
         )
 
     def refine(self, wanted: Mapping[int, int], num_written: int) -> None:
-        """Of the round that wrote so many tokens: `wanted` at places of its draft."""
+        """Takes in the round that wrote `num_written` tokens: `wanted` at places of its draft."""
         if self._ends:
             found = [wanted[end] if end in wanted else self._fill() for end in self._ends]
             found += [self._fill() for _ in range(MOST_COLUMNS - len(found))]
             self._levels = [*self._levels[1:], found]
         # The levels have moved by a token; those of the columns that were written beyond it fall out.
         num_moved = min(num_written - bool(self._ends), MOST_COLUMNS)
-        self._levels = [_moved(level, num_moved, self._fill) for level in self._levels]
+        self._levels = [[*level[num_moved:], *(self._fill() for _ in range(num_moved))] for level in self._levels]
         self._ends = []
-
-
-def _moved(level: Sequence[int], num_tokens: int, fill: Callable[[], int]) -> list[int]:
-    return [*level[num_tokens:], *(fill() for _ in range(num_tokens))]

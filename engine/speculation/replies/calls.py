@@ -1,4 +1,4 @@
-"""Divides what a reply says, as it is written, into its answer and the calls of tools behind it."""
+"""Divides what a reply says, as it is written, into its answer and the calls of tools after it."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Divided:
 
 
 class CallSplitter:
-    """Releases parts as early as possible; together they are all of the answer, in order. From the first mark on that
-    opens a call, all belongs to calls, and so does an answer that begins as an object that calls."""
+    """Releases parts as early as possible; together they are all of the answer, in order. From the first tag that opens
+    a call, everything belongs to calls; so does an answer that begins as an object that calls."""
 
     def __init__(self, form: ToolFormat | None, tools: Sequence[Tool], begun: str = "") -> None:
-        """Without a format, or tools, all is answer. `begun`: the beginning of a call, with which the reply goes on."""
+        """Without a format, or tools, all is answer. `begun`: the beginning of a call, which the reply goes on with."""
         self._form = form if tools else None
         self._tools = told_names(tools)
         self._marks = () if form is None or not tools else tuple(dict.fromkeys(filter(None, (form.mark, *MARKS))))
@@ -58,7 +58,7 @@ class CallSplitter:
         return self._released(is_last=False)
 
     def finish(self) -> list[ReplyPart]:
-        """What waits for more."""
+        """The text that waits for more."""
         return self._released(is_last=True) if self._waiting else []
 
     def _released(self, is_last: bool) -> list[ReplyPart]:
@@ -78,7 +78,7 @@ class CallSplitter:
         return parts
 
     def _answer_in(self, text: str, is_last: bool) -> tuple[int, bool]:
-        """How many characters are surely of the answer, and whether a call begins behind them."""
+        """How many characters surely belong to the answer, and whether a call begins after them."""
         if self._may_be_bare and text.strip():
             begun = text.lstrip()
             if self._bare.match(text):
@@ -92,7 +92,7 @@ class CallSplitter:
 
     def divided(self, text: str, thoughts: tuple[Thought, ...]) -> Divided:
         """The whole reply, whose answer, as far as it was released, is `text`. What looked like a call and is none
-        comes back to the answer."""
+        returns to the answer."""
         if self._form is None:
             return Divided(text, thoughts)
         called = "".join(self._called)
@@ -106,7 +106,7 @@ class CallSplitter:
         return self._from_thought(text, thoughts)
 
     def _from_thought(self, text: str, thoughts: tuple[Thought, ...]) -> Divided:
-        """Some models end a thought by calling."""
+        """The reply of a model that ended a thought by calling, as some do."""
         assert self._form is not None
         mark = self._form.mark
         if text.strip() or not thoughts or thoughts[-1].is_whole or not mark or mark not in thoughts[-1].text:
@@ -128,11 +128,11 @@ class CallSplitter:
 
 
 def _may_become(begun: str) -> bool:
-    """Whether an object that begins so may turn out to call."""
+    """True if an object that begins this way may turn out to call."""
     bare = re.sub(r"\s+", "", begun)
     return any(start.startswith(bare) for start in ('{"name":"', '{"function":"', '{"tool_name":"', '{"type":"'))
 
 
 def new_call_id() -> str:
-    """As `ToolCall.id` has it."""
+    """An id for `ToolCall.id`."""
     return "".join(secrets.choice(_LETTERS) for _ in range(_ID_LENGTH))

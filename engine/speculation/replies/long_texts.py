@@ -1,4 +1,4 @@
-"""Long texts are tokenized in pieces, so that whoever leaves meanwhile is heard."""
+"""Tokenizes long texts in pieces, so that a stop in the meantime is noticed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class LongTexts:
 
     @cached_property
     def _adds_space(self) -> bool:
-        """Before every text, as SentencePiece does."""
+        """True if the tokenizer adds a space before every text, as SentencePiece does."""
         pieces = self._target.vocabulary.pieces
         return b"".join(pieces[token] for token in self._target.tokenize(PromptText("a"))).startswith(b" ")
 
@@ -30,10 +30,10 @@ class LongTexts:
 
     @cached_property
     def _cuts(self) -> bool:
-        """No special token has a border in it."""
+        """True if no special token has a border in it."""
         vocabulary = self._target.vocabulary
-        marks = (vocabulary.pieces[token].decode("utf-8", "replace") for token in vocabulary.special)
-        return not any(map(self._border.search, marks))
+        special = (vocabulary.pieces[token].decode("utf-8", "replace") for token in vocabulary.special)
+        return not any(map(self._border.search, special))
 
     def tokenize(self, text: PromptText, stop: StopSignal | None) -> list[int]:
         """Raises Interrupted when `stop` gets set."""
@@ -50,7 +50,7 @@ class LongTexts:
             place = end
 
     def _end(self, text: PromptText, place: int) -> int:
-        """Of the piece that begins there. Where a text goes on later, its first pieces stay the same."""
+        """The end of the piece that begins at `place`. If a text goes on later, its first pieces stay the same."""
         if len(text) - place <= 2 * _PIECE or not self._cuts:
             return len(text)
         border = self._border.search(text, place + _PIECE, place + 2 * _PIECE)

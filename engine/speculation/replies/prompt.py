@@ -25,9 +25,9 @@ from engine.values.replies import Thought
 from engine.values.stop_signal import StopSignal
 from engine.values.tools import Tool
 
-# A prompt must leave this much of the context for its reply: one of so many parts, or so many tokens if that is less.
-# Otherwise the oldest turns are left out, and then the prompt fills at most half of the context, so that not every
-# following turn evaluates it again. The last turn alone must leave room for a sentence.
+# A prompt must leave this much of the context for its reply: an eighth, or 256 tokens if that is less. Otherwise the
+# oldest turns are left out, and then the prompt fills at most half of the context, so that not every following turn
+# evaluates it again. The last turn alone must leave room for a sentence.
 _REPLY_PARTS = 8
 _REPLY_TOKENS = 256
 _ROOMY_SHARE = 0.5
@@ -44,7 +44,7 @@ class Prompt:
 
     @property
     def num_cells(self) -> int:
-        """How much of the context it takes."""
+        """The cells of the context that it takes."""
         return num_cells(self.tokens, self.runs)
 
 
@@ -70,22 +70,22 @@ class PromptBuilder:
 
     @property
     def marks(self) -> ThinkingMarks | None:
-        """Around the target's thoughts; None: it has none."""
+        """The tags around the target's thoughts; None: it has none."""
         return self._thinking.marks
 
     @property
     def thinks_unless_told(self) -> bool | None:
-        """Whether the target thinks before it answers; None: it cannot be told."""
+        """Whether the target thinks before it answers unless told otherwise; None: it cannot be told."""
         return self._thinking.by_default if self._thinking.switch else None
 
     @property
     def tool_format(self) -> ToolFormat | None:
-        """How the target calls tools; None: it does not know how to."""
+        """How the target calls tools; None: it cannot."""
         return self._template.tool_format
 
     @property
     def ending(self) -> tuple[int, ...]:
-        """Tokens that end a thought; none where the tokenizer cannot spell them in the middle of a text."""
+        """Tokens that end a thought; none if the tokenizer cannot spell them in the middle of a text."""
         pieces, marks = self._target.vocabulary.pieces, self.marks
         for text in () if marks is None else (marks.ending, marks.close):
             tokens = self._target.tokenize(text)
@@ -112,11 +112,11 @@ class PromptBuilder:
         `held` are the target's tokens; `num_left_out` turns were left out before, and stay out, so that the held tokens
         stay useful; `num_extra` tokens follow the prompt at once; `begun` is the reply to continue, with its
         `thoughts`; `thinks`: as the user wants it; None: as the template has it; `tools`: that it may call;
-        `keeps_all`: no turn is left out; `opens`: how the template begins a call, with which the reply goes on.
+        `keeps_all`: no turn is left out; `opens`: how the template begins a call, which the reply goes on with.
 
-        A prompt that takes the template too much is too long, too. Raises PromptTooLong or TemplateFailed if the last
-        turn alone is too long, TargetUnusable where the vocabulary has no tokens for it, or a picture cannot be
-        seen, and Interrupted when `stop` gets set.
+        A prompt that takes the template too much counts as too long. Raises PromptTooLong or TemplateFailed if the last
+        turn alone is too long, TargetUnusable if the vocabulary has no tokens for it, or a picture cannot be seen, and
+        Interrupted when `stop` gets set.
         """
         system = [turn for turn in turns if turn.role is Role.SYSTEM]
         others = [turn for turn in turns if turn.role is not Role.SYSTEM]
@@ -191,8 +191,7 @@ class PromptBuilder:
 
     def build_bare(self, text: str | Sequence[int], held: Sequence[int], stop: StopSignal | None = None) -> Prompt:
         """A prompt that needs no template, as a text, in which special tokens are recognised, or as tokens. Raises
-        PromptTooLong, TargetUnusable for tokens that there are not, and where there are none at all, and Interrupted
-        when `stop` gets set."""
+        PromptTooLong, TargetUnusable for unknown tokens or none at all, and Interrupted when `stop` gets set."""
         name, size = self._target.description.name, self._target.limits.context_size
         if isinstance(text, str):
             if len(text) > self._target.limits.max_bytes:
@@ -222,8 +221,8 @@ class PromptBuilder:
         return Prompt(tuple(tokens), 0)
 
     def _possible_starts(self, turns: Sequence[ChatTurn], tools: Sequence[Tool], keeps_all: bool) -> list[int]:
-        """How many of the oldest turns can be left out: a turn of the user comes first, and the text is not too long to
-        tokenize. Raises PromptTooLong if there is no such number."""
+        """The numbers of oldest turns that can be left out: a turn of the user comes first, and the text is not too
+        long to tokenize. Raises PromptTooLong if there is no such number."""
         limit = self._target.limits.max_bytes
         # Encoding a text of many million characters would keep other threads waiting.
         texts = map(self._thinking.said, turns)
@@ -255,8 +254,8 @@ class PromptBuilder:
     def _tokens(
         self, text: PromptText, held: Sequence[int], seen: Sequence[SeenPicture], stop: StopSignal | None
     ) -> tuple[tuple[int, ...], dict[int, PictureRun]]:
-        """And the runs of the pictures that were seen, where the text has them. Raises TemplateFailed where it ends
-        with one."""
+        """The tokens, and the runs of the pictures that were seen, if the text has them. Raises TemplateFailed if it
+        ends with one."""
         tokens: list[int] = []
         runs: dict[int, PictureRun] = {}
         for number, words in enumerate(around_pictures(text)):
@@ -281,7 +280,7 @@ class PromptBuilder:
         seen: Sequence[SeenPicture],
         stop: StopSignal | None,
     ) -> tuple[tuple[int, ...], dict[int, PictureRun], int]:
-        """And how many of them, at the end, spell `begun`."""
+        """The tokens and runs, and how many tokens, at the end, spell `begun`."""
         tokens, runs = self._tokens(text, held, seen, stop)
         follows = held[len(tokens) :] if tuple(held[: len(tokens)]) == tokens else ()
         written = _written(self._target, begun, follows)
@@ -309,7 +308,7 @@ class PromptBuilder:
         return spelled if isinstance(spelled, PromptText) else PromptText(spelled)
 
     def _with_begin(self, tokens: list[int]) -> list[int]:
-        """Some templates write the first token themselves, others leave it to the tokenizer."""
+        """The tokens with the first one, which some templates write themselves and others leave to the tokenizer."""
         return tokens if self._begin is None or tokens[:1] == [self._begin] else [self._begin, *tokens]
 
 
@@ -359,7 +358,7 @@ def _written(target: PromptReader, text: PromptText, held: Sequence[int]) -> lis
 
 
 def _num_spelling(vocabulary: Vocabulary, tokens: Sequence[int], num_bytes: int) -> int:
-    """How many tokens at the end spell that many bytes."""
+    """The number of tokens at the end that spell that many bytes."""
     sizes = accumulate(len(vocabulary.pieces[token]) for token in reversed(tokens))
     return next((index + 1 for index, size in enumerate(sizes) if size >= num_bytes), len(tokens))
 
@@ -381,7 +380,7 @@ def _borders(
 ) -> Iterator[tuple[int, int]]:
     """Where newly tokenized text may replace the held tokens, as numbers of tokens and of bytes, best first: at their
     end if they spell the text so far, and after the last special token before they stop to. A special token spells one
-    of the `marks` only, by the byte where it begins, and other tokens spell none of them."""
+    of the `written` ones only, by the byte where it begins, and other tokens spell none of them."""
     place = 0
     starts = iter((*marks, len(data) + 1))
     next_mark = next(starts)
@@ -412,7 +411,7 @@ def _piece(target: PromptReader, token: int | None) -> str:
 
 
 def _filler(vocabulary: Vocabulary) -> int:
-    """What stands in the places of pictures: a token that no reply has."""
+    """A token that no reply has, for the places of pictures."""
     if vocabulary.begin is not None:
         return vocabulary.begin
     return min(vocabulary.special - vocabulary.end_of_generation, default=0)

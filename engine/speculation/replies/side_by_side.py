@@ -20,7 +20,7 @@ _FEWEST_TOKENS = 16  # of a reply that was cut off; a shorter one is not worth i
 
 @dataclass(frozen=True, slots=True)
 class Task(Generic[_Key]):
-    key: _Key  # whatever the caller knows it by
+    key: _Key  # of the caller
     prompt: tuple[int, ...]
     sampling: SamplingSettings
     max_tokens: int  # of each reply
@@ -33,12 +33,12 @@ def write_side_by_side(
     stop: StopSignal,
     on_pass: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[_Key, VerifiedReply]]:
-    """Answers every prompt so many `times`, and yields the replies as they end. The prompt is read once for all of
-    them. Replies that repeat themselves without end are left out. When `stop` gets set, what was written so far is
-    yielded, as far as it is worth it; `on_pass` is called before every pass. The target must have at least `times`
-    slots, and all must be empty.
+    """Answers every prompt `times` times, and yields the replies as they end. The prompt is read once for all of them.
+    Replies that repeat themselves without end are left out. When `stop` gets set, what was written so far is yielded,
+    as far as it is worth it; `on_pass` is called before every pass. The target must have at least `times` slots, and
+    all must be empty.
 
-    Those that are being written have the first slots, without a gap, so that one pass computes all of them.
+    Unfinished replies have the first slots, without a gap, so that one pass computes all of them.
     """
     waiting = iter(tasks)
     running: list[_Writing[_Key]] = []  # by slot
@@ -71,7 +71,7 @@ class _Writing(Generic[_Key]):
         self.repeats = False
 
     def take(self, logits: FloatRow) -> None:
-        """The row after the last token."""
+        """Takes the row after the last token."""
         row, sampling = RowScan(logits, NUM_NOTED), self._task.sampling
         token = distribution_of(row, sampling, self._window(sampling.penalty_window)).draw(self._dice)
         self._notes.note(token, row)
@@ -103,7 +103,7 @@ def _begin(target: ParallelTarget, task: Task[_Key], first: int, times: int, sto
 
 
 def _take_ended(target: ParallelTarget, running: list[_Writing[_Key]]) -> Iterator[tuple[_Key, VerifiedReply]]:
-    """Takes out those that have ended; the last one moves into each gap."""
+    """Removes replies that have ended; the last one moves into each gap."""
     for slot in reversed(range(len(running))):
         each = running[slot]
         if not each.has_ended:

@@ -33,7 +33,7 @@ class ReplyPace:
         self._begin(*self._latest[-1])
 
     def leave_out(self, seconds: float) -> None:
-        """As if all until now had been so much later."""
+        """Shifts all times until now by `seconds`, to leave a break out."""
         self._latest = deque((at + seconds, num_tokens) for at, num_tokens in self._latest)
         self._began_at += seconds
 
@@ -96,7 +96,7 @@ class ReplyClock:
             self.pace.restart()
 
     def leave_out(self, seconds: float) -> None:
-        """Of a break between two rounds, which was no part of the reply."""
+        """Leaves out a break between two rounds, which was no part of the reply."""
         assert self._began_at is not None
         self._began_at += seconds
         self.pace.leave_out(seconds)

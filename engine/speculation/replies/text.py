@@ -1,4 +1,4 @@
-"""The text of a reply: out of the bytes of its tokens, with the origin of each character, and its kind."""
+"""The text of a reply: made from the bytes of its tokens, with the origin of each character, and its kind."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class TextStream:
 
 
 def num_whole(pieces: Sequence[bytes], num_characters: int) -> int:
-    """How many of the pieces, from the first on, lie wholly within the first so many characters of their text."""
+    """The number of pieces, from the first on, that lie wholly within the first `num_characters` of their text."""
     decoder, count, whole = _new_decoder(), 0, 0
     for place, piece in enumerate(pieces, 1):
         count += len(decoder.decode(piece))
@@ -107,12 +107,12 @@ class TextOrigins:
 
     @property
     def runs(self) -> tuple[OriginRun, ...]:
-        """Of everything released so far that counts."""
+        """The origins of everything released so far that counts."""
         return as_runs(self._all)
 
 
 def origin_of(draft: Draft, place: int) -> str:
-    """The key of the proposer that drafted the token at this place; the target's behind the draft."""
+    """The key of the proposer that drafted the token at this place; the target's after the draft."""
     for proposer, length in draft.parts:
         if place < length:
             return proposer
@@ -121,7 +121,7 @@ def origin_of(draft: Draft, place: int) -> str:
 
 
 def fitted_runs(runs: Sequence[OriginRun], length: int) -> tuple[OriginRun, ...]:
-    """Of so many characters: what is too much is cut off at the end, and what is missing is the target's own."""
+    """Runs fitted to `length` characters: the excess is cut off at the end, and what is missing is the target's own."""
     fitted: list[OriginRun] = []
     for run in runs:
         size = min(run.num_characters, length)
@@ -132,7 +132,7 @@ def fitted_runs(runs: Sequence[OriginRun], length: int) -> tuple[OriginRun, ...]
 
 
 def joined_runs(runs: Iterable[OriginRun]) -> tuple[OriginRun, ...]:
-    """The same, with neighbours of one origin joined."""
+    """The runs with neighbours of one origin joined."""
     joined: list[tuple[int, str]] = []
     for run in runs:
         _append(joined, run.num_characters, run.origin)

@@ -18,8 +18,8 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 class PartKind(Enum):
     ANSWER = auto()
     THOUGHT = auto()
-    OPENING = auto()  # nobody sees it: a mark, and the spaces beside it
-    CLOSING = auto()  # likewise
+    OPENING = auto()  # not shown: a tag, and the spaces next to it
+    CLOSING = auto()  # the same at the end
     CALL = auto()  # of a tool; see `calls.py`
 
 
@@ -30,7 +30,7 @@ class ReplyPart:
 
 
 def add_parts(parts: list[ReplyPart], more: Sequence[ReplyPart]) -> None:
-    """At the end, as one with a part of the same kind: a round is told at once."""
+    """Adds parts at the end, joined with a part of the same kind: a round is reported at once."""
     for part in more:
         before = parts.pop().text if parts and parts[-1].kind is part.kind else ""
         parts.append(ReplyPart(before + part.text, part.kind))
@@ -38,19 +38,19 @@ def add_parts(parts: list[ReplyPart], more: Sequence[ReplyPart]) -> None:
 
 class ThoughtSplitter:
     """Releases parts as early as possible; together they are all of the text, in order. How the text is cut into pieces
-    makes no difference but in how the parts are.
+    affects only how the parts are cut.
 
-    A mark in a block of code, or right behind a backtick, is one that somebody writes about. Spaces right behind a mark
-    go with it, and so do those at the end of a thought.
+    A tag in a block of code, or right after a backtick, is text about tags. Spaces right after a tag belong to it, and
+    so do those at the end of a thought.
     """
 
     def __init__(self, marks: ThinkingMarks | None, is_inside: bool = False, has_begun: bool = False) -> None:
-        """Without `marks` all is answer. `is_inside`: the text begins in the middle of a thought; `has_begun`: it goes
+        """Without `tags` all is answer. `is_inside`: the text begins in the middle of a thought; `has_begun`: it goes
         on with a reply."""
         self._marks = marks
         self.is_inside = is_inside
         self._awaits_lead = marks is not None and bool(marks.lead) and not is_inside and not has_begun
-        self._drops_spaces = is_inside  # behind a mark
+        self._drops_spaces = is_inside  # after a tag
         self._waiting = ""
         self._line = ""  # of the answer so far, from its last line break on; its beginning and its end
         self._fence = ""  # that a block of code was opened with
@@ -76,7 +76,7 @@ class ThoughtSplitter:
         return parts
 
     def _next(self, marks: ThinkingMarks, is_last: bool) -> tuple[int, PartKind]:
-        """How many of the characters that wait can be released, and as what; 0: none before more is known."""
+        """How many of the waiting characters can be released, and as what; 0: none before more is known."""
         text = self._waiting
         num_spaces = len(text) - len(text.lstrip())
         if self._drops_spaces and num_spaces:
@@ -106,7 +106,8 @@ class ThoughtSplitter:
         return len(mark), PartKind.OPENING
 
     def _next_of_thought(self, before: str, mark: str, is_last: bool) -> tuple[int, PartKind]:
-        """`before`: what is no part of the `mark` that follows; without one, none is there yet."""
+        """The next part of a thought. `before`: the text before the `tag` that follows; without one, none is there
+        yet."""
         bare = before.rstrip()
         if bare:
             self._drops_spaces = False
@@ -136,11 +137,11 @@ class GrowingThoughts:
 
     @property
     def is_open(self) -> bool:
-        """Whether the last one goes on."""
+        """True if the last one goes on."""
         return bool(self._pieces) and not self._pieces[-1][1][-1].is_last
 
     def add(self, piece: ThoughtPiece, place: int) -> None:
-        """To the last thought, or after that has ended to a new one, behind so many characters of the answer."""
+        """Adds a piece to the last thought, or after that has ended to a new one, at that place of the answer."""
         if not self.is_open:
             self._pieces.append((place, []))
         self._pieces[-1][1].append(piece)
@@ -161,7 +162,7 @@ class GrowingThoughts:
 
 
 def joined_replies(text: str, before: tuple[Thought, ...], thoughts: tuple[Thought, ...]) -> tuple[Thought, ...]:
-    """Of a reply with this text and the thoughts `before`, and another one that goes on where it ended."""
+    """The thoughts of a reply with this text and the thoughts `before`, and another one that goes on where it ended."""
     later = [replace(each, place=each.place + len(text)) for each in thoughts]
     if before and later and not before[-1].is_whole:  # it went on
         first, next_one = before[-1], later.pop(0)

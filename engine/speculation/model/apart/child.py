@@ -1,4 +1,4 @@
-"""Asks a function in a process of its own, for what may end the process that tries it."""
+"""Calls a function in a separate process, for work that may end the process that tries it."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from engine.values.errors import Cancelled
 
 _GLANCE_S = 0.05
 _LONGEST_ANSWER = 256 << 20  # bytes
-_PATIENCE = 10  # times as long is waited as a child may compute: other programs may be busy
-_START_S = 10.0  # of the processor, for Python and its libraries, on a slow machine
-_START_BYTES = 1 << 30  # likewise, where the kernel does not count from when they are there
+_PATIENCE = 10  # times the processor time of a child is waited for: other programs may be busy
+_START_S = 10.0  # of processor time, for Python and its libraries, on a slow machine
+_START_BYTES = 1 << 30  # for the same, where the kernel does not start counting after they are loaded
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a child may take; None: as much as it likes. One that takes more dies."""
+    """The most that a child may take; None: no limit. One that takes more dies."""
 
     memory_bytes: int | None = None  # its own, over what it has at first; files that it maps do not count
     processor_s: float | None = None  # of all its threads together; waiting for a disk does not count
@@ -47,8 +47,8 @@ def ask_child(
     limits: Limits = Limits(),
     doors: Doors = READING,
 ) -> str | None:
-    """What `look` (a function of a module) returns; None where its process dies, of itself or at its limits. Its output
-    is discarded, and it may open what `doors` says. Raises Cancelled when `is_stopped` says so meanwhile."""
+    """Returns what `look` (a function of a module) returns; None if its process dies, of itself or at its limits. Its
+    output is discarded, and it may open what `access` says. Raises Cancelled when `is_stopped` says so meanwhile."""
     reader, writer = multiprocessing.Pipe(duplex=False)
     process = begin_child(look, arguments, limits, doors, writer)
     writer.close()
@@ -69,29 +69,29 @@ def begin_child(
     doors: Doors | None,
     answers_to: Connection | None = None,
 ) -> BaseProcess:
-    """Starts a process that runs this function of a module, and ends with this one. Its output is discarded. All that
-    it may open is what `doors` says; None: everything. What the function returns, a text, is sent to `answers_to`."""
+    """Starts a process that runs this function of a module, and ends with this one. Its output is discarded. It may
+    open only what `access` says; None: everything. What the function returns, a text, is sent to `answers_to`."""
     spawn = multiprocessing.get_context("spawn")  # a fork would copy the threads' locks
-    told = (run.__module__, run.__qualname__, arguments, limits, doors, answers_to)
-    process = spawn.Process(target=_run, args=told, daemon=True, name="slipstream-child")
+    passed = (run.__module__, run.__qualname__, arguments, limits, doors, answers_to)
+    process = spawn.Process(target=_run, args=passed, daemon=True, name="slipstream-child")
     with _interrupts_held_back():
         process.start()
     return process
 
 
 def take_at_most(processor_s: float) -> None:
-    """Runs in a child, which ends when it has computed for so long from now, also where nobody waits any more; 0:
-    never."""
+    """Limits the processor time of a child, which calls this, from now on, even if no one waits any more; 0: no
+    limit."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_PROF, processor_s)
 
 
 class ChildEnded(Exception):
-    """Of itself, or at its limits."""
+    """The child has ended, of itself or at its limits."""
 
 
 class Child:
-    """Answers what it is asked, one question at a time. For any threads. Its process ends with it."""
+    """A child that answers questions, one at a time. For any threads. Its process ends with it."""
 
     def __init__(
         self,
@@ -100,8 +100,8 @@ class Child:
         limits: Limits,
         doors: Doors = READING,
     ) -> None:
-        """`serve`, a function of a module, gets the child's end of the pipe behind its arguments, and takes care of
-        the time that an answer may take. Of `limits`, those of memory count."""
+        """`serve`, a function of a module, gets the child's end of the pipe after its arguments, and limits the time of
+        an answer. Of `limits`, those of memory count."""
         self._lock = threading.Lock()
         ours, theirs = multiprocessing.Pipe()
         self._process = begin_child(serve, (*arguments, theirs), limits, doors)
@@ -116,8 +116,8 @@ class Child:
             return not self.end.alive or not self._process.is_alive()
 
     def ask(self, question: bytes | None, processor_s: float, is_stopped: Callable[[], bool] = lambda: False) -> bytes:
-        """The answer, for which it may compute so long; None: what it says by itself. Raises ChildEnded, and Cancelled
-        when `is_stopped` says so meanwhile; the child ends then as well."""
+        """The answer, for which it may compute this long; without a question, what it says by itself. Raises
+        ChildEnded, and Cancelled when `is_stopped` says so meanwhile; the child ends then as well."""
         with self._lock:
             try:
                 answer = self._talk.ask(question, is_stopped, self._watched, _PATIENCE * processor_s)
@@ -137,7 +137,7 @@ def _end(process: BaseProcess, talk: _Talk) -> None:
 
 
 class _Talk:
-    """Questions to a child and its answers, on a thread: one that means harm may leave a question unread, or begin an
+    """Questions to a child and its answers, on a thread: a hostile child may leave a question unread, or begin an
     answer and never end it."""
 
     def __init__(self, pipe: Connection) -> None:
@@ -154,8 +154,8 @@ class _Talk:
         watched: _Watched,
         within_s: float = math.inf,
     ) -> bytes | None:
-        """None where the child has ended, or is to be: at its limits, or when the time is over. Raises Cancelled when
-        `is_stopped` says so meanwhile. After either, `end` is due."""
+        """The answer; None if the child has ended, or must be: at its limits, or when the time is over. Raises
+        Cancelled when `is_stopped` says so meanwhile. After either, call `end`."""
         if self._has_ended:
             return None
         self._questions.put(question)
@@ -169,7 +169,7 @@ class _Talk:
                 return None
 
     def end(self) -> None:
-        """The child must have ended: that ends what the thread waits for."""
+        """Ends the thread; the child must have ended, so that nothing is waited for."""
         self._has_ended = True
         self._questions.put(None)
 
@@ -187,7 +187,7 @@ class _Talk:
 
 @contextmanager
 def _interrupts_held_back() -> Iterator[None]:
-    """A child started meanwhile ignores Ctrl+C, at which it would print a traceback."""
+    """Makes a child started meanwhile ignore Ctrl+C, at which it would print a traceback."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -199,7 +199,7 @@ def _interrupts_held_back() -> Iterator[None]:
 
 
 class _Watched:
-    """Seen from the parent, whatever the platform: the kernel's own limits are narrower where it has them."""
+    """A child as watched from the parent, on any platform: the kernel's own limits are stricter where it has them."""
 
     def __init__(self, pid: int, limits: Limits) -> None:
         self._limits = limits
@@ -226,7 +226,7 @@ class _Watched:
 
 
 def _limit_oneself(limits: Limits) -> None:
-    """Runs in the child. A crash leaves no image of memory behind, which may hold a user's words."""
+    """Applies the limits in the child. A crash writes no core dump, which may hold a user's words."""
     if sys.platform == "win32":
         return
     import resource
@@ -237,12 +237,8 @@ def _limit_oneself(limits: Limits) -> None:
 
     lower(resource.RLIMIT_CORE, 0)
     if limits.memory_bytes is not None and sys.platform == "linux":  # elsewhere mapped files would count
-        lower(resource.RLIMIT_DATA, _own_bytes() + limits.memory_bytes)
-
-
-def _own_bytes() -> int:
-    """Linux's VmData: private memory that can be written, of which RLIMIT_DATA is the limit."""
-    return int(psutil.Process().memory_info().data)
+        # Linux's VmData: private memory that can be written, which RLIMIT_DATA limits.
+        lower(resource.RLIMIT_DATA, int(psutil.Process().memory_info().data) + limits.memory_bytes)
 
 
 def _run(

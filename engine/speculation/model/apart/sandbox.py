@@ -1,7 +1,7 @@
-"""Shuts the doors of a process that reads what strangers made: whatever they make of it, it acts on nothing outside.
+"""Confines a process that reads what strangers made: whatever they make of it, it acts on nothing outside.
 
-Linux holds it by a filter of system calls (`system_calls.py`), by a cage of paths (Landlock) and by limits, as far as
-the kernel has them. Other systems have the limits alone, and Windows none. Children call this, never the app.
+Linux confines it by a filter of system calls (`system_calls.py`), by a set of paths (Landlock) and by limits, as far as
+the kernel supports them. Other systems have the limits alone, and Windows none. Children call this, never the app.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _TCP, _SCOPES = 0b11, 0b11  # to bind and to connect; abstract sockets and signa
 
 @dataclass(frozen=True, slots=True)
 class Doors:
-    """What a process may still open. What is open stays so."""
+    """The files and devices that a process may still open. What is open stays so."""
 
     reads: bool = False  # any file
     writes: tuple[Path, ...] = ()  # these files, which are there, and those in these folders
-    uses_graphics: bool = False  # cards, and what their drivers need beside: sockets on this machine
+    uses_graphics: bool = False  # cards, and what their drivers also need: sockets on this machine
 
 
 SHUT = Doors()
@@ -42,8 +42,8 @@ READING = Doors(reads=True)
 
 
 def shut_doors(doors: Doors = SHUT) -> None:
-    """From here on this process starts no program, reaches no network, sends no signal, has no part in the memory of
-    others, and opens and changes no file but what `doors` says. Calling it again shuts more."""
+    """Confines this process: it starts no program, reaches no network, sends no signal, shares no memory with others,
+    and opens and changes no file but what `access` says. Calling it again confines it further."""
     if sys.platform == "win32":
         return
     import resource
@@ -60,7 +60,7 @@ def shut_doors(doors: Doors = SHUT) -> None:
 
 
 def cage(doors: Doors) -> None:
-    """The part of it that holds this thread and those that it starts, no others; libraries can be loaded inside."""
+    """Confines only this thread and those that it starts; libraries can still be loaded."""
     if sys.platform != "linux":
         return
     give_up_rights()
@@ -88,7 +88,7 @@ def cage(doors: Doors) -> None:
 def _rights(doors: Doors) -> Iterator[tuple[Path, int]]:
     if doors.reads:
         yield Path("/"), _READ_FILE | _READ_FOLDER
-        yield Path(os.devnull), _WRITE_FILE | _TRUNCATE  # which libraries open when they are loaded
+        yield Path(os.devnull), _WRITE_FILE | _TRUNCATE  # libraries open it when they are loaded
     for path in doors.writes:
         within = _MAKE_FILE | _REMOVE_FILE | _READ_FOLDER if path.is_dir() else 0
         yield path, _READ_FILE | _WRITE_FILE | _TRUNCATE | within

@@ -1,7 +1,7 @@
 """A filter of system calls for Linux (seccomp): what a process asks of the kernel after `set_filter`, and is denied.
 
-It names what is denied, so that a library which asks for something odd goes on, and denies what no kernel of today
-knows. Most is denied in any case; opening files depends on what the process still has to do.
+It names what is denied, so that a library with an odd request goes on, and denies what no kernel of today knows. Most
+is denied in any case; opening files depends on what the process still has to do.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ _CLONE, _CLONE3, _SOCKET, _FCNTL, _IOCTL, _TGKILL, _PRLIMIT = (
     (234, 131),
     (302, 261),
 )
-_ON_ITSELF = {  # by the place of the argument that says whom; 0 is oneself
+_ON_ITSELF = {  # by the place of the argument that names a process; 0 is this one
     "setpriority": (1, (141, 140)),
     "sched_setparam": (0, (142, 118)),
     "sched_setscheduler": (0, (144, 119)),
@@ -194,14 +194,16 @@ def libc() -> ctypes.CDLL:
 
 
 def give_up_rights() -> None:
-    """No program that this process starts has more rights than it has, and no other process may look into it."""
+    """Gives up rights: no program that this process starts has more than it has, and no other process may look into
+    it."""
     libc().prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     libc().prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def set_filter(reads: bool, writes: bool, uses_graphics: bool) -> bool:
-    """For all threads of this process, for good; False where the kernel has none, or the machine is unknown. `reads`
-    and `writes`: files may still be opened for that. `uses_graphics`: what drivers of graphics cards need is left."""
+    """Sets the filter for all threads of this process, for good; False if the kernel has none, or the machine is
+    unknown. `reads` and `writes`: files may still be opened for that. `uses_graphics`: what drivers of graphics cards
+    need is left."""
     known = _MACHINES.get(platform.machine())
     if known is None or struct.calcsize("P") != 8:
         return False
@@ -255,7 +257,7 @@ def _when(number: int | None, then: list[_Step]) -> Iterator[_Step]:
 
 
 def _argument(place: int) -> _Step:
-    """The lower half of it: all that is asked here is no longer."""
+    """The lower half of an argument: nothing asked here is longer."""
     return _LOAD, 0, 0, _ARGUMENTS + 8 * place
 
 
@@ -265,7 +267,7 @@ def _verdicts() -> Iterator[_Step]:
 
 
 def _unless(place: int, values: tuple[int, ...]) -> list[_Step]:
-    """Denied if the argument is one of these."""
+    """Denies the call if the argument is one of these."""
     steps = [_argument(place)]
     for left, value in enumerate(reversed(values)):
         steps.insert(1, (_EQUAL, left + 1, 0, value))

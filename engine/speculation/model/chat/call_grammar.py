@@ -1,7 +1,7 @@
-"""Holds a model to whole calls: from the mark that opens one on, only what such a call may be can be written.
+"""Holds a model to whole calls: from the tag that opens one on, only what such a call may be can be written.
 
-Before and behind calls a reply is free, and nothing is computed for it. What a call may be comes from the schemas of
-servers: one that cannot be used allows any object.
+Before and after calls a reply is free, and nothing is computed for it. What a call may be comes from the schemas of
+servers: a schema that cannot be used allows any object.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SPACES = r"SPACE: /[ \n]{1,4}/"
 class _Trigger:
     letters: bytes
     follows: str  # in Lark, what may follow
-    plainly: str  # the same, where a schema cannot be used
+    plainly: str  # the same if a schema cannot be used
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ _State = _Free | Grammar
 
 
 class CallGrammar:
-    """As `Grammar`, for one reply; raises Interrupted when it is stopped meanwhile."""
+    """A `Grammar` for the calls of one reply; raises Interrupted when it is stopped meanwhile."""
 
     is_over = False
 
@@ -51,7 +51,7 @@ class CallGrammar:
         self._state: _State = _Free()
 
     def accept(self, tokens: Sequence[int]) -> None:
-        """These were written."""
+        """Moves on by tokens that were written."""
         self._state = self._walked(self._state, tokens, is_own=True)
 
     def allows(self, line: Sequence[int]) -> bool:
@@ -66,7 +66,7 @@ class CallGrammar:
         return self.allows
 
     def allowed(self, line: Sequence[int]) -> Allowed | None:
-        """Which tokens may follow these; None: all."""
+        """The tokens that may follow these; None: all."""
         state = self._walked(self._state, line, is_own=False)
         try:
             return state.allowed(()) if isinstance(state, Grammar) else None
@@ -81,7 +81,7 @@ class CallGrammar:
             return True
 
     def _walked(self, state: _State, tokens: Sequence[int], is_own: bool) -> _State:
-        """`is_own`: the state is nobody else's, and may change."""
+        """The state after these tokens. `is_own`: the state is used nowhere else, and may change."""
         for token in tokens:
             if token in self._made.ends:
                 continue
@@ -89,7 +89,7 @@ class CallGrammar:
                 try:
                     state = state if is_own else state.copy()
                     state.accept((token,))
-                except SettingInvalid:  # written by nobody's choice, such as the end of a thought; or it is too much
+                except SettingInvalid:  # not the model's choice, such as the end of a thought; or it is too much
                     state = _Free()
                 else:
                     state = _Free() if state.is_over else state
@@ -100,7 +100,7 @@ class CallGrammar:
 
 
 class CallGrammars:
-    """What the calls of these tools may be, in the shape of a target's template."""
+    """The calls that these tools allow, in the shape of a target's template."""
 
     def __init__(self, target: PromptReader, form: ToolFormat, tools: Sequence[Tool]) -> None:
         self._target = target
@@ -120,7 +120,7 @@ class CallGrammars:
         return CallGrammar(self, stop)
 
     def after(self, tail: tuple[int, ...], stop: StopSignal) -> _State:
-        """Where the free part of a reply ends with these tokens. Raises Interrupted when `stop` gets set."""
+        """The state where the free part of a reply ends with these tokens. Raises Interrupted when `stop` gets set."""
         data = b"".join(self._pieces[token] for token in tail)
         for number, trigger in enumerate(self._triggers):
             place = data.find(trigger.letters)
@@ -144,7 +144,7 @@ class CallGrammars:
         return _Free(tail)
 
     def _grammar(self, before: bytes, number: int, stop: StopSignal) -> Grammar | None:
-        """A new one. `before`: what stands before the mark in its first token."""
+        """A new grammar. `before`: what stands before the tag in its first token."""
         key = before, number
         if self._grammars is None:
             known = self._target.vocabulary
@@ -163,14 +163,14 @@ class CallGrammars:
 
 
 def _rules(before: bytes, trigger: _Trigger) -> Iterator[str]:
-    """In the order in which they are tried."""
+    """The rules in the order in which they are tried."""
     opening = _literal((before + trigger.letters).decode("utf-8", "replace"))
     for follows in (trigger.follows, trigger.plainly):
         yield f"start: {opening} {follows}\n{_SPACES}\n"
 
 
 def _triggers(form: ToolFormat, tools: Sequence[Tool]) -> Iterator[_Trigger]:
-    """None for calls whose shape has more in it than can be known."""
+    """The triggers; none for calls whose shape has more in it than can be known."""
     told = told_names(tools)
     close = _first_mark(form.close)
     end = f"{_SPACE} {_literal(close)}" if close else ""

@@ -41,7 +41,7 @@ _DECODER = json.JSONDecoder()
 
 @dataclass(frozen=True, slots=True)
 class WrittenCall:
-    """As the model wrote it."""
+    """A call as the model wrote it."""
 
     name: str
     arguments: str  # a JSON object
@@ -55,8 +55,8 @@ class _Found:
 
 
 def find_calls(text: str, form: ToolFormat, names: Collection[str]) -> tuple[WrittenCall, ...]:
-    """In a text that begins with a mark that opens calls, or with an object. `names`: of the tools that there are; in
-    marks, others are calls, too, so that the model can be told."""
+    """The calls in a text that begins with a tag that opens calls, or with an object. `names`: of the tools that there
+    are; inside tags, others are calls, too, so that the model can be told."""
     if len(text) > _MOST_TEXT:
         return ()
     ways: tuple[Callable[[str, ToolFormat], Iterator[_Found]], ...] = {
@@ -74,7 +74,7 @@ def find_calls(text: str, form: ToolFormat, names: Collection[str]) -> tuple[Wri
 
 
 def find_unmarked(text: str, form: ToolFormat, names: Collection[str]) -> tuple[WrittenCall, ...]:
-    """In a whole answer: it is nothing but calls of tools that there are, maybe in a block of code."""
+    """The calls in a whole answer that is nothing but calls of existing tools, maybe in a block of code."""
     fenced = _FENCED.match(text[:_MOST_TEXT])
     bare = (fenced[1] if fenced else text).strip()
     if not bare.startswith(("{", "[")):
@@ -133,7 +133,7 @@ def _call_of(value: Any, form: ToolFormat) -> WrittenCall | None:
 
 
 def _call(name: str, arguments: Any) -> WrittenCall | None:
-    """None where the arguments are no object."""
+    """The call; None if the arguments are no object."""
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments or "{}")
@@ -147,7 +147,8 @@ def _call(name: str, arguments: Any) -> WrittenCall | None:
 
 
 def _named(text: str, form: ToolFormat) -> Iterator[_Found]:
-    """A name, what stands between, and an object. What the template writes between may hold the number of the call."""
+    """Finds a name, what stands between, and an object. What the template writes between may hold the number of the
+    call."""
     middle = next((each for each in re.findall(r"[<\[]\|?[^<>\[\]\s]*[>\]]", form.middle)), form.middle.strip())
     marks = re.findall(r"[<\[][^<>\[\]\s]*[>\]]", form.open)
     opened = re.escape(marks[-1] if marks else form.open.strip()) or r"\A"
@@ -182,7 +183,7 @@ def _mistral(text: str, _form: ToolFormat) -> Iterator[_Found]:
 
 
 def _tagged(text: str, form: ToolFormat) -> Iterator[_Found]:
-    """A name, and for each argument marks around its key and its value."""
+    """Finds a name, and for each argument tags around its key and its value."""
     if not form.key_open.strip(" >\n"):
         return
     before = re.escape(_core(form.open))
@@ -201,13 +202,13 @@ def _tagged(text: str, form: ToolFormat) -> Iterator[_Found]:
 
 
 def _core(mark: str) -> str:
-    """What is left of a piece between marks when the end of the mark before it is cut off."""
+    """A piece between tags without the end of the tag before it."""
     place = max(mark.rfind("\n"), mark.rfind("><") if not mark.startswith("<") else -1)
     return mark[place + 1 :].strip() if place >= 0 else mark.strip()
 
 
 def _value(text: str) -> Any:
-    """Values are written as they are, so that only what is surely no text is read as JSON."""
+    """A value, which is written as it is, so that only what is surely no text is read as JSON."""
     bare = text.strip()
     if bare.startswith("<![CDATA[") and bare.endswith("]]>"):
         return bare[9:-3]
@@ -226,7 +227,7 @@ def _xml(text: str, _form: ToolFormat) -> Iterator[_Found]:
         if not arguments and body.strip().startswith("{"):
             arguments = body.strip()
         if not arguments and not found["end"]:
-            continue  # somebody writes about it
+            continue  # a text about calls
         if (call := _call(found["name"], arguments)) is not None:
             yield _Found(call, found.start(), found.end())
 

@@ -91,13 +91,13 @@ class ChatTemplate:
         return text if is_told else self._render(_system_within_prompt(turns), asked)
 
     def thinking(self, pieces: Sequence[bytes]) -> Thinking:
-        """How the template treats thoughts, found out by rendering small conversations within the patience for one
-        prompt. `pieces`: the tokens of the vocabulary."""
+        """How the template treats thoughts, found by rendering small conversations within the time for one prompt.
+        `pieces`: the tokens of the vocabulary."""
         return thinking_of(self._source, self._patiently(), pieces)
 
     @cached_property
     def tool_format(self) -> ToolFormat | None:
-        """How the target calls tools, found out in the same way; None: it cannot."""
+        """How the target calls tools, found in the same way; None: it cannot."""
         return tool_format_of(self._patiently()) if _TOOLS in self._source else None
 
     def _patiently(self) -> Written:
@@ -169,7 +169,7 @@ def _joined(turns: Sequence[ChatTurn]) -> list[ChatTurn]:
 
 
 def _is_told(text: str, turns: Sequence[ChatTurn]) -> bool:
-    """Whether a prompt contains the last message and all pictures."""
+    """True if a prompt contains the last message and all pictures."""
     num_pictures = sum(len(turn.pictures) for turn in turns)
     return num_pictures_in(text) == num_pictures and (not turns or turns[-1].text.strip() in text)
 

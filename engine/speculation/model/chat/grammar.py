@@ -1,8 +1,8 @@
-"""What a reply may look like, by a JSON schema or a GBNF grammar: which tokens may come next.
+"""The format of a reply, by a JSON schema or a GBNF grammar: which tokens may come next.
 
-It works on bytes, so that a text may be made of any tokens that spell it. Anybody may have written the grammar, so
-nothing in this process ever works on one: a child with limits does (`grammar_apart.py`). A grammar that takes more is
-refused, or ends the reply with a sentence.
+It works on bytes, so that a text may be made of any tokens that spell it. Grammars come from anywhere, so this process
+never works on one: a child with limits does (`grammar_apart.py`). A grammar that takes more is refused, or ends the
+reply with a sentence.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _LONGEST_TEXT = 4_000_000  # characters; tools may have many schemas
 
 
 class Grammar:
-    """What one reply may look like, and how far it has come. Moves on with `accept` alone; what it is asked about a
-    line of tokens after that changes nothing. All of it raises SettingInvalid where it takes too much, and Interrupted
-    when the reply is stopped meanwhile."""
+    """The format of one reply, and how far it has come. Only `accept` moves it on; questions about a line of tokens
+    after that change nothing. Every method raises SettingInvalid if it takes too much, and Interrupted when the reply
+    is stopped meanwhile."""
 
     def __init__(self, desk: _Desk, number: int, stop: StopSignal) -> None:
         self._desk = desk
@@ -53,24 +53,25 @@ class Grammar:
         weakref.finalize(self, desk.dropped.append, number)
 
     def copy(self) -> Grammar:
-        """As far as it has come."""
+        """A copy as far as it has come."""
         copied = Grammar(self._desk, self._desk.new_number(), self._stop)
         self._ask("copy", self._number, of=copied)
         copied.is_over = self.is_over
         return copied
 
     def accept(self, tokens: Sequence[int]) -> None:
-        """These were written; what ends a reply ends it. Raises SettingInvalid where they do not fit."""
+        """Moves on by tokens that were written; one that ends a reply ends it. Raises SettingInvalid if they do not
+        fit."""
         written = [int(token) for token in tokens if token not in self._ends]
         self.is_over = self._ask("accept", written) != b"\0"
         self._lines, self._masks = [()], {}
 
     def allows(self, line: Sequence[int]) -> bool:
-        """Whether all of these may follow, one after the other."""
+        """True if all of these may follow, one after the other."""
         return self._ask("allows", [*map(int, line)]) != b"\0"
 
     def following(self, lines: Sequence[Sequence[int]]) -> Callable[[Sequence[int]], bool]:
-        """`allows`, for the beginnings of these lines, which are soon to be asked about: one question for all."""
+        """`allows`, for the beginnings of these lines, which will soon be asked about: one question for all."""
         told = [[*map(int, line)] for line in lines]
         reaches = json.loads(self._ask("follow", told))
         self._lines, self._masks = lines_within(told, reaches), {}
@@ -78,7 +79,7 @@ class Grammar:
         return lambda line: tuple(line) in allowed
 
     def allowed(self, line: Sequence[int]) -> Allowed:
-        """Which tokens may follow these, which it allows. Raises SettingInvalid where there are none."""
+        """The tokens that may follow these, which it allows. Raises SettingInvalid if there are none."""
         bits = np.frombuffer(self._mask(tuple(map(int, line))), np.uint8)
         num_tokens = self._desk.num_tokens
         known = np.unpackbits(bits, count=num_tokens + 1, bitorder="little").view(np.bool_)
@@ -101,7 +102,7 @@ class Grammar:
 
 class Grammars:
     """Begins grammars for the tokens of one vocabulary. The child starts with the first, and again when it has ended:
-    with a grammar that took too much, or because nothing was asked for long."""
+    after a grammar that took too much, or a long time without questions."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
@@ -112,7 +113,7 @@ class Grammars:
         return self._begun(text, False, stop or StopSignal())
 
     def begin_lark(self, rules: str, stop: StopSignal) -> Grammar:
-        """In llguidance's own language. Raises SettingInvalid and Cancelled."""
+        """Begins a grammar in llguidance's own language. Raises SettingInvalid and Cancelled."""
         return self._begun(rules, True, stop)
 
     def _begun(self, text: str, is_lark: bool, stop: StopSignal) -> Grammar:
@@ -131,14 +132,14 @@ class Grammars:
 
 
 class _Desk:
-    """Where grammars of one vocabulary are asked: a child."""
+    """The place to ask about grammars of one vocabulary: a child."""
 
     def __init__(self, vocabulary: Vocabulary, stop: StopSignal) -> None:
         """Raises SettingInvalid, and Cancelled when `stop` gets set."""
         self.num_tokens = len(vocabulary)
         self.mask_bytes = (len(vocabulary) + 1 + 31) // 32 * 4  # with a bit for all that end a reply
         self.ends = [*vocabulary.end_of_generation]
-        self.dropped: list[int] = []  # numbers of grammars that nobody has any more
+        self.dropped: list[int] = []  # numbers of grammars that are no longer used
         self._numbers = itertools.count()
         self._open(vocabulary, stop)
 
@@ -181,7 +182,7 @@ class _Desk:
 
 @cache
 def _letters() -> Grammars:
-    """For the checks while a user writes one."""
+    """Grammars for checks while a user writes one."""
     letters = tuple(bytes((byte,)) for byte in range(256))
     return Grammars(Vocabulary(letters, frozenset(), frozenset(), None, None, False))
 

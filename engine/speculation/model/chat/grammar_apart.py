@@ -1,4 +1,4 @@
-"""Runs in a process of its own: what a reply may look like, of which llguidance knows everything.
+"""Answers questions about the format of a reply in a separate process, the only one that uses llguidance.
 
 Its own limits do not bound what a grammar takes. Parts that may be empty and are doubled a few times, in three hundred
 letters, become gigabytes, and some do so only when a reply has gone on for a while. Here that ends this process.
@@ -34,9 +34,9 @@ from engine.values.errors import SettingInvalid
 from engine.values.sentences import Sentence, packed, say, shortened, template
 
 _AHEAD_S = 0.02
-_IDLE_S = 3600.0  # until it ends where nothing is asked: a reply with a grammar may read its prompt for long before
-# Any tokens that spell what is allowed: by itself it allows only those that its tokenizer would choose where the text
-# is certain, and the distribution would be another one.
+_IDLE_S = 3600.0  # without a question until it ends: a reply with a grammar may read its prompt for long before
+# Any tokens that spell what is allowed: by default it allows only those that its tokenizer would choose where the text
+# is certain, which would change the distribution.
 _NO_OPTIONS, _OPTIONS = "%llguidance {}", '%llguidance {"no_forcing": true}'
 _UNFIT = template("The reply does not follow its set format; change the format in the chat's settings.")
 _DEAD_END = template("The reply format allows nothing here, not even the end; change it in the chat's settings.")
@@ -48,8 +48,8 @@ _LIMITS = ("lexer error", "max is", "too many", "fuel", "limit")
 
 
 def serve(pipe: Connection) -> None:
-    """First comes a vocabulary, then questions as `Matchers` answers them, in JSON. An answer
-    begins with +, or with - where it is a sentence that says why there is none."""
+    """Takes a vocabulary, then questions as `Matchers` answers them, in JSON. An answer begins with +, or with - if it
+    is a sentence that says why there is none."""
     shut_doors()
     take_at_most(OPENING_S)
     matchers = Matchers(pipe.recv_bytes())
@@ -72,7 +72,7 @@ def answered(matchers: Matchers, what: str, number: int, argument: Any) -> bytes
 
 
 class Matchers:
-    """What replies may look like, in the tokens of one vocabulary. Each has a number."""
+    """The formats of replies, in the tokens of one vocabulary. Each has a number."""
 
     def __init__(self, vocabulary: bytes) -> None:
         self._tokenizer = LLTokenizer(TokenizerWrapper(_Tokens(vocabulary)), slices=LLTokenizer.json_slices())
@@ -115,7 +115,7 @@ class Matchers:
         return b""
 
     def look_ahead(self, limit_step: Callable[[], None]) -> None:
-        """For some milliseconds. `limit_step` is called before each step."""
+        """Prepares masks for some milliseconds. `limit_step` is called before each step."""
         if self._lines is None:
             return
         (matcher, lines), self._lines = self._lines, None
@@ -146,8 +146,8 @@ class Matchers:
 
 
 class _Tokens:
-    """What llguidance wants of a tokenizer: the tokens, and behind them one that stands for all that end a reply, of
-    which there may be none. Nothing has to be tokenized."""
+    """A tokenizer as llguidance wants it: the tokens, and after them one that stands for all that end a reply, of which
+    there may be none. Nothing has to be tokenized."""
 
     bos_token_id = None
 
@@ -162,7 +162,7 @@ class _Tokens:
 
 
 def _compiled(text: str) -> str:
-    """As llguidance reads grammars. Raises SettingInvalid."""
+    """The grammar in llguidance's language. Raises SettingInvalid."""
     is_schema = text.lstrip().startswith("{")
     if not is_schema and "::=" not in text:
         raise SettingInvalid(
@@ -197,7 +197,7 @@ def _unescaped(escape: re.Match[str]) -> str:
 
 
 def _refusal(matcher: LLMatcher, otherwise: str) -> SettingInvalid:
-    """llguidance has limits, too, and tells of them in its own words."""
+    """The error of a refusal: llguidance has limits, too, and reports them in its own words."""
     is_limit = any(words in matcher.get_error() for words in _LIMITS)
     return SettingInvalid(TOO_MUCH if is_limit else otherwise)
 

@@ -1,4 +1,4 @@
-"""What a process says to the one that works on grammars. Imports little: each child does it again."""
+"""Questions between a process and the one that works on grammars. Imports little: each child does it again."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 
 from engine.values.sentences import template
 
-OPENING_S = 20.0  # of the processor, for a vocabulary
-BEGINNING_S = 2.0  # for a grammar, of which ordinary ones take milliseconds
-STEP_S = 0.5  # of which ordinary ones take less than one
+OPENING_S = 20.0  # of processor time, for a vocabulary
+BEGINNING_S = 2.0  # for a grammar; ordinary ones take milliseconds
+STEP_S = 0.5  # ordinary ones take less than a millisecond
 
 TOO_MUCH = template(
     "The reply format takes too much time or memory; make it simpler, above all where parts that may be empty are "

@@ -1,4 +1,4 @@
-"""How JSON schemas are read, wherever a reply keeps to one."""
+"""The reading of JSON schemas, wherever a reply keeps to one."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _OPEN = frozenset(
 
 
 def closed_schema(schema: Any) -> Any:
-    """The same, in which objects have none but the properties that are named, unless it says so, as llama.cpp reads
-    schemas: else a model would go on inventing some."""
+    """The schema, closed: its objects have only the properties that are named, unless it says otherwise, as llama.cpp
+    reads schemas; else a model would go on inventing some."""
     if isinstance(schema, list):
         return [closed_schema(each) for each in schema]
     if not isinstance(schema, dict):

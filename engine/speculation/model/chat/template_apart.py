@@ -23,7 +23,7 @@ from engine.values.stop_signal import StopSignal
 
 # Over what the process has at first, 25 MB. A chat of a million characters takes a fifth of it, or twice that in emoji.
 _MEMORY_BYTES = 104 << 20
-_STARTING_S = 10.0  # of the processor, as are all that follow
+_STARTING_S = 10.0  # of processor time, as are all below
 
 # The templates of seventy models take 1 to 10 ms for 200 messages; few take more than 0.6 s for 5,000.
 _SECONDS_IN_ALL = 0.9  # of the renderings for one prompt, of which each is given a share of what is left

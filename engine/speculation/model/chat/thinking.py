@@ -1,6 +1,6 @@
-"""How a target thinks: the marks around its thoughts, the switch of its chat template, and what becomes of thoughts
-that are past. All of it is found out from what the template does with a small conversation, and where that is silent
-from the letters of its marks; nothing is known of any model by its name."""
+"""How a target thinks: the tags around its thoughts, the switch of its chat template, and what becomes of earlier
+thoughts. All of it is found from what the template does with a small conversation, and where that is silent from the
+letters of its tags; nothing is known of any model by its name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _QUESTION, _THOUGHT, _ANSWER, _NEXT, _NONSENSE = "Wodan?", "Freya.", "Baldur.", 
 
 @dataclass(frozen=True, slots=True)
 class ThinkingMarks:
-    """The letters that a target puts around a thought, as its chat template or its vocabulary has them."""
+    """The letters that a target puts around a thought, as in its chat template or its vocabulary."""
 
     open: str
     close: str
@@ -57,11 +57,10 @@ class Thinking:
     by_default: bool = True  # whether it thinks unless it is told
 
     def said(self, turn: ChatTurn) -> str:
-        """All of a turn that gets into a prompt."""
         return turn.text if self.past is Past.LEFT_OUT else turn.text + turn.thought
 
     def message(self, turn: ChatTurn) -> dict[str, str]:
-        """As the template sees it."""
+        """The message as the template sees it."""
         said = {"role": turn.role.value, "content": with_pictures(len(turn.pictures), turn.text)}
         if not turn.thought or self.marks is None or self.past is Past.LEFT_OUT:
             return said
@@ -72,11 +71,11 @@ class Thinking:
         }
 
     def names(self, thinks: bool | None) -> dict[str, bool]:
-        """What the template is told; None: nothing."""
+        """The variables of the template; None: none."""
         return {} if thinks is None or not self.switch else {self.switch: thinks is self.on}
 
     def is_open(self, prompt: PromptText) -> bool:
-        """Whether the template has begun a thought at the end of a prompt: the reply goes on with it."""
+        """True if the template has begun a thought at the end of a prompt, which the reply goes on with."""
         if self.marks is None:
             return False
         tail = str(prompt)[prompt.said.rfind(b"\1") + 1 :]
@@ -87,7 +86,7 @@ NO_THINKING = Thinking()
 
 
 def thinking_of(source: str, written: Written, pieces: Sequence[bytes]) -> Thinking:
-    """`source`: of the template; `pieces`: the tokens of the vocabulary."""
+    """How a target thinks. `source`: of the template; `pieces`: the tokens of the vocabulary."""
     names = tuple(dict.fromkeys(_NAME.findall(source)))[:_MOST_NAMES]
     probe = _Probe(written, names)
     if not names:
@@ -111,12 +110,12 @@ class _Probe:
         return self._write([_said(_QUESTION)], True, names)
 
     def begun(self) -> str:
-        """Whatever it writes before a reply."""
+        """Everything it writes before a reply."""
         told = ({name: value} for name in self.names for value in (True, False))
         return "".join(self.prompt(**names) for names in ({}, *told))
 
     def marks(self) -> ThinkingMarks | None:
-        """As the template writes them around a thought that it is given."""
+        """The tags as the template writes them around a thought that it is given."""
         begun = self.prompt()
         reply = _said(_ANSWER, Role.ASSISTANT)
         before, found, rest = self._write(
@@ -155,7 +154,7 @@ class _Probe:
         return Past.INLINE if self._writes_thought(reply | {"content": inline}) else Past.LEFT_OUT
 
     def _writes_thought(self, reply: Mapping[str, str]) -> bool:
-        """That of an earlier turn."""
+        """True if it writes the thought of an earlier turn."""
         return _THOUGHT in self._write([_said(_QUESTION), reply, _said(_NEXT)], True, {})
 
     def _write(self, messages: Sequence[Mapping[str, str]], begins: bool, names: Mapping[str, Any]) -> str:
@@ -170,7 +169,7 @@ def _said(text: str, role: Role = Role.USER) -> dict[str, str]:
 
 
 def _found_in(pieces: Sequence[bytes]) -> Iterator[str]:
-    """Tokens that look like marks."""
+    """Tokens that look like tags."""
     for found in _MARK_BYTES.findall(b"\n".join(pieces)):
         text = found.decode("utf-8", "replace")
         if _MARK.fullmatch(text):
@@ -178,7 +177,7 @@ def _found_in(pieces: Sequence[bytes]) -> Iterator[str]:
 
 
 def _marks_in(found: Iterable[str], source: str, begun: str) -> ThinkingMarks | None:
-    """The first closing mark among these whose opening one is there, too, or else in `source` or `begun`."""
+    """The first closing tag among these whose opening one is there, too, or else in `source` or `begun`."""
     known = dict.fromkeys(found)
     for close in known:
         for opened in _openings(close):
@@ -188,7 +187,7 @@ def _marks_in(found: Iterable[str], source: str, begun: str) -> ThinkingMarks | 
 
 
 def _openings(close: str) -> Iterator[str]:
-    """Marks that this one may close."""
+    """Tags that this one may close."""
     if "/" in close:
         yield close.replace("/", "", 1)
     for end, start in _ENDS:

@@ -1,13 +1,13 @@
 """How a target is told of tools, calls them, and is told what came of that, in the words of its own chat template.
 
-As with thoughts, all of it is found out from what the template does with a small conversation; nothing is known of any
+As with thoughts, all of it is found from what the template does with a small conversation; nothing is known of any
 model by its name. Templates write calls in one of three shapes:
 
     object   <tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>, or a list of such objects
     named    [TOOL_CALLS]f[ARGS]{"a": 1}
     tagged   <function=f><parameter=a>1</parameter></function>
 
-Where a template tells of tools and the shape of calls is another, `call_parsing.py` knows some more.
+If a template describes tools and calls have another shape, `call_parsing.py` knows some more.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class ToolFormat:
     value_close: str = ""
     takes_text: bool = False  # the template wants the arguments as a text
     takes_many: bool = True  # a message may have several calls
-    writes_calls: bool = True  # else the template leaves calls of earlier replies out: they are told as text
+    writes_calls: bool = True  # else the template leaves calls of earlier replies out: they are written as text
 
     @property
     def mark(self) -> str:
@@ -65,7 +65,7 @@ class ToolFormat:
         return marks[0] if marks else self.open.strip()
 
     def opening(self, name: str = "") -> str:
-        """How a call begins, as the template writes it: of this tool, or of any. Empty where that is not known."""
+        """The beginning of a call, as the template writes it: of this tool, or of any. Empty if that is not known."""
         if self.shape is Shape.OBJECT and self.name_key == "name":
             begun = f'{self.open.lstrip()}{"[" if self.is_list else ""}{{"name": "'
             return f'{begun}{name}", "{self.arguments_key}": ' if name else begun
@@ -74,7 +74,7 @@ class ToolFormat:
         return ""
 
     def message(self, text: Any, calls: Sequence[ToolCall], names: Mapping[ToolCall, str]) -> dict[str, Any]:
-        """Of a reply that calls, as the template sees it. `names`: as the model was told them."""
+        """A reply that calls, as the template sees it. `names`: as the model was given them."""
         if not self.writes_calls:
             spelled = "\n".join(_spelled(names[call], call.arguments) for call in calls)
             return {"role": Role.ASSISTANT.value, "content": joined(filter(None, (text, PromptText(spelled))))}
@@ -108,7 +108,7 @@ def declared(tools: Sequence[Tool]) -> list[dict[str, Any]]:
 
 
 def parsed_object(text: str) -> dict[str, Any]:
-    """What a text of JSON says; nothing where it is no object, or nested too deeply."""
+    """The object in a text of JSON; empty if it is no object, or nested too deeply."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -117,7 +117,7 @@ def parsed_object(text: str) -> dict[str, Any]:
 
 
 def is_deeper(value: Any, most: int) -> bool:
-    """Than so many arrays and objects within each other."""
+    """True if more than `most` arrays and objects are nested."""
     level = [value]
     for _ in range(most):
         level = [each for one in level for each in _inside(one)]
@@ -132,7 +132,7 @@ def _inside(value: Any) -> list[Any]:
 
 
 def said(value: Any) -> Any:
-    """The same, with texts that count as said by people or models."""
+    """The value with texts that count as said by people or models."""
     if isinstance(value, str):
         return PromptText(value)
     if isinstance(value, dict):
@@ -141,7 +141,7 @@ def said(value: Any) -> Any:
 
 
 def tool_format_of(written: Written) -> ToolFormat | None:
-    """None for a template that does not tell the model of its tools."""
+    """The format; None for a template that does not describe tools to the model."""
     probe = _Probe(written)
     if not probe.tells_tools():
         return None
@@ -167,7 +167,7 @@ class _Probe:
         return _NAME in self._write([_asked()], True)
 
     def call(self, arguments: Any) -> str:
-        """What a reply with this call has that one without it has not."""
+        """The part that a reply with this call has and one without it has not."""
         plain = self._write([_asked(), _replied(_ANSWER)], False)
         called = self._write([_asked(), _replied("", _called(_NAME, arguments)), _resulted()], False)
         before, found, behind = plain.partition(_ANSWER)
@@ -200,7 +200,7 @@ class _Probe:
 
 
 def _num_shared(one: str, other: str) -> int:
-    """Letters at the beginning."""
+    """The number of equal letters at the beginning."""
     return next(
         (place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]),
         min(len(one), len(other)),

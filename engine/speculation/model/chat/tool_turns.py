@@ -26,7 +26,7 @@ def is_plain(turn: ChatTurn) -> bool:
 
 
 def as_plain(turns: Sequence[ChatTurn]) -> list[ChatTurn]:
-    """The same for a target that knows no tools: what was called, and what came of it, as text."""
+    """The turns for a target that knows no tools: what was called, and what came of it, as text."""
     plain: list[ChatTurn] = []
     for turn in turns:
         if turn.role is Role.TOOL:
@@ -43,7 +43,7 @@ def as_plain(turns: Sequence[ChatTurn]) -> list[ChatTurn]:
 def messages_of(
     turns: Sequence[ChatTurn], thinking: Thinking, form: ToolFormat, tools: Sequence[Tool]
 ) -> list[dict[str, Any]]:
-    """As the template sees them."""
+    """The messages as the template sees them."""
     told = {(tool.server, tool.name): name for name, tool in told_names(tools).items()}
     messages: list[dict[str, Any]] = []
     for turn in turns if form.takes_many else _one_by_one(turns):
@@ -62,7 +62,7 @@ def _name(call: ToolCall, told: dict[tuple[str, str], str]) -> str:
 
 
 def _one_by_one(turns: Sequence[ChatTurn]) -> Iterator[ChatTurn]:
-    """Each call as a reply of its own, with its result behind it."""
+    """Each call as a separate reply, followed by its result."""
     waiting: list[ChatTurn] = []
     for turn in turns:
         if len(turn.calls) > 1:

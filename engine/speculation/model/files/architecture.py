@@ -1,4 +1,4 @@
-"""What the numbers in a header mean: whether a model can chat and be drafted for, and the memory it will take."""
+"""The meaning of a header's numbers: whether a model can chat and be drafted for, and the memory it will take."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LARGEST = 1 << 40  # bytes or numbers; a header with more is invalid
 
 @dataclass(frozen=True, slots=True)
 class MemoryNeeds:
-    """What a target needs beside its weights; see `estimate.py`."""
+    """The memory a target needs in addition to its weights; see `estimate.py`."""
 
     token_bytes: int  # of the context, for each of its tokens
     state_bytes: int  # of a running state, whatever the context
@@ -43,12 +43,12 @@ class MemoryNeeds:
     vocabulary_size: int
     num_layers: int  # that repeat
     layer_bytes: int  # of the weights, in all of these
-    output_bytes: int  # of the weights, behind them
-    has_own_output: bool  # else the weights before the layers serve behind them, too
+    output_bytes: int  # of the weights, after them
+    has_own_output: bool  # else the weights before the layers serve as the output, too
 
 
 def no_chat(header: GgufHeader, name: str) -> str:
-    """Why the file is no model that writes text on its own, in a sentence; empty if it is one."""
+    """The sentence for a file that is no model that writes text on its own; empty if it is one."""
     architecture = header.text("general.architecture")
     kind = header.text("general.type")
     if kind == "mmproj" or architecture == "clip":
@@ -71,13 +71,13 @@ def no_chat(header: GgufHeader, name: str) -> str:
 
 
 def finds(header: GgufHeader) -> bool:
-    """Whether the model was made for finding and comparing texts."""
+    """True if the model was made for finding and comparing texts."""
     architecture = header.text("general.architecture")
     return architecture in _ENCODERS or header.values.get(f"{architecture}.pooling_type", 0) not in _NO_POOLING
 
 
 def speculation_of(header: GgufHeader) -> tuple[bool, str]:
-    """Whether anything can draft ahead of it, and why, in a sentence. Loading tries it out and has the last word."""
+    """Whether anything can draft ahead of the model, and why, in a sentence. Loading tests it and has the last word."""
     architecture = header.text("general.architecture")
     if no_chat(header, ""):
         return False, say("No speed-up: it writes no text.")
@@ -92,7 +92,7 @@ def speculation_of(header: GgufHeader) -> tuple[bool, str]:
 
 
 def memory_of(header: GgufHeader) -> MemoryNeeds | None:
-    """None where the header has too little, or impossible numbers."""
+    """The memory needs; None if the header has too little, or impossible numbers."""
     architecture = header.text("general.architecture")
 
     def of(key: str) -> int:

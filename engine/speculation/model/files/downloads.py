@@ -1,4 +1,4 @@
-"""Where a model file of the hub belongs on the disk."""
+"""The places of the hub's model files on the disk."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ _DEEPEST = 4  # folders of a repository
 
 
 def models_folder(data_dir: Path) -> Path:
-    """Of all downloaded models."""
     return data_dir / "models"
 
 
 def download_path(folder: Path, repository: str, name: str) -> Path:
-    """Where the file of this name, or its first part, is to be: always inside `folder`. `repository` is a name that the
+    """The path for the file of this name, or its first part: always inside `folder`. `repository` is a name that the
     hub allows. Raises FetchFailed for what is no model file."""
     *folders, file = [_safe(piece) for piece in name.split("/") if piece.strip(" .")] or [""]
     if not is_gguf(file) or len(folders) > _DEEPEST:

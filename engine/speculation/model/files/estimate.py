@@ -1,9 +1,9 @@
-"""How much memory a target takes, and how many of its layers go on graphics cards.
+"""Estimates how much memory a target takes, and how many of its layers go on graphics cards.
 
 The estimate was compared with what the process really took with the starter, at two context sizes: within 3 %
-(`test_estimate.py`). llama.cpp moves the output to the cards first, then the last layers and
-those before them, each with its part of the context; the embedding stays with the machine. Compared with what llama.cpp
-reported for the starter on a Vulkan device: weights and context to the byte, buffers of a pass up to twice as much.
+(`test_estimate.py`). llama.cpp moves the output to the cards first, then the last layers and those before them, each
+with its part of the context; the embedding stays in main memory. Compared with what llama.cpp reported for the starter
+on a Vulkan device: weights and context to the byte, buffers of a pass up to twice as much.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _TOKEN_BYTES = 400  # of the vocabulary: texts, and the tables to find them by; 
 _CPU_ONLY = GpuSupport()
 _STEP = 256  # tokens; llama.cpp rounds a context up to a multiple
 _SPARE_BYTES = 256 << 20  # of each card, for its driver
-_MOST_BESIDE = 512 << 20  # bytes, for sequences beside the chat
-_BESIDE_SHARE = 4  # one part in so many of what is free
-_BESIDE_TOKENS = 64  # of one pass there
-_SPARE_SHARE = 16  # one part in so many of each card, for other programs
+_MOST_PARALLEL = 512 << 20  # bytes, for sequences parallel to the chat
+_PARALLEL_SHARE = 4  # a fourth of what is free
+_PARALLEL_TOKENS = 64  # of one pass there
+_SPARE_SHARE = 16  # a sixteenth of each card, for other programs
 
 
 def context_size(facts: TargetFacts, settings: TargetSettings) -> int:
-    """Tokens, as loading would choose."""
+    """The tokens of the context that loading would choose."""
     return settings.context_for(facts.details.trained_context if facts.details else 0)
 
 
@@ -42,7 +42,7 @@ def estimate(
     support: GpuSupport = _CPU_ONLY,
     loaded: MemoryEstimate | None = None,
 ) -> MemoryEstimate:
-    """`loaded`: the estimate of the target in use, whose memory is free when another one is loaded."""
+    """The estimate. `loaded`: that of the target in use, whose memory is free when another one is loaded."""
     size = -(-context_size(facts, settings) // _STEP) * _STEP
     memory = facts.memory
     context = 0 if memory is None else memory.token_bytes * size + _states(memory, facts.stamp.size_bytes)
@@ -63,27 +63,27 @@ def estimate(
 def fitting_beside(
     facts: TargetFacts, most: int, context_size: int, support: GpuSupport | None = None
 ) -> tuple[int, int]:
-    """How many sequences may be opened on a target's weights beside its chat, at most so many, and about how many bytes
-    they take: a small part of what is free. `support`: of the cards that the target is on. None where nothing is known
-    of the target."""
+    """How many sequences, at most `most`, may be opened on a target's weights parallel to its chat, and about how many
+    bytes they take: a small part of what is free. `support`: of the cards that the target is on. Zeros if nothing is
+    known of the target."""
     memory = facts.memory
     if memory is None:
         return 0, 0
     each = memory.token_bytes * context_size + memory.state_bytes + memory.vocabulary_size * _FLOAT_BYTES
-    work = _work_inside(memory, context_size) * _BESIDE_TOKENS // _PASS_TOKENS
+    work = _work_inside(memory, context_size) * _PARALLEL_TOKENS // _PASS_TOKENS
     room = free_memory() if support is None else min(free_memory(), room_on(support))
-    number = max(0, min(most, (min(_MOST_BESIDE, room // _BESIDE_SHARE) - work) // each))
+    number = max(0, min(most, (min(_MOST_PARALLEL, room // _PARALLEL_SHARE) - work) // each))
     return number, work + number * each
 
 
 def free_memory() -> int:
-    """Bytes that programs can still have. Where the system counts pages of mapped files as free, as Linux does, they
+    """The bytes that programs can still have. If the system counts pages of mapped files as free, as Linux does, they
     include the weights of the target in use."""
     return int(psutil.virtual_memory().available)
 
 
 def room_on(support: GpuSupport, leaving_bytes: int = 0) -> int:
-    """Bytes that a target can have on all cards. `leaving_bytes`: of the target that leaves when it is loaded."""
+    """The bytes that a target can have on all cards. `leaving_bytes`: of the target that leaves when it is loaded."""
     free = sum(max(0, device.free_memory - _SPARE_BYTES) for device in support.devices)
     total = sum(device.total_memory for device in support.devices)
     return max(0, min(free + leaving_bytes, total) - total // _SPARE_SHARE)
@@ -92,7 +92,7 @@ def room_on(support: GpuSupport, leaving_bytes: int = 0) -> int:
 def _share_of(
     memory: MemoryNeeds, context_bytes: int, work_bytes: int, wanted: int | None, support: GpuSupport, room: int
 ) -> GpuShare:
-    """With as many layers as are `wanted`; None: as many as there is room for."""
+    """The share with the `wanted` number of layers; None: as many as there is room for."""
     if not support.devices:
         return GpuShare(support)
     all_layers = memory.num_layers + 1
@@ -121,7 +121,7 @@ def _work(memory: MemoryNeeds, size: int) -> int:
 
 
 def _work_inside(memory: MemoryNeeds, size: int) -> int:
-    """Where it is computed; the logits are copied from there to where they are read."""
+    """The bytes where it is computed; the logits are copied from there to where they are read."""
     inside = _PASS_TOKENS * (4 * memory.width + 2 * memory.inner_width) * _FLOAT_BYTES
     mask = _PASS_TOKENS * size * _MASK_BYTES
     return _logits(memory) + inside + mask

@@ -24,7 +24,7 @@ _VOCABULARIES = {"gpt2": "BPE", "llama": "SPM", "bert": "WPM", "t5": "UGM", "rwk
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """By which an unchanged file is recognized without reading it. All parts together."""
+    """The stamp that identifies an unchanged file without reading it. All parts together."""
 
     size_bytes: int
     changed_ns: int  # time of the last change of any part
@@ -139,13 +139,14 @@ def _details(header: GgufHeader, path: Path) -> TargetDetails:
 
 
 def quantization_of(file_type: int | None, type_bytes: dict[int, int]) -> str:
-    """As the file itself says, or else the type that takes the most room; empty if neither is known."""
+    """The quantization that the file itself names, or else the type that takes the most room; empty if neither is
+    known."""
     if file_type in _MIXTURES:
         return _MIXTURES[file_type]
     return GGMLQuantizationType(max(type_bytes, key=type_bytes.__getitem__)).name if type_bytes else ""
 
 
 def _line(text: str) -> str:
-    """Fit for one line of a window, whatever the file contains."""
+    """Text fit for one line of a window, whatever the file contains."""
     printable = "".join(letter if letter.isprintable() else " " for letter in text[:400])
     return " ".join(printable.split())[:200]

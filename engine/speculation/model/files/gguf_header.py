@@ -44,7 +44,7 @@ _BLOCKS = {int(kind): sizes for kind, sizes in GGML_QUANT_SIZES.items()}  # of a
 
 @dataclass(frozen=True, slots=True)
 class ListOf:
-    """A list; its items only where they are few numbers."""
+    """A list, whose items are kept only if they are few numbers."""
 
     length: int
     items: tuple[int | float | bool, ...] | None
@@ -52,7 +52,7 @@ class ListOf:
 
 @dataclass(frozen=True, slots=True)
 class TensorPlace:
-    """Where a tensor is in its file."""
+    """The place of a tensor in its file."""
 
     shape: tuple[int, ...]  # as the file has it: the inputs of a matrix first
     kind: int  # of its numbers, as in `gguf.GGMLQuantizationType`
@@ -67,8 +67,8 @@ class GgufHeader:
     num_weights: int  # parameters, of all tensors
     type_bytes: dict[int, int]  # of every type of tensor that we know, the bytes that tensors of it take
     layer_bytes: int = 0  # of these, in the layers that repeat
-    output_bytes: int = 0  # and in the matrix behind them, or, where there is none, the one before them in its place
-    has_own_output: bool = True  # whether there is one behind them
+    output_bytes: int = 0  # and in the matrix after them, or, if there is none, the one before them
+    has_own_output: bool = True  # whether there is one after them
     tensors: Mapping[str, TensorPlace] = field(default_factory=dict)  # by name
 
     def text(self, key: str) -> str:
@@ -76,12 +76,12 @@ class GgufHeader:
         return value if isinstance(value, str) else ""
 
     def number(self, key: str) -> int:
-        """0 if there is none, or it makes no sense."""
+        """The number under a key; 0 if there is none, or it makes no sense."""
         value = self.values.get(key)
         return value if isinstance(value, int) and value > 0 else 0
 
     def numbers(self, key: str, count: int) -> tuple[int, ...]:
-        """One for each of so many layers: a list as it is, or the one number repeated."""
+        """The number for each of `count` layers: a list as it is, or one number repeated."""
         value = self.values.get(key)
         if isinstance(value, ListOf):
             items = (value.items or ())[:count]
@@ -142,7 +142,7 @@ class _HeaderReader:
     def _with_tensors(self, values: dict[str, Scalar | ListOf], num_tensors: int) -> GgufHeader:
         num_weights = end = layer_bytes = 0
         type_bytes: dict[int, int] = {}
-        ends: dict[str, int] = {}  # bytes of the matrices before and behind the layers
+        ends: dict[str, int] = {}  # bytes of the matrices before and after the layers
         tensors: dict[str, TensorPlace] = {}
         for _ in range(num_tensors):
             name = self._text(_LONGEST_KEY, must_fit=True)
@@ -204,7 +204,7 @@ class _HeaderReader:
         return struct.unpack(f"<{count}{code[1]}", self._take(count * size)) if count else ()
 
     def _format(self, kind: int) -> str:
-        if kind not in _FORMATS:  # also a list of lists, which nobody writes
+        if kind not in _FORMATS:  # also a list of lists, which no program writes
             raise self._damaged()
         return _FORMATS[kind]
 
@@ -212,7 +212,7 @@ class _HeaderReader:
         return int.from_bytes(self._take(size), "little")
 
     def _text(self, longest: int, must_fit: bool = False) -> str:
-        """At most so many bytes of it."""
+        """The next text, at most `longest` bytes of it."""
         length = self._number(8)
         if must_fit and length > longest:
             raise self._damaged()
@@ -224,7 +224,7 @@ class _HeaderReader:
         return data.decode("utf-8", "replace")
 
     def _skip_texts(self, count: int) -> None:
-        """The inner loop of every reading: with local variables, for speed."""
+        """Skips texts: the inner loop of every reading, with local variables for speed."""
         unpack, start, buffer, at = _LENGTH.unpack_from, self._start, self._buffer, self._at
         last = len(buffer) - 8
         for _ in range(count):
@@ -249,7 +249,7 @@ class _HeaderReader:
             self._move(self._start + self._at + count, 0)
 
     def _move(self, place: int, needed: int) -> None:
-        """Moves the buffer to a place in the file, where at least so many bytes must follow."""
+        """Moves the buffer to a place in the file, which at least `needed` bytes must follow."""
         if place + needed > self._size:
             raise self._cut_short()
         if place > _LONGEST_HEADER:

@@ -13,8 +13,8 @@ _RUNS = (
     *("ab ", "a1!", "'s"),
 )
 _SURROGATES = range(0xD800, 0xE000)
-_STEP = 61  # beyond the basic plane every so many characters are enough: they are of a few kinds
-_MOST_MARKS, _MOST_PIECES = 1000, 5000
+_STEP = 61  # beyond the basic plane one character in 61 is enough: they are of a few kinds
+_MOST_SPECIAL, _MOST_PIECES = 1000, 5000
 
 _PROSE = (
     "It's “naïve” — don't you think? 12,345.67 € (or £9)…\n\n"
@@ -33,8 +33,9 @@ def hard_texts(vocabulary: Vocabulary) -> Iterator[str]:
     yield basic
     yield " ".join(basic[::7])
     yield "".join(chr(code) for code in range(0x10000, sys.maxunicode + 1, _STEP))
-    marks = [vocabulary.pieces[token].decode("utf-8", "replace") for token in sorted(vocabulary.special)[:_MOST_MARKS]]
-    yield "".join(marks)
-    yield " a😀 ".join(marks)
+    special = sorted(vocabulary.special)[:_MOST_SPECIAL]
+    texts = [vocabulary.pieces[token].decode("utf-8", "replace") for token in special]
+    yield "".join(texts)
+    yield " a😀 ".join(texts)
     some = vocabulary.pieces[:: 1 + len(vocabulary) // _MOST_PIECES]
     yield " ".join(piece.decode("utf-8", "replace") for piece in some)

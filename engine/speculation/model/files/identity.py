@@ -1,8 +1,8 @@
-"""What a target is, wherever its file is.
+"""The identity of a target, wherever its file is.
 
 Its identity keys its settings, last use and statistics, and the user's choice of a target. The fingerprint of its
-vocabulary (`Vocabulary.fingerprint`) keys recall, n-grams, lessons and adapters: they serve every
-target with the same tokens.
+vocabulary (`Vocabulary.fingerprint`) keys recall, n-grams, lessons and adapters: they serve every target with the same
+tokens.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _NUM_SAMPLES = 16  # of the weights, evenly spread over all parts, and at least 
 def file_identity(path: Path) -> str:
     """`file:` and a digest of the header, the sizes of all parts and samples of the weights.
 
-    Reads some MiB at most, so that the largest file takes a few hundredths of a second. Empty where a part is missing
-    or cannot be read.
+    Reads some MiB at most, so that the largest file takes a few hundredths of a second. Empty if a part is missing or
+    cannot be read.
     """
     digest = hashlib.sha256()
     parts = part_paths(path)
@@ -45,9 +45,9 @@ def file_identity(path: Path) -> str:
 
 
 def file_stamp(path: Path) -> str:
-    """By which a file is known to be untouched without reading all of it: a digest of the sizes of all parts and of the
+    """A stamp that shows a file untouched without reading all of it: a digest of the sizes of all parts and of the
     times at which they and their entries were last changed. The second kind of time cannot be set back, where the
-    system keeps it. Empty where a part is missing or cannot be read."""
+    system keeps it. Empty if a part is missing or cannot be read."""
     try:
         states = [part.stat() for part in part_paths(path)]
     except (OSError, ValueError):
@@ -57,7 +57,7 @@ def file_stamp(path: Path) -> str:
 
 
 def _ranges(size: int, header_bytes: int, num_samples: int) -> Iterator[tuple[int, int]]:
-    """Where to read, and how many bytes: the header, then samples of the rest, the last one at its end."""
+    """The places to read, and how many bytes: the header, then samples of the rest, the last one at its end."""
     yield 0, header_bytes
     rest = max(0, size - header_bytes - _SAMPLE_BYTES)
     for number in range(1, num_samples + 1):

@@ -1,4 +1,4 @@
-"""What the name of a GGUF file tells: which parts belong together, its quantization, what is no model."""
+"""What the name of a GGUF file shows: which parts belong together, its quantization, what is no model."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def part_paths(path: Path) -> tuple[Path, ...]:
 
 
 def model_name(path: PurePath) -> str:
-    """What users read: without the ending and the number of a part."""
+    """The name for users: without the ending and the number of a part."""
     match = _PART.fullmatch(path.name)
     return match["stem"] if match else path.stem
 
 
 def quantization_in(name: str) -> str:
-    """As the name tells, in llama.cpp's spelling, as Q4_K_M; empty if it does not."""
+    """The quantization in a name, in llama.cpp's spelling, such as Q4_K_M; empty if there is none."""
     match = _PART.fullmatch(name)
     found = _QUANTIZATION.findall(match["stem"] if match else name.removesuffix(".gguf"))
     return found[-1].upper().replace("FP16", "F16").replace("FP32", "F32") if found else ""
@@ -65,7 +65,7 @@ def without_quantization(stem: str) -> str:
 
 
 def no_model(name: str) -> str:
-    """Why a file of this name is no model of its own, in a sentence; empty if it may be one."""
+    """The sentence for a file whose name shows that it is no model of its own; empty if it may be one."""
     lowered = name.lower()
     if "mmproj" in lowered:
         return say("{name} only lets another model see pictures; choose that model itself.", name=name)

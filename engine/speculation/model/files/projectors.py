@@ -1,4 +1,4 @@
-"""Which projector belongs to which model: a file beside it, of the width that it reads and a name like its own."""
+"""Matches projectors with models: a file next to a model, of the width that it reads and a name like its own."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _OF_OTHER_WIDTH = ("mlp", "mlp_norm", "ldp", "ldpv2", "resampler", "adapter")
 
 
 def projector_of(path: Path) -> Path | None:
-    """The projector with which this model sees; None where there is none beside it, or nobody can say whose it is."""
+    """The projector with which this model sees; None if there is none next to it, or it is unclear whose it is."""
     files = _files_in(path.parent, path)
     above = path.parent.parent
-    if "--" in above.name:  # a repository of the hub, with a folder for each form of the model
+    if "--" in above.name:  # a repository of the hub, with a folder for each quantization of the model
         files += _files_in(above, path)
     projectors = [file for file in files if _is_projector(file)]
     if not projectors:
@@ -50,12 +50,12 @@ def projector_of(path: Path) -> Path | None:
 
 
 def is_needed(projector: Path) -> bool:
-    """Whether models are left in its folder, or below."""
+    """True if models are left in its folder, or below."""
     return any(not no_model(file.name) and not _is_projector(file) for file in projector.parent.rglob("*.gguf"))
 
 
 def projector_among(names: Iterable[str], model: str) -> str | None:
-    """Of the files of a repository the projector for a model of it; both are names with folders."""
+    """The projector for a model of a repository, among the files of that; both are names with folders."""
     own, folders = _words(PurePosixPath(model)), (PurePosixPath("."), PurePosixPath(model).parent)
     paths = [path for path in map(PurePosixPath, names) if path.parent in folders]
     projectors = [path for path in paths if is_gguf(path.name) and "mmproj" in path.name.lower()]
@@ -64,7 +64,7 @@ def projector_among(names: Iterable[str], model: str) -> str | None:
 
 
 def _rank(projector: PurePath, model: tuple[str, ...]) -> tuple[int, int, str]:
-    """By which the best for a model comes first: by its name, then by its form."""
+    """A key that sorts the best for a model first: by its name, then by its quantization."""
     form = quantization_in(projector.name)
     return -_likeness(projector, model), _FORMS.index(form) if form in _FORMS else len(_FORMS), projector.name
 
@@ -98,13 +98,13 @@ def _says_clip(path: Path, _size: int, _changed_ns: int) -> bool:
 
 
 def _width(path: Path) -> int:
-    """Of what a model reads for each token; 0 where it does not say."""
+    """The width of what a model reads for each token; 0 if it does not say."""
     header = _header(path)
     return 0 if header is None else header.number(f"{header.text('general.architecture')}.embedding_length")
 
 
 def _width_of(projector: Path) -> int:
-    """Of the models that it is for; 0 where it does not say; -1 where it shows them nothing."""
+    """The width of the models that it is for; 0 if it does not say; -1 if it shows them nothing."""
     header = _header(projector)
     if header is None or header.values.get("clip.has_vision_encoder") is not True:
         return -1
@@ -120,11 +120,11 @@ def _header(path: Path) -> GgufHeader | None:
 
 
 def _words(path: PurePath) -> tuple[str, ...]:
-    """Of its name, without what all such names have."""
+    """The words of its name, without those that all such names have."""
     words = re.split(r"[^a-z0-9]+", without_quantization(model_name(path)).lower())
     return tuple(word for word in words if word not in _NO_WORDS)
 
 
 def _likeness(projector: PurePath, model: tuple[str, ...]) -> int:
-    """How many words both names begin with."""
+    """The number of words that both names begin with."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(_words(projector), model, strict=False)))

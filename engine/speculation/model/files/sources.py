@@ -1,4 +1,4 @@
-"""Where a target comes from: the one way from a name or a path to a `TargetSource`."""
+"""The sources of targets: the one way from a name or a path to a `TargetSource`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class KnownTargets(Protocol):
 
 
 def resolve_target(target: str, known: KnownTargets, identity: str = "") -> TargetSource:
-    """`starter`, a path, or the name of a target in the library. Where its file is gone, another file of the same
+    """Resolves `starter`, a path, or the name of a target in the library. If its file is gone, another file of the same
     target will do: of the `identity` that the caller saw last, or that the library knows. Raises TargetMissing."""
     records = known.list_targets()
     source = named_source(target, known.data_dir) or _listed_source(target, records, identity)
@@ -37,7 +37,7 @@ def resolve_target(target: str, known: KnownTargets, identity: str = "") -> Targ
 
 
 def is_known(source: TargetSource, records: Sequence[TargetRecord]) -> bool:
-    """Whether this very file was loaded before, and nobody has touched it since."""
+    """True if this very file was loaded before, and has not been touched since."""
     return any(
         (record.identity, record.loaded_stamp) == (source.identity, source.stamp)
         for record in records
@@ -46,7 +46,7 @@ def is_known(source: TargetSource, records: Sequence[TargetRecord]) -> bool:
 
 
 def named_source(target: str, data_dir: Path) -> TargetSource | None:
-    """What can be said without the store: the starter, or the file at a path; None where there is none."""
+    """The source as known without the store: the starter, or the file at a path; None if there is none."""
     if target == STARTER:
         return starter_in_use(data_dir)
     path = expanded(target)
@@ -54,7 +54,7 @@ def named_source(target: str, data_dir: Path) -> TargetSource | None:
 
 
 def file_source(path: Path, identity: str | None = None) -> TargetSource:
-    """`identity` where it is known already. A file that cannot be read has none."""
+    """The source of a file; `identity` if it is known already. A file that cannot be read has none."""
     try:
         size_bytes = path.stat().st_size
     except OSError:
@@ -65,12 +65,12 @@ def file_source(path: Path, identity: str | None = None) -> TargetSource:
 
 
 def starter_source() -> TargetSource:
-    """The starter as it was installed. Raises TargetMissing."""
+    """The starter as installed. Raises TargetMissing."""
     return replace(file_source(starter_path()), trusted=True)
 
 
 def starter_in_use(data_dir: Path) -> TargetSource:
-    """The starter in the form that is used in its place on this machine, or as it was installed. Raises
+    """The starter in the quantization that is used in its place on this machine, or as installed. Raises
     TargetMissing."""
     installed = starter_source()
     form = StarterForm(data_dir, installed.identity).path

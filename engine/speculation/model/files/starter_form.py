@@ -1,4 +1,4 @@
-"""The form of the starter's weights that is used in place of the installed file: in the data folder, with a note.
+"""The quantization of the starter that is used in place of the installed file: in the data folder, with a note.
 
 Another starter, as a new version may bring, begins without one.
 """
@@ -29,7 +29,7 @@ _ADAPTER = TypeAdapter(_Note)
 
 
 class StarterForm:
-    """The form for the starter with this identity."""
+    """The quantization for the starter with this identity."""
 
     def __init__(self, data_dir: Path, identity: str) -> None:
         self.folder = data_dir / _FOLDER / identity.removeprefix("file:")[:_DIGEST_LENGTH]
@@ -45,13 +45,13 @@ class StarterForm:
 
     @property
     def is_undone(self) -> bool:
-        """Whether the user asked for the starter as it was installed."""
+        """True if the user asked for the starter as installed."""
         note = self._read()
         return note is not None and note.is_wish
 
     def use(self, made: Path | None, is_wish: bool = False) -> None:
-        """From the next time that the starter is loaded, use this file, which is moved here from the same disk; None:
-        the installed one. Raises FileUnusable."""
+        """Uses this file, which is moved here from the same disk, the next time the starter is loaded; None: the
+        installed one. Raises FileUnusable."""
         try:
             private_folder(self.folder)
             name = "" if made is None else made.name

@@ -17,8 +17,8 @@ _FOLDER = "suspects"
 
 
 class Suspects:
-    """A file for each model that is being tried, by its identity, in a folder of their own: empty, so that it says
-    nothing of anybody's chats. Any thread may use it."""
+    """A file for each model that is being tried, by its identity, in a separate folder: empty, so that it says nothing
+    about any chats. Any thread may use it."""
 
     def __init__(self, data_dir: Path) -> None:
         self._folder = data_dir / _FOLDER
@@ -27,14 +27,14 @@ class Suspects:
         self._ends = False
 
     def holds(self, identity: str) -> bool:
-        """Whether a process before this one left a mark."""
+        """True if an earlier process left a mark."""
         with self._lock:
             return bool(identity) and not self._num_trying[identity] and self._mark(identity).exists()
 
     @contextmanager
     def watched(self, identity: str) -> Iterator[None]:
-        """While the model is tried, by several threads at once if need be. Where no mark can be left, as on a full
-        disk, it is tried all the same."""
+        """Leaves a mark while the model is tried, by several threads at once if need be. If no mark can be left, as on
+        a full disk, it is tried all the same."""
         if not identity:  # its file cannot be read
             yield
             return
@@ -51,7 +51,7 @@ class Suspects:
                     self._take_away(identity)
 
     def acquit(self) -> None:
-        """This program ends in good order: what is still being tried by then is to blame for nothing."""
+        """Clears what is still being tried when this program ends in good order."""
         with self._lock:
             self._ends = True
             for identity in +self._num_trying:

@@ -1,7 +1,7 @@
 """A target of llama.cpp that continues several sequences in one pass.
 
-The weights are read once for all of them, which is what a pass spends its time on. Every sequence has a part of the
-context to itself ("split" and not "unified", in llama.cpp's words): rows do not look through each other's past.
+The weights are read once for all of them, which is what a pass spends its time on. Every sequence has its own part of
+the context ("split" and not "unified", in llama.cpp's words): rows do not look through each other's past.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from engine.values.stop_signal import StopSignal
 DEFAULT_NUM_SLOTS = 16
 DEFAULT_CONTEXT_SIZE = 768  # tokens of each sequence
 
-_GENTLE_TOKENS = 64  # computed at once where somebody may begin to wait: a pass ends between two of its products
+_GENTLE_TOKENS = 64  # computed at once if a user may begin to wait: a pass ends between two of its products
 
 
 class BatchTarget(LoadedModel):
@@ -68,15 +68,15 @@ class BatchTarget(LoadedModel):
 
     @classmethod
     def beside(cls, target: LlamaCppTarget, num_slots: int, context_size: int) -> BatchTarget:
-        """On the weights of a target that stays as it is, for another thread. `context_size` is that of each sequence.
-        Raises TargetUnusable, as when there is no memory."""
+        """A target on the weights of another that stays as it is, for another thread. `context_size` is that of each
+        sequence. Raises TargetUnusable, as when there is no memory."""
         path, threads = target.description.path, target.description.threads
         model, settings = share_model(target._model), TargetSettings(threads=threads)
         context = _open(model, path, settings, num_slots, context_size, _GENTLE_TOKENS)
         return cls(path, target.description.name, model, context, settings, target)
 
     def evaluate(self, tokens: Mapping[int, Sequence[int]], stop: StopSignal | None = None) -> dict[int, FloatRow]:
-        slots = sorted(tokens)  # neighbours share a pass; llama.cpp computes those behind a gap in another one
+        slots = sorted(tokens)  # neighbours share a pass; llama.cpp computes those after a gap in another one
         assert slots
         if stop is not None:
             self._watch(stop)
@@ -114,7 +114,7 @@ class BatchTarget(LoadedModel):
         self._num_held[slot] = 0
 
     def _recover(self, result: int) -> None:
-        """Drops all sequences, as nobody knows how far a failed pass came in each, then raises."""
+        """Drops all sequences, as it is unknown how far a failed pass came in each, then raises."""
         lib.llama_memory_clear(self._memory, True)
         self._num_held = [0] * len(self._num_held)
         if result == ABORTED:
@@ -125,7 +125,8 @@ class BatchTarget(LoadedModel):
 
 
 def _open(model: Any, path: Path, settings: TargetSettings, num_slots: int, size: int, at_once: int) -> Any:
-    """A context for so many sequences, of which so many tokens are computed at once. The model is freed if it fails."""
+    """A context for `num_slots` sequences, of which `at_once` tokens are computed at once. The model is freed if it
+    fails."""
     parameters = context_parameters(settings)
     parameters.n_ctx = parameters.n_batch = num_slots * size
     parameters.n_ubatch = max(at_once, num_slots)

@@ -1,4 +1,4 @@
-"""Whether this CPU still has what llama.cpp was compiled for: an environment may be moved, or a virtual machine."""
+"""Checks that this CPU still has what llama.cpp was compiled for: an environment may be moved, or a virtual machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RECORD = Path(
 
 
 def check_build() -> None:
-    """Raises MendableError where the first pass would end the process. Says nothing of a build that was not made here,
+    """Raises MendableError if the first pass would end the process. Says nothing of a build that was not made here,
     such as one that LLAMA_CPP_LIB_PATH names."""
     if "LLAMA_CPP_LIB_PATH" in os.environ:
         return

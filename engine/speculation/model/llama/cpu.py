@@ -54,7 +54,8 @@ def _quota(file: Path) -> int | None:
 
 
 def libraries(folder: Path, flags: Iterable[str]) -> list[Path]:
-    """Those in `folder` that run on a CPU with `flags`, best first; empty if there is nothing to choose from."""
+    """The libraries in `folder` that run on a CPU with `flags`, best first; empty if there is nothing to choose
+    from."""
     offered = frozenset(flags)
     suitable = (folder / f"libggml-cpu-{name}.so" for name, needed in _VARIANTS if flags_of(*needed) <= offered)
     return [path for path in suitable if path.is_file()]

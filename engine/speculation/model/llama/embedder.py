@@ -19,7 +19,7 @@ from engine.values.errors import TargetUnsupported, TargetUnusable
 from engine.values.stop_signal import StopSignal
 
 _MOST_TOKENS = 2048  # of a text: such models see all of it at once, which takes memory by its square
-_USUAL_TOKENS = 512  # where the file does not say
+_USUAL_TOKENS = 512  # if the file does not say
 _MOST_SEQUENCES = 16  # texts of one pass
 _POOLINGS = (lib.LLAMA_POOLING_TYPE_MEAN, lib.LLAMA_POOLING_TYPE_CLS, lib.LLAMA_POOLING_TYPE_LAST)
 _SETTINGS = TargetSettings(gpu_layers=0)  # graphics cards are the target's
@@ -30,7 +30,7 @@ class Embedder(LoadedModel):
     """Texts in, vectors of length 1 out."""
 
     def __init__(self, path: Path, name: str, model: Any, context: Any) -> None:
-        """Use `load`. Owns model and context from here on, also when it raises."""
+        """Use `load`. Owns model and context from here on, even when it raises."""
         self.max_tokens: int = lib.llama_n_ubatch(context)  # of a text, and of one pass
         self.width: int = lib.llama_model_n_embd_out(model)
         try:
@@ -69,7 +69,7 @@ class Embedder(LoadedModel):
         return self.description.name
 
     def tokenize(self, text: str) -> list[int]:
-        """With the special tokens that such a model reads around a text; in the text there are none."""
+        """Tokens with the special ones that such a model reads around a text; in the text there are none."""
         return [*self._before, *self.spell(text), *self._after]
 
     def embed(self, texts: Sequence[Sequence[int]], stop: StopSignal) -> list[FloatRow]:
@@ -120,7 +120,8 @@ class Embedder(LoadedModel):
             yield (vector / length).astype(np.float32)
 
     def _around(self) -> tuple[list[int], list[int]]:
-        """What llama.cpp puts before and behind a text, for whatever kind of vocabulary. Raises TargetUnsupported."""
+        """The tokens that llama.cpp puts before and after a text, for any kind of vocabulary. Raises
+        TargetUnsupported."""
         vocab, data = lib.llama_model_get_vocab(self._model), _TRIED.encode()
         found = (lib.llama_token * 16)()
         count = lib.llama_tokenize(vocab, data, len(data), found, len(found), True, False)

@@ -31,7 +31,7 @@ _EXTENSIONS = {
 
 
 def flags_of(*extensions: str) -> frozenset[str]:
-    """What these need, with all that they build upon."""
+    """The flags that these need, with all that they build upon."""
     needed: set[str] = set()
     for extension in filter(None, extensions):
         below, added = _EXTENSIONS[extension]
@@ -40,7 +40,7 @@ def flags_of(*extensions: str) -> frozenset[str]:
 
 
 def usable_flags(cpu_info: Path = CPU_INFO) -> frozenset[str]:
-    """What the CPU offers and the system lets programs use; empty if that is unknown."""
+    """The flags that the CPU offers and the system lets programs use; empty if that is unknown."""
     with suppress(OSError), cpu_info.open(encoding="utf-8", errors="replace") as lines:
         for line in lines:
             if line.startswith("flags"):
@@ -60,7 +60,7 @@ def options_for(flags: Iterable[str]) -> str:
 
 
 def lacking(options: str, flags: Iterable[str]) -> list[str]:
-    """What a build with these options needs beyond `flags`, sorted."""
+    """The flags that a build with these options needs beyond `flags`, sorted."""
     on = [extension for extension in _EXTENSIONS if f"-DGGML_{extension}=ON" in options.split()]
     return sorted(flags_of(*on) - frozenset(flags))
 

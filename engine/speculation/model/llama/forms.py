@@ -1,8 +1,8 @@
-"""Makes other forms of the weights in a model file: the same model in another quantization, beside the original.
+"""Quantizes model files: the same model in another quantization, next to the original.
 
-llama.cpp does it in one call that knows neither progress nor an end before its end. So it runs in a process of its own,
-which can be ended, while the growing file tells how far it is. A file of that name appears when it is whole; a file
-that is there already stays.
+llama.cpp does it in one call that reports no progress and cannot be stopped. So it runs in a separate process, which
+can be ended, while the growing file shows the progress. A file of that name appears when it is whole; an existing file
+stays.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from engine.values.errors import Cancelled, NotPossible
 from engine.values.sentences import say
 from engine.values.stop_signal import StopSignal
 
-# What can be made without statistics about the weights (an importance matrix), largest first.
+# Quantizations that need no statistics about the weights (an importance matrix), largest first.
 FORMS = {
     "F16": lib.LLAMA_FTYPE_MOSTLY_F16,
     "BF16": lib.LLAMA_FTYPE_MOSTLY_BF16,
@@ -62,14 +62,14 @@ _SIZE = re.compile(r"(model|quant) size\s*=\s*([\d.]+) MiB")
 
 @dataclass(frozen=True, slots=True)
 class FormSize:
-    """What making a form would come to."""
+    """The outcome of a quantization."""
 
     num_bytes: int  # of its file; 0 where it cannot be made
     complaint: str = ""  # llama.cpp's reason why it cannot
 
 
 def form_path(path: Path, form: str, folder: Path | None = None) -> Path:
-    """Where this form of the model in `path` belongs: beside it, or in `folder`, under its name."""
+    """The path for this quantization of the model in `path`: next to it, or in `folder`, under its name."""
     name = without_quantization(model_name(path))
     while len(name.encode("utf-8", "surrogateescape")) > _LONGEST_NAME:
         name = name[:-1]
@@ -88,7 +88,7 @@ def check_form(form: str) -> None:
 
 
 def form_sizes(path: Path, forms: tuple[str, ...], stop: StopSignal) -> Mapping[str, FormSize]:
-    """How large the files of these forms would be, without writing any. Raises NotPossible, and Cancelled when `stop`
+    """The sizes of the files of these quantizations, without writing any. Raises NotPossible, and Cancelled when `stop`
     is set."""
     for form in forms:
         check_form(form)
@@ -102,8 +102,8 @@ def form_sizes(path: Path, forms: tuple[str, ...], stop: StopSignal) -> Mapping[
 def make_form(
     path: Path, form: str, target: Path, stop: StopSignal, on_progress: Callable[[float], None] = lambda _share: None
 ) -> None:
-    """Writes the model in `path` in another form to `target`, whole or not at all; `on_progress` is told the share
-    that is written. Raises NotPossible, and Cancelled when `stop` is set."""
+    """Quantizes the model in `path` to `target`, whole or not at all; `on_progress` is given the share that is written.
+    Raises NotPossible, and Cancelled when `stop` is set."""
     size = form_sizes(path, (form,), stop)[form]
     if size.complaint:
         raise NotPossible(
@@ -131,7 +131,7 @@ def make_form(
 
 
 def copy_without(path: Path, layers: Sequence[int], out: Path) -> str:
-    """Runs in a child. Writes the model in `path` without these layers; what llama.cpp objects to, empty if it is
+    """Runs in a child: writes the model in `path` without these layers. Returns llama.cpp's complaint, empty if it is
     done."""
     parameters = lib.llama_model_quantize_default_params()
     parameters.only_copy = True
@@ -143,14 +143,14 @@ def copy_without(path: Path, layers: Sequence[int], out: Path) -> str:
 
 
 def check_free(targets: Sequence[Path]) -> None:
-    """Raises NotPossible where there is a file already."""
+    """Raises NotPossible if there is a file already."""
     for target in targets:
         if target.exists():
             raise _is_there(target)
 
 
 def check_room(folder: Path, num_bytes: int) -> None:
-    """Raises NotPossible where so much more does not fit on the disk."""
+    """Raises NotPossible if that much more does not fit on the disk."""
     if num_bytes > (free := free_bytes(folder)):
         raise NotPossible(
             "This takes {size:.2f} GB in {folder}, but only {free:.2f} GB are free; free some space and try again.",
@@ -161,7 +161,7 @@ def check_room(folder: Path, num_bytes: int) -> None:
 
 
 def free_bytes(folder: Path) -> int:
-    """That a form may take on the disk of a folder, which need not be there yet."""
+    """The bytes that a quantization may take on the disk of a folder, which need not exist yet."""
     there = next(each for each in (folder, *folder.parents) if each.exists())
     return max(0, shutil.disk_usage(there).free - _SPARE_BYTES)
 
@@ -190,7 +190,7 @@ def _write(
 
 
 def settle(unfinished: Path, target: Path) -> None:
-    """Gives a whole file its name, on the same disk. Raises NotPossible where another file has it."""
+    """Gives a whole file its name, on the same disk. Raises NotPossible if another file has it."""
     with unfinished.open("rb+") as file:
         os.fsync(file.fileno())
     try:
@@ -209,7 +209,7 @@ def _is_there(target: Path) -> NotPossible:
 
 
 def _quantize(path: Path, form: str, out: Path) -> str:
-    """Runs in a child. What llama.cpp objects to; empty if it is done."""
+    """Runs in a child: quantizes. Returns llama.cpp's complaint; empty if it is done."""
     if sys.platform == "win32":
         psutil.Process().nice(psutil.IDLE_PRIORITY_CLASS)
     else:
@@ -219,7 +219,7 @@ def _quantize(path: Path, form: str, out: Path) -> str:
 
 
 def _end_with_parent() -> None:
-    """Where the program is killed, nobody waits for the form any more."""
+    """Ends this process when the program is killed, since the file is of no use then."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()

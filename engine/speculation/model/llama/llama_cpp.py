@@ -57,17 +57,17 @@ from engine.values.stop_signal import StopSignal
 
 MAX_TOKENS = 512  # of one pass: enough to keep every core busy
 MAX_ROWS = 64  # of logits: llama.cpp reserves rows × vocabulary floats for them
-MAX_BRANCHES = 8  # of a draft: so many sequences share one context, which costs nothing while they are not used
+MAX_BRANCHES = 8  # of a draft: that many sequences share one context, which costs nothing while they are not used
 
 _MOST_SAVED = 0.25  # of the memory that is free, for a copy of what is held
-# Of logits computed again, as a share of how they spread: other kernels for batches of another size make it up to 0.12,
-# what was not taken back more than 1.
+# Of logits computed again, as a share of their spread: other kernels for batches of another size make it up to 0.12, a
+# failed rollback more than 1.
 _LARGEST_DEVIATION = 0.4
 
 # Parameters of a context that decide what it keeps of a token.
 _KINDS = ("type_k", "type_v", "flash_attn_type", "swa_full", "kv_unified", "rope_scaling_type", "rope_freq_base")
 
-ABORTED = 2  # what llama_decode returns when the abort callback ended it
+ABORTED = 2  # returned by llama_decode when the abort callback ended it
 NO_SLOT = 1  # and when the context is full
 _FULL = template("The model's context is full; start a new chat or choose a larger context size.")
 _WITH_DIMENSIONS = (lib.LLAMA_ROPE_TYPE_MROPE, lib.LLAMA_ROPE_TYPE_IMROPE)
@@ -89,7 +89,8 @@ def _bytes_of(state: npt.NDArray[np.uint8]) -> Any:
 
 
 class LoadedModel:
-    """A model with its context and a batch for its passes: what a target of one sequence and one of several share."""
+    """A model with its context and a batch for its passes: the common part of targets of one sequence and of
+    several."""
 
     def __init__(
         self,
@@ -121,11 +122,11 @@ class LoadedModel:
         )
 
     def tokenize(self, text: str) -> list[int]:
-        """As `Target.tokenize`."""
+        """See `Target.tokenize`."""
         return self.vocabulary.marks.tokens_of(text, self._tokenizer.tokenize)
 
     def spell(self, text: str) -> list[int]:
-        """As `SpellingVocabulary.spell`."""
+        """See `SpellingVocabulary.spell`."""
         return self._tokenizer.tokenize(text, with_special=False)
 
     def close(self) -> None:
@@ -143,7 +144,7 @@ class LoadedModel:
 
 
 def _states(context: Any) -> frozenset[TargetFeature]:
-    """Models that were made for searching texts tell one for all tokens."""
+    """The features for states, which models made for searching texts have only once for all tokens."""
     is_by_token = lib.llama_pooling_type(context) == lib.LLAMA_POOLING_TYPE_NONE
     return frozenset({TargetFeature.STATES} if is_by_token else ())
 
@@ -163,7 +164,7 @@ class LlamaCppTarget(LoadedModel):
         kinds: str = "",
         projector: Path | None = None,
     ) -> None:
-        """Use `load`. Owns model and context from here on, also when it raises. `kinds`: of what the context keeps."""
+        """Use `load`. Owns model and context from here on, even when it raises. `kinds`: of what the context keeps."""
         self._views: dict[tuple[int, int, int], FloatRows] = {}
         self._adapter: Any = None
         self._kinds = kinds
@@ -240,7 +241,8 @@ class LlamaCppTarget(LoadedModel):
         return self._rows(num_rows)
 
     def evaluate_tree(self, token: int, draft: Sequence[int], parents: Sequence[int], stop: StopSignal) -> FloatRows:
-        """Each branch is a sequence, and each token is in those of all branches that lead through it (llama.h)."""
+        """Evaluates each branch as a sequence; each token is in those of all branches that lead through it
+        (llama.h)."""
         count = 1 + len(draft)
         assert 2 <= count <= self.limits.max_rows
         assert self.num_held + count <= self.limits.context_size
@@ -326,7 +328,7 @@ class LlamaCppTarget(LoadedModel):
         return TargetFeature.BRANCHES in self.features and self.limits.rolls_back_freely
 
     def save_part(self, start: int, end: int) -> SavedPart | None:
-        """llama.cpp saves whole sequences: a part is made one for a moment, which copies nothing."""
+        """Saves a part by making it a sequence for a moment, which copies nothing: llama.cpp saves whole sequences."""
         self._drop_tree()
         assert 0 <= start <= end <= self.num_held
         if start == end:
@@ -359,8 +361,8 @@ class LlamaCppTarget(LoadedModel):
         return False
 
     def _reaches(self, end: int) -> bool:
-        """Whether it holds what stands before the place `end`. Where positions have several dimensions, a picture takes
-        up only the first of its places."""
+        """True if it holds what comes before the place `end`. If positions have several dimensions, a picture takes up
+        only the first of its places."""
         reached: int = lib.llama_memory_seq_pos_max(self._memory, _SEQUENCE) + 1
         has_dimensions = lib.llama_model_rope_type(self._model) in _WITH_DIMENSIONS
         return self.num_held < reached <= end if has_dimensions else reached == end
@@ -389,13 +391,13 @@ class LlamaCppTarget(LoadedModel):
             lib.llama_memory_seq_rm(self._memory, last, -1, -1)
 
     def use_threads(self, num_threads: int) -> None:
-        """For passes over one token; larger ones go on with all threads."""
+        """Sets the threads of passes over one token; larger ones go on with all threads."""
         lib.llama_set_n_threads(self._context, num_threads, self.description.threads)
 
     def use_adapter(self, path: Path | None) -> None:
-        """From the next pass on, with the low-rank additions in this GGUF file, or None, and with no others; it holds
-        nothing then. The file is not needed any more. llama.cpp checks little: `drafter.gguf_adapter` has
-        checked the file. Raises TargetUnusable where llama.cpp refuses it; then there are none."""
+        """Uses the low-rank additions in this GGUF file, or None, and no others, from the next pass on; it holds
+        nothing then. The file is not needed any more. llama.cpp checks little: `drafter.gguf_adapter` has checked the
+        file. Raises TargetUnusable if llama.cpp refuses it; then there are none."""
         self._clear()
         # The model may be that of another context, too, so it would outlive this one with all its adapters.
         lib.llama_set_adapters_lora(self._context, None, 0, None)
@@ -416,7 +418,7 @@ class LlamaCppTarget(LoadedModel):
         self.apply_adapter(True)
 
     def apply_adapter(self, is_wanted: bool) -> None:
-        """From the next pass on, the low-rank additions it has been given, if any, are applied or not; it holds nothing
+        """Applies the low-rank additions it has been given, if any, or not, from the next pass on; it holds nothing
         then."""
         self._clear()
         if self._adapter is not None and is_wanted:
@@ -465,7 +467,8 @@ class LlamaCppTarget(LoadedModel):
         return projector
 
     def _decode(self, tokens: Sequence[int], num_rows: int, stop: StopSignal) -> None:
-        """A pass over these tokens, whose positions and sequences are in the batch, with rows for the last of them."""
+        """Runs a pass over these tokens, whose positions and sequences are in the batch, with rows for the last of
+        them."""
         if stop.is_set():
             raise Interrupted
         self._watch(stop)
@@ -485,16 +488,17 @@ class LlamaCppTarget(LoadedModel):
             self.keep_branch(())
 
     def _share(self, num_sequences: int) -> None:
-        """So many of the sequences hold what is held. Only what is new is copied, and of that only where it lies."""
+        """Has the first `num_sequences` sequences hold what is held. Only what is new is copied, and of that only its
+        places."""
         for sequence in range(1, num_sequences):
             lib.llama_memory_seq_cp(self._memory, _SEQUENCE, sequence, self._num_shared[sequence], self.num_held)
             self._num_shared[sequence] = self.num_held
         self._num_sharing = max(self._num_sharing, num_sequences)
 
     def _unshare(self, num_kept: int) -> None:
-        """No other sequence holds more than the first `num_kept` tokens."""
+        """Has no other sequence hold more than the first `num_kept` tokens."""
         for sequence in range(1, self._num_sharing):
-            if self._num_shared[sequence] >= num_kept:  # those of a tree come behind
+            if self._num_shared[sequence] >= num_kept:  # those of a tree come after
                 lib.llama_memory_seq_rm(self._memory, sequence, num_kept, -1)
                 self._num_shared[sequence] = num_kept
 
@@ -504,7 +508,7 @@ class LlamaCppTarget(LoadedModel):
         return self._view(lib.llama_get_logits(self._context), num_rows, len(self.vocabulary))  # waits for the backend
 
     def _view(self, pointer: Any, num_rows: int, width: int) -> FloatRows:
-        """Making such a view costs more than using it, so views are reused."""
+        """A view of a buffer. Making one costs more than using it, so views are reused."""
         key = (ctypes.addressof(pointer.contents), num_rows, width)
         view = self._views.get(key)
         if view is None:
@@ -535,8 +539,8 @@ class LlamaCppTarget(LoadedModel):
         self._branches = []
 
     def _probe(self, stop: StopSignal) -> frozenset[TargetFeature]:
-        """Whether a draft can be taken back: after the longest one was, its tokens must get the logits as before. And
-        whether one may branch: on a branch they must get them, too. Raises TargetUnusable or Interrupted."""
+        """Tests whether a draft can be taken back: after the longest one was, its tokens must get the logits as before.
+        And whether one may branch: on a branch they must get them, too. Raises TargetUnusable or Interrupted."""
         limits = self.limits
         longest = min(MAX_LENGTH, limits.max_rollback, limits.max_rows, limits.max_tokens - 1, limits.context_size - 1)
         first, *draft = sample_tokens(self, 1 + longest)
@@ -546,7 +550,7 @@ class LlamaCppTarget(LoadedModel):
                 "{name} does not compute numbers; it is damaged: download it again.", name=self.description.path.name
             )
         features: set[TargetFeature] = set()
-        if self.roll_back(1):  # few of them again: of a slow model every token counts
+        if self.roll_back(1):  # few of them again: in a slow model every token counts
             deviations: list[float] = []
             if self.limits.max_branches > 1 and self.limits.rolls_back_freely and longest > 2:
                 again = self.evaluate_tree(draft[0], [draft[2], draft[1]], [-1, -1], stop)[[0, 2]]

@@ -99,7 +99,7 @@ def explain(path: Path, complaint: str) -> MendableError:
 
 
 def _cards_too_small(path: Path, settings: TargetSettings, complaint: str) -> CardsTooSmall | None:
-    """What to say where memory was wanted on graphics cards and not had; None where it was something else."""
+    """The error if memory was wanted on graphics cards and not had; None if it was something else."""
     if "allocate" not in complaint or "CPU" in complaint or settings.gpu_layers == 0:
         return None
     support = gpu_support()
@@ -122,8 +122,8 @@ def open_model(
     stop: StopSignal,
     is_trial: bool = False,
 ) -> Any:
-    """The weights of a GGUF file, to be given back with `free_model`. A file that is open already is not mapped again:
-    a drafter may be the target of another chat. For a trial all weights are looked at, and read as they lie in the file
+    """The weights of a GGUF file, to be returned with `free_model`. A file that is open already is not mapped again: a
+    drafter may be the target of another chat. In a trial all weights are checked, and read as they are in the file
     instead of being arranged for speed. Raises TargetMissing, TargetUnusable, TargetUnsupported or Cancelled."""
     check_file(path)
     state = path.stat()
@@ -143,14 +143,14 @@ def open_model(
 
 
 def share_model(model: Any) -> Any:
-    """An open one, for one user more, who gives it back as well."""
+    """An open model for one more user, who returns it as well."""
     with _sharing:
         next(each for each in _open_models if each.model == model).num_users += 1
     return model
 
 
 def free_model(model: Any) -> None:
-    """Its last user frees it."""
+    """Releases a model, which its last user frees."""
     with _sharing:
         known = next(each for each in _open_models if each.model == model)
         known.num_users -= 1
@@ -255,7 +255,8 @@ def describe(model: Any, context: Any, path: Path, name: str, settings: TargetSe
 
 
 def number_of(model: Any, key: str) -> int:
-    """From the file's header, by the key without the architecture; 0 where it has none, or one for each layer."""
+    """The number in the file's header by the key without the architecture; 0 if there is none, or one for each
+    layer."""
     text = _header_text(model, f"{_header_text(model, 'general.architecture')}.{key}")
     return int(text) if text.isdecimal() else 0
 

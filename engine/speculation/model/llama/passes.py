@@ -28,8 +28,8 @@ def average(values: list[float], default=0.0):
 
 
 def sample_tokens(source: TokenizingVocabulary, count: int) -> list[int]:
-    """So many ordinary tokens, the same every time and all different: those of a text in their order, then others. They
-    are repeated only where the vocabulary has fewer."""
+    """Ordinary tokens, the same every time and all different: those of a text in their order, then others. They are
+    repeated only if the vocabulary has fewer."""
     vocabulary = source.vocabulary
     no_text = vocabulary.special | vocabulary.end_of_generation
     ordinary = (token for token in (*source.tokenize(_TEXT), *range(len(vocabulary))) if token not in no_text)
@@ -39,7 +39,7 @@ def sample_tokens(source: TokenizingVocabulary, count: int) -> list[int]:
 
 def time_pass(target: Target, tokens: list[int], stop: StopSignal) -> float:
     """Seconds of a pass over `tokens` after what the target holds, with logits for each of them. It holds the same
-    again afterwards, or nothing where it cannot roll back so far. Raises Interrupted."""
+    again afterwards, or nothing if it cannot roll back that far. Raises Interrupted."""
     num_held, began = target.num_held, now()
     target.evaluate(tokens, len(tokens), stop)
     seconds = now() - began

@@ -1,7 +1,7 @@
-"""A first look at an unknown model file in a process of its own.
+"""A first look at an unknown model file in a separate process.
 
 llama.cpp checks its input well, but some damaged or hostile files still end the whole process (an assertion, a division
-by zero, an exception that nobody catches), take all memory or never come to an end. They end that one instead, and the
+by zero, an uncaught exception), take all memory or never come to an end. Here they end that process instead, and the
 app goes on.
 """
 
@@ -31,8 +31,8 @@ from engine.values.stop_signal import StopSignal
 _SETTINGS = TargetSettings(context_size=256, gpu_layers=0)
 _MAX_ROWS = 8  # of a pass: of large models every token takes long
 
-# A sound model takes a fifth of these at most. Weights are read where they lie, so that they are no memory of its own;
-# copies of a running state may be a fourth of them.
+# A sound model takes a fifth of these at most. Weights are read in place, so they take no memory of the process; copies
+# of a running state may be a fourth of them.
 _MEMORY_BYTES = 4 << 30
 _OPENING_S, _OPENING_S_PER_GIB = 5.0, 20.0  # of each core
 _TEXTS_S = 5.0  # of the processor
@@ -44,7 +44,7 @@ _LETTERS = 16  # of a text that is tried
 
 
 def preflight(path: Path, stop: StopSignal, embeds: bool = False) -> None:
-    """Raises what is wrong with the file, or Cancelled when `stop` gets set. `embeds`: it is looked at as a model that
+    """Raises what is wrong with the file, or Cancelled when `stop` gets set. `embeds`: it is examined as a model that
     makes embeddings."""
     check_file(path)
     size = sum(part.stat().st_size for part in part_paths(path) if part.is_file())
@@ -86,7 +86,7 @@ def _opened_target(path: Path) -> LoadedModel:
 
 
 def _opened_embedder(path: Path) -> LoadedModel:
-    """It has computed something, as a target has when it is loaded."""
+    """An embedder that has computed something, as a target has when it is loaded."""
     embedder = Embedder.load(path, path.stem, StopSignal(), is_trial=True)
     embedder.embed([embedder.tokenize(path.stem[:_LETTERS])[: embedder.max_tokens]], StopSignal())
     return embedder
@@ -102,7 +102,7 @@ def _try_texts(model: LoadedModel, name: str) -> None:
 
 @contextmanager
 def _processor_limit(seconds: float) -> Iterator[None]:
-    """Ends this process when it has computed for so long."""
+    """Ends this process when it has computed for that long."""
     end, is_over = time.process_time() + seconds, threading.Event()
 
     def watch() -> None:

@@ -1,5 +1,5 @@
-"""What lets a model see: a projector, run by llama.cpp's libmtmd. Of a picture it makes what the model reads in place
-of tokens. It is a file beside that of its model; nothing is loaded before the first picture."""
+"""The projector that lets a model see, run by llama.cpp's libmtmd. It turns a picture into what the model reads in
+place of tokens. It is a file next to that of its model; nothing is loaded before the first picture."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # it is imported with the first picture
 Embedding = npt.NDArray[np.float32]  # shape (cells, what the model reads for each)
 
 _MOST_CELLS = 1024  # of a picture: more take minutes to work out without a graphics card
-_CLOSER = 0.95  # times the side that should give so many
+_CLOSER = 0.95  # times the side that should give that many
 _TRIES = 4
 _LEAST_SIDE, _MOST_RATIO = 28, 16  # of a picture; a narrower one gets a white border, or some projectors refuse it
 _NUM_AT_HAND = 4  # pictures that stay in memory as the projector reads them
@@ -39,14 +39,14 @@ _SEQUENCE = 0
 
 
 def can_project() -> bool:
-    """Whether this build of llama.cpp has libmtmd."""
+    """True if this build of llama.cpp has libmtmd."""
     return any(Path(lib._base_path).glob("*mtmd*"))
 
 
 @cache
 def _library() -> Any:
     """libmtmd, imported with the first picture: other builds lack it."""
-    os.environ["MTMD_CPP_LIB"] = str(lib._base_path)  # beside the libllama in use, wherever that is
+    os.environ["MTMD_CPP_LIB"] = str(lib._base_path)  # next to the libllama in use, wherever that is
     from llama_cpp import mtmd_cpp
 
     mtmd_cpp.mtmd_helper_log_set(LOG_CALLBACK, ctypes.c_void_p(0))
@@ -55,7 +55,7 @@ def _library() -> Any:
 
 @dataclass(frozen=True, slots=True)
 class SeeingModel:
-    """A model that is to see."""
+    """A model for a projector."""
 
     model: Any  # llama.cpp's
     path: Path
@@ -77,7 +77,7 @@ class Projector:
         self._embeddings: OrderedDict[tuple[str, int], Embedding] = OrderedDict()  # by digest and run, oldest first
 
     def see(self, picture: Picture, stop: StopSignal) -> SeenPicture:
-        """As `SeeingTarget.see`."""
+        """See `SeeingTarget.see`."""
         _check(stop)
         if picture.digest not in self._parts:
             self._take_in(picture)
@@ -85,7 +85,7 @@ class Projector:
         return SeenPicture(tuple(part if isinstance(part, tuple) else replace(part, picture=picture) for part in parts))
 
     def embedding(self, run: PictureRun, stop: StopSignal) -> Embedding:
-        """What a part of a picture looks like to the model. Raises TargetUnusable or Interrupted."""
+        """The embedding of a part of a picture. Raises TargetUnusable or Interrupted."""
         key = run.picture.digest, run.number
         embedding = self._embeddings.pop(key, None)
         if embedding is None:
@@ -103,7 +103,7 @@ class Projector:
         return embedding
 
     def encode(self, run: PictureRun, stop: StopSignal) -> None:
-        """Works out what it looks like, which nothing can interrupt. Raises TargetUnusable or Interrupted."""
+        """Encodes a part of a picture, which cannot be interrupted. Raises TargetUnusable or Interrupted."""
         chunk = self._chunk(run)
         _check(stop)
         forget_errors()
@@ -113,8 +113,8 @@ class Projector:
             )
 
     def decode(self, run: PictureRun, context: Any, position: int, stop: StopSignal) -> int:
-        """A pass of the model, whose context this is, over a part of a picture, from this position on. Returns what
-        llama_decode does. Raises TargetUnusable or Interrupted."""
+        """Runs a pass of the model, whose context this is, over a part of a picture, from this position on. Returns
+        what llama_decode does. Raises TargetUnusable or Interrupted."""
         embedding, chunk = self.embedding(run, stop), self._chunk(run)
         _check(stop)
         library, end = _library(), lib.llama_pos()
@@ -147,8 +147,8 @@ class Projector:
         return self._context is not None
 
     def open(self, stop: StopSignal) -> None:
-        """Before the first picture; where it does not fit on the graphics cards, the CPU runs it. Raises TargetUnusable
-        or Interrupted."""
+        """Opens it before the first picture; if it does not fit on the graphics cards, the CPU runs it. Raises
+        TargetUnusable or Interrupted."""
         library = _library()
         loading = library.mtmd_progress_callback(lambda _progress, _data: not stop.is_set())
         parameters = library.mtmd_context_params_default()
@@ -190,7 +190,7 @@ class Projector:
         return chunk
 
     def _read(self, picture: Picture) -> Any:
-        """As libmtmd's chunks: smaller, where that makes fewer cells of one that has too many."""
+        """The picture as libmtmd's chunks: scaled down if it has too many cells and that makes fewer."""
         image = _decoded(picture)
         chunks = self._chunks_of(image)
         most = min(_MOST_CELLS, self._for.context_size // 2)
@@ -241,7 +241,7 @@ class Projector:
         for chunk in _listed(chunks):
             if _is_text(chunk):
                 tokens = _tokens_of(chunk)
-                if not all(0 <= token < num_tokens for token in tokens):  # marks that this model does not have
+                if not all(0 <= token < num_tokens for token in tokens):  # special tokens of another model
                     raise self._stranger()
                 parts.append(tokens)
                 continue
@@ -282,7 +282,7 @@ def _check(stop: StopSignal) -> None:
 
 
 def _decoded(picture: Picture) -> Image:
-    """In RGB. Raises TargetUnusable."""
+    """The picture in RGB. Raises TargetUnusable."""
     from PIL import Image, ImageOps
 
     try:

@@ -1,5 +1,5 @@
-"""Tries an unknown projector in a process of its own, as `preflight.py` does with models: libmtmd asserts much of what
-it does not check, which ends the process."""
+"""Tries an unknown projector in a separate process, as `preflight.py` does with models: libmtmd asserts much of what it
+does not check, which ends the process."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from engine.values.sentences import as_text, from_text, say
 from engine.values.stop_signal import StopSignal
 
 _MEMORY_BYTES = 6 << 30  # over its weights, which are copied into memory
-_OPENING_S, _SLOWEST_DISK = 60.0, 5 << 20  # of the processor, and bytes a second
-_ENCODING_S = 3.0  # working out a picture may take a minute, but what ends the process does so soon after it begins
+_OPENING_S, _SLOWEST_DISK = 60.0, 5 << 20  # of processor time, and bytes a second
+_ENCODING_S = 3.0  # encoding a picture may take a minute, but what ends the process does so soon after it begins
 _SIZE = 64, 48  # pixels
 _CONTEXT = 4096  # tokens
 
@@ -31,7 +31,7 @@ _lock = threading.Lock()
 
 
 def try_projector(path: Path, model_path: Path, stop: StopSignal) -> None:
-    """Once for both files as they are. Raises TargetUnusable or Interrupted."""
+    """Tries it once for both files as they are. Raises TargetUnusable or Interrupted."""
     key = file_stamp(path), file_stamp(model_path)
     with _lock:
         complaint = _complaints.get(key)
@@ -52,8 +52,8 @@ def try_projector(path: Path, model_path: Path, stop: StopSignal) -> None:
 
 
 def _trial(path: Path, model_path: Path) -> str:
-    """Runs in a child. What is wrong with the projector, as `as_text` tells it; empty if nothing is. Of the model only
-    the vocabulary is opened."""
+    """Runs in a child. Returns what is wrong with the projector, packed by `as_text`; empty if nothing is. Only the
+    vocabulary of the model is opened."""
     parameters = lib.llama_model_default_params()
     parameters.vocab_only = True
     model = lib.llama_model_load_from_file(os.fsencode(model_path), parameters)

@@ -60,7 +60,7 @@ for _file in (lib_utils.outnull_file, lib_utils.errnull_file):
 
 
 def _load_kernels() -> None:
-    """In a build with a library for each kind of CPU: loads the one for this CPU, and those for graphics cards."""
+    """Loads, in a build with a library for each kind of CPU, the one for this CPU, and those for graphics cards."""
     folder = Path(lib._base_path)
     if not any(folder.glob("*ggml-cpu-*")):
         return
@@ -81,17 +81,18 @@ def _load_kernels() -> None:
 
 
 def _card_libraries(folder: Path) -> list[Path]:
-    """Those for graphics cards, which users may have put there; and the one that llama.cpp's own variable names."""
-    beside = (path for path in sorted(folder.glob("libggml-*.so")) if not path.stem.startswith(_NOT_FOR_CARDS))
+    """The libraries for graphics cards, which users may have put there; and the one that llama.cpp's own variable
+    names."""
+    found = (path for path in sorted(folder.glob("libggml-*.so")) if not path.stem.startswith(_NOT_FOR_CARDS))
     named = os.environ.get("GGML_BACKEND_PATH")
-    return [*beside, *([Path(named)] if named else [])]
+    return [*found, *([Path(named)] if named else [])]
 
 
 _load_kernels()
 
 
 def read_runtime() -> Runtime:
-    """What this build of llama.cpp is, and what it uses of this machine."""
+    """The version of this build of llama.cpp, and what it uses of this machine."""
     text = str(lib.llama_print_system_info() or b"", "utf-8", "replace")
     parts = [part.split(" = ") for part in text.replace(":", "|").split("|")]
     features = tuple(part[0].strip() for part in parts if len(part) == 2 and part[1].strip() == "1")
@@ -100,23 +101,23 @@ def read_runtime() -> Runtime:
 
 @cache
 def library_digest() -> str:
-    """By which another build of llama.cpp is known."""
+    """A digest that differs for another build of llama.cpp."""
     return hashlib.sha256(Path(lib._lib._name).read_bytes()).hexdigest()
 
 
 def forget_errors() -> None:
-    """Before a call whose failure is to be explained."""
+    """Forgets errors, before a call whose failure is to be explained."""
     _recent_errors.clear()
 
 
 def last_error() -> str:
     """The last of llama.cpp's errors that does not merely repeat that loading failed."""
-    telling = [text for text in _recent_errors if "failed to load model" not in text]
-    return (telling or list(_recent_errors) or [say("no reason given")])[-1]
+    causes = [text for text in _recent_errors if "failed to load model" not in text]
+    return (causes or list(_recent_errors) or [say("no reason given")])[-1]
 
 
 def has_complained(words: str) -> bool:
-    """Whether any of llama.cpp's recent errors has these words."""
+    """True if any of llama.cpp's recent errors has these words."""
     return any(words in text for text in _recent_errors)
 
 
@@ -135,8 +136,8 @@ class _Properties(ctypes.Structure):
 
 
 def gpu_support() -> GpuSupport:
-    """What this build can compute on beside the CPU, and what is free there now. Asks the drivers, which takes some
-    milliseconds; any thread may call it."""
+    """The devices that this build can compute on besides the CPU, and what is free there now. Asks the drivers, which
+    takes some milliseconds; any thread may call it."""
     found = [_describe(device) for device in _all_of("dev")]
     names = [_backend_name(backend) for backend in _all_of("reg")]
     backends = tuple(name for name in names if name not in (*_NOT_GPUS, _REMOTE))
@@ -144,8 +145,8 @@ def gpu_support() -> GpuSupport:
 
 
 def _chosen(found: list[tuple[ComputeDevice, bytes | None]]) -> tuple[ComputeDevice, ...]:
-    """As llama.cpp chooses: every card once, even if several backends reach it; where there are none, those of one
-    backend that share the machine's memory."""
+    """The devices that llama.cpp chooses: every card once, even if several backends reach it; if there are none, those
+    of one backend that share the machine's memory."""
     cards: list[ComputeDevice] = []
     integrated: list[ComputeDevice] = []
     identities: set[bytes | None] = set()
@@ -160,7 +161,7 @@ def _chosen(found: list[tuple[ComputeDevice, bytes | None]]) -> tuple[ComputeDev
 
 
 def _describe(device: Any) -> tuple[ComputeDevice, bytes | None] | None:
-    """With its identity. None for what is no graphics card of this machine."""
+    """The device with its identity. None for what is no graphics card of this machine."""
     properties = _Properties()
     _function("ggml_backend_dev_get_props", None, ctypes.c_void_p, ctypes.c_void_p)(device, ctypes.byref(properties))
     backend = _backend_name(_function("ggml_backend_dev_backend_reg", ctypes.c_void_p, ctypes.c_void_p)(device))

@@ -1,4 +1,5 @@
-"""Texts into tokens, with llama.cpp's own tokenizers, where these would end the process or never come to an end.
+"""Turns texts into tokens with llama.cpp's own tokenizers, even texts at which these would end the process or never
+come to an end.
 
 Their exceptions cannot be caught here: what would raise one is kept from them, or the model is refused.
 """
@@ -32,7 +33,7 @@ _SPLIT_BY_HAND = (
 _LONGEST_WORD, _LONGEST_RUN, _LONGEST_NUMBER = 4096, 512, 129  # characters
 _TOO_LONG = (
     (re.compile(rf"(?<!\d)\d{{{_LONGEST_NUMBER + 1},}}"), _LONGEST_NUMBER),  # superbpe takes time by its square
-    (re.compile(rf"(?<!\s)\s{{{_LONGEST_RUN + 1},}}"), _LONGEST_RUN),  # deepseek-llm likewise
+    (re.compile(rf"(?<!\s)\s{{{_LONGEST_RUN + 1},}}"), _LONGEST_RUN),  # so does deepseek-llm
     (re.compile(rf"(?<!\S)\S{{{_LONGEST_WORD + 1},}}"), _LONGEST_WORD),
     # Without a sign between them, many words are one to exaone-moe.
     (re.compile(rf"(?<![^\n\d.,;:!?()])[^\n\d.,;:!?()]{{{2 * _LONGEST_WORD},}}"), _LONGEST_WORD),
@@ -87,8 +88,8 @@ class Tokenizer:
         return tokens
 
     def _pieces(self, text: str, with_special: bool) -> list[str]:
-        """Apart where a piece has many marks; and where a word is too long, whose tokens may differ there from those of
-        the whole."""
+        """The text in pieces: split if one has many special tokens, and if a word is too long, whose tokens may then
+        differ from those of the whole."""
         pieces = list(self._between_marks(text, self._marks if with_special else self._users_marks))
         if self._cuts and len(text) > _LONGEST_NUMBER:
             for pattern, most in _TOO_LONG:
@@ -96,7 +97,7 @@ class Tokenizer:
         return pieces
 
     def _between_marks(self, text: str, marks: Marks) -> Iterator[str]:
-        """Cut before marks, where llama.cpp takes it apart in any case."""
+        """The text split before special tokens, where llama.cpp splits it in any case."""
         start = 0
         for begin, _end, _is_said in islice(marks.find(text), _MOST_MARKS, None, _MOST_MARKS):
             yield text[start:begin]
@@ -114,7 +115,7 @@ class Tokenizer:
         yield text[start:]
 
     def _place(self, text: str, low: int, high: int) -> int:
-        """Where to cut: at a border between words if there is one, and not inside of a mark."""
+        """The place to split: at a border between words if there is one, and not inside a special token."""
         borders = [border.start() for border in _BORDER.finditer(text, low, high)]
         place = borders[-1] if borders else high
         found = self._marks.find(text[low : high + _LONGEST_RUN])
@@ -127,7 +128,7 @@ class Tokenizer:
 
     @cached_property
     def _users_marks(self) -> Marks:
-        """Likewise, also where no special tokens are recognised."""
+        """Texts that it recognises even where no special tokens are."""
         return Marks({token: text for token, text in self._texts.items() if self._is_any_of(_USERS, token)}, ())
 
     def _is_any_of(self, kinds: int, token: int) -> bool:
@@ -164,14 +165,15 @@ class _Strays:
 
 
 def _byte_tokens(vocab: Any, vocabulary: Vocabulary) -> Iterator[int]:
-    """The bytes for which there is a token of their own, spelled as llama.cpp looks for it."""
+    """The bytes that have their own token, spelled as llama.cpp looks for it."""
     for token, piece in enumerate(vocabulary.pieces):
         if len(piece) == 1 and lib.llama_vocab_get_text(vocab, token) == _BYTE.format(piece[0]).encode():
             yield piece[0]
 
 
 def _check_bytes(vocabulary: Vocabulary, name: str) -> None:
-    """RWKV's longest match goes on for ever behind a byte that begins tokens and is none."""
+    """Refuses a vocabulary on which RWKV's longest match would never end: after a byte that begins tokens and is
+    none."""
     if not {piece[0] for piece in vocabulary.pieces if len(piece) == 1} >= TEXT_BYTES:
         raise _lacks_tokens(name)
 

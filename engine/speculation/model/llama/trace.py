@@ -51,10 +51,10 @@ class TraceTarget:
         self._tree: Sequence[int] = ()  # that was evaluated last
 
     def replay(self, prompt: str, response: str, context_size: int = _LIMITS.context_size) -> tuple[list[int], int]:
-        """From now on `response` is what follows `prompt`, and then the end of the reply. Nothing is held.
+        """Sets the recording: `response` follows `prompt`, and then the end of the reply. Nothing is held.
 
-        Returns the tokens of the prompt, its last ones where `context_size` cannot hold more, and how many the response
-        has, the one that ends it not counted.
+        Returns the tokens of the prompt, its last ones if `context_size` cannot hold more, and how many the response
+        has, not counting the one that ends it.
         """
         answer = self._source.tokenize(response)[: context_size // 2]
         begin = [self.vocabulary.begin] if self.vocabulary.begins_prompts and self.vocabulary.begin is not None else []
@@ -87,7 +87,7 @@ class TraceTarget:
         return self._rows[:num_rows]
 
     def evaluate_tree(self, token: int, draft: Sequence[int], parents: Sequence[int], stop: StopSignal) -> FloatRows:
-        """Off the recorded text, the reply ends on every branch."""
+        """Evaluates a tree; off the recorded text, the reply ends on every branch."""
         assert 2 <= 1 + len(draft) <= _LIMITS.max_rows
         self.evaluate([token], 1, stop)
         num_held = len(self._held)
@@ -140,8 +140,8 @@ class TraceTarget:
 
 
 def _with_end(vocabulary: Vocabulary) -> Vocabulary:
-    """Some files do not say which token ends a reply. What ends a text will do; where there is none, replies end by
-    their length."""
+    """The vocabulary with an end of replies, which some files do not name. What ends a text will do; if there is none,
+    replies end by their length."""
     if vocabulary.end_of_generation or vocabulary.end is None:
         return vocabulary
     return replace(vocabulary, end_of_generation=frozenset({vocabulary.end}))

@@ -26,12 +26,12 @@ class VocabularyFile:
         self._tokenizer = Tokenizer(model, self.vocabulary, name)
 
     def tokenize(self, text: str) -> list[int]:
-        """As `Target.tokenize`."""
+        """See `Target.tokenize`."""
         assert self._model is not None
         return self.vocabulary.marks.tokens_of(text, self._tokenizer.tokenize)
 
     def spell(self, text: str) -> list[int]:
-        """As `SpellingVocabulary.spell`."""
+        """See `SpellingVocabulary.spell`."""
         assert self._model is not None
         return self._tokenizer.tokenize(text, with_special=False)
 

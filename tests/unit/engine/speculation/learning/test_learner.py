@@ -176,7 +176,7 @@ def test_a_reply_is_not_scored_by_one_that_was_written_after_it(drafter: LoadedD
 
 def test_what_was_practised_is_read_beside_new_replies_and_is_no_evidence(drafter: LoadedDrafter) -> None:
     other = (ChatTurn(Role.USER, "Why?"),)
-    learner = make(drafter, replace(QUICK, max_practised=200))
+    learner = make(drafter, replace(QUICK, max_distilled=200))
     for number in range(1, 61):
         learner.take(-number, 1, TURNS, reply(FOXES[number % 20]), is_new=False)
     assert not learner.has_work
@@ -188,12 +188,12 @@ def test_what_was_practised_is_read_beside_new_replies_and_is_no_evidence(drafte
     assert learner._judge.capital.better.total == pytest.approx(1), "so much of its chat was practised"
     assert trial.number == 2
     assert list(learner._examples) == [1, 2]
-    assert list(learner._practised)[-1] == -60
-    assert 0 < sum(len(example.sample.tokens) for example in learner._practised.values()) <= 200
+    assert list(learner._distilled)[-1] == -60
+    assert 0 < sum(len(example.sample.tokens) for example in learner._distilled.values()) <= 200
     assert {learner._choose().number > 0 for _ in range(50)} == {True, False}
     learner.forget([1, 2, *range(-60, 0)])
     assert not learner._examples
-    assert not learner._practised
+    assert not learner._distilled
 
 
 def test_nothing_is_published_that_does_not_guess_better(drafter: LoadedDrafter) -> None:
