@@ -390,7 +390,7 @@ class Services:
         return StoredNgrams(self._repository(), partial(self._do, self._doors.ngrams.save), self.learning.era.number)
 
     def _speculate(self, target: Target, stop: StopSignal, drafter: str, identity: str) -> Speculation:
-        from engine.backend.chats.stored_pace import StoredPace
+        from engine.backend.chats.stored_policy import StoredPolicy
         from engine.backend.chats.target_in_use import speculation_changed
         from engine.loading import speculate
         from engine.speculation.proposers.supply import DrafterSupply, Known
@@ -412,7 +412,7 @@ class Services:
             on_drafting=lambda drafting: self._use_drafting(drafting, ngrams.era),
             on_choice=lambda choice: self._emit(DrafterChosen(name, choice)),
         )
-        memory = StoredPace(repository, identity, llama_cpp_build(), target.description.threads)
+        memory = StoredPolicy(repository, identity, llama_cpp_build(), target.description.threads)
         return speculate(config, target, stop, supply, self._recall().indexes, show, memory=memory)
 
     def _use_drafting(self, drafting: Drafting | None, era: int) -> None:

@@ -28,9 +28,9 @@ from engine.speculation.proposers.draft_policy import DraftPolicy
 from engine.speculation.proposers.interface import Supplies
 from engine.speculation.proposers.supply import DrafterSupply
 from engine.values.config import EngineConfig, TargetSettings
+from engine.values.draft_policy import LearnedPolicy
 from engine.values.errors import CardsTooSmall, DrafterUnusable, StoreUnusable, TargetUnusable
 from engine.values.owner import Owner
-from engine.values.pace import KnownPace
 from engine.values.sentences import say
 from engine.values.spare_time import SpareTime
 from engine.values.stop_signal import StopSignal
@@ -42,11 +42,11 @@ _MOST_TOKENS = 1 << 19  # of a vocabulary; the largest have 300,000
 _logger = logging.getLogger("slipstream.speculation")
 
 
-class PaceMemory(Protocol):
-    """Stores what the pace knows of one target on this machine."""
+class PolicyMemory(Protocol):
+    """Stores what the draft policy knows of one target on this machine."""
 
-    def load(self) -> KnownPace | None: ...
-    def save(self, pace: KnownPace) -> None: ...
+    def load(self) -> LearnedPolicy | None: ...
+    def save(self, policy: LearnedPolicy) -> None: ...
 
 
 def load_target(
@@ -110,7 +110,7 @@ def speculate(
     recalled: Callable[[Owner], Sequence[SuffixIndex]] = lambda _owner: (),
     on_changed: Callable[[Speculation], None] = lambda _speculation: None,
     at_once: bool = False,
-    memory: PaceMemory | None = None,
+    memory: PolicyMemory | None = None,
 ) -> Speculation:
     """Speculation for this target with every proposer there is, and the drafter that `supply` chooses: none is loaded
     where none pays, and one that cannot be found is told in a sentence, unless it is wanted `at_once`. It goes on from
@@ -134,9 +134,9 @@ def speculate(
     proposers = catalogue.paying(passes, choice.chosen)
 
     def think_again(speculation: Speculation) -> None:
-        pace = speculation.known_pace
-        if memory is not None and pace is not None:
-            _keep(memory, pace)
+        policy = speculation.learned_policy
+        if memory is not None and policy is not None:
+            _keep(memory, policy)
         if speculation.is_loading:  # the one that was chosen last is yet to show what it can do
             return
         if not speculation.is_drafting:
@@ -161,18 +161,18 @@ def speculate(
     return speculation
 
 
-def _recalled(memory: PaceMemory | None) -> KnownPace | None:
+def _recalled(memory: PolicyMemory | None) -> LearnedPolicy | None:
     """None where the store cannot be read: all is measured anew."""
     try:
         return None if memory is None else memory.load()
     except StoreUnusable as error:
-        _logger.warning("what was known of the pace cannot be read: %s", error)
+        _logger.warning("what was known of the draft policy cannot be read: %s", error)
         return None
 
 
-def _keep(memory: PaceMemory, pace: KnownPace) -> None:
+def _keep(memory: PolicyMemory, policy: LearnedPolicy) -> None:
     """Where the store cannot be written, the reply is finished all the same."""
     try:
-        memory.save(pace)
+        memory.save(policy)
     except StoreUnusable as error:
-        _logger.warning("what is known of the pace is not kept: %s", error)
+        _logger.warning("what is known of the draft policy is not kept: %s", error)

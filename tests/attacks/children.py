@@ -1,4 +1,4 @@
-"""Hostile code in a child that reads what strangers made, after its doors are shut: nothing that it tries outside may
+"""Hostile code in a child that reads what strangers made, after its access are shut: nothing that it tries outside may
 succeed, whatever it may still open, and nobody waits for it longer than its limits."""
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import Any
 
 from engine.backend.documents import apart
 from engine.speculation.model.apart.child import Child, ChildEnded, Limits, ask_child
-from engine.speculation.model.apart.sandbox import READING, Doors
+from engine.speculation.model.apart.sandbox import READING, Access
 from engine.values.errors import Cancelled
 from tests.attacks.attack import Outcome, Plan
 
@@ -74,9 +74,9 @@ def attack(folder: Path, kind: str, seed: int, outcome: Outcome) -> int:
     held = ctypes.create_string_buffer(_WORDS)
     before = _look(prey)
     priority, affinity = os.getpriority(os.PRIO_PROCESS, 0), os.sched_getaffinity(0)
-    doors = {"writing": Doors(reads=True, writes=(own,)), "graphics": Doors(reads=True, uses_graphics=True)}
+    access = {"writing": Access(reads=True, writes=(own,)), "graphics": Access(reads=True, uses_graphics=True)}
     told = Prey(prey, own, ctypes.addressof(held))
-    said = ask_child(misbehave, (told, kind, seed), lambda: False, _LIMITS, doors.get(kind, READING))
+    said = ask_child(misbehave, (told, kind, seed), lambda: False, _LIMITS, access.get(kind, READING))
     if said is None:
         outcome.failures.append(f"{kind}: the child ended before it told")
         return 0

@@ -77,7 +77,7 @@ def _call(text: str) -> None:
     """As the schema of a tool, whose call goes on in any case."""
     if not text.startswith("{"):
         return
-    target = Caller(marks=(b"<tool_call>", b"</tool_call>"))
+    target = Caller(tags=(b"<tool_call>", b"</tool_call>"))
     grammar = CallGrammars(target, _CALLS, (Tool("server", "tool", "", text),)).begin(StopSignal())
     for piece in ('<tool_call>\n{"name": "tool", "arguments": {"', "a", '": ', '"x"'):
         for token in target.tokenize(piece):

@@ -20,8 +20,8 @@ from app.widgets.transcript.reply_view import ReplyView
 from engine import EngineConfig, ReplySettings, SamplingSettings, SpeculationSettings, TargetSettings
 from engine.speculation.model.interface import Target
 from engine.speculation.numerics.draft_length import PassCosts
+from engine.values.draft_policy import KnownCosts
 from engine.values.events import ReplyFinished, TargetReady
-from engine.values.pace import KnownCosts
 from engine.values.prompts import split_prompt
 from engine.values.stop_signal import StopSignal
 from tests.fakes.chats import Chats

@@ -25,8 +25,8 @@ from engine import EngineConfig, ReplySettings, SamplingSettings, SpeculationSet
 from engine.speculation.model.interface import Target
 from engine.speculation.numerics.draft_length import PassCosts
 from engine.values.conversations import Message
+from engine.values.draft_policy import KnownCosts
 from engine.values.events import ReplyFinished, TargetReady
-from engine.values.pace import KnownCosts
 from engine.values.prompts import split_pictures
 from engine.values.stop_signal import StopSignal
 from tests.fakes.chats import Chats

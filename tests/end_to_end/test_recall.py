@@ -12,8 +12,8 @@ from engine import Engine, EngineConfig, ReplySettings, SamplingSettings, Send, 
 from engine.speculation.model.interface import Target
 from engine.speculation.numerics.draft_length import PassCosts
 from engine.values.conversations import Message
+from engine.values.draft_policy import KnownCosts
 from engine.values.events import ReplyFinished, TargetReady
-from engine.values.pace import KnownCosts
 from engine.values.replies import ReplyStatistics
 from engine.values.stop_signal import StopSignal
 from engine.values.targets import LoadOrder

@@ -12,8 +12,8 @@ from engine import Engine, EngineConfig, ReplySettings, SamplingSettings, Send, 
 from engine.speculation.model.files.sources import starter_path
 from engine.speculation.model.interface import Target
 from engine.speculation.numerics.draft_length import PassCosts
+from engine.values.draft_policy import KnownCosts
 from engine.values.events import Failed, ReplyFinished, SpeculationChanged, TargetReady
-from engine.values.pace import KnownCosts
 from engine.values.replies import ReplyStatistics, StopReason
 from engine.values.stop_signal import StopSignal
 from engine.values.targets import LoadOrder

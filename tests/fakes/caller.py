@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tests.fakes.target import END, PIECES, FakeTarget
 
-MARKS = (b"<tool_call>", b"</tool_call>")
+TAGS = (b"<tool_call>", b"</tool_call>")
 CALL = '<tool_call>\n{"name": "forecast", "arguments": {"city": "Paris"}}\n</tool_call>'
 ANSWER = "Take an umbrella."
 
@@ -47,12 +47,12 @@ class Caller(FakeTarget):
         self,
         *replies: str,
         chat_template: str = HERMES,
-        marks: tuple[bytes, ...] = MARKS,
+        tags: tuple[bytes, ...] = TAGS,
         result: bytes = b"<tool_response>",
         context_size: int = 8_192,
     ) -> None:
-        """`result`: what the template writes before each; `marks`: tokens besides those of `FakeTarget`."""
-        super().__init__(self._next, context_size, chat_template=chat_template, more_pieces=marks)
+        """`result`: what the template writes before each; `tags`: tokens besides those of `FakeTarget`."""
+        super().__init__(self._next, context_size, chat_template=chat_template, more_pieces=tags)
         self._replies = [each.encode() for each in replies or (CALL, ANSWER)]
         self._result = result
         self.waits_after: int | None = None  # bytes of a reply

@@ -88,7 +88,7 @@ class FakeTarget:
 
     def tokenize(self, text: str) -> list[int]:
         """Longest match."""
-        return self.vocabulary.marks.tokens_of(text, self._tokenize)
+        return self.vocabulary.special_tokens.tokens_of(text, self._tokenize)
 
     def _tokenize(self, text: str, with_special: bool) -> list[int]:
         known = _by_first_byte(self.vocabulary.pieces, frozenset() if with_special else self.vocabulary.special)

@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from engine.backend.documents.attached import decoded
 from engine.backend.documents.limits import Unreadable, check_length, too_much
-from engine.speculation.model.apart.sandbox import shut_doors
+from engine.speculation.model.apart.sandbox import confine
 from engine.values.sentences import packed
 
 MOST_TEXT_BYTES = 20_000_000  # of a document that is itself text
@@ -104,4 +104,4 @@ def _shut_doors() -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_CPU, (_PROCESSOR_S, _PROCESSOR_S))
-    shut_doors()
+    confine()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from engine.backend.remote.deltas import Delta, Deltas
-from engine.speculation.model.chat.thinking import ThinkingMarks
+from engine.speculation.model.chat.thinking import ThinkingTags
 from engine.speculation.replies.calls import new_call_id
-from engine.speculation.replies.speed import ReplyPace
+from engine.speculation.replies.speed import ReplySpeed
 from engine.speculation.replies.text import text_kind
 from engine.speculation.replies.thoughts import GrowingThoughts, PartKind, ReplyPart, ThoughtSplitter
 from engine.speculation.replies.writing import Prepared, Reply
@@ -64,7 +64,7 @@ class Continuation:
 
 
 _PART_S = 2.0  # from one part that is told to the next: so much of a reply may be lost, and some tenths of a second
-_MARKS = ThinkingMarks("<think>", "</think>", "</think>")  # of servers that leave thoughts in the answer
+_TAGS = ThinkingTags("<think>", "</think>", "</think>")  # of servers that leave thoughts in the answer
 
 
 class GrowingReply:
@@ -78,14 +78,14 @@ class GrowingReply:
         self._thoughts = GrowingThoughts()
         self._thought_from = 0.0
         self._is_told_apart = False  # whether the server tells thoughts in a field of their own
-        self._splitter = ThoughtSplitter(_MARKS, has_begun=bool(prepared.begun))
+        self._splitter = ThoughtSplitter(_TAGS, has_begun=bool(prepared.begun))
         self._deltas = Deltas("")
         self._continuation = Continuation("", "")
         self._asked_at = now()
         self._first_at: float | None = None
         self._last_at = 0.0
         self._part_at = math.inf
-        self._pace: ReplyPace | None = None
+        self._speed: ReplySpeed | None = None
 
     @property
     def has_begun(self) -> bool:
@@ -100,13 +100,13 @@ class GrowingReply:
     def add(self, delta: Delta) -> None:
         """Raises NotPossible where the server begins anew what it was to go on with."""
         if not (delta.text or delta.thought or delta.call):
-            self._note_pace()
+            self._note_speed()
             return
         self._last_at = now()
         if self._first_at is None:
             self._first_at = self._thought_from = self._last_at
             self._part_at = self._last_at + _PART_S
-        self._note_pace()
+        self._note_speed()
         if delta.thought:
             self._is_told_apart = True
             self._think(ThoughtPiece(delta.thought))
@@ -176,22 +176,22 @@ class GrowingReply:
             found.append(ToolCall(new_call_id(), server, name, "".join(call.arguments) or "{}"))
         return tuple(found)
 
-    def _note_pace(self) -> None:
+    def _note_speed(self) -> None:
         """Only where the server tells how many tokens it has written."""
         written = self._deltas.counts.reply
         if not written:
             return
-        if self._pace is None:
-            self._pace = ReplyPace(now(), written)
+        if self._speed is None:
+            self._speed = ReplySpeed(now(), written)
         else:
-            self._pace.note(now(), written)
+            self._speed.note(now(), written)
 
     def _figures(self) -> LiveFigures:
-        counts, pace = self._deltas.counts, self._pace
+        counts, speed = self._deltas.counts, self._speed
         return LiveFigures(
             num_tokens=counts.reply,
-            tokens_per_s=0.0 if pace is None else pace.now,
-            mean_tokens_per_s=0.0 if pace is None else pace.mean,
+            tokens_per_s=0.0 if speed is None else speed.now,
+            mean_tokens_per_s=0.0 if speed is None else speed.mean,
             num_rounds=self._num_rounds,
             num_drafted=counts.drafted,
             num_accepted=counts.accepted,

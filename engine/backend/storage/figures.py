@@ -20,9 +20,9 @@ from engine.backend.storage.columns import upsert
 from engine.backend.storage.connections import raw_rows
 from engine.backend.storage.schema import DrafterFiguresRow, FormFiguresRow, PaceRow
 from engine.backend.storage.transactions import SHORT_PATIENCE_S, Transactions
+from engine.values.draft_policy import LearnedPolicy, SpanCosts
 from engine.values.drafters import DrafterRecord, Guesses
 from engine.values.forms import FormFigures, TuneReport
-from engine.values.pace import KnownPace, SpanCosts
 
 _logger = logging.getLogger("slipstream.store")
 
@@ -36,7 +36,7 @@ SELECT target_identity = ?, drafter_key, num_first, first_right, num_next, next_
 ORDER BY 1
 """
 _FIGURES = TypeAdapter(FormFigures)
-_PACE = TypeAdapter(KnownPace)
+_PACE = TypeAdapter(LearnedPolicy)
 _FORMS = select(FormFiguresRow.__table__).order_by(FormFiguresRow.measured_at, FormFiguresRow.form)
 _MOST_SECONDS = 1e6
 _MOST_BYTES = 1_000_000  # of a pace
@@ -81,7 +81,7 @@ class FigureRepository(Transactions):
         found = [(identity, report) for identity, report in reports if report is not None]
         return dict(sorted(found, key=lambda each: each[1].measured_at))
 
-    def known_pace(self, target_identity: str, build: str, threads: int) -> KnownPace | None:
+    def learned_policy(self, target_identity: str, build: str, threads: int) -> LearnedPolicy | None:
         """None where nothing is known, or what is there is damaged."""
         wanted = PaceRow.target_identity == target_identity, PaceRow.build == build, PaceRow.threads == threads
         with self._reading() as connection:
@@ -101,7 +101,7 @@ class FigureRepository(Transactions):
                     found[identity] = seconds
         return found
 
-    def save_pace(self, target_identity: str, build: str, threads: int, pace: KnownPace) -> None:
+    def save_policy(self, target_identity: str, build: str, threads: int, pace: LearnedPolicy) -> None:
         """In place of what is there."""
         values = {"target_identity": target_identity, "build": build, "threads": threads}
         with self._writing(patience_s=SHORT_PATIENCE_S) as connection:
@@ -147,7 +147,7 @@ def _seconds(costs: SpanCosts) -> dict[int, float]:
     return {1: costs.single_s} | {n: costs.single_s * multiple for n, (multiple, weight) in known if n > 1 and weight}
 
 
-def _pace(text: object) -> KnownPace | None:
+def _pace(text: object) -> LearnedPolicy | None:
     """None for what is damaged or not there."""
     if not isinstance(text, str) or len(text) > _MOST_BYTES:
         return None

@@ -489,7 +489,7 @@ class FormFiguresRow(Base, holds=Holds.LIBRARY):
 
 
 class PaceRow(Base, holds=Holds.LEARNED):
-    """What the pace knows of a target with one build of llama.cpp."""
+    """What the draft policy knows of a target with one build of llama.cpp."""
 
     __tablename__ = "known_pace"
     __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012

@@ -247,7 +247,7 @@ class ServerHost:
             if self._running is None or self._running.is_over:
                 ours, theirs = multiprocessing.Pipe()
                 mark = secrets.token_hex(8)
-                process = begin_child(_serve, (theirs, mark), Limits(), doors=None)  # it starts programs
+                process = begin_child(_serve, (theirs, mark), Limits(), access=None)  # it starts programs
                 theirs.close()
                 self._running = _Process(process, ours, mark)
                 threading.Thread(

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from engine.speculation.model.apart.child import Limits, ask_child
-from engine.speculation.model.apart.sandbox import Doors
+from engine.speculation.model.apart.sandbox import Access
 from engine.speculation.model.files.facts import facts_of
 from engine.speculation.model.llama.forms import check_room, copy_without, settle
 from engine.speculation.model.llama.llama_cpp import LlamaCppTarget
@@ -92,8 +92,8 @@ def _searched(path: Path, num_layers: int, folder: Path) -> list[Shallow]:
     """Copies with ever fewer layers, down to half of them. Raises NotPossible."""
     private_folder(folder)
     with TemporaryDirectory(dir=folder) as tried:
-        doors = Doors(reads=True, writes=(Path(tried),))
-        answer = ask_child(_search, (path, num_layers, Path(tried)), lambda: False, Limits(), doors)
+        access = Access(reads=True, writes=(Path(tried),))
+        answer = ask_child(_search, (path, num_layers, Path(tried)), lambda: False, Limits(), access)
     if not answer:
         raise NotPossible("llama.cpp cannot run it with fewer layers; choose another drafter.")
     return [Shallow(tuple(left_out), agreement) for left_out, agreement in json.loads(answer)]
@@ -103,8 +103,8 @@ def _keep(path: Path, best: Shallow, copy: Path) -> None:
     unfinished = copy.with_suffix(".part")
     try:
         unfinished.touch()
-        doors = Doors(reads=True, writes=(unfinished,))
-        complaint = ask_child(copy_without, (path, best.left_out, unfinished), lambda: False, Limits(), doors)
+        access = Access(reads=True, writes=(unfinished,))
+        complaint = ask_child(copy_without, (path, best.left_out, unfinished), lambda: False, Limits(), access)
         if complaint is None or complaint:
             raise NotPossible(complaint or "llama.cpp ended.")
         settle(unfinished, copy)

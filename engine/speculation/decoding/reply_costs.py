@@ -67,21 +67,21 @@ class ReplyCosts:
     def end_reply(self) -> None:
         """Keeps what the plain passes of the reply said of the others."""
         if self._plain.number:
-            pace = self._pace
+            speed = self._speed
             for rows, seen in self._by_rows.items():
                 self._weights[rows] = min(self._weights[rows] + seen.number, _LONGEST_MEMORY)
                 share = seen.number / (self._weights[rows] + _DRAFTED_COUNT)
-                self._logs[rows] += min(1.0, share) * (seen.value - pace)
+                self._logs[rows] += min(1.0, share) * (seen.value - speed)
         self._begin()
 
     def ratio(self, figures: DecodingFigures) -> float:
         """The speed of this reply relative to plain decoding, with every pass taking its usual time: so a hiccup of the
         machine is neither blamed on drafts nor credited to them. 0 where nothing was written."""
         passes = self._passes
-        dearer = math.exp(self._drafted.value - self._pace) if self._drafted.number else 1.0
+        dearer = math.exp(self._drafted.value - self._speed) if self._drafted.number else 1.0
         spent = sum(count * self._multiple(rows, dearer) for rows, count in figures.passes.items())
         more_s = passes.change_s * figures.num_changes + figures.draft_s
-        spent += more_s / (math.exp(self._pace) if self._num_told else passes.of(1))
+        spent += more_s / (math.exp(self._speed) if self._num_told else passes.of(1))
         return figures.num_written / spent if spent > 0 else 0.0
 
     @property
@@ -93,7 +93,7 @@ class ReplyCosts:
             return 0.0, 0.0
         spread = (self._plain if self._plain.number > 1 else self._drafted).variance
         unanchored = _UNSURE * (told - self._plain.number) / told
-        return math.exp(-self._pace), math.hypot(math.sqrt(spread / told), unanchored)
+        return math.exp(-self._speed), math.hypot(math.sqrt(spread / told), unanchored)
 
     @property
     def _num_told(self) -> float:
@@ -101,7 +101,7 @@ class ReplyCosts:
         return self._plain.number + min(self._drafted.number, _DRAFTED_COUNT)
 
     @property
-    def _pace(self) -> float:
+    def _speed(self) -> float:
         """The logarithm of the seconds of a plain pass in this reply."""
         plain, drafted, told = self._plain, self._drafted, self._num_told
         if not told:

@@ -16,10 +16,10 @@ from engine.speculation.proposers.catalogue import Listed
 from engine.speculation.proposers.costly import ProposerFailed
 from engine.speculation.proposers.draft_policy import DraftPolicy
 from engine.speculation.proposers.interface import Context, Proposer, Supplies, label_of
+from engine.values.draft_policy import LearnedPolicy
 from engine.values.errors import MendableError
 from engine.values.memory import return_free_memory
 from engine.values.origins import Origin
-from engine.values.pace import KnownPace
 from engine.values.sentences import say, template, together
 from engine.values.spare_time import SpareTime
 from engine.values.speed import FEW, Guessing, Hindrance, hindrance_of
@@ -153,7 +153,7 @@ class Speculation:
         return Hindrance.WRONG if policy.has_costly else Hindrance.NOTHING
 
     @property
-    def known_pace(self) -> KnownPace | None:
+    def learned_policy(self) -> LearnedPolicy | None:
         """What the draft policy has learned of costs and chances; None after a reply that nothing may be learned
         from."""
         return self._policy.known if self._policy is not None and self._learns else None

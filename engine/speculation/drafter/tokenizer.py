@@ -12,8 +12,8 @@ from engine.speculation.drafter.files import TokenizerFiles, read_json
 from engine.speculation.drafter.middle_encoder import MiddleEncoder
 from engine.speculation.drafter.pieces import byte_alphabet, names_of, piece_of, spelling_of
 from engine.speculation.drafter.prompt_format import PromptFormat
-from engine.speculation.model.marks import Marks
 from engine.speculation.model.prompt_text import PromptText
+from engine.speculation.model.special_tokens import SpecialTokens
 from engine.values.conversations import ChatTurn
 from engine.values.errors import DrafterUnusable
 
@@ -52,7 +52,9 @@ class DrafterTokenizer:
         self.pieces = tuple(pieces)
         self._middle = MiddleEncoder(content, model, spelling, self.pieces)
         self._prompt_start = self._start_of_prompt(files, begin)
-        self._marks = Marks({token: names[token].encode() for token in self.special if token in names}, self.pieces)
+        self._special = SpecialTokens(
+            {token: names[token].encode() for token in self.special if token in names}, self.pieces
+        )
         self._format = PromptFormat(files.template, *map(self._text_of, (begin, self.end)))
         digest = self._middle.digest.copy()
         digest.update(repr((self._size, sorted(self.special), sorted(added))).encode())
@@ -90,7 +92,7 @@ class DrafterTokenizer:
         return self._encode_prompt(text) if is_whole else self._prompt_start + self._encode_prompt(text)
 
     def _encode_prompt(self, text: PromptText) -> list[int]:
-        return [token for token in self._marks.tokens_of(text, self._tokenize) if token < self._size]
+        return [token for token in self._special.tokens_of(text, self._tokenize) if token < self._size]
 
     def _tokenize(self, text: str, with_special: bool) -> list[int]:
         data = text.encode("utf-8", "replace")  # text may hold half of a surrogate pair, which is no UTF-8

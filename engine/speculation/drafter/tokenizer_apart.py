@@ -16,7 +16,7 @@ from engine.speculation.drafter.choice import bytes_on_disk
 from engine.speculation.drafter.files import TOKENIZER
 from engine.speculation.drafter.tokenizer import DrafterTokenizer
 from engine.speculation.model.apart.child import Child, ChildEnded, Limits, take_at_most
-from engine.speculation.model.apart.sandbox import shut_doors
+from engine.speculation.model.apart.sandbox import confine
 from engine.values.conversations import ChatTurn, Role
 from engine.values.errors import DrafterUnusable, MendableError
 from engine.values.sentences import packed, unpacked
@@ -91,7 +91,7 @@ def _serve(folder: Path, pipe: Connection) -> None:
     known = {"pieces": pieces, "special": [*tokenizer.special], "end": tokenizer.end}
     pipe.send_bytes(json.dumps(known | {"fingerprint": tokenizer.fingerprint}).encode())
     del pieces, known
-    shut_doors()
+    confine()
     while True:
         try:
             question = json.loads(pipe.recv_bytes())

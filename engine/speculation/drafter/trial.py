@@ -21,7 +21,7 @@ from engine.speculation.drafter.choice import bytes_on_disk, weight_bytes
 from engine.speculation.drafter.files import TOKENIZER
 from engine.speculation.drafter.tokenizer_apart import limits_for
 from engine.speculation.model.apart.child import ask_child
-from engine.speculation.model.apart.sandbox import Doors
+from engine.speculation.model.apart.sandbox import Access
 from engine.speculation.model.llama.cpu import usable_cores
 from engine.values.errors import Cancelled, DrafterUnusable, MendableError
 from engine.values.sentences import as_text, from_text, say
@@ -39,8 +39,8 @@ def try_out(folder: Path, device: str | None, tried: Path, is_cancelled: Callabl
         return
     limits = limits_for(weight_bytes(folder) + bytes_on_disk(folder / TOKENIZER))
     try:
-        doors = Doors(reads=True, uses_graphics=choose_device(device) != "cpu")
-        complaint = ask_child(look, (folder, device), is_cancelled, limits, doors)
+        access = Access(reads=True, uses_graphics=choose_device(device) != "cpu")
+        complaint = ask_child(look, (folder, device), is_cancelled, limits, access)
     except Cancelled:
         raise Cancelled("Loading the drafter was cancelled.") from None
     if complaint is None:

@@ -12,7 +12,7 @@ from typing import Protocol, cast
 import numpy as np
 import numpy.typing as npt
 
-from engine.speculation.model.marks import Marks
+from engine.speculation.model.special_tokens import SpecialTokens
 from engine.speculation.numerics.vocabulary_map import fingerprint
 from engine.values.pictures import Picture
 from engine.values.stop_signal import StopSignal
@@ -55,10 +55,10 @@ class Vocabulary:
         return len(self.pieces)
 
     @cached_property
-    def marks(self) -> Marks:
+    def special_tokens(self) -> SpecialTokens:
         """The special tokens, including what ends a reply unless it is a line break."""
         ends = {token for token in self.end_of_generation if self.pieces[token].strip()}
-        return Marks({token: self.pieces[token] for token in self.special | ends}, self.pieces)
+        return SpecialTokens({token: self.pieces[token] for token in self.special | ends}, self.pieces)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -22,7 +22,7 @@ class PromptText(str):
     said: bytes
 
     def __new__(cls, text: str, said: bytes | None = None) -> Self:
-        """Without `said`, all of the text counts as said."""
+        """Counts all of the text as said if `said` is not given."""
         self = super().__new__(cls, text)
         self.said = _SAID * len(text) if said is None else said
         return self

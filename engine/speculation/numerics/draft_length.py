@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from engine.values.pace import KnownCosts, SpanCosts
+from engine.values.draft_policy import KnownCosts, SpanCosts
 
 MAX_LENGTH = 63  # tokens of a draft; one pass then has 64 rows
 USUAL_LENGTH = 15  # the same, except for long copies: guesses further ahead are hardly ever right
@@ -108,9 +108,9 @@ class PassCosts:
             if len(costs.multiples) == len(costs.weights) == MAX_LENGTH + 1 and costs.multiples[0] == 1
         }
         first = spans.get(0)
-        pace = self._single_s / first.single_s if first else 1.0
-        self.change_s = known.change_s * pace
-        self._spans = {span: replace(costs, single_s=costs.single_s * pace) for span, costs in spans.items()}
+        ratio = self._single_s / first.single_s if first else 1.0
+        self.change_s = known.change_s * ratio
+        self._spans = {span: replace(costs, single_s=costs.single_s * ratio) for span, costs in spans.items()}
         if self._span in self._spans:
             self._take(self._spans.pop(self._span))
 

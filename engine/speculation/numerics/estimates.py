@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from engine.values.pace import KnownChances
+from engine.values.draft_policy import KnownChances
 
 _GUESS_MEMORY = 0.985  # what counts of a guess when the next of its kind is seen
 _PRIOR_WEIGHT = 8.0  # guesses that a prior is worth

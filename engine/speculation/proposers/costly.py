@@ -13,8 +13,8 @@ from engine.speculation.numerics.draft import NO_DRAFT, Draft
 from engine.speculation.numerics.draft_length import USUAL_LENGTH, PassCosts, best_gain, likeliest_first
 from engine.speculation.proposers.costs import StepCosts
 from engine.speculation.proposers.interface import Context, Proposer, Worth, label_of
+from engine.values.draft_policy import KnownStanding
 from engine.values.origins import Origin
-from engine.values.pace import KnownStanding
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -102,7 +102,7 @@ class CostlyProposer:
         self.standing = Standing()
 
     def may_be_asked(self, context: Context, rate: float) -> bool:
-        """Whether asking can pay, and over the rest of the reply is worth what must be read first."""
+        """True if asking can pay, and over the rest of the reply is worth what must be read first."""
         standing, costs = self.standing, self.costs
         if not costs.can_pay or standing.is_resting:
             return False
@@ -113,11 +113,11 @@ class CostlyProposer:
         return hoped * _HORIZON / (1 + standing.tokens) > rate * unread_s
 
     def wants_a_try(self, rate: float) -> bool:
-        """Whether too little is known of its gain to compare it with others."""
+        """True if too little is known of its gain to compare it with others."""
         return not self.standing.is_known or self.standing.is_stale or self.standing.gain(rate) <= 0
 
     def may_be_tried(self, free_gain: float) -> bool:
-        """Whether this round suits a try: a free guess that gains much is not given up for one."""
+        """True if this round suits a try: a free guess that gains much is not given up for one."""
         return not self.standing.is_known or free_gain < _MOST_FORGONE
 
     def best_start(self, guesses: Iterable[Draft], rate: float, longest: int, bar: float) -> tuple[Draft, float] | None:
@@ -209,7 +209,7 @@ class Standing:
 
     @property
     def is_stale(self) -> bool:
-        """Whether others were asked for so long that this no longer describes the text at hand."""
+        """True if others were asked for so long that this no longer describes the present text."""
         return self._rounds_passed_over >= _LONGEST_REST
 
     @property

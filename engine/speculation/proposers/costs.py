@@ -10,7 +10,7 @@ from engine.speculation.numerics.draft import Draft
 from engine.speculation.numerics.draft_length import USUAL_LENGTH, PassCosts, best_gain
 from engine.speculation.numerics.estimates import Baseline
 from engine.values.clock import now
-from engine.values.pace import KnownCosts
+from engine.values.draft_policy import KnownCosts
 from engine.values.stop_signal import StopSignal
 
 # Tokens of a pass, in the order in which they are worth knowing: kernels take rows in pairs, fours and eights, so that
@@ -70,7 +70,7 @@ class RoundCosts:
 
     @property
     def wants_plain(self) -> bool:
-        """Whether the speed of plain decoding should be measured again: the less certain it is, the sooner."""
+        """True if the speed of plain decoding should be measured again: the less certain it is, the sooner."""
         spacing = _SPACING * _TOLERATED / max(self.baseline.error, _TOLERATED / _MOST_SPACED)
         return self._rounds_since_plain >= max(spacing, _LEAST_SPACING)
 

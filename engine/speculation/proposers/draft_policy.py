@@ -26,8 +26,8 @@ from engine.speculation.numerics.habits import Expected
 from engine.speculation.proposers.costly import Always, CostlyProposer, GoingRate, call
 from engine.speculation.proposers.costs import RoundCosts
 from engine.speculation.proposers.interface import Context, Proposer, label_of
+from engine.values.draft_policy import KnownCosts, LearnedPolicy
 from engine.values.owner import USER, Owner
-from engine.values.pace import KnownCosts, KnownPace
 from engine.values.speed import FASTER
 
 _MARGIN = 0.03  # tokens; costs are not known well enough to count a smaller gain
@@ -56,7 +56,7 @@ class DraftPolicy:
         proposers: Iterable[Proposer] = (),
         step_s: float | None = None,
         always: Always | None = None,
-        known: KnownPace | None = None,
+        known: LearnedPolicy | None = None,
         draws_trees: bool = True,
     ) -> None:
         """`step_s`: seconds of a costly proposer's guess, as given; None: learn them. `known`: what was known of the
@@ -66,7 +66,7 @@ class DraftPolicy:
         self._step_s = step_s
         self._always = always
         self._draws_trees = draws_trees
-        self._known = known or KnownPace(KnownCosts({}))
+        self._known = known or LearnedPolicy(KnownCosts({}))
         self._joining = threading.Lock()
         self._free: tuple[Proposer, ...] = ()
         self._costly: tuple[CostlyProposer, ...] = ()
@@ -116,11 +116,13 @@ class DraftPolicy:
         return self._passes
 
     @property
-    def known(self) -> KnownPace:
+    def known(self) -> LearnedPolicy:
         """Everything worth keeping, including what was known of proposers that are absent now."""
         chances = {label_of(each): each.calibration.known for each in self._all() if each.calibration is not None}
         standings = {label_of(each.proposer): each.standing.known for each in self._costly}
-        return KnownPace(self._passes.known, {**self._known.chances, **chances}, {**self._known.standings, **standings})
+        return LearnedPolicy(
+            self._passes.known, {**self._known.chances, **chances}, {**self._known.standings, **standings}
+        )
 
     @property
     def has_costly(self) -> bool:

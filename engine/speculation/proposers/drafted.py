@@ -210,8 +210,8 @@ class DrafterProposer(SuppliedProposer):
         in its place if it was rejected. None where that cannot be said."""
 
     def _judged(self, guess: Guess, verdict: Verdict, place: int, is_drafted: bool) -> float | None:
-        """Whether the guess at that place of the draft is accepted; if it is drawn, how likely that is: the draw itself
-        says the same with much noise, and nothing about one that was not worth drawing."""
+        """Judges the guess at that place of the draft: whether it is accepted or, if it is drawn, how likely that is;
+        the draw itself says the same with much noise, and nothing about a guess that was not worth drawing."""
         if guess.proposed is not None:
             is_rejected = is_drafted and place >= verdict.num_accepted
             recovered = verdict.tokens[place] if is_rejected else None

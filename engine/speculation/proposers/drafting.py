@@ -30,7 +30,7 @@ class NgramMemory(Protocol):
     def save(self, target_fingerprint: str, drafter_fingerprint: str, changed: Sequence[NgramRecord]) -> None: ...
 
 
-class Known(TypedDict, total=False):
+class LearnerState(TypedDict, total=False):
     adapter: Adapter | None
     candidate: Adapter | None
     gain: Gain  # of the adapter, on replies since it is in use
@@ -50,7 +50,7 @@ class Teachable(Protocol):
         """The number of weights in the drafter's matrices."""
         ...
 
-    def make_learner(self, **known: Unpack[Known]) -> Learner:
+    def make_learner(self, **known: Unpack[LearnerState]) -> Learner:
         """A learner for the known adapter, by default the one in use, that goes on from the candidate, by default from
         the same; for any one thread. Its judge goes on from what the adapter brought and what is known of the
         candidate."""

@@ -13,7 +13,7 @@ from engine.speculation.drafter.gguf_shape import GgufModel, read_gguf_model
 from engine.speculation.drafter.torch_library import import_apart, preload_torch
 from engine.speculation.model.interface import Vocabulary
 from engine.speculation.proposers.drafted import DrafterProposer
-from engine.speculation.proposers.drafting import Drafting, Known, NgramMemory, Translator, make_proposer
+from engine.speculation.proposers.drafting import Drafting, LearnerState, NgramMemory, Translator, make_proposer
 from engine.speculation.proposers.shared_vocabulary import shares_vocabulary
 from engine.values.config import SpeculationSettings
 from engine.values.drafters import DrafterSource
@@ -57,7 +57,7 @@ class TeachableGgufDrafting(Drafting):
     def num_weights(self) -> int:
         return self._model.num_weights
 
-    def make_learner(self, **known: Unpack[Known]) -> Learner:
+    def make_learner(self, **known: Unpack[LearnerState]) -> Learner:
         preload_torch()
         import_apart("engine.speculation.drafter.gguf_weights", "engine.speculation.learning.learner")
         from engine.speculation.drafter.gguf_weights import stored_weights

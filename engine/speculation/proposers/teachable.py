@@ -15,7 +15,7 @@ from engine.speculation.learning.samples import SampleMaker
 from engine.speculation.model.interface import Vocabulary
 from engine.speculation.model.llama.cpu import usable_cores
 from engine.speculation.proposers.drafted import DrafterProposer
-from engine.speculation.proposers.drafting import Drafting, Known, NgramMemory, Translator, make_proposer
+from engine.speculation.proposers.drafting import Drafting, LearnerState, NgramMemory, Translator, make_proposer
 from engine.speculation.proposers.shared_vocabulary import shares_vocabulary
 from engine.values.config import SpeculationSettings
 from engine.values.drafters import DrafterSource
@@ -48,7 +48,7 @@ class TeachableDrafting(Drafting):
     def num_weights(self) -> int:
         return sum(outputs * inputs for outputs, inputs in matrix_sizes(self._drafter.model.shape).values())
 
-    def make_learner(self, settings: LearnerSettings | None = None, **known: Unpack[Known]) -> Learner:
+    def make_learner(self, settings: LearnerSettings | None = None, **known: Unpack[LearnerState]) -> Learner:
         maker = SampleMaker(self.vocabulary, self._drafter.tokenizer, self._strings)
         known["adapter"] = known.get("adapter") or self._adapter
         return Learner.going_on(self._drafter.model.shape, self._own_weights, maker, settings, **known)

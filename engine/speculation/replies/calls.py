@@ -8,7 +8,7 @@ import string
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from engine.speculation.model.chat.call_parsing import MARKS, WrittenCall, find_calls, find_unmarked
+from engine.speculation.model.chat.call_parsing import TAGS, WrittenCall, find_calls, find_untagged
 from engine.speculation.model.chat.tool_format import ToolFormat
 from engine.speculation.replies.text import overlap
 from engine.speculation.replies.thoughts import PartKind, ReplyPart
@@ -18,7 +18,7 @@ from engine.values.tools import Tool, ToolCall, told_names
 _LETTERS = string.ascii_letters + string.digits
 _ID_LENGTH = 9  # as some templates want it
 _LONGEST_BEGINNING = 200  # characters by which it is known whether an object is a call
-_TRAILING_MARKS = re.compile(r"(?:\s*<\|[^<>|\s]{1,40}\|>\s*\w{0,20})+\s*\Z")
+_TRAILING_TAGS = re.compile(r"(?:\s*<\|[^<>|\s]{1,40}\|>\s*\w{0,20})+\s*\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +35,22 @@ class CallSplitter:
     a call, everything belongs to calls; so does an answer that begins as an object that calls."""
 
     def __init__(self, form: ToolFormat | None, tools: Sequence[Tool], begun: str = "") -> None:
-        """Without a format, or tools, all is answer. `begun`: the beginning of a call, which the reply goes on with."""
+        """`form`, `tools`: without either all is answer. `begun`: the beginning of a call, which the reply goes on
+        with."""
         self._form = form if tools else None
         self._tools = told_names(tools)
-        self._marks = () if form is None or not tools else tuple(dict.fromkeys(filter(None, (form.mark, *MARKS))))
-        self._may_be_bare = form is not None and bool(tools) and not form.mark
+        self._tags = () if form is None or not tools else tuple(dict.fromkeys(filter(None, (form.tag, *TAGS))))
+        self._may_be_bare = form is not None and bool(tools) and not form.tag
         self._bare = re.compile(r"\s*\{\s*\"(?:name|function|tool_name|type)\"\s*:\s*\"")
         self._waiting = ""
         self._called: list[str] = [begun] if begun else []
         self.is_calling = bool(begun)
 
     @property
-    def marks(self) -> str:
+    def tags(self) -> str:
         """All letters by which its special tokens can be found."""
         form = self._form
-        return "" if form is None else " ".join((form.open, form.middle, form.close, form.key_open, *self._marks))
+        return "" if form is None else " ".join((form.open, form.middle, form.close, form.key_open, *self._tags))
 
     def feed(self, text: str) -> list[ReplyPart]:
         if self._form is None:
@@ -85,10 +86,10 @@ class CallSplitter:
                 return 0, True
             if begun.startswith("{") and len(begun) < _LONGEST_BEGINNING and not is_last and _may_become(begun):
                 return 0, False
-        places = [place for mark in self._marks if (place := text.find(mark)) >= 0]
+        places = [place for tag in self._tags if (place := text.find(tag)) >= 0]
         if places:
             return min(places), True
-        return len(text) - (0 if is_last else max(overlap(text, mark) for mark in self._marks)), False
+        return len(text) - (0 if is_last else max(overlap(text, tag) for tag in self._tags)), False
 
     def divided(self, text: str, thoughts: tuple[Thought, ...]) -> Divided:
         """The whole reply, whose answer, as far as it was released, is `text`. What looked like a call and is none
@@ -100,7 +101,7 @@ class CallSplitter:
         if found:
             return Divided(text.rstrip(), thoughts, self._calls(found))
         text += called
-        found = find_unmarked(text, self._form, self._tools)
+        found = find_untagged(text, self._form, self._tools)
         if found:
             return Divided("", thoughts, self._calls(found))
         return self._from_thought(text, thoughts)
@@ -108,14 +109,14 @@ class CallSplitter:
     def _from_thought(self, text: str, thoughts: tuple[Thought, ...]) -> Divided:
         """The reply of a model that ended a thought by calling, as some do."""
         assert self._form is not None
-        mark = self._form.mark
-        if text.strip() or not thoughts or thoughts[-1].is_whole or not mark or mark not in thoughts[-1].text:
+        tag = self._form.tag
+        if text.strip() or not thoughts or thoughts[-1].is_whole or not tag or tag not in thoughts[-1].text:
             return Divided(text, thoughts)
-        thought, _, rest = thoughts[-1].text.partition(mark)
-        found = find_calls(mark + rest, self._form, self._tools)
+        thought, _, rest = thoughts[-1].text.partition(tag)
+        found = find_calls(tag + rest, self._form, self._tools)
         if not found:
             return Divided(text, thoughts)
-        last = replace(thoughts[-1], text=_TRAILING_MARKS.sub("", thought).rstrip(), is_whole=True, origins=())
+        last = replace(thoughts[-1], text=_TRAILING_TAGS.sub("", thought).rstrip(), is_whole=True, origins=())
         return Divided(text, (*thoughts[:-1], last), self._calls(found))
 
     def _calls(self, found: Sequence[WrittenCall]) -> tuple[ToolCall, ...]:

@@ -11,7 +11,7 @@ from itertools import accumulate
 from engine.speculation.decoding.session import Runs, num_cells
 from engine.speculation.model.chat.chat_template import ChatTemplate
 from engine.speculation.model.chat.template_apart import Patience
-from engine.speculation.model.chat.thinking import ThinkingMarks
+from engine.speculation.model.chat.thinking import ThinkingTags
 from engine.speculation.model.chat.tool_format import ToolFormat
 from engine.speculation.model.chat.tool_turns import num_told_of
 from engine.speculation.model.interface import PictureRun, PromptReader, SeenPicture, Vocabulary
@@ -69,13 +69,13 @@ class PromptBuilder:
         )
 
     @property
-    def marks(self) -> ThinkingMarks | None:
+    def tags(self) -> ThinkingTags | None:
         """The tags around the target's thoughts; None: it has none."""
-        return self._thinking.marks
+        return self._thinking.tags
 
     @property
     def thinks_unless_told(self) -> bool | None:
-        """Whether the target thinks before it answers unless told otherwise; None: it cannot be told."""
+        """True if the target thinks before it answers unless told otherwise; None: it cannot be told."""
         return self._thinking.by_default if self._thinking.switch else None
 
     @property
@@ -86,8 +86,8 @@ class PromptBuilder:
     @property
     def ending(self) -> tuple[int, ...]:
         """Tokens that end a thought; none if the tokenizer cannot spell them in the middle of a text."""
-        pieces, marks = self._target.vocabulary.pieces, self.marks
-        for text in () if marks is None else (marks.ending, marks.close):
+        pieces, tags = self._target.vocabulary.pieces, self.tags
+        for text in () if tags is None else (tags.ending, tags.close):
             tokens = self._target.tokenize(text)
             if tokens and b"".join(pieces[token] for token in tokens) == text.encode():
                 return tuple(tokens)
@@ -137,7 +137,7 @@ class PromptBuilder:
             if not begun and not thoughts:
                 tokens, runs = self._tokens(text, held, seen, stop)
                 return Prompt(tokens, start, 0, is_open, runs)
-            is_thinking = self.marks is not None and bool(thoughts) and not thoughts[-1].is_whole
+            is_thinking = self.tags is not None and bool(thoughts) and not thoughts[-1].is_whole
             spelled = self._spelled(begun, thoughts, is_open)
             tokens, runs, num_begun = self._with_begun(text, held, spelled, seen, stop)
             return Prompt(tokens, start, num_begun, is_thinking, runs)
@@ -293,17 +293,17 @@ class PromptBuilder:
 
     def _spelled(self, begun: str, thoughts: tuple[Thought, ...], is_open: bool) -> PromptText:
         """A reply as the target wrote it, with its thoughts. `is_open`: its prompt begins the first of these."""
-        marks = self.marks
-        if marks is None:
+        tags = self.tags
+        if tags is None:
             return PromptText(begun)
         starts_thinking = bool(thoughts) and thoughts[0].place == 0
-        parts = [marks.ending] if is_open and not starts_thinking else []
+        parts = [tags.ending] if is_open and not starts_thinking else []
         place = 0
         for number, thought in enumerate(thoughts):
             parts.append(PromptText(begun[place : thought.place]))
             place = thought.place
-            parts += [] if is_open and starts_thinking and number == 0 else [f"{marks.open}\n"]
-            parts += [PromptText(thought.text), marks.ending if thought.is_whole else ""]
+            parts += [] if is_open and starts_thinking and number == 0 else [f"{tags.open}\n"]
+            parts += [PromptText(thought.text), tags.ending if thought.is_whole else ""]
         spelled = joined([*parts, PromptText(begun[place:])])
         return spelled if isinstance(spelled, PromptText) else PromptText(spelled)
 
@@ -322,8 +322,8 @@ def _continued(target: PromptReader, text: PromptText, held: Sequence[int], toke
     if shared == len(held) or shared == len(tokens):
         return tokens
     data = text.encode("utf-8", "replace")
-    marks = _written_marks(target.vocabulary, text)
-    for num_reused, num_bytes in _borders(target.vocabulary, held, data, marks):
+    special = _written_special(target.vocabulary, text)
+    for num_reused, num_bytes in _borders(target.vocabulary, held, data, special):
         if num_reused <= shared:
             break
         num_characters = len(data[:num_bytes].decode("utf-8", "ignore"))
@@ -339,11 +339,11 @@ def _written(target: PromptReader, text: PromptText, held: Sequence[int]) -> lis
     the tokenizer puts a space before the rest, as SentencePiece's does."""
     pieces = target.vocabulary.pieces
     data = text.encode("utf-8", "replace")
-    marks = _written_marks(target.vocabulary, text)
+    special = _written_special(target.vocabulary, text)
     num_reused = num_bytes = place = 0
     for index, token in enumerate(held):
-        is_mark = token in target.vocabulary.special
-        if not pieces[token] or (is_mark and marks.get(place) != pieces[token]):
+        is_special = token in target.vocabulary.special
+        if not pieces[token] or (is_special and special.get(place) != pieces[token]):
             break
         if not data.startswith(pieces[token], place):
             break
@@ -363,27 +363,27 @@ def _num_spelling(vocabulary: Vocabulary, tokens: Sequence[int], num_bytes: int)
     return next((index + 1 for index, size in enumerate(sizes) if size >= num_bytes), len(tokens))
 
 
-def _written_marks(vocabulary: Vocabulary, text: PromptText) -> dict[int, bytes]:
+def _written_special(vocabulary: Vocabulary, text: PromptText) -> dict[int, bytes]:
     """The special tokens that the template wrote, by the byte where each begins."""
-    marks: dict[int, bytes] = {}
+    written: dict[int, bytes] = {}
     place = num_bytes = 0
-    for begin, end, is_said in vocabulary.marks.find(text):
+    for begin, end, is_said in vocabulary.special_tokens.find(text):
         if not is_said:
             num_bytes += len(text[place:begin].encode("utf-8", "replace"))
             place = begin
-            marks[num_bytes] = text[begin:end].encode()
-    return marks
+            written[num_bytes] = text[begin:end].encode()
+    return written
 
 
 def _borders(
-    vocabulary: Vocabulary, held: Sequence[int], data: bytes, marks: dict[int, bytes]
+    vocabulary: Vocabulary, held: Sequence[int], data: bytes, written: dict[int, bytes]
 ) -> Iterator[tuple[int, int]]:
     """Where newly tokenized text may replace the held tokens, as numbers of tokens and of bytes, best first: at their
     end if they spell the text so far, and after the last special token before they stop to. A special token spells one
     of the `written` ones only, by the byte where it begins, and other tokens spell none of them."""
     place = 0
-    starts = iter((*marks, len(data) + 1))
-    next_mark = next(starts)
+    starts = iter((*written, len(data) + 1))
+    next_special = next(starts)
     after_special = (0, 0)
     at_start = True  # of the text, or right after a special token: there SentencePiece puts a space into the token
     for index, token in enumerate(held):
@@ -393,12 +393,14 @@ def _borders(
         if at_start and piece[:1] == b" " and not data.startswith(piece, place):
             piece = piece[1:]
         at_start = token in vocabulary.special
-        is_right = marks.get(place) == piece if token in vocabulary.marks else place + len(piece) <= next_mark
+        is_right = (
+            written.get(place) == piece if token in vocabulary.special_tokens else place + len(piece) <= next_special
+        )
         if not is_right or not data.startswith(piece, place):
             break
         place += len(piece)
-        while next_mark < place:
-            next_mark = next(starts)
+        while next_special < place:
+            next_special = next(starts)
         if at_start:
             after_special = (index + 1, place)
     else:

@@ -66,12 +66,12 @@ class ReplyRun:
     ) -> None:
         """Raises SettingInvalid where what it continues does not keep to the grammar."""
         self._vocabulary = target.vocabulary
-        marks = None if prepared.is_bare else prompts.marks
-        self._splitter = ThoughtSplitter(marks, prepared.prompt.is_open, bool(prepared.begun or prepared.thoughts))
+        tags = None if prepared.is_bare else prompts.tags
+        self._splitter = ThoughtSplitter(tags, prepared.prompt.is_open, bool(prepared.begun or prepared.thoughts))
         self._calls = CallSplitter(prompts.tool_format, prepared.tools, prepared.opens)
-        shown = self._calls.marks + ("" if marks is None else f"{marks.open}{marks.close}{marks.lead}")
+        shown = self._calls.tags + ("" if tags is None else f"{tags.open}{tags.close}{tags.lead}")
         spelled = target.tokenize(shown) if shown else ()
-        self._hidden = self._vocabulary.special - {*spelled}  # no text, as most marks of the chat template are not
+        self._hidden = self._vocabulary.special - {*spelled}  # no text, as most tags of the chat template are not
         self._context_size = target.limits.context_size
         self._prompts = prompts
         self._session = session
@@ -99,7 +99,7 @@ class ReplyRun:
             rules=rules,
             grammar=grammar,
             seed=self._seed,
-            ending=prompts.ending if marks is not None and settings.max_thought is not None else (),
+            ending=prompts.ending if tags is not None and settings.max_thought is not None else (),
             max_thought=settings.max_thought,
             logs=self._logs,
             owner=prepared.owner,
@@ -163,7 +163,7 @@ class ReplyRun:
             self._num_evaluated = self._session.num_evaluated - evaluated_before
             self._clock.prompt_s -= self._breaks_s
             if self._reopening is not None:
-                self._reopening.note_pace(self._num_evaluated, self._clock.prompt_s)
+                self._reopening.note_speed(self._num_evaluated, self._clock.prompt_s)
 
     def _read(
         self, tokens: Sequence[int], runs: Runs, on_progress: Callable[[int, int], None] = lambda _done, _total: None
@@ -352,12 +352,12 @@ class ReplyRun:
         return Hindrance.OFF if self._speculation is None else self._speculation.hindrance(self._decoder.figures)
 
     def _live_figures(self) -> LiveFigures:
-        figures, pace = self._decoder.figures, self._clock.pace
+        figures, speed = self._decoder.figures, self._clock.speed
         plain_tokens_per_s, plain_error = self._plain
         return LiveFigures(
             num_tokens=len(self._tokens),
-            tokens_per_s=pace.now,
-            mean_tokens_per_s=pace.mean,
+            tokens_per_s=speed.now,
+            mean_tokens_per_s=speed.mean,
             plain_tokens_per_s=plain_tokens_per_s,
             plain_error=plain_error,
             num_rounds=figures.num_rounds,

@@ -13,7 +13,7 @@ _WINDOW_S = 1.0  # of the present speed
 _MIN_WINDOW_ROUNDS = 4  # however long they take
 
 
-class ReplyPace:
+class ReplySpeed:
     """The speed of a reply from the ends of its rounds."""
 
     def __init__(self, now: float, num_tokens: int = 0) -> None:
@@ -67,7 +67,7 @@ class ReplyClock:
         self._speculation = speculation
         self._began_at: float | None = None
         self._was_loading = False
-        self.pace = ReplyPace(0.0)
+        self.speed = ReplySpeed(0.0)
         self.prompt_s = 0.0
         self.reply_s = 0.0
 
@@ -78,7 +78,7 @@ class ReplyClock:
         try:
             yield
             self._began_at = clock.now()
-            self.pace = ReplyPace(self._began_at)
+            self.speed = ReplySpeed(self._began_at)
             self._was_loading = self._is_loading
         finally:
             self.prompt_s = clock.now() - start
@@ -88,18 +88,18 @@ class ReplyClock:
         assert self._began_at is not None
         now = clock.now()
         if num_tokens == 1:  # drawn from the prompt's logits
-            self.pace = ReplyPace(now, 1)
+            self.speed = ReplySpeed(now, 1)
             return
-        self.pace.note(now, num_tokens)
+        self.speed.note(now, num_tokens)
         if self._was_loading and not self._is_loading:
             self._was_loading = False
-            self.pace.restart()
+            self.speed.restart()
 
     def leave_out(self, seconds: float) -> None:
         """Leaves out a break between two rounds, which was no part of the reply."""
         assert self._began_at is not None
         self._began_at += seconds
-        self.pace.leave_out(seconds)
+        self.speed.leave_out(seconds)
 
     def stop(self) -> None:
         if self._began_at is not None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 
-from engine.speculation.model.chat.thinking import ThinkingMarks
+from engine.speculation.model.chat.thinking import ThinkingTags
 from engine.speculation.replies.text import joined_runs, overlap
 from engine.values.replies import Thought, ThoughtPiece
 
@@ -44,55 +44,55 @@ class ThoughtSplitter:
     so do those at the end of a thought.
     """
 
-    def __init__(self, marks: ThinkingMarks | None, is_inside: bool = False, has_begun: bool = False) -> None:
-        """Without `tags` all is answer. `is_inside`: the text begins in the middle of a thought; `has_begun`: it goes
-        on with a reply."""
-        self._marks = marks
+    def __init__(self, tags: ThinkingTags | None, is_inside: bool = False, has_begun: bool = False) -> None:
+        """`tags`: without them all is answer. `is_inside`: the text begins in the middle of a thought; `has_begun`: it
+        goes on with a reply."""
+        self._tags = tags
         self.is_inside = is_inside
-        self._awaits_lead = marks is not None and bool(marks.lead) and not is_inside and not has_begun
+        self._awaits_lead = tags is not None and bool(tags.lead) and not is_inside and not has_begun
         self._drops_spaces = is_inside  # after a tag
         self._waiting = ""
         self._line = ""  # of the answer so far, from its last line break on; its beginning and its end
         self._fence = ""  # that a block of code was opened with
 
     def feed(self, text: str) -> list[ReplyPart]:
-        if self._marks is None:
+        if self._tags is None:
             return [ReplyPart(text, PartKind.ANSWER)] if text else []
         self._waiting += text
-        return self._released(self._marks, is_last=False)
+        return self._released(self._tags, is_last=False)
 
     def finish(self) -> list[ReplyPart]:
         """The rest of the text."""
-        return [] if self._marks is None else self._released(self._marks, is_last=True)
+        return [] if self._tags is None else self._released(self._tags, is_last=True)
 
-    def _released(self, marks: ThinkingMarks, is_last: bool) -> list[ReplyPart]:
+    def _released(self, tags: ThinkingTags, is_last: bool) -> list[ReplyPart]:
         parts: list[ReplyPart] = []
         while self._waiting:
-            size, kind = self._next(marks, is_last)
+            size, kind = self._next(tags, is_last)
             if not size:
                 break
             text, self._waiting = self._waiting[:size], self._waiting[size:]
             parts.append(ReplyPart(text, kind))
         return parts
 
-    def _next(self, marks: ThinkingMarks, is_last: bool) -> tuple[int, PartKind]:
+    def _next(self, tags: ThinkingTags, is_last: bool) -> tuple[int, PartKind]:
         """How many of the waiting characters can be released, and as what; 0: none before more is known."""
         text = self._waiting
         num_spaces = len(text) - len(text.lstrip())
         if self._drops_spaces and num_spaces:
             return num_spaces, PartKind.OPENING if self.is_inside else PartKind.CLOSING
         if self._awaits_lead:
-            if text.lstrip().startswith(marks.lead):
+            if text.lstrip().startswith(tags.lead):
                 self._awaits_lead, self._drops_spaces = False, True
-                return num_spaces + len(marks.lead), PartKind.CLOSING
-            if marks.lead.startswith(text.lstrip()) and not is_last:
+                return num_spaces + len(tags.lead), PartKind.CLOSING
+            if tags.lead.startswith(text.lstrip()) and not is_last:
                 return 0, PartKind.CLOSING
         self._awaits_lead = False
-        mark = marks.close if self.is_inside else marks.open
-        place = text.find(mark)
-        end = place if place >= 0 else len(text) - (0 if is_last else overlap(text, mark))
+        tag = tags.close if self.is_inside else tags.open
+        place = text.find(tag)
+        end = place if place >= 0 else len(text) - (0 if is_last else overlap(text, tag))
         if self.is_inside:
-            return self._next_of_thought(text[:end], mark if place >= 0 else "", is_last)
+            return self._next_of_thought(text[:end], tag if place >= 0 else "", is_last)
         if end:
             self._drops_spaces = False
             self._read(text[:end])
@@ -100,21 +100,21 @@ class ThoughtSplitter:
         if place < 0:
             return 0, PartKind.ANSWER
         if self._fence or self._line.endswith("`"):
-            self._read(mark)
-            return len(mark), PartKind.ANSWER
+            self._read(tag)
+            return len(tag), PartKind.ANSWER
         self.is_inside = self._drops_spaces = True
-        return len(mark), PartKind.OPENING
+        return len(tag), PartKind.OPENING
 
-    def _next_of_thought(self, before: str, mark: str, is_last: bool) -> tuple[int, PartKind]:
+    def _next_of_thought(self, before: str, tag: str, is_last: bool) -> tuple[int, PartKind]:
         """The next part of a thought. `before`: the text before the `tag` that follows; without one, none is there
         yet."""
         bare = before.rstrip()
         if bare:
             self._drops_spaces = False
             return len(bare), PartKind.THOUGHT
-        if mark:
+        if tag:
             self.is_inside, self._drops_spaces = False, True
-            return len(before) + len(mark), PartKind.CLOSING
+            return len(before) + len(tag), PartKind.CLOSING
         return (len(self._waiting) if is_last else 0), PartKind.CLOSING
 
     def _read(self, answer: str) -> None:

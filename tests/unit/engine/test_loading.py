@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.loading import PaceMemory, speculate
+from engine.loading import PolicyMemory, speculate
 from engine.speculation.drafter.choice import BUILT_IN
 from engine.speculation.model.interface import FloatRows
 from engine.speculation.numerics.draft_length import FixedCosts, PassCosts
@@ -23,9 +23,9 @@ from engine.speculation.replies.reply import ReplyWriter
 from engine.speculation.replies.writing import Reply
 from engine.values.config import EngineConfig, ReplySettings, SamplingSettings, SpeculationSettings
 from engine.values.conversations import ChatTurn, Role
+from engine.values.draft_policy import LearnedPolicy
 from engine.values.drafters import Guesses
 from engine.values.errors import DrafterUnusable, StoreUnusable
-from engine.values.pace import KnownPace
 from engine.values.spare_time import SpareTime
 from engine.values.stop_signal import StopSignal
 from tests.fakes.listener import RecordingListener
@@ -64,7 +64,7 @@ class Start:
         supply: FakeSupply,
         at_once: bool = False,
         recalled: str = "",
-        memory: PaceMemory | None = None,
+        memory: PolicyMemory | None = None,
     ) -> None:
         self.supply = supply
         self.told: list[str] = []
@@ -260,21 +260,21 @@ def test_a_drafter_that_fails_in_a_reply_is_given_up_for_good(tmp_path: Path, mo
     assert supply.opened == ["starter"]
 
 
-# What the pace knows
+# What the draft policy knows
 
 
 class Notebook:
-    """Implements `engine.loading.PaceMemory`."""
+    """Implements `engine.loading.PolicyMemory`."""
 
     def __init__(self, fails: bool = False) -> None:
-        self.pace: KnownPace | None = None
+        self.pace: LearnedPolicy | None = None
         self._fails = fails
 
-    def load(self) -> KnownPace | None:
+    def load(self) -> LearnedPolicy | None:
         self._check()
         return self.pace
 
-    def save(self, pace: KnownPace) -> None:
+    def save(self, pace: LearnedPolicy) -> None:
         self._check()
         self.pace = pace
 
@@ -295,7 +295,7 @@ def test_a_second_start_goes_on_from_the_chances_of_the_first(tmp_path: Path) ->
     assert known is not None
     assert known.standings["the starter"].num_askings > 4
     second = Start(FakeSupply(tmp_path), at_once=True, memory=notebook)
-    assert second.speculation.known_pace is None, "nothing new is known yet"
+    assert second.speculation.learned_policy is None, "nothing new is known yet"
     second.write()
     assert notebook.pace is not None
     assert notebook.pace.standings["the starter"].num_askings > known.standings["the starter"].num_askings

@@ -21,7 +21,7 @@ from typing import Any
 
 import psutil
 
-from engine.speculation.model.apart.sandbox import READING, Doors, cage, shut_doors
+from engine.speculation.model.apart.sandbox import READING, Access, cage, confine
 from engine.values.errors import Cancelled
 
 _GLANCE_S = 0.05
@@ -45,12 +45,12 @@ def ask_child(
     arguments: tuple[Any, ...],
     is_stopped: Callable[[], bool],
     limits: Limits = Limits(),
-    doors: Doors = READING,
+    access: Access = READING,
 ) -> str | None:
     """Returns what `look` (a function of a module) returns; None if its process dies, of itself or at its limits. Its
     output is discarded, and it may open what `access` says. Raises Cancelled when `is_stopped` says so meanwhile."""
     reader, writer = multiprocessing.Pipe(duplex=False)
-    process = begin_child(look, arguments, limits, doors, writer)
+    process = begin_child(look, arguments, limits, access, writer)
     writer.close()
     talk = _Talk(reader)
     try:
@@ -66,13 +66,13 @@ def begin_child(
     run: Callable[..., Any],
     arguments: tuple[Any, ...],
     limits: Limits,
-    doors: Doors | None,
+    access: Access | None,
     answers_to: Connection | None = None,
 ) -> BaseProcess:
     """Starts a process that runs this function of a module, and ends with this one. Its output is discarded. It may
     open only what `access` says; None: everything. What the function returns, a text, is sent to `answers_to`."""
     spawn = multiprocessing.get_context("spawn")  # a fork would copy the threads' locks
-    passed = (run.__module__, run.__qualname__, arguments, limits, doors, answers_to)
+    passed = (run.__module__, run.__qualname__, arguments, limits, access, answers_to)
     process = spawn.Process(target=_run, args=passed, daemon=True, name="slipstream-child")
     with _interrupts_held_back():
         process.start()
@@ -98,13 +98,13 @@ class Child:
         serve: Callable[..., None],
         arguments: tuple[Any, ...],
         limits: Limits,
-        doors: Doors = READING,
+        access: Access = READING,
     ) -> None:
         """`serve`, a function of a module, gets the child's end of the pipe after its arguments, and limits the time of
         an answer. Of `limits`, those of memory count."""
         self._lock = threading.Lock()
         ours, theirs = multiprocessing.Pipe()
-        self._process = begin_child(serve, (*arguments, theirs), limits, doors)
+        self._process = begin_child(serve, (*arguments, theirs), limits, access)
         theirs.close()
         self._watched = _Watched(self._process.pid or 0, Limits(limits.memory_bytes))
         self._talk = _Talk(ours)
@@ -242,18 +242,18 @@ def _limit_oneself(limits: Limits) -> None:
 
 
 def _run(
-    module: str, name: str, arguments: tuple[Any, ...], limits: Limits, doors: Doors | None, writer: Connection | None
+    module: str, name: str, arguments: tuple[Any, ...], limits: Limits, access: Access | None, writer: Connection | None
 ) -> None:
     """Runs in the child."""
     os.environ["GGML_NO_BACKTRACE"] = "1"  # the backtrace starts a debugger, which takes seconds
     silence = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silence, 1)
     os.dup2(silence, 2)
-    if doors is not None:
-        cage(doors)  # before libraries start threads, which it would not hold
+    if access is not None:
+        cage(access)  # before libraries start threads, which it would not hold
     run = getattr(import_module(module), name)
-    if doors is not None:
-        shut_doors(doors)
+    if access is not None:
+        confine(access)
     _limit_oneself(limits)
     said = run(*arguments)
     if writer is not None:

@@ -29,7 +29,7 @@ _TCP, _SCOPES = 0b11, 0b11  # to bind and to connect; abstract sockets and signa
 
 
 @dataclass(frozen=True, slots=True)
-class Doors:
+class Access:
     """The files and devices that a process may still open. What is open stays so."""
 
     reads: bool = False  # any file
@@ -37,11 +37,11 @@ class Doors:
     uses_graphics: bool = False  # cards, and what their drivers also need: sockets on this machine
 
 
-SHUT = Doors()
-READING = Doors(reads=True)
+SHUT = Access()
+READING = Access(reads=True)
 
 
-def shut_doors(doors: Doors = SHUT) -> None:
+def confine(access: Access = SHUT) -> None:
     """Confines this process: it starts no program, reaches no network, sends no signal, shares no memory with others,
     and opens and changes no file but what `access` says. Calling it again confines it further."""
     if sys.platform == "win32":
@@ -50,16 +50,16 @@ def shut_doors(doors: Doors = SHUT) -> None:
 
     is_filtered = False
     if sys.platform == "linux":
-        cage(doors)
-        is_filtered = set_filter(doors.reads, bool(doors.writes) or doors.uses_graphics, doors.uses_graphics)
-    if doors.reads:
+        cage(access)
+        is_filtered = set_filter(access.reads, bool(access.writes) or access.uses_graphics, access.uses_graphics)
+    if access.reads:
         return
     kinds = [resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE]
     for kind in kinds if is_filtered else [*kinds, resource.RLIMIT_NPROC]:  # that one counts threads, too
         resource.setrlimit(kind, (0, 0))
 
 
-def cage(doors: Doors) -> None:
+def cage(access: Access) -> None:
     """Confines only this thread and those that it starts; libraries can still be loaded."""
     if sys.platform != "linux":
         return
@@ -77,7 +77,7 @@ def cage(doors: Doors) -> None:
     if rules < 0:
         return
     try:
-        for path, rights in _rights(doors):
+        for path, rights in _rights(access):
             with suppress(OSError):  # it is not there
                 _allow(rules, path, rights & known)
         libc().syscall(_RESTRICT_SELF, rules, 0)
@@ -85,14 +85,14 @@ def cage(doors: Doors) -> None:
         os.close(rules)
 
 
-def _rights(doors: Doors) -> Iterator[tuple[Path, int]]:
-    if doors.reads:
+def _rights(access: Access) -> Iterator[tuple[Path, int]]:
+    if access.reads:
         yield Path("/"), _READ_FILE | _READ_FOLDER
         yield Path(os.devnull), _WRITE_FILE | _TRUNCATE  # libraries open it when they are loaded
-    for path in doors.writes:
+    for path in access.writes:
         within = _MAKE_FILE | _REMOVE_FILE | _READ_FOLDER if path.is_dir() else 0
         yield path, _READ_FILE | _WRITE_FILE | _TRUNCATE | within
-    if doors.uses_graphics:
+    if access.uses_graphics:
         for path in (path for pattern in _GRAPHICS for path in Path("/dev").glob(pattern)):
             within = _MAKE_FILE | _REMOVE_FILE | _READ_FOLDER | _TRUNCATE if path.is_dir() else 0
             yield path, _READ_FILE | _WRITE_FILE | _DEVICES | within

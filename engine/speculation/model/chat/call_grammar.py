@@ -34,7 +34,7 @@ class _Trigger:
 
 @dataclass(frozen=True, slots=True)
 class _Free:
-    tail: tuple[int, ...] = ()  # the last tokens, in which a mark may have begun
+    tail: tuple[int, ...] = ()  # the last tokens, in which a tag may have begun
 
 
 _State = _Free | Grammar
@@ -108,7 +108,7 @@ class CallGrammars:
         self.ends = target.vocabulary.end_of_generation
         self._triggers = [*_triggers(form, tools)]
         self._longest = max((len(each.letters) for each in self._triggers), default=0)
-        self._marks = f"{form.open} {form.middle} {form.close}"
+        self._tags = f"{form.open} {form.middle} {form.close}"
         self._grammars: Grammars | None = None
         self._rules: dict[tuple[bytes, int], list[str]] = {}  # in Lark, of what is tried
 
@@ -148,7 +148,7 @@ class CallGrammars:
         key = before, number
         if self._grammars is None:
             known = self._target.vocabulary
-            spelled = {*self._target.tokenize(self._marks)} - known.end_of_generation
+            spelled = {*self._target.tokenize(self._tags)} - known.end_of_generation
             self._grammars = Grammars(replace(known, special=known.special - spelled))
         if key not in self._rules:
             self._rules[key] = [*_rules(before, self._triggers[number])]
@@ -172,16 +172,16 @@ def _rules(before: bytes, trigger: _Trigger) -> Iterator[str]:
 def _triggers(form: ToolFormat, tools: Sequence[Tool]) -> Iterator[_Trigger]:
     """The triggers; none for calls whose shape has more in it than can be known."""
     told = told_names(tools)
-    close = _first_mark(form.close)
+    close = _first_tag(form.close)
     end = f"{_SPACE} {_literal(close)}" if close else ""
     if form.shape is Shape.OBJECT and form.name_key and not form.id_key:
-        if form.mark:
-            rest = form.open.partition(form.mark)[2].strip()
+        if form.tag:
+            rest = form.open.partition(form.tag)[2].strip()
             head = f"{_SPACE} {_literal(rest)} {_SPACE}" if rest else _SPACE
             whole, plain = (_json({"anyOf": [*_objects(form, told, kept)]}) for kept in (True, False))
             lists = [f'"[" {_SPACE} {each} ({_SPACE} "," {_SPACE} {each})* {_SPACE} "]"' for each in (whole, plain)]
             whole, plain = lists if form.is_list else (whole, plain)
-            yield _Trigger(form.mark.encode(), f"{head} {whole} {end}", f"{head} {plain} {end}")
+            yield _Trigger(form.tag.encode(), f"{head} {whole} {end}", f"{head} {plain} {end}")
         elif not form.open.strip():
             for name, tool in told.items():
                 opened = f'{{"{form.name_key}": {json.dumps(name)}, "{form.arguments_key}": '
@@ -189,7 +189,7 @@ def _triggers(form: ToolFormat, tools: Sequence[Tool]) -> Iterator[_Trigger]:
                 yield _Trigger(opened.encode(), schema, plain)
     if (
         form.shape is Shape.NAMED
-        and form.mark[:1] in ("<", "[")
+        and form.tag[:1] in ("<", "[")
         and form.middle.strip("=>\n ").startswith(("[", "<", ""))
     ):
         if any(letter.isdigit() for letter in form.open + form.middle):  # an id, or a number
@@ -222,7 +222,7 @@ def _json(schema: dict[str, Any]) -> str:
     return f"%json {json.dumps(schema | {'x-guidance': WHITESPACE})}"
 
 
-def _first_mark(text: str) -> str:
+def _first_tag(text: str) -> str:
     bare = text.strip()
     end = bare.find(">" if bare.startswith("<") else "]")
     return bare[: end + 1] if bare[:1] in ("<", "[") and end > 0 else ""

@@ -12,7 +12,7 @@ from typing import Any
 from engine.speculation.model.chat.tool_format import Shape, ToolFormat, is_deeper
 
 # What opens calls, whatever the template: of Hermes and Qwen, Mistral, Llama 3.1, Granite, LFM2, and Llama's own words.
-MARKS = (
+TAGS = (
     "<tool_call>",
     "[TOOL_CALLS]",
     "<|python_tag|>",
@@ -65,15 +65,15 @@ def find_calls(text: str, form: ToolFormat, names: Collection[str]) -> tuple[Wri
         Shape.TAGGED: (_tagged, _xml, _objects),
         Shape.OTHER: (),
     }[form.shape] + (_gemma, _xml, _mistral, _objects, _python)
-    is_marked = begins_call(text, form)
+    is_tagged = begins_call(text, form)
     for way in ways:
-        found = [each.call for each in _firsts(way, text, form) if is_marked or each.call.name in names]
+        found = [each.call for each in _firsts(way, text, form) if is_tagged or each.call.name in names]
         if found:
             return tuple(found)
     return ()
 
 
-def find_unmarked(text: str, form: ToolFormat, names: Collection[str]) -> tuple[WrittenCall, ...]:
+def find_untagged(text: str, form: ToolFormat, names: Collection[str]) -> tuple[WrittenCall, ...]:
     """The calls in a whole answer that is nothing but calls of existing tools, maybe in a block of code."""
     fenced = _FENCED.match(text[:_MOST_TEXT])
     bare = (fenced[1] if fenced else text).strip()
@@ -88,7 +88,7 @@ def find_unmarked(text: str, form: ToolFormat, names: Collection[str]) -> tuple[
 
 
 def begins_call(text: str, form: ToolFormat) -> bool:
-    return text.lstrip().startswith(tuple(filter(None, (form.mark, *MARKS))))
+    return text.lstrip().startswith(tuple(filter(None, (form.tag, *TAGS))))
 
 
 def _firsts(way: Callable[[str, ToolFormat], Iterator[_Found]], text: str, form: ToolFormat) -> Iterator[_Found]:
@@ -150,8 +150,8 @@ def _named(text: str, form: ToolFormat) -> Iterator[_Found]:
     """Finds a name, what stands between, and an object. What the template writes between may hold the number of the
     call."""
     middle = next((each for each in re.findall(r"[<\[]\|?[^<>\[\]\s]*[>\]]", form.middle)), form.middle.strip())
-    marks = re.findall(r"[<\[][^<>\[\]\s]*[>\]]", form.open)
-    opened = re.escape(marks[-1] if marks else form.open.strip()) or r"\A"
+    tags = re.findall(r"[<\[][^<>\[\]\s]*[>\]]", form.open)
+    opened = re.escape(tags[-1] if tags else form.open.strip()) or r"\A"
     head = re.compile(
         rf"(?:{opened}|functions\.|<function=)\s*(?:functions\.)?(?P<name>{_WORD})(?=[^{{}}]{{0,200}}\{{)"
     )
@@ -201,10 +201,10 @@ def _tagged(text: str, form: ToolFormat) -> Iterator[_Found]:
             yield _Found(call, found.start(), end)
 
 
-def _core(mark: str) -> str:
+def _core(tag: str) -> str:
     """A piece between tags without the end of the tag before it."""
-    place = max(mark.rfind("\n"), mark.rfind("><") if not mark.startswith("<") else -1)
-    return mark[place + 1 :].strip() if place >= 0 else mark.strip()
+    place = max(tag.rfind("\n"), tag.rfind("><") if not tag.startswith("<") else -1)
+    return tag[place + 1 :].strip() if place >= 0 else tag.strip()
 
 
 def _value(text: str) -> Any:

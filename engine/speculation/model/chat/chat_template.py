@@ -11,7 +11,7 @@ from typing import Any
 from engine.speculation.model.chat import template_apart, template_rendering
 from engine.speculation.model.chat.template_apart import Patience
 from engine.speculation.model.chat.template_rendering import Refused
-from engine.speculation.model.chat.thinking import NO_THINKING, Thinking, Written, thinking_of
+from engine.speculation.model.chat.thinking import NO_THINKING, ThinkingStyle, Written, thinking_of
 from engine.speculation.model.chat.tool_format import ToolFormat, declared, tool_format_of
 from engine.speculation.model.chat.tool_turns import as_plain, is_plain, messages_of, num_said_in, num_told_of
 from engine.speculation.model.prompt_text import PromptText, num_pictures_in
@@ -67,7 +67,7 @@ class ChatTemplate:
         self,
         turns: Sequence[ChatTurn],
         patience: Patience | None = None,
-        thinking: Thinking = NO_THINKING,
+        thinking: ThinkingStyle = NO_THINKING,
         thinks: bool | None = None,
         tools: Sequence[Tool] = (),
     ) -> PromptText:
@@ -90,7 +90,7 @@ class ChatTemplate:
         is_told = system[0].strip() in text
         return text if is_told else self._render(_system_within_prompt(turns), asked)
 
-    def thinking(self, pieces: Sequence[bytes]) -> Thinking:
+    def thinking(self, pieces: Sequence[bytes]) -> ThinkingStyle:
         """How the template treats thoughts, found by rendering small conversations within the time for one prompt.
         `pieces`: the tokens of the vocabulary."""
         return thinking_of(self._source, self._patiently(), pieces)
@@ -148,7 +148,7 @@ class ChatTemplate:
 class _Asked:
     """The options of one prompt."""
 
-    thinking: Thinking
+    thinking: ThinkingStyle
     names: Mapping[str, Any]  # more variables of the template
     tools: Sequence[Tool]
     patience: Patience

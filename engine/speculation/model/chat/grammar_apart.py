@@ -19,7 +19,7 @@ from llguidance import LLMatcher, LLParserLimits, LLTokenizer, TokenizerWrapper
 from llguidance.gbnf_to_lark import gbnf_to_lark
 
 from engine.speculation.model.apart.child import take_at_most
-from engine.speculation.model.apart.sandbox import shut_doors
+from engine.speculation.model.apart.sandbox import confine
 from engine.speculation.model.chat.grammar_questions import (
     BEGINNING_S,
     OPENING_S,
@@ -50,7 +50,7 @@ _LIMITS = ("lexer error", "max is", "too many", "fuel", "limit")
 def serve(pipe: Connection) -> None:
     """Takes a vocabulary, then questions as `Matchers` answers them, in JSON. An answer begins with +, or with - if it
     is a sentence that says why there is none."""
-    shut_doors()
+    confine()
     take_at_most(OPENING_S)
     matchers = Matchers(pipe.recv_bytes())
     pipe.send_bytes(b"+")

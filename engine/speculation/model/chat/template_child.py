@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from engine.speculation.model.apart.child import take_at_most
-from engine.speculation.model.apart.sandbox import shut_doors
+from engine.speculation.model.apart.sandbox import confine
 from engine.speculation.model.chat import template_rendering
 from engine.speculation.model.chat.template_rendering import TOO_LARGE, Refused
 from engine.speculation.model.prompt_text import from_json
@@ -36,7 +36,7 @@ def serve(pipe: Connection) -> None:
     template_rendering.rendered("{{strftime_now('%c')~'\\N{BULLET}'}}", {}, 100)
     if hasattr(signal, "setitimer"):
         signal.signal(signal.SIGVTALRM, _end_rendering)
-    shut_doors()
+    confine()
     pipe.send_bytes(b"")
     while True:
         source, names, most, seconds = json.loads(pipe.recv_bytes())

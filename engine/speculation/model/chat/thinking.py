@@ -20,15 +20,15 @@ Written = Callable[[Sequence[Mapping[str, Any]], bool, Mapping[str, Any]], str]
 _WORD = "(?:think|thought|reason)"
 _NAME = re.compile(rf"\b[A-Za-z_]{{0,40}}?{_WORD}[A-Za-z_]{{0,40}}\b", re.IGNORECASE)
 _INSIDE = r"[^\s<>\[\]|◁▷'\"{}]{0,40}"
-_MARK = re.compile(rf"[<\[◁]\|?/?{_INSIDE}?{_WORD}{_INSIDE}\|?[>\]▷]", re.IGNORECASE)
-_MARK_BYTES = re.compile(rb"^[<\[\xe2][^\n ]{0,24}(?:think|thought|reason)[^\n ]{0,24}$", re.IGNORECASE | re.MULTILINE)
+_TAG = re.compile(rf"[<\[◁]\|?/?{_INSIDE}?{_WORD}{_INSIDE}\|?[>\]▷]", re.IGNORECASE)
+_TAG_BYTES = re.compile(rb"^[<\[\xe2][^\n ]{0,24}(?:think|thought|reason)[^\n ]{0,24}$", re.IGNORECASE | re.MULTILINE)
 _ENDS = (("end_of_", "begin_of_"), ("end_", "start_"), ("end_", "begin_"), ("end", "start"), ("end", "begin"))
 _MOST_NAMES = 12  # that are tried out
 _QUESTION, _THOUGHT, _ANSWER, _NEXT, _NONSENSE = "Wodan?", "Freya.", "Baldur.", "Loki?", "Heimdall"
 
 
 @dataclass(frozen=True, slots=True)
-class ThinkingMarks:
+class ThinkingTags:
     """The letters that a target puts around a thought, as in its chat template or its vocabulary."""
 
     open: str
@@ -42,14 +42,14 @@ class Past(Enum):
 
     LEFT_OUT = auto()
     FIELD = auto()  # the template reads them from fields of the message
-    INLINE = auto()  # it writes them as they stand in the message, between the marks that it knows
+    INLINE = auto()  # it writes them as they stand in the message, between the tags that it knows
 
 
 @dataclass(frozen=True, slots=True)
-class Thinking:
+class ThinkingStyle:
     """What is known of a target that thinks, or may."""
 
-    marks: ThinkingMarks | None = None  # None: it does not
+    tags: ThinkingTags | None = None  # None: it does not
     past: Past = Past.LEFT_OUT
     fields: tuple[str, ...] = ()  # of a message, that the template may read a thought from
     switch: str = ""  # the name by which the template is told whether to think; empty: there is none
@@ -62,13 +62,11 @@ class Thinking:
     def message(self, turn: ChatTurn) -> dict[str, str]:
         """The message as the template sees it."""
         said = {"role": turn.role.value, "content": with_pictures(len(turn.pictures), turn.text)}
-        if not turn.thought or self.marks is None or self.past is Past.LEFT_OUT:
+        if not turn.thought or self.tags is None or self.past is Past.LEFT_OUT:
             return said
         if self.past is Past.FIELD:
             return said | dict.fromkeys(self.fields, PromptText(turn.thought))
-        return said | {
-            "content": joined((self.marks.open, PromptText(turn.thought), self.marks.ending, said["content"]))
-        }
+        return said | {"content": joined((self.tags.open, PromptText(turn.thought), self.tags.ending, said["content"]))}
 
     def names(self, thinks: bool | None) -> dict[str, bool]:
         """The variables of the template; None: none."""
@@ -76,31 +74,31 @@ class Thinking:
 
     def is_open(self, prompt: PromptText) -> bool:
         """True if the template has begun a thought at the end of a prompt, which the reply goes on with."""
-        if self.marks is None:
+        if self.tags is None:
             return False
         tail = str(prompt)[prompt.said.rfind(b"\1") + 1 :]
-        return tail.rfind(self.marks.open) > tail.rfind(self.marks.close)
+        return tail.rfind(self.tags.open) > tail.rfind(self.tags.close)
 
 
-NO_THINKING = Thinking()
+NO_THINKING = ThinkingStyle()
 
 
-def thinking_of(source: str, written: Written, pieces: Sequence[bytes]) -> Thinking:
+def thinking_of(source: str, written: Written, pieces: Sequence[bytes]) -> ThinkingStyle:
     """How a target thinks. `source`: of the template; `pieces`: the tokens of the vocabulary."""
     names = tuple(dict.fromkeys(_NAME.findall(source)))[:_MOST_NAMES]
-    probe = _Probe(written, names)
+    probe = _ThinkingProbe(written, names)
     if not names:
-        return Thinking(_marks_in(_found_in(pieces), "", ""))
-    told = probe.marks()
-    marks = told or _marks_in([*_MARK.findall(source), *_found_in(pieces)], source, probe.begun())
-    if marks is None:
+        return ThinkingStyle(_tags_in(_found_in(pieces), "", ""))
+    told = probe.tags()
+    tags = told or _tags_in([*_TAG.findall(source), *_found_in(pieces)], source, probe.begun())
+    if tags is None:
         return NO_THINKING
-    past = probe.past(marks, source, reads_field=told is not None)
-    return Thinking(marks, past, names, *probe.switch(marks))
+    past = probe.past(tags, source, reads_field=told is not None)
+    return ThinkingStyle(tags, past, names, *probe.switch(tags))
 
 
 @dataclass(frozen=True, slots=True)
-class _Probe:
+class _ThinkingProbe:
     """Has a template write small conversations. What it refuses to write is empty."""
 
     written: Written
@@ -114,7 +112,7 @@ class _Probe:
         told = ({name: value} for name in self.names for value in (True, False))
         return "".join(self.prompt(**names) for names in ({}, *told))
 
-    def marks(self) -> ThinkingMarks | None:
+    def tags(self) -> ThinkingTags | None:
         """The tags as the template writes them around a thought that it is given."""
         begun = self.prompt()
         reply = _said(_ANSWER, Role.ASSISTANT)
@@ -131,26 +129,26 @@ class _Probe:
             return None
         plain, found, _ = self._write([_said(_QUESTION), reply], False, {}).partition(_ANSWER)
         lead = plain[len(begun) :].strip() if found and plain.startswith(begun) else ""
-        return ThinkingMarks(opened, close, ending, "" if close in lead or opened in lead else lead)
+        return ThinkingTags(opened, close, ending, "" if close in lead or opened in lead else lead)
 
-    def switch(self, marks: ThinkingMarks) -> tuple[str, bool, bool]:
+    def switch(self, tags: ThinkingTags) -> tuple[str, bool, bool]:
         """The first name that takes yes and no for an answer; one whose value is written is no switch."""
         for name in self.names:
             on, off, other = (self.prompt(**{name: value}) for value in (True, False, _NONSENSE))
             if on and off and on != off and other and _NONSENSE not in other:
-                opens = [text.rfind(marks.open) > text.rfind(marks.close) for text in (on, off)]
+                opens = [text.rfind(tags.open) > text.rfind(tags.close) for text in (on, off)]
                 thinks = opens != [False, True]
                 return name, thinks, self.prompt() == (on if thinks else off)
         return "", True, True
 
-    def past(self, marks: ThinkingMarks, source: str, reads_field: bool) -> Past:
+    def past(self, tags: ThinkingTags, source: str, reads_field: bool) -> Past:
         """A template that reads thoughts from a field says with it what becomes of them."""
         reply = _said(_ANSWER, Role.ASSISTANT)
         if self._writes_thought(reply | dict.fromkeys(self.names, _THOUGHT)):
             return Past.FIELD
-        if reads_field or not (marks.open in source or marks.close in source):
+        if reads_field or not (tags.open in source or tags.close in source):
             return Past.LEFT_OUT
-        inline = f"{marks.open}\n{_THOUGHT}{marks.ending}{_ANSWER}"
+        inline = f"{tags.open}\n{_THOUGHT}{tags.ending}{_ANSWER}"
         return Past.INLINE if self._writes_thought(reply | {"content": inline}) else Past.LEFT_OUT
 
     def _writes_thought(self, reply: Mapping[str, str]) -> bool:
@@ -170,19 +168,19 @@ def _said(text: str, role: Role = Role.USER) -> dict[str, str]:
 
 def _found_in(pieces: Sequence[bytes]) -> Iterator[str]:
     """Tokens that look like tags."""
-    for found in _MARK_BYTES.findall(b"\n".join(pieces)):
+    for found in _TAG_BYTES.findall(b"\n".join(pieces)):
         text = found.decode("utf-8", "replace")
-        if _MARK.fullmatch(text):
+        if _TAG.fullmatch(text):
             yield text
 
 
-def _marks_in(found: Iterable[str], source: str, begun: str) -> ThinkingMarks | None:
+def _tags_in(found: Iterable[str], source: str, begun: str) -> ThinkingTags | None:
     """The first closing tag among these whose opening one is there, too, or else in `source` or `begun`."""
     known = dict.fromkeys(found)
     for close in known:
         for opened in _openings(close):
             if opened in known or opened in source or opened in begun:
-                return ThinkingMarks(opened, close, f"\n{close}\n\n")
+                return ThinkingTags(opened, close, f"\n{close}\n\n")
     return None
 
 

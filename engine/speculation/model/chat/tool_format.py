@@ -29,7 +29,7 @@ Written = Callable[[Sequence[Mapping[str, Any]], bool, Mapping[str, Any]], str]
 
 _NAME, _SECOND, _KEY, _VALUE, _NEXT_KEY, _NEXT_VALUE = "wodan", "heimdall", "baldur", "loki", "frigg", "njord"
 _QUESTION, _ANSWER, _RESULT, _ID = "Freya?", "Qwertz.", "thor", "aBcD12345"
-_MARK = re.compile(r"[<\[][^<>\[\]\s]*[>\]]")
+_TAG = re.compile(r"[<\[][^<>\[\]\s]*[>\]]")
 _THINKING = re.compile("think|reason|thought", re.IGNORECASE)
 _DEEPEST = 64  # arrays and objects within each other, of arguments and schemas
 
@@ -59,10 +59,10 @@ class ToolFormat:
     writes_calls: bool = True  # else the template leaves calls of earlier replies out: they are written as text
 
     @property
-    def mark(self) -> str:
+    def tag(self) -> str:
         """The first letters that show that a call begins; empty: an object at the beginning of the reply is one."""
-        marks = [each for each in _MARK.findall(self.open) if not _THINKING.search(each)]
-        return marks[0] if marks else self.open.strip()
+        tags = [each for each in _TAG.findall(self.open) if not _THINKING.search(each)]
+        return tags[0] if tags else self.open.strip()
 
     def opening(self, name: str = "") -> str:
         """The beginning of a call, as the template writes it: of this tool, or of any. Empty if that is not known."""
@@ -142,7 +142,7 @@ def said(value: Any) -> Any:
 
 def tool_format_of(written: Written) -> ToolFormat | None:
     """The format; None for a template that does not describe tools to the model."""
-    probe = _Probe(written)
+    probe = _ToolProbe(written)
     if not probe.tells_tools():
         return None
     other = ToolFormat(Shape.OTHER, "", "", writes_calls=False)
@@ -158,7 +158,7 @@ def tool_format_of(written: Written) -> ToolFormat | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Probe:
+class _ToolProbe:
     """Has a template write small conversations. What it refuses to write is empty."""
 
     written: Written
@@ -170,15 +170,15 @@ class _Probe:
         """The part that a reply with this call has and one without it has not."""
         plain = self._write([_asked(), _replied(_ANSWER)], False)
         called = self._write([_asked(), _replied("", _called(_NAME, arguments)), _resulted()], False)
-        before, found, behind = plain.partition(_ANSWER)
+        before, found, after = plain.partition(_ANSWER)
         alone = self._write([_asked(), _replied("", _called(_NAME, arguments))], False)
         if not found or _NAME not in (alone or called):
             return ""
         text = alone if _NAME in alone else called
         start = _num_shared(before, text)
         while start and text[:start].rfind("<") > text[:start].rfind(">") and text[start - 1] != "\n":
-            start = text.rfind("<", 0, start)  # in the middle of a mark that both have the beginning of
-        end = len(text) - _num_shared(behind[::-1], text[start:][::-1])
+            start = text.rfind("<", 0, start)  # in the middle of a tag that both have the beginning of
+        end = len(text) - _num_shared(after[::-1], text[start:][::-1])
         if text is called:
             end = text.find(_RESULT) if _RESULT in text else len(text)
         while end < len(text) and text.rfind("<", start, end) > text.rfind(">", start, end):
@@ -259,8 +259,8 @@ def _is_arguments(value: Any) -> bool:
 
 def _named(call: str) -> ToolFormat | None:
     place = call.find(_NAME)
-    behind = place + len(_NAME)
-    start = call.find("{", behind)
+    after = place + len(_NAME)
+    start = call.find("{", after)
     if place < 0 or start < 0:
         return None
     if call[start - 1 : start] == '"':  # a text of JSON
@@ -271,7 +271,7 @@ def _named(call: str) -> ToolFormat | None:
         return None
     if not _is_arguments(value):
         return None
-    return ToolFormat(Shape.NAMED, call[:place], call[end:], call[behind:start])
+    return ToolFormat(Shape.NAMED, call[:place], call[end:], call[after:start])
 
 
 def _tagged(call: str) -> ToolFormat | None:
@@ -282,13 +282,13 @@ def _tagged(call: str) -> ToolFormat | None:
     before_key = call[name + len(_NAME) : key]
     key_close = call[key + len(_KEY) : value]
     between = call[value + len(_VALUE) : next_key]
-    behind = call[next_value + len(_NEXT_VALUE) :]
+    after = call[next_value + len(_NEXT_VALUE) :]
     key_open = before_key[len(before_key) - _num_shared(before_key[::-1], between[::-1]) :]
-    value_close = between[: _num_shared(between, behind)]
+    value_close = between[: _num_shared(between, after)]
     if not (key_open.strip() and value_close.strip() and key_close):
         return None
     value_close = value_close[: len(between) - len(key_open)] or value_close
     middle = before_key[: len(before_key) - len(key_open)]
-    close = behind[len(value_close) :]
+    close = after[len(value_close) :]
     found = ToolFormat(Shape.TAGGED, call[:name], close, middle)
     return replace(found, key_open=key_open, key_close=key_close, value_close=value_close)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from engine.speculation.model.chat.thinking import Thinking
+from engine.speculation.model.chat.thinking import ThinkingStyle
 from engine.speculation.model.chat.tool_format import ToolFormat
 from engine.speculation.model.prompt_text import PromptText
 from engine.values.conversations import ChatTurn, Role
@@ -41,7 +41,7 @@ def as_plain(turns: Sequence[ChatTurn]) -> list[ChatTurn]:
 
 
 def messages_of(
-    turns: Sequence[ChatTurn], thinking: Thinking, form: ToolFormat, tools: Sequence[Tool]
+    turns: Sequence[ChatTurn], thinking: ThinkingStyle, form: ToolFormat, tools: Sequence[Tool]
 ) -> list[dict[str, Any]]:
     """The messages as the template sees them."""
     told = {(tool.server, tool.name): name for name, tool in told_names(tools).items()}

@@ -125,7 +125,7 @@ def made_of(result: Any, *sources: object) -> Any:
 
 
 def is_said(value: object) -> bool:
-    """Whether a value contains a traced text."""
+    """True if a value contains a traced text."""
     waiting = [value]
     while waiting:
         each = waiting.pop()

@@ -77,7 +77,8 @@ def finds(header: GgufHeader) -> bool:
 
 
 def speculation_of(header: GgufHeader) -> tuple[bool, str]:
-    """Whether anything can draft ahead of the model, and why, in a sentence. Loading tests it and has the last word."""
+    """Tells whether anything can draft ahead of the model, and why, in a sentence. Loading tests it and has the last
+    word."""
     architecture = header.text("general.architecture")
     if no_chat(header, ""):
         return False, say("No speed-up: it writes no text.")

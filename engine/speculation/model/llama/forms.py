@@ -26,7 +26,7 @@ import psutil
 from llama_cpp import llama_cpp as lib
 
 from engine.speculation.model.apart.child import Limits, ask_child
-from engine.speculation.model.apart.sandbox import Doors
+from engine.speculation.model.apart.sandbox import Access
 from engine.speculation.model.files.model_files import model_name, part_paths, without_quantization
 from engine.speculation.model.llama.cpu import usable_cores
 from engine.speculation.model.llama.runtime import forget_errors, last_error
@@ -92,8 +92,8 @@ def form_sizes(path: Path, forms: tuple[str, ...], stop: StopSignal) -> Mapping[
     is set."""
     for form in forms:
         check_form(form)
-    doors = Doors(reads=True, writes=(Path(os.devnull),))
-    answer = ask_child(_measure_sizes, (path, forms), stop.is_set, Limits(wall_s=_LOOK_S), doors)
+    access = Access(reads=True, writes=(Path(os.devnull),))
+    answer = ask_child(_measure_sizes, (path, forms), stop.is_set, Limits(wall_s=_LOOK_S), access)
     if answer is None:
         raise NotPossible("llama.cpp cannot read {name}; download it again.", name=path.name)
     return {form: FormSize(*found) for form, found in json.loads(answer).items()}
@@ -174,8 +174,8 @@ def _write(
         return stop.is_set()
 
     try:
-        doors = Doors(reads=True, writes=(unfinished,))
-        complaint = ask_child(_quantize, (path, form, unfinished), look, Limits(), doors)
+        access = Access(reads=True, writes=(unfinished,))
+        complaint = ask_child(_quantize, (path, form, unfinished), look, Limits(), access)
     except Cancelled:
         raise Cancelled("Making {form} of {name} was cancelled.", form=form, name=path.name) from None
     if complaint is None or complaint:

@@ -123,7 +123,7 @@ class LoadedModel:
 
     def tokenize(self, text: str) -> list[int]:
         """See `Target.tokenize`."""
-        return self.vocabulary.marks.tokens_of(text, self._tokenizer.tokenize)
+        return self.vocabulary.special_tokens.tokens_of(text, self._tokenizer.tokenize)
 
     def spell(self, text: str) -> list[int]:
         """See `SpellingVocabulary.spell`."""

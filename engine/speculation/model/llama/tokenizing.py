@@ -16,7 +16,7 @@ from typing import Any
 from llama_cpp import llama_cpp as lib
 
 from engine.speculation.model.interface import Vocabulary
-from engine.speculation.model.marks import Marks
+from engine.speculation.model.special_tokens import SpecialTokens
 from engine.values.errors import TargetUnsupported, TargetUnusable
 from engine.values.sentences import template
 
@@ -38,13 +38,13 @@ _TOO_LONG = (
     # Without a sign between them, many words are one to exaone-moe.
     (re.compile(rf"(?<![^\n\d.,;:!?()])[^\n\d.,;:!?()]{{{2 * _LONGEST_WORD},}}"), _LONGEST_WORD),
 )
-_MOST_MARKS = 64  # of a piece: llama.cpp walks through all that it has found for each one that it finds
+_MOST_SPECIAL = 64  # of a piece: llama.cpp walks through all that it has found for each one that it finds
 _BORDER = re.compile(r"(?<=[^\W\d_])(?=[^\w\s][^\W\d_]| [^\W\d_])")  # where every vocabulary ends a word or may
 
 _BYTE = "<0x{:02X}>"
 _MARK = "▁"  # how SentencePiece writes a space
 _USERS = lib.LLAMA_TOKEN_ATTR_USER_DEFINED  # recognised in every text, the other two only among special tokens
-_MARKED = _USERS | lib.LLAMA_TOKEN_ATTR_CONTROL | lib.LLAMA_TOKEN_ATTR_UNKNOWN
+_SPECIAL_KINDS = _USERS | lib.LLAMA_TOKEN_ATTR_CONTROL | lib.LLAMA_TOKEN_ATTR_UNKNOWN
 _REPLACEMENTS = ("\ufffd", "?", " ")
 
 _REFUSED = {
@@ -70,8 +70,8 @@ class Tokenizer:
         kind = lib.llama_vocab_type(self._vocab)
         if kind == lib.LLAMA_VOCAB_TYPE_RWKV:
             _check_bytes(vocabulary, name)
-        marked = [token for token in range(len(vocabulary)) if self._is_any_of(_MARKED, token)]
-        self._texts = {token: vocabulary.pieces[token] for token in marked}
+        special = [token for token in range(len(vocabulary)) if self._is_any_of(_SPECIAL_KINDS, token)]
+        self._texts = {token: vocabulary.pieces[token] for token in special}
         if not all(map(_is_text, self._texts.values())):  # it would leave half a character
             raise _lacks_tokens(name)
         self._cuts = kind == lib.LLAMA_VOCAB_TYPE_BPE and _kind_of_words(model) not in _SPLIT_BY_HAND
@@ -90,16 +90,16 @@ class Tokenizer:
     def _pieces(self, text: str, with_special: bool) -> list[str]:
         """The text in pieces: split if one has many special tokens, and if a word is too long, whose tokens may then
         differ from those of the whole."""
-        pieces = list(self._between_marks(text, self._marks if with_special else self._users_marks))
+        pieces = list(self._between_special(text, self._special if with_special else self._user_defined))
         if self._cuts and len(text) > _LONGEST_NUMBER:
             for pattern, most in _TOO_LONG:
                 pieces = [part for piece in pieces for part in self._cut(piece, pattern, most)]
         return pieces
 
-    def _between_marks(self, text: str, marks: Marks) -> Iterator[str]:
+    def _between_special(self, text: str, special: SpecialTokens) -> Iterator[str]:
         """The text split before special tokens, where llama.cpp splits it in any case."""
         start = 0
-        for begin, _end, _is_said in islice(marks.find(text), _MOST_MARKS, None, _MOST_MARKS):
+        for begin, _end, _is_said in islice(special.find(text), _MOST_SPECIAL, None, _MOST_SPECIAL):
             yield text[start:begin]
             start = begin
         yield text[start:]
@@ -118,18 +118,18 @@ class Tokenizer:
         """The place to split: at a border between words if there is one, and not inside a special token."""
         borders = [border.start() for border in _BORDER.finditer(text, low, high)]
         place = borders[-1] if borders else high
-        found = self._marks.find(text[low : high + _LONGEST_RUN])
+        found = self._special.find(text[low : high + _LONGEST_RUN])
         return next((low + begin for begin, end, _ in found if 0 < begin < place - low < end), place)
 
     @cached_property
-    def _marks(self) -> Marks:
+    def _special(self) -> SpecialTokens:
         """Texts that the tokenizer recognises before it splits the rest into words."""
-        return Marks(self._texts, ())
+        return SpecialTokens(self._texts, ())
 
     @cached_property
-    def _users_marks(self) -> Marks:
+    def _user_defined(self) -> SpecialTokens:
         """Texts that it recognises even where no special tokens are."""
-        return Marks({token: text for token, text in self._texts.items() if self._is_any_of(_USERS, token)}, ())
+        return SpecialTokens({token: text for token, text in self._texts.items() if self._is_any_of(_USERS, token)}, ())
 
     def _is_any_of(self, kinds: int, token: int) -> bool:
         return bool(lib.llama_vocab_get_attr(self._vocab, token) & kinds)

@@ -28,7 +28,7 @@ class VocabularyFile:
     def tokenize(self, text: str) -> list[int]:
         """See `Target.tokenize`."""
         assert self._model is not None
-        return self.vocabulary.marks.tokens_of(text, self._tokenizer.tokenize)
+        return self.vocabulary.special_tokens.tokens_of(text, self._tokenizer.tokenize)
 
     def spell(self, text: str) -> list[int]:
         """See `SpellingVocabulary.spell`."""

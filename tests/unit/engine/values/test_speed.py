@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.speculation.replies.speed import ReplyPace
+from engine.speculation.replies.speed import ReplySpeed
 from engine.values.speed import (
     FASTER,
     FEWEST_TOKENS,
@@ -25,9 +25,9 @@ from engine.values.speed import (
 )
 
 
-def paced(rounds: list[tuple[float, int]]) -> ReplyPace:
+def paced(rounds: list[tuple[float, int]]) -> ReplySpeed:
     """`rounds`: seconds and tokens of each."""
-    pace, now, written = ReplyPace(100.0), 100.0, 0
+    pace, now, written = ReplySpeed(100.0), 100.0, 0
     for seconds, tokens in rounds:
         now, written = now + seconds, written + tokens
         pace.note(now, written)
@@ -35,7 +35,7 @@ def paced(rounds: list[tuple[float, int]]) -> ReplyPace:
 
 
 def test_nothing_is_known_at_first() -> None:
-    pace = ReplyPace(5.0)
+    pace = ReplySpeed(5.0)
     assert (pace.now, pace.mean, pace.num_measured) == (0.0, 0.0, 0)
 
 

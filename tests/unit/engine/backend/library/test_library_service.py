@@ -17,10 +17,10 @@ from engine.backend.library.suggestions import expected_speed
 from engine.backend.storage import Repository
 from engine.speculation.model.files.sources import file_source, resolve_target
 from engine.values.config import TargetOptions, TargetSettings
+from engine.values.draft_policy import KnownCosts, LearnedPolicy, SpanCosts
 from engine.values.errors import NotPossible, TargetMissing
 from engine.values.events import Event, TargetInfo, TargetsListed
 from engine.values.outlook import MachineFigures, Outlook
-from engine.values.pace import KnownCosts, KnownPace, SpanCosts
 from engine.values.targets import LibraryTarget
 from tests.fakes.gguf import write
 from tests.fakes.tiny_models import tiny_llama
@@ -225,7 +225,9 @@ def test_speeds_of_suggestions_are_estimated_from_what_was_measured_here(desk: D
     assert {each.tokens_per_s for each in suggestions()} == {0.0}, "nothing was measured"
     path = write(tmp_path / "tiny.gguf")
     target = desk.repository.add_target(file_source(path))
-    desk.repository.save_pace(target.identity, "build", 2, KnownPace(KnownCosts({0: SpanCosts(0.01, (1.0,), (1.0,))})))
+    desk.repository.save_policy(
+        target.identity, "build", 2, LearnedPolicy(KnownCosts({0: SpanCosts(0.01, (1.0,), (1.0,))}))
+    )
     measured = [(path.stat().st_size, 0.01)]
     for each in suggestions():
         assert each.tokens_per_s == expected_speed(each.read_share * each.file.size_bytes, measured)
@@ -261,7 +263,7 @@ def test_what_to_expect_of_models_follows_what_was_measured_now_or_before(desk: 
         assert other.plain.middle == pytest.approx(2 * one.plain.middle)
     target = desk.repository.add_target(file_source(write(tmp_path / "tiny.gguf")))
     costs = SpanCosts(0.01, (1.0, 1.1), (1.0, 1.0))
-    desk.repository.save_pace(target.identity, "build", 2, KnownPace(KnownCosts({0: costs})))
+    desk.repository.save_policy(target.identity, "build", 2, LearnedPolicy(KnownCosts({0: costs})))
     assert len(outlooks()) == 4, "as it was measured before"
 
 

@@ -34,8 +34,8 @@ from engine.speculation.proposers.recall import RecallProposer
 from engine.speculation.proposers.shared_vocabulary import SharedVocabularyDrafter
 from engine.values.config import SamplingSettings
 from engine.values.conversations import ChatTurn, Role
+from engine.values.draft_policy import KnownChances
 from engine.values.origins import Origin
-from engine.values.pace import KnownChances
 from engine.values.stop_signal import StopSignal
 from tests.fakes.dice import every_outcome
 from tests.fakes.drafter import random_logits

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.speculation.numerics.estimates import Baseline, Calibration
-from engine.values.pace import KnownChances
+from engine.values.draft_policy import KnownChances
 
 
 def test_before_anything_was_seen_the_chances_are_the_priors() -> None:

@@ -17,8 +17,8 @@ from engine.speculation.proposers.costly import ProposerFailed
 from engine.speculation.proposers.drafted import DrafterProposer
 from engine.speculation.proposers.interface import Context, Proposer, Worth
 from engine.speculation.proposers.recall import RecallProposer
+from engine.values.draft_policy import KnownChances
 from engine.values.origins import Origin
-from engine.values.pace import KnownChances
 from tests.fakes.proposers import Generous, choosing, neural_proposer, sharing_proposer
 from tests.fakes.target import FakeTarget
 from tests.unit.engine.speculation.numerics.test_acceptance import trie_of

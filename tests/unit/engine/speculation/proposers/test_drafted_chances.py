@@ -396,7 +396,7 @@ def test_the_second_likeliest_stands_beside_the_likeliest_where_they_are_close(i
 def test_chances_of_second_guesses_follow_what_stands_whether_they_were_checked_or_not(is_shared: bool) -> None:
     for is_checked in (True, False):
         proposer, tree = branching(0.6, is_shared)
-        second, kind = tree.tokens[3], proposer._beside[0].kind
+        second, kind = tree.tokens[3], proposer._alternatives[0].kind
         branch = (3,) if is_checked else ()
         draft = tree if is_checked else tree.first(3)
         before = proposer.calibration.chance(kind)

@@ -102,7 +102,7 @@ def test_it_goes_on_behind_the_draft_of_another(ahead: tuple[int, ...]) -> None:
 def test_a_window_stands_beside_the_draft_and_is_refined_by_what_the_target_wants() -> None:
     fill = iter(range(100, 200))
     window = Window(fill.__next__)  # levels 100 … 105, 106 … 111, 112 … 117
-    draft = window.beside(Draft((100, 7), chances=(0.5, 0.5), proposer="recall"), 2, "lookahead")
+    draft = window.added_to(Draft((100, 7), chances=(0.5, 0.5), proposer="recall"), 2, "lookahead")
     assert draft.tokens == (100, 7, 106, 112, 101, 107, 113), "a column that begins as the draft does shares its token"
     assert draft.parents == (-1, 0, 0, 2, 0, 4, 5)
     assert draft.line(6) == (100, 101, 107, 113)
@@ -110,10 +110,10 @@ def test_a_window_stands_beside_the_draft_and_is_refined_by_what_the_target_want
     assert sum(draft.reached) == 0.75
 
     window.refine({3: 50, 6: 51}, 1)
-    again = window.beside(NO_DRAFT, 2, "lookahead")
+    again = window.added_to(NO_DRAFT, 2, "lookahead")
     assert again.tokens == (106, 112, 50, 107, 113, 51)
     window.refine({}, 3)  # two tokens more than a level
-    assert window.beside(NO_DRAFT, 1, "lookahead").tokens[0] == 114
+    assert window.added_to(NO_DRAFT, 1, "lookahead").tokens[0] == 114
 
 
 def test_a_window_is_drawn_where_rows_cost_nothing_and_not_where_they_do() -> None:

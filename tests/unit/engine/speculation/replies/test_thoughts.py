@@ -9,19 +9,19 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from engine.speculation.model.chat.thinking import ThinkingMarks
+from engine.speculation.model.chat.thinking import ThinkingTags
 from engine.speculation.replies.thoughts import PartKind, ReplyPart, ThoughtSplitter, joined_replies
 from engine.values.replies import Thought
 
-MARKS = ThinkingMarks("<think>", "</think>", "\n</think>\n\n")
-CHANNELS = ThinkingMarks("<|c|>analysis<|m|>", "<|e|><|c|>final<|m|>", "<|e|><|c|>final<|m|>", lead="<|c|>final<|m|>")
+TAGS = ThinkingTags("<think>", "</think>", "\n</think>\n\n")
+CHANNELS = ThinkingTags("<|c|>analysis<|m|>", "<|e|><|c|>final<|m|>", "<|e|><|c|>final<|m|>", lead="<|c|>final<|m|>")
 _LETTERS = st.sampled_from(["<think>", "</think>", "<|c|>final<|m|>", "<|c|>analysis<|m|>", "<th", "</", "```\n", "`"])
 _TEXTS = st.lists(_LETTERS | st.sampled_from([" ", "\n", "a", "so ", "<", "é"]), max_size=14).map("".join)
 
 
-def split(pieces: Sequence[str], marks: ThinkingMarks | None = MARKS, is_inside: bool = False) -> list[ReplyPart]:
+def split(pieces: Sequence[str], tags: ThinkingTags | None = TAGS, is_inside: bool = False) -> list[ReplyPart]:
     """With neighbours of one kind joined."""
-    splitter = ThoughtSplitter(marks, is_inside)
+    splitter = ThoughtSplitter(tags, is_inside)
     parts = [part for piece in pieces for part in splitter.feed(piece)] + splitter.finish()
     groups = groupby(parts, lambda part: part.kind)
     return [ReplyPart("".join(part.text for part in group), kind) for kind, group in groups]
@@ -32,16 +32,16 @@ def seen(parts: Sequence[ReplyPart]) -> list[tuple[str, str]]:
     return [(names[part.kind], part.text) for part in parts if part.kind in names]
 
 
-@given(_TEXTS, st.lists(st.integers(0, 60)), st.booleans(), st.sampled_from([MARKS, CHANNELS]))
-@example("<think> a </think> b", [3, 9, 12], False, MARKS)
+@given(_TEXTS, st.lists(st.integers(0, 60)), st.booleans(), st.sampled_from([TAGS, CHANNELS]))
+@example("<think> a </think> b", [3, 9, 12], False, TAGS)
 @settings(max_examples=300, deadline=None)
 def test_where_a_text_is_cut_makes_no_difference(
-    text: str, cuts: list[int], is_inside: bool, marks: ThinkingMarks
+    text: str, cuts: list[int], is_inside: bool, tags: ThinkingTags
 ) -> None:
     places = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
-    whole = split([text], marks, is_inside)
-    assert split([text[a:b] for a, b in pairwise(places)], marks, is_inside) == whole
-    assert split(list(text), marks, is_inside) == whole
+    whole = split([text], tags, is_inside)
+    assert split([text[a:b] for a, b in pairwise(places)], tags, is_inside) == whole
+    assert split(list(text), tags, is_inside) == whole
     assert "".join(part.text for part in whole) == text
     for part in whole:
         if part.kind is PartKind.THOUGHT:

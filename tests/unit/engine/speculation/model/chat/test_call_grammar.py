@@ -42,7 +42,7 @@ def here() -> Iterator[None]:
 def grammar_of(
     form: ToolFormat, tools: tuple[Tool, ...] = TOOLS, stop: StopSignal | None = None
 ) -> tuple[CallGrammar, Caller]:
-    target = Caller(marks=(b"<tool_call>", b"</tool_call>", b"[TOOL_CALLS]", b"[ARGS]"))
+    target = Caller(tags=(b"<tool_call>", b"</tool_call>", b"[TOOL_CALLS]", b"[ARGS]"))
     return CallGrammars(target, form, tools).begin(stop or StopSignal()), target
 
 
@@ -57,7 +57,7 @@ def allows(form: ToolFormat, before: str, after: str) -> bool:
     return grammar.allows(target.tokenize(after))
 
 
-@pytest.mark.parametrize(
+@pytest.tag.parametrize(
     ("form", "before"),
     [
         (HERMES, 'Let me see.\n<tool_call>\n{"name": "'),
@@ -82,13 +82,13 @@ def test_whatever_is_drawn_in_a_call_becomes_one(form: ToolFormat, before: str) 
             grammar.accept((token,))
             text += target.vocabulary.pieces[token].decode()
             assert len(text) < 2_000
-        (call, *_) = find_calls(text[text.find(form.mark) if form.mark else 0 :], form, ["forecast", "now"])
+        (call, *_) = find_calls(text[text.find(form.tag) if form.tag else 0 :], form, ["forecast", "now"])
         assert call.name in ("forecast", "now")
         if call.name == "forecast":
             assert json.loads(call.arguments)["city"] in ("Paris", "Rome")
 
 
-@pytest.mark.parametrize(
+@pytest.tag.parametrize(
     ("form", "before", "after", "is_so"),
     [
         (HERMES, "", "anything <at all>", True),
@@ -141,7 +141,7 @@ def test_what_nobody_chose_frees_the_reply() -> None:
     assert grammar.allowed(()) is None
 
 
-@pytest.mark.parametrize(
+@pytest.tag.parametrize(
     "schema",
     [
         '{"type": "nonsense"}',

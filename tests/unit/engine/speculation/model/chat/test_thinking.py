@@ -5,19 +5,19 @@ from __future__ import annotations
 import pytest
 
 from engine.speculation.model.chat.chat_template import CHATML, ChatTemplate
-from engine.speculation.model.chat.thinking import NO_THINKING, Past, ThinkingMarks
+from engine.speculation.model.chat.thinking import NO_THINKING, Past, ThinkingTags
 from engine.values.conversations import ChatTurn, Role
 from tests.fakes import thinking_templates as templates
 
-THINK = ThinkingMarks("<think>", "</think>", "\n</think>\n\n")
-CHANNELS = ThinkingMarks(
+THINK = ThinkingTags("<think>", "</think>", "\n</think>\n\n")
+CHANNELS = ThinkingTags(
     "<|channel|>analysis<|message|>",
     "<|end|><|start|>assistant<|channel|>final<|message|>",
     "<|end|><|start|>assistant<|channel|>final<|message|>",
     lead="<|channel|>final<|message|>",
 )
-SEED = ThinkingMarks("<seed:think>", "</seed:think>", "</seed:think>")
-BRACKETS = ThinkingMarks("[THINK]", "[/THINK]", "\n[/THINK]\n\n")
+SEED = ThinkingTags("<seed:think>", "</seed:think>", "</seed:think>")
+BRACKETS = ThinkingTags("[THINK]", "[/THINK]", "\n[/THINK]\n\n")
 TURNS = (
     ChatTurn(Role.USER, "Hi"),
     ChatTurn(Role.ASSISTANT, "Hello!", "They say <think>."),
@@ -26,7 +26,7 @@ TURNS = (
 
 
 @pytest.mark.parametrize(
-    ("source", "marks", "switch", "past", "asked", "open_when"),
+    ("source", "tags", "switch", "past", "asked", "open_when"),
     [
         (templates.FIELD_AND_SWITCH, THINK, "enable_thinking", Past.LEFT_OUT, "Hello!", []),
         (templates.OPEN_IN_PROMPT, THINK, "", Past.LEFT_OUT, "Hello!", [None, True, False]),
@@ -38,11 +38,11 @@ TURNS = (
     ids=["field", "open", "off", "channels", "kept field", "kept inline"],
 )
 def test_marks_switch_and_past_thoughts_are_as_the_template_has_them(
-    source: str, marks: ThinkingMarks, switch: str, past: Past, asked: str, open_when: list[bool | None]
+    source: str, tags: ThinkingTags, switch: str, past: Past, asked: str, open_when: list[bool | None]
 ) -> None:
     template = ChatTemplate(source, begin="<s>", end="</s>")
     thinking = template.thinking(())
-    assert (thinking.marks, thinking.switch, thinking.past) == (marks, switch, past)
+    assert (thinking.tags, thinking.switch, thinking.past) == (tags, switch, past)
     assert thinking.by_default == (switch != "thinking")
     prompts = {thinks: template.render(TURNS, None, thinking, thinks) for thinks in (None, True, False)}
     assert all(asked in prompt for prompt in prompts.values())
@@ -51,17 +51,17 @@ def test_marks_switch_and_past_thoughts_are_as_the_template_has_them(
     assert (prompts[True] == prompts[False]) == (not switch)
     written = template.render(TURNS, None, thinking)
     said = "".join(letter for letter, is_said in zip(written, written.said, strict=True) if is_said)
-    assert marks.close not in said, "what the template has between a thought and an answer is not said by anybody"
+    assert tags.close not in said, "what the template has between a thought and an answer is not said by anybody"
 
 
 def test_a_template_without_a_word_of_thoughts_leaves_the_marks_to_the_vocabulary() -> None:
     template = ChatTemplate(CHATML, begin="", end="")
     assert template.thinking((b"the", b"<tool>", b" thinking", b"[thing]")) == NO_THINKING
     thinking = template.thinking((b"the", b"<|begin_of_thought|>", b"<|end_of_thought|>"))
-    assert thinking.marks == ThinkingMarks("<|begin_of_thought|>", "<|end_of_thought|>", "\n<|end_of_thought|>\n\n")
+    assert thinking.tags == ThinkingTags("<|begin_of_thought|>", "<|end_of_thought|>", "\n<|end_of_thought|>\n\n")
     assert "They say" not in template.render(TURNS, None, thinking)
 
 
 def test_a_template_that_fails_at_every_question_still_has_no_say_in_it() -> None:
     source = "{% if thinking is defined or messages | length > 1 %}{{ raise_exception('no') }}{% endif %}Hi <think>"
-    assert ChatTemplate(source, begin="", end="").thinking(()).marks is None
+    assert ChatTemplate(source, begin="", end="").thinking(()).tags is None

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.speculation.model.chat.call_parsing import find_calls, find_unmarked
+from engine.speculation.model.chat.call_parsing import find_calls, find_untagged
 from engine.speculation.model.chat.chat_template import CHATML, ChatTemplate
 from engine.speculation.model.chat.tool_format import Shape, ToolFormat, declared, is_deeper
 from engine.values.conversations import ChatTurn, Role
@@ -45,35 +45,35 @@ def chat(*calls: ToolCall) -> list[ChatTurn]:
     return [ChatTurn(Role.USER, "Rain?"), ChatTurn(Role.ASSISTANT, "", calls=calls), *results]
 
 
-@pytest.mark.parametrize(("name", "source", "shape", "mark"), FAMILIES, ids=[each[0] for each in FAMILIES])
+@pytest.tag.parametrize(("name", "source", "shape", "mark"), FAMILIES, ids=[each[0] for each in FAMILIES])
 def test_the_shape_is_found_out(name: str, source: str, shape: Shape, mark: str) -> None:
     assert name
     form = form_of(source)
-    assert (form.shape, form.mark) == (shape, mark)
+    assert (form.shape, form.tag) == (shape, mark)
 
 
-@pytest.mark.parametrize("source", [each[1] for each in FAMILIES], ids=[each[0] for each in FAMILIES])
-@pytest.mark.parametrize("arguments", GIVEN)
+@pytest.tag.parametrize("source", [each[1] for each in FAMILIES], ids=[each[0] for each in FAMILIES])
+@pytest.tag.parametrize("arguments", GIVEN)
 def test_what_a_template_writes_is_read_back(source: str, arguments: dict[str, Any]) -> None:
     form = form_of(source)
     calls = [call(arguments), call({"zone": "Z"}, 1, "now")][: 2 if form.takes_many else 1]
     text = str(template(source).render(chat(*calls), tools=TOOLS))
     written = text[text.index("Rain?") : text.index("Rain0.")]
-    begin = written.find(form.mark) if form.mark else written.find("{")
+    begin = written.find(form.tag) if form.tag else written.find("{")
     found = find_calls(written[begin:], form, NAMES)
     assert [(each.name, json.loads(each.arguments)) for each in found] == [
         (each.tool, json.loads(each.arguments)) for each in calls
     ]
 
 
-@pytest.mark.parametrize("source", [each[1] for each in FAMILIES], ids=[each[0] for each in FAMILIES])
+@pytest.tag.parametrize("source", [each[1] for each in FAMILIES], ids=[each[0] for each in FAMILIES])
 def test_tools_results_and_words_are_told(source: str) -> None:
     text = str(template(source).render([ChatTurn(Role.SYSTEM, "Be brief."), *chat(call({}))], tools=TOOLS))
     for each in ("forecast", "About it.", "Be brief.", "Rain?", "Rain0."):
         assert each in text
 
 
-@pytest.mark.parametrize("source", [CHATML, "{{ messages }}", "{{ tools }}{{ raise_exception('no') }}"])
+@pytest.tag.parametrize("source", [CHATML, "{{ messages }}", "{{ tools }}{{ raise_exception('no') }}"])
 def test_a_template_without_tools_has_none(source: str) -> None:
     assert template(source).tool_format is None
 
@@ -106,7 +106,7 @@ def test_what_servers_and_models_say_is_no_mark_of_the_templates_own() -> None:
     assert len(places) - len(said) == 4, "those that end turns"
 
 
-@pytest.mark.parametrize(
+@pytest.tag.parametrize(
     ("text", "expected"),
     [
         ('<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>', [("now", {})]),
@@ -131,7 +131,7 @@ def test_what_models_fall_into_is_read_as_well(text: str, expected: list[tuple[s
         assert [(each.name, json.loads(each.arguments)) for each in found] == expected
 
 
-@pytest.mark.parametrize(
+@pytest.tag.parametrize(
     ("text", "is_call"),
     [
         ('{"name": "now", "arguments": {}}', True),
@@ -143,15 +143,15 @@ def test_what_models_fall_into_is_read_as_well(text: str, expected: list[tuple[s
     ],
 )
 def test_without_a_mark_only_a_whole_answer_is_a_call(text: str, is_call: bool) -> None:
-    assert bool(find_unmarked(text, form_of(HERMES), NAMES)) is is_call
+    assert bool(find_untagged(text, form_of(HERMES), NAMES)) is is_call
 
 
 @given(st.text(st.sampled_from('{}[]"<>:,/ntfal_colregumes=()|1\n'), max_size=80), st.sampled_from(FAMILIES))
 def test_whatever_is_written_is_read_or_not(text: str, family: tuple[str, str, Shape, str]) -> None:
     form = form_of(family[1])
-    for found in find_calls(form.mark + text, form, NAMES):
+    for found in find_calls(form.tag + text, form, NAMES):
         assert isinstance(json.loads(found.arguments), dict)
-    find_unmarked(text, form, NAMES)
+    find_untagged(text, form, NAMES)
 
 
 def test_schemas_that_are_none_are_told_as_empty() -> None:

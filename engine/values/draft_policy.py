@@ -1,5 +1,5 @@
-"""What the pace knows of a target on this machine, to be kept from one start of the app to the next. No word of a chat
-is in it."""
+"""The state of the draft policy for a target on this machine, kept from one start of the app to the next. It holds no
+word of any chat."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 @dataclass(frozen=True, slots=True)
 class SpanCosts:
-    """What is known of passes while the target holds about so many tokens."""
+    """The costs of passes while the target holds about the same number of tokens."""
 
     single_s: PassSeconds  # V(1)
     multiples: Annotated[tuple[Multiple, ...], Field(max_length=_MOST)]  # V(n) / V(1) for n from 1 on
@@ -29,7 +29,7 @@ class SpanCosts:
 
 @dataclass(frozen=True, slots=True)
 class KnownCosts:
-    """Of passes, by the number of the span, and of a change of their number of rows."""
+    """The costs of passes, by the number of the span, and of a change of their number of rows."""
 
     spans: Annotated[Mapping[int, SpanCosts], Field(max_length=_MOST)]
     change_s: Seconds = 0.0
@@ -37,7 +37,7 @@ class KnownCosts:
 
 @dataclass(frozen=True, slots=True)
 class KnownChances:
-    """Of the guesses of a proposer, by their kind: how many there were lately, and how many of them were accepted."""
+    """The guesses of a proposer, by their kind: how many there were lately, and how many of them were accepted."""
 
     accepted: Annotated[tuple[Count, ...], Field(max_length=_MOST)]
     tried: Annotated[tuple[Count, ...], Field(max_length=_MOST)]
@@ -45,7 +45,7 @@ class KnownChances:
 
 @dataclass(frozen=True, slots=True)
 class KnownStanding:
-    """How a costly proposer was doing."""
+    """The standing of a costly proposer."""
 
     num_askings: Annotated[int, Field(ge=0, le=10**12)]
     tokens: Count  # of an asking
@@ -54,8 +54,8 @@ class KnownStanding:
 
 
 @dataclass(frozen=True, slots=True)
-class KnownPace:
-    """Proposers go by their labels."""
+class LearnedPolicy:
+    """All that the draft policy has learned. Proposers go by their labels."""
 
     costs: KnownCosts
     chances: Annotated[Mapping[str, KnownChances], Field(max_length=_MOST)] = field(default_factory=dict)

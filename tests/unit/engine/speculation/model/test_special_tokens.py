@@ -5,11 +5,11 @@ from random import Random
 
 import pytest
 
-from engine.speculation.model.marks import Marks
 from engine.speculation.model.prompt_text import PromptText, joined
+from engine.speculation.model.special_tokens import SpecialTokens
 from tests.fakes.target import END, PIECES, START, FakeTarget
 
-MARKS = FakeTarget().vocabulary.marks
+SPECIAL = FakeTarget().vocabulary.special_tokens
 
 
 def test_what_the_template_wrote_is_a_mark_and_what_was_said_is_not() -> None:
@@ -33,23 +33,23 @@ def test_a_mark_of_which_a_part_was_said_is_none() -> None:
 
 
 def test_a_tokenizer_that_puts_a_mark_together_itself_gets_it_spelled() -> None:
-    marks = Marks({9: b"<s>", 8: b"<unk>"}, (b"<", b"s", b">", b"s>", *[b""] * 4, b"<unk>", b"<s>"))
+    special = SpecialTokens({9: b"<s>", 8: b"<unk>"}, (b"<", b"s", b">", b"s>", *[b""] * 4, b"<unk>", b"<s>"))
     whole = {"<s>": [9], "x": [8]}
-    assert marks.tokens_of(PromptText("<s>"), lambda text, _special: whole[text]) == [0, 3]
+    assert special.tokens_of(PromptText("<s>"), lambda text, _special: whole[text]) == [0, 3]
 
 
 def test_a_letter_that_a_tokenizer_does_not_know_stays_unknown() -> None:
-    marks = Marks({8: b"<unk>"}, (b"<",))
-    assert marks.tokens_of(PromptText("x"), lambda _text, _special: [8]) == [8]
+    special = SpecialTokens({8: b"<unk>"}, (b"<",))
+    assert special.tokens_of(PromptText("x"), lambda _text, _special: [8]) == [8]
 
 
 def test_marks_across_windows_of_the_search_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "x" * 7 + "<|im_end|>" * 3 + "<|im_start|>"
-    expected = list(MARKS.find(text))
+    expected = list(SPECIAL.find(text))
     assert [text[begin:end] for begin, end, _ in expected] == ["<|im_end|>"] * 3 + ["<|im_start|>"]
     for window in range(1, 20):
-        monkeypatch.setattr("engine.speculation.model.marks._WINDOW", window)
-        assert list(MARKS.find(text)) == expected
+        monkeypatch.setattr("engine.speculation.model.special_tokens._WINDOW", window)
+        assert list(SPECIAL.find(text)) == expected
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_marks_across_windows_of_the_search_are_found(monkeypatch: pytest.Monkey
 def test_the_longest_mark_at_each_place_is_found(names: list[str]) -> None:
     random = Random(1)
     letters = sorted({*"".join(names), *"ab"})
-    marks = Marks({number: name.encode() for number, name in enumerate(names)}, ())
+    special = SpecialTokens({number: name.encode() for number, name in enumerate(names)}, ())
     for _ in range(50):
         text = "".join(random.choice([*letters, *names]) for _ in range(random.randrange(90)))
         expected = [
@@ -74,7 +74,7 @@ def test_the_longest_mark_at_each_place_is_found(names: list[str]) -> None:
             for begin in range(len(text))
             if (found := [name for name in names if text.startswith(name, begin)])
         ]
-        assert list(marks.find(PromptText(text))) == expected
+        assert list(special.find(PromptText(text))) == expected
 
 
 @pytest.mark.parametrize(
@@ -87,8 +87,8 @@ def test_the_longest_mark_at_each_place_is_found(names: list[str]) -> None:
     ids=["tails", "letters", "usual"],
 )
 def test_whatever_the_marks_are_finding_them_takes_no_longer(names: list[str]) -> None:
-    marks = Marks({number: name.encode() for number, name in enumerate(names)}, ())
+    special = SpecialTokens({number: name.encode() for number, name in enumerate(names)}, ())
     for text in ("a" * 100_000, "a<unused1" * 10_000, "\U0001f600" * 100_000):
         start = time.thread_time()
-        assert not list(marks.find(PromptText(text)))
+        assert not list(special.find(PromptText(text)))
         assert time.thread_time() - start < 1
